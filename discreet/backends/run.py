@@ -1,0 +1,136 @@
+"""The loop around every backend, written once: check, reduce, lower, solve, lift, restore, judge.
+
+`attempt` runs the backend and turns whatever it raises into a status; `conclude` hands its answer to the judge. They are
+apart so that an attempt can run in a process of its own (`isolated`) while the judge stays here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from discreet.backends.contract import Answer, Backend, Options, refuse_unserved
+from discreet.backends.registry import capabilities, load_backend, require_libraries, versions_of
+from discreet.backends.solution import Solution, Status, Timings, derive_status
+from discreet.problems.errors import Absent, Broken, InputError, Interrupted, Unsupported
+from discreet.problems.judge import certify
+from discreet.problems.problem import Problem
+from discreet.problems.reduction import Reduced, reduce
+
+__all__ = ["Attempt", "attempt", "conclude", "solve"]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What a backend did, not yet judged. `answer` is None exactly when `status` is set."""
+
+    backend: str
+    answer: Answer | None
+    status: Status | None
+    message: str
+    claimed: str | None
+    iterations: int | None
+    timings: Timings
+    versions: Mapping[str, str]
+
+
+def solve(
+    problem: Problem,
+    backend: str = "auto",
+    *,
+    gap: float = 1e-9,
+    time_limit: float | None = None,
+    max_iterations: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Solution:
+    """Solve a problem with one backend, in this process, and have the judge certify the answer.
+
+    gap: relative certified gap aimed at. time_limit: seconds, honoured as far as the backend can (`isolated.solve_isolated`
+    kills). Raises InputError for an unknown backend or setting; every other outcome is a status of the Solution.
+    """
+    options = Options(gap, time_limit, max_iterations, dict(settings or {}))
+    return conclude(problem, attempt(problem, backend, options), options)
+
+
+def attempt(problem: Problem, backend: str, options: Options) -> Attempt:
+    """Run a backend on a problem; never raises but InputError (unknown backend or setting) and KeyboardInterrupt."""
+    clock = _Clock()
+    try:
+        solver = load_backend(backend)
+        refuse_unserved(solver, problem, options, capabilities())
+        require_libraries(solver)
+        return _run(solver, problem, options, clock)
+    except InputError:
+        raise
+    except Unsupported as error:
+        status, message = Status.UNSUPPORTED, str(error)
+    except (Absent, Broken) as error:
+        status, message = Status.ABSENT, str(error)
+    except Interrupted as error:
+        status, message = Status.TIMED_OUT, str(error)
+    except Exception as error:  # solvers raise anything; the user gets a row, not a traceback
+        status, message = Status.FAILED, f"{type(error).__name__}: {error}"
+    return Attempt(backend, None, status, message, None, None, clock.timings(), {})
+
+
+def conclude(problem: Problem, tried: Attempt, options: Options) -> Solution:
+    """Judge an attempt; the status follows from the certificate, never from the backend's word."""
+    if tried.answer is None:
+        status = tried.status or Status.FAILED
+        return Solution(
+            problem, tried.backend, status, tried.message, tried.claimed, None, None, None, None,
+            tried.iterations, tried.timings, tried.versions,
+        )  # fmt: skip
+    started = time.perf_counter()
+    answer = tried.answer
+    verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, anchors=answer.anchors)
+    timings = replace(tried.timings, certify_seconds=time.perf_counter() - started)
+    status = derive_status(verdict.certificate, options.gap)
+    return Solution(
+        problem, tried.backend, status, status.meaning, tried.claimed, verdict.estimator, verdict.tilt, verdict.multiplier,
+        verdict.certificate, tried.iterations, timings, tried.versions,
+    )  # fmt: skip
+
+
+def _run(solver: Backend, problem: Problem, options: Options, clock: _Clock) -> Attempt:
+    with clock.step("lower_seconds"):
+        reduced = reduce(problem)
+        lowered = solver.lower(reduced.problem, options)
+    with clock.step("solve_seconds"):
+        raw = solver.solve(lowered, options)
+    with clock.step("lift_seconds"):
+        answer = _restore(reduced, solver.lift(raw))
+    return Attempt(solver.name, answer, None, "", raw.claimed, raw.iterations, clock.timings(), versions_of(solver))
+
+
+def _restore(reduced: Reduced, answer: Answer) -> Answer:
+    return Answer(
+        reduced.restore(answer.estimator),
+        None if answer.tilt is None else reduced.restore_tilt(answer.tilt),
+        answer.multiplier,
+        tuple(reduced.restore(anchor) for anchor in answer.anchors),
+    )
+
+
+class _Clock:
+    """Seconds per step, kept also when a step raises."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+        self._step = ""
+        self._started = 0.0
+
+    def step(self, name: str) -> _Clock:
+        self._step = name
+        return self
+
+    def __enter__(self) -> None:
+        self._started = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._seconds[self._step] = time.perf_counter() - self._started
+
+    def timings(self) -> Timings:
+        return Timings(**self._seconds)

@@ -1,0 +1,168 @@
+"""A solution: an estimator with the judge's certificate, and a status derived from that certificate alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from discreet.problems.accurate import Array
+from discreet.problems.judge import Certificate
+from discreet.problems.problem import Problem
+
+__all__ = ["PRIVACY_TOLERANCE", "Solution", "Status", "Timings"]
+
+PRIVACY_TOLERANCE = 1e-6
+"""Relative excess over the budget above which a backend's own answer counts as violating privacy (its repair never does)."""
+
+PERFECT_PRIVACY_TOLERANCE = 1e-13
+"""Largest entry of Φ P that counts as zero at budget 0 in double precision."""
+
+
+class Status(Enum):
+    """What became of an attempt. Only CERTIFIED, INACCURATE and VIOLATED_PRIVACY come with an estimator."""
+
+    CERTIFIED = "certified"
+    INACCURATE = "inaccurate"
+    VIOLATED_PRIVACY = "violated-privacy"
+    FAILED = "failed"
+    TIMED_OUT = "timed-out"
+    UNSUPPORTED = "unsupported"
+    ABSENT = "absent"
+
+    @property
+    def meaning(self) -> str:
+        """One sentence for people."""
+        return _MEANING[self]
+
+
+_MEANING = {
+    Status.CERTIFIED: "the backend's answer keeps the budget and lies within the asked gap of the optimum, proven",
+    Status.INACCURATE: "the answer keeps the budget, but the proven bracket is wider than the asked gap",
+    Status.VIOLATED_PRIVACY: "the backend's own answer leaks more than the budget; the estimator returned is the judge's repair",
+    Status.FAILED: "the backend stopped without an answer",
+    Status.TIMED_OUT: "the backend was stopped at the time limit",
+    Status.UNSUPPORTED: "the backend does not serve this problem",
+    Status.ABSENT: "the backend's library is not installed or does not import",
+}
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Wall-clock seconds of the four steps; certification is the judge's, not the backend's."""
+
+    lower_seconds: float = 0.0
+    solve_seconds: float = 0.0
+    lift_seconds: float = 0.0
+    certify_seconds: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What solving gave. It knows its problem; every number is the judge's, `claimed` is the backend's word and never scored.
+
+    estimator   [m, N], feasible (repaired); None when there is no answer
+    tilt        [m, n], dual feasible (repaired); None likewise
+    multiplier  μ ≥ 0 (inf at perfect privacy); None likewise
+    """
+
+    problem: Problem
+    backend: str
+    status: Status
+    message: str
+    claimed: str | None
+    estimator: Array | None
+    tilt: Array | None
+    multiplier: float | None
+    certificate: Certificate | None
+    iterations: int | None
+    timings: Timings
+    versions: Mapping[str, str]
+
+    @property
+    def error_probability(self) -> float:
+        """Error probability of `estimator` (inf without one)."""
+        return math.inf if self.certificate is None else self.certificate.upper
+
+    @property
+    def leakage(self) -> float:
+        """Leakage of `estimator` in nats (inf without one)."""
+        return math.inf if self.certificate is None else self.certificate.leakage
+
+    @property
+    def equivocation(self) -> float:
+        """H(X given Ŷ) of `estimator` in nats (−inf without one)."""
+        return self.problem.entropy_x - self.leakage
+
+    @property
+    def relative_gap(self) -> float:
+        """Certified (upper − lower) / upper (inf without a certificate)."""
+        return math.inf if self.certificate is None else self.certificate.relative_gap
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of this solution for machines: plain numbers and strings, units in the names, None where undefined."""
+        judged = self.certificate
+
+        def number(value: float | None) -> float | None:
+            return None if value is None or not math.isfinite(value) else float(value)
+
+        return {
+            "status": self.status.value,
+            "backend": self.backend,
+            "message": self.message,
+            "claimed": self.claimed,
+            "problem": self.problem.name,
+            "private_values": self.problem.n,
+            "guesses": self.problem.m,
+            "outcomes": self.problem.N,
+            "error_probability": number(self.error_probability),
+            "lower_bound": number(judged.lower) if judged else None,
+            "upper_bound": number(judged.upper) if judged else None,
+            "relative_gap": number(self.relative_gap),
+            "leakage_nats": number(self.leakage),
+            "budget_nats": number(self.problem.budget),
+            "equivocation_nats": number(self.equivocation),
+            "own_error_probability": number(judged.own_error) if judged else None,
+            "own_leakage_nats": number(judged.own_leakage) if judged else None,
+            "own_phi_residual": number(judged.own_phi_residual) if judged else None,
+            "phi_residual": number(judged.phi_residual) if judged else None,
+            "blend": number(judged.blend) if judged else None,
+            "kkt": judged.kkt.to_dict() if judged else None,
+            "multiplier": number(self.multiplier),
+            "iterations": self.iterations,
+            "lower_seconds": self.timings.lower_seconds,
+            "solve_seconds": self.timings.solve_seconds,
+            "lift_seconds": self.timings.lift_seconds,
+            "certify_seconds": self.timings.certify_seconds,
+            "versions": dict(self.versions),
+        }
+
+    def save(self, path: str) -> None:
+        """Write estimator, tilt, multiplier and `to_dict()` as one `.npz`, atomically; raises FileError."""
+        from discreet.problems.errors import FileError
+        from discreet.problems.files import save_solution
+
+        if self.estimator is None or self.tilt is None or self.multiplier is None:
+            raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
+        save_solution(path, self.estimator, self.tilt, self.multiplier, self.to_dict())
+
+    def __repr__(self) -> str:
+        if self.certificate is None:
+            return f"Solution({self.backend}: {self.status.value}: {self.message})"
+        return (
+            f"Solution({self.backend}: {self.status.value}, error probability {self.error_probability:.12g}, "
+            f"gap {self.relative_gap:.1e}, leakage {self.leakage:.6g} of {self.problem.budget:g} nats)"
+        )
+
+
+def derive_status(certificate: Certificate, gap: float) -> Status:
+    """The status of an answer, from the judge's certificate and the asked relative gap."""
+    if certificate.budget == 0.0:
+        violated = certificate.own_phi_residual > PERFECT_PRIVACY_TOLERANCE
+    else:
+        violated = certificate.own_leakage > certificate.budget * (1.0 + PRIVACY_TOLERANCE)
+    if violated:
+        return Status.VIOLATED_PRIVACY
+    return Status.CERTIFIED if certificate.relative_gap <= gap else Status.INACCURATE

@@ -1,0 +1,1 @@
+"""The common problem, the models it comes from, and the judge."""

@@ -1,0 +1,58 @@
+"""The exceptions of discreet, all of them.
+
+    DiscreetError
+    ├── InputError          what was given cannot be used (also a ValueError); the CLI exits with 2
+    │   └── FileError       ... and it came from a file
+    └── BackendError        a backend could not do its work
+        ├── Unsupported     it does not serve this kind or size of problem
+        ├── Absent          its library is not installed
+        ├── Broken          its library is installed but fails to import
+        └── Interrupted     it was stopped by its time limit
+
+A message is a sentence: what was wrong, where (index, value), what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "Absent",
+    "BackendError",
+    "Broken",
+    "DiscreetError",
+    "FileError",
+    "InputError",
+    "Interrupted",
+    "Unsupported",
+]
+
+
+class DiscreetError(Exception):
+    """Base of every exception discreet raises on purpose."""
+
+
+class InputError(DiscreetError, ValueError):
+    """What was given cannot be used; the message says what, where, and what to do."""
+
+
+class FileError(InputError):
+    """A file cannot be read as a problem or a solution, or cannot be written."""
+
+
+class BackendError(DiscreetError):
+    """A backend could not do its work; the message says why."""
+
+
+class Unsupported(BackendError):
+    """The backend does not serve this kind or size of problem."""
+
+
+class Absent(BackendError):
+    """The backend's library is not installed."""
+
+
+class Broken(BackendError):
+    """The backend's library is installed but fails to import."""
+
+
+class Interrupted(BackendError):
+    """The backend noticed its time limit and stopped without an answer."""

@@ -1,0 +1,317 @@
+"""The common problem: find the estimator of Y with the least error probability that leaks at most a budget about X.
+
+    minimise ⟨L, P⟩   over column-stochastic P [m, N]   with   I(X; Ŷ) ≤ ε
+
+One frozen value serves the paper's three problems: ε = ∞ (privacy-oblivious), 0 < ε < ∞ (entropy-constrained) and ε = 0
+(perfect privacy, a linear program). Everything a backend or the judge needs is read from `p_xz`, `loss` and `constraint`.
+
+Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
+Entropy Constrained Approach"; vocabulary and notation of docs/theory.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.problems.accurate import Array, dot_pair, sum_pair
+from discreet.problems.errors import InputError
+from discreet.problems.information import OutputLaw, entropy, output_law
+
+if TYPE_CHECKING:
+    from discreet.problems.samples import SampleReport
+
+__all__ = ["LeakageBudget", "PhiRank", "Problem"]
+
+_TOTAL_TOLERANCE = 1e-9  # how far a total probability may be from one before it is called a mistake
+
+
+@dataclass(frozen=True)
+class LeakageBudget:
+    """The constraint I(X; Ŷ) ≤ nats on the private variable; 0 is perfect privacy, inf no constraint."""
+
+    nats: float
+
+    def __post_init__(self) -> None:
+        if not (self.nats >= 0.0):
+            raise InputError(f"the leakage budget is {self.nats} nats; give a number ≥ 0 (inf for no constraint)")
+
+    @property
+    def perfect(self) -> bool:
+        """Perfect privacy: Ŷ must be independent of X."""
+        return self.nats == 0.0
+
+    @property
+    def oblivious(self) -> bool:
+        """No privacy constraint at all."""
+        return math.isinf(self.nats)
+
+
+@dataclass(frozen=True)
+class PhiRank:
+    """How many independent equations perfect privacy imposes, and how safe that count is.
+
+    The singular values [min(n, N)] are those of sqrt(π_j) φ_jl / sqrt(w_l): the canonical correlations of X and Z, all in
+    [0, 1] and unchanged when an outcome is split. `rank` counts those above `threshold`; `nullity` = N − rank;
+    `gap` is (smallest counted) / (largest not counted), inf when there is none: near 1 the count cannot be trusted.
+    """
+
+    rank: int
+    nullity: int
+    singular_values: Array
+    threshold: float
+    gap: float
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Problem:
+    """A privacy-aware estimation problem over N outcomes. Immutable; arrays are read-only float64.
+
+    p_xz        private joint a_jl = p(x_j, z_l)                         [n, N], sums to 1
+    loss        loss mass L_il = E[loss(Y, y_i); Z = z_l]                [m, N], ≥ 0
+    constraint  the leakage budget ε (`budget` gives its nats)
+    name        for people; no meaning
+    """
+
+    p_xz: Array
+    loss: Array
+    constraint: LeakageBudget
+    name: str
+    samples: SampleReport | None
+
+    def __init__(
+        self,
+        p_xz: Any,
+        loss: Any,
+        budget: float | LeakageBudget | None = None,
+        *,
+        equivocation: float | None = None,
+        name: str = "",
+        samples: SampleReport | None = None,
+    ) -> None:
+        """Validate and freeze. Give exactly one of `budget` (nats; 0 perfect privacy, inf none) and `equivocation` (H0, nats).
+
+        Raises InputError, naming the entry, for anything that is not a probability model: wrong shape, non-finite or
+        negative entries, a total further than 1e-9 from one (closer totals are scaled to one), a loss mass on an outcome
+        that has no probability, a budget that is negative or an equivocation above H(X).
+        """
+        a = _matrix(p_xz, "p_xz")
+        cost = _matrix(loss, "loss")
+        if a.shape[1] != cost.shape[1]:
+            raise InputError(
+                f"p_xz has {a.shape[1]} outcomes and loss has {cost.shape[1]}; both need shape [·, N] with the same N"
+            )
+        total = float(sum_pair(sum_pair(a)[0])[0])
+        if abs(total - 1.0) > _TOTAL_TOLERANCE:
+            raise InputError(f"p_xz sums to {total!r}, not to 1 within {_TOTAL_TOLERANCE:g}; divide it by its sum")
+        if total != 1.0:
+            a, cost = a / total, cost / total
+        stray = np.flatnonzero((a.sum(axis=0) == 0.0) & (cost.max(axis=0) > 0.0))
+        if stray.size:
+            raise InputError(f"outcome {stray[0]} has zero probability in p_xz but a positive loss mass; set its loss to 0")
+        a.setflags(write=False)
+        cost.setflags(write=False)
+        object.__setattr__(self, "p_xz", a)
+        object.__setattr__(self, "loss", cost)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "samples", samples)
+        object.__setattr__(self, "constraint", _constraint(budget, equivocation, self.entropy_x))
+
+    # -- doors -----------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_joint(
+        cls,
+        joint: Any,
+        budget: float | LeakageBudget | None = None,
+        *,
+        equivocation: float | None = None,
+        loss_matrix: Any = None,
+        name: str = "",
+    ) -> Problem:
+        """The problem of a joint tensor p(x, y, z) [n, m, N].
+
+        loss_matrix [m, m'] holds the loss of guessing i' when the truth is i (≥ 0; m' guesses); the default is 0/1 loss,
+        which makes ⟨L, P⟩ the error probability. Loss masses are summed from the small terms Σ_{k≠i} p(y_k, z_l), never
+        formed as p(z_l) − p(y_i, z_l).
+        """
+        tensor = _array(joint, "joint", 3, "[n, m, N]")
+        m = tensor.shape[1]
+        matrix = 1.0 - np.eye(m) if loss_matrix is None else _array(loss_matrix, "loss_matrix", 2, "[m, guesses]")
+        if matrix.shape[0] != m:
+            raise InputError(f"loss_matrix has {matrix.shape[0]} rows but Y has {m} values; give one row per value of Y")
+        _check_total(tensor)
+        p_yz = tensor.sum(axis=0)
+        return cls(tensor.sum(axis=1), matrix.T @ p_yz, budget, equivocation=equivocation, name=name)
+
+    @classmethod
+    def from_samples(cls, x: Any, y: Any, z: Any, budget: float | LeakageBudget | None = None, **options: Any) -> Problem:
+        """The problem of observed triples; see `discreet.problems.samples.from_samples` for binning and smoothing."""
+        from discreet.problems.samples import from_samples
+
+        return from_samples(x, y, z, budget, **options)
+
+    def with_budget(self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None) -> Problem:
+        """The same model under another budget (or equivocation); the arrays are shared."""
+        constraint = _constraint(budget, equivocation, self.entropy_x)
+        other = object.__new__(Problem)
+        other.__dict__.update(self.__dict__)
+        other.__dict__["constraint"] = constraint
+        return other
+
+    # -- sizes and marginals ---------------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Number of private values."""
+        return int(self.p_xz.shape[0])
+
+    @property
+    def m(self) -> int:
+        """Number of guesses."""
+        return int(self.loss.shape[0])
+
+    @property
+    def N(self) -> int:  # noqa: N802 (the symbol of the theory)
+        """Number of outcomes."""
+        return int(self.p_xz.shape[1])
+
+    @cached_property
+    def p_x(self) -> Array:
+        """π_j = p(x_j) [n]."""
+        return _frozen(sum_pair(self.p_xz)[0])
+
+    @cached_property
+    def p_z(self) -> Array:
+        """w_l = p(z_l) [N]."""
+        return _frozen(self.p_xz.sum(axis=0))
+
+    @cached_property
+    def entropy_x(self) -> float:
+        """H(X) in nats."""
+        return entropy(self.p_x)
+
+    @property
+    def budget(self) -> float:
+        """Leakage budget ε in nats."""
+        return self.constraint.nats
+
+    @property
+    def equivocation(self) -> float:
+        """The paper's H0 = H(X) − ε in nats: the least equivocation asked for (−inf without a constraint)."""
+        return self.entropy_x - self.budget
+
+    @cached_property
+    def phi(self) -> Array:
+        """φ_jl = p(z_l given x_j) − p(z_l) [n, N]; a row with π_j = 0 is zero."""
+        pi = self.p_x[:, None]
+        shifted = self.p_xz - pi * self.p_z[None, :]
+        return _frozen(np.divide(shifted, pi, out=np.zeros_like(shifted), where=pi > 0))
+
+    @cached_property
+    def phi_rank(self) -> PhiRank:
+        """Rank and nullity of Φ with the gap in its singular values."""
+        scale = np.sqrt(self.p_x)[:, None], np.sqrt(self.p_z)[None, :]
+        kernel = np.divide(self.phi * scale[0], scale[1], out=np.zeros_like(self.phi), where=scale[1] > 0)
+        values = np.linalg.svd(kernel, compute_uv=False)
+        threshold = float(np.finfo(float).eps * max(kernel.shape))
+        rank = int((values > threshold).sum())
+        below = values[rank] if rank < values.size else 0.0
+        gap = math.inf if rank == 0 or below == 0.0 else float(values[rank - 1] / below)
+        return PhiRank(rank, self.N - rank, _frozen(values), threshold, gap)
+
+    # -- the value of an estimator ---------------------------------------------------------------------------------
+
+    def error_probability(self, estimator: Array) -> float:
+        """⟨L, P⟩ of an estimator [m, N]: its error probability under 0/1 loss, its expected loss otherwise."""
+        return float(sum_pair(dot_pair(self.loss, estimator)[0])[0])
+
+    def output_law(self, estimator: Array) -> OutputLaw:
+        """The joint law of (X, Ŷ) under an estimator [m, N]."""
+        return output_law(self.p_xz, estimator)
+
+    def leakage(self, estimator: Array) -> float:
+        """I(X; Ŷ) in nats under an estimator [m, N]."""
+        return self.output_law(estimator).leakage()
+
+    @cached_property
+    def bayes_estimator(self) -> Array:
+        """The plain Bayes (maximum a posteriori) rule [m, N]: least loss, no regard for privacy; ties to the first guess."""
+        estimator = np.zeros((self.m, self.N))
+        estimator[np.argmin(self.loss, axis=0), np.arange(self.N)] = 1.0
+        return _frozen(estimator)
+
+    @cached_property
+    def bayes_error(self) -> float:
+        """Error probability of the Bayes rule: no estimator does better."""
+        return float(sum_pair(self.loss.min(axis=0))[0])
+
+    @cached_property
+    def bayes_leakage(self) -> float:
+        """I_MAP: what the Bayes rule leaks, in nats. A budget at or above it costs nothing."""
+        return self.leakage(self.bayes_estimator)
+
+    @cached_property
+    def constant_error(self) -> float:
+        """Error probability of the best constant guess, which leaks nothing."""
+        return float(sum_pair(self.loss)[0].min())
+
+    def __repr__(self) -> str:
+        title = f"{self.name!r}, " if self.name else ""
+        return f"Problem({title}n={self.n}, m={self.m}, N={self.N}, budget={self.budget:g} nats)"
+
+
+def _constraint(budget: float | LeakageBudget | None, equivocation: float | None, entropy_x: float) -> LeakageBudget:
+    if (budget is None) == (equivocation is None):
+        raise InputError(
+            "give exactly one of budget= (nats; 0 for perfect privacy, inf for no constraint) and equivocation= (nats)"
+        )
+    if isinstance(budget, LeakageBudget):
+        return budget
+    try:
+        if equivocation is None:
+            return LeakageBudget(float(budget))  # type: ignore[arg-type]
+        wanted = float(equivocation)
+    except (TypeError, ValueError):
+        raise InputError(f"the budget {budget if equivocation is None else equivocation!r} is not a number") from None
+    if not wanted <= entropy_x * (1.0 + 1e-12):
+        raise InputError(
+            f"equivocation {wanted:g} nats exceeds H(X) = {entropy_x:.12g} nats, which no estimator can keep; "
+            "give at most H(X) (equal to it is perfect privacy)"
+        )
+    return LeakageBudget(max(0.0, entropy_x - wanted))
+
+
+def _array(values: Any, what: str, dimensions: int, shape: str) -> Array:
+    try:
+        array = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} is not an array of real numbers ({error}); give shape {shape}") from None
+    if array.ndim != dimensions or 0 in array.shape:
+        raise InputError(f"{what} has shape {list(array.shape)}; give a non-empty array of shape {shape}")
+    for bad, word in ((~np.isfinite(array), "not finite"), (array < 0.0, "negative")):
+        if bad.any():
+            index = tuple(int(k) for k in np.argwhere(bad)[0])
+            raise InputError(
+                f"{what}{list(index)} is {float(array[index])!r}, which is {word}; every entry must be finite and ≥ 0"
+            )
+    return array
+
+
+def _matrix(values: Any, what: str) -> Array:
+    return _array(values, what, 2, "[n, N]" if what == "p_xz" else "[m, N]")
+
+
+def _check_total(tensor: Array) -> None:
+    total = float(tensor.sum())
+    if abs(total - 1.0) > _TOTAL_TOLERANCE:
+        raise InputError(f"joint sums to {total!r}, not to 1 within {_TOTAL_TOLERANCE:g}; divide it by its sum")
+
+
+def _frozen(array: Array) -> Array:
+    array.setflags(write=False)
+    return array

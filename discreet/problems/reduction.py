@@ -1,0 +1,114 @@
+"""Remove what cannot matter: outcomes and private values of no probability, and outcomes that say the same thing.
+
+Two outcomes are *proportional* when their columns (p_xz, loss) divided by their mass agree to 44 bits; an optimal
+estimator may treat them alike, so they merge into one whose column is the sum. Laws (tests/problems/test_reduction.py):
+the reduced problem has the same optimum, and `restore` maps its estimators to estimators of the original with the same
+error probability and leakage.
+
+An outcome of no probability gets, in the restored estimator, the output's own law: should it ever happen, the guess says
+nothing about X.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.accurate import Array
+from discreet.problems.problem import Problem
+
+__all__ = ["Reduced", "reduce"]
+
+_DROPPED_BITS = 8  # of the 52 stored bits of a significand
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A smaller problem and the way back.
+
+    problem          the reduced problem
+    original         the problem it came from
+    group            [N] index of the reduced outcome that holds each outcome, −1 where it has no probability
+    private_values   [n'] indices of the private values kept
+    """
+
+    problem: Problem
+    original: Problem
+    group: NDArray[np.intp] | None
+    private_values: NDArray[np.intp]
+
+    @property
+    def pruned(self) -> int:
+        """Outcomes of no probability."""
+        return 0 if self.group is None else int((self.group < 0).sum())
+
+    @property
+    def merged(self) -> int:
+        """Outcomes that disappeared into another."""
+        return self.original.N - self.pruned - self.problem.N
+
+    def restore(self, estimator: Array) -> Array:
+        """The estimator [m, N] of the original for one [m, N'] of the reduced problem."""
+        if self.group is None:
+            return estimator
+        full = estimator[:, np.maximum(self.group, 0)]
+        if self.pruned:
+            full[:, self.group < 0] = (estimator @ self.problem.p_z)[:, None]
+        return full
+
+    def restore_tilt(self, tilt: Array) -> Array:
+        """The tilt [m, n] of the original; 0 for private values of no probability."""
+        if tilt.shape[1] == self.original.n:
+            return tilt
+        full = np.zeros((tilt.shape[0], self.original.n))
+        full[:, self.private_values] = tilt
+        return full
+
+
+def reduce(problem: Problem, *, merge: bool = True) -> Reduced:
+    """Prune zero-mass outcomes and private values; with `merge`, also merge proportional outcomes."""
+    private_values = np.flatnonzero(problem.p_x > 0)
+    alive = problem.p_z > 0
+    a = problem.p_xz if private_values.size == problem.n else problem.p_xz[private_values]
+    loss = problem.loss
+    group: NDArray[np.intp] | None = None
+    if not alive.all():
+        group = np.where(alive, np.cumsum(alive) - 1, -1)
+        a, loss = a[:, alive], loss[:, alive]
+    if merge:
+        first, inverse = _same(a, loss)
+        if first.size < a.shape[1]:
+            a, loss = _gather(a, inverse, first.size), _gather(loss, inverse, first.size)
+            group = inverse if group is None else np.where(group < 0, -1, inverse[np.maximum(group, 0)])
+    if group is None and private_values.size == problem.n:
+        return Reduced(problem, problem, None, private_values)
+    smaller = Problem(a, loss, problem.constraint, name=problem.name)
+    return Reduced(smaller, problem, group, private_values)
+
+
+def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First member and group number of every class of proportional columns, classes in order of first appearance."""
+    columns = np.concatenate([a, loss])
+    columns = columns / a.sum(axis=0)
+    words = columns.view(np.uint64)
+    words = (words + np.uint64(1 << (_DROPPED_BITS - 1))) >> np.uint64(_DROPPED_BITS)
+    rng = np.random.default_rng(20240229)  # any fixed odd multipliers: only a hash
+    multipliers = rng.integers(0, 2**63, size=words.shape[0], dtype=np.uint64) | np.uint64(1)
+    keys = np.zeros(words.shape[1], dtype=np.uint64)
+    for word, multiplier in zip(words, multipliers, strict=True):
+        keys = (keys ^ (word * multiplier)) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(29)
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if first.size == keys.size or (words != words[:, first[inverse]]).any():  # all different, or a hash collision
+        everyone = np.arange(keys.size)
+        return everyone, everyone
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return first[order], rank[inverse]
+
+
+def _gather(rows: Array, inverse: NDArray[np.intp], size: int) -> Array:
+    return np.stack([np.bincount(inverse, weights=row, minlength=size) for row in rows])
