@@ -24,6 +24,7 @@ __all__ = ["Repaired", "normalise", "phi_residual", "remove_leakage", "repair"]
 
 LEAK_FREE = 1e-13  # ‖Φ P‖∞ that counts as zero in double precision
 _BUDGET_SHARE = 1.0 - 1e-13  # the repair aims this far inside the budget, so that rounding cannot carry it out
+_AIMS = 24
 _PROJECTION_STEPS = 8
 _ROOM = (0.0, 1e-9, 1e-7, 1e-5, 1e-3, 1e-1)  # shares of a constant tried, to give the projection room to move
 
@@ -168,14 +169,16 @@ def _best_blend(problem: Problem, start: Repaired, ends: list[Repaired]) -> Repa
 
 
 def _blend(problem: Problem, start: Repaired, end: Repaired) -> Repaired | None:
-    target = problem.budget * _BUDGET_SHARE
-    for _ in range(4):
-        share = _least_share(start.law, end.law, target)
+    """Blend just far enough; rounding of the entries themselves leaks a little, so aim lower until the result is inside."""
+    inside = 1.0 - _BUDGET_SHARE
+    for _ in range(_AIMS):
+        share = _least_share(start.law, end.law, problem.budget * (1.0 - inside))
         estimator = normalise((1.0 - share) * start.estimator + share * end.estimator)
         law = problem.output_law(estimator)
-        if law.leakage() <= problem.budget:
+        excess = law.leakage() / problem.budget - 1.0
+        if excess <= 0.0:
             return Repaired(estimator, law, share)
-        target *= 0.99 * problem.budget / law.leakage()  # rounding of the entries themselves leaks: aim lower
+        inside = min(0.5, max(4.0 * inside, 2.0 * (excess + inside)))
     return None
 
 
