@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.problems.accurate import Array, dot_pair, sum_pair
+from discreet.problems.checks import check_total, mass_array
 from discreet.problems.errors import InputError
 from discreet.problems.information import OutputLaw, entropy, output_law
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from discreet.problems.samples import SampleReport
 
 __all__ = ["LeakageBudget", "PhiRank", "Problem"]
-
-_TOTAL_TOLERANCE = 1e-9  # how far a total probability may be from one before it is called a mistake
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class Problem:
         name: str = "",
         samples: SampleReport | None = None,
     ) -> None:
-        """Validate and freeze. Give exactly one of `budget` (nats; 0 perfect privacy, inf none) and `equivocation` (H0, nats).
+        """Validate and freeze. Give one of `budget` (nats; 0 perfect privacy, inf none) and `equivocation` (H0, nats).
 
         Raises InputError, naming the entry, for anything that is not a probability model: wrong shape, non-finite or
         negative entries, a total further than 1e-9 from one (closer totals are scaled to one), a loss mass on an outcome
@@ -105,9 +104,7 @@ class Problem:
             raise InputError(
                 f"p_xz has {a.shape[1]} outcomes and loss has {cost.shape[1]}; both need shape [·, N] with the same N"
             )
-        total = float(sum_pair(sum_pair(a)[0])[0])
-        if abs(total - 1.0) > _TOTAL_TOLERANCE:
-            raise InputError(f"p_xz sums to {total!r}, not to 1 within {_TOTAL_TOLERANCE:g}; divide it by its sum")
+        total = check_total(a, "p_xz")
         if total != 1.0:
             a, cost = a / total, cost / total
         stray = np.flatnonzero((a.sum(axis=0) == 0.0) & (cost.max(axis=0) > 0.0))
@@ -139,12 +136,12 @@ class Problem:
         which makes ⟨L, P⟩ the error probability. Loss masses are summed from the small terms Σ_{k≠i} p(y_k, z_l), never
         formed as p(z_l) − p(y_i, z_l).
         """
-        tensor = _array(joint, "joint", 3, "[n, m, N]")
+        tensor = mass_array(joint, "joint", 3, "[n, m, N]")
         m = tensor.shape[1]
-        matrix = 1.0 - np.eye(m) if loss_matrix is None else _array(loss_matrix, "loss_matrix", 2, "[m, guesses]")
+        matrix = 1.0 - np.eye(m) if loss_matrix is None else mass_array(loss_matrix, "loss_matrix", 2, "[m, guesses]")
         if matrix.shape[0] != m:
             raise InputError(f"loss_matrix has {matrix.shape[0]} rows but Y has {m} values; give one row per value of Y")
-        _check_total(tensor)
+        check_total(tensor, "joint")
         p_yz = tensor.sum(axis=0)
         return cls(tensor.sum(axis=1), matrix.T @ p_yz, budget, equivocation=equivocation, name=name)
 
@@ -286,30 +283,8 @@ def _constraint(budget: float | LeakageBudget | None, equivocation: float | None
     return LeakageBudget(max(0.0, entropy_x - wanted))
 
 
-def _array(values: Any, what: str, dimensions: int, shape: str) -> Array:
-    try:
-        array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} is not an array of real numbers ({error}); give shape {shape}") from None
-    if array.ndim != dimensions or 0 in array.shape:
-        raise InputError(f"{what} has shape {list(array.shape)}; give a non-empty array of shape {shape}")
-    for bad, word in ((~np.isfinite(array), "not finite"), (array < 0.0, "negative")):
-        if bad.any():
-            index = tuple(int(k) for k in np.argwhere(bad)[0])
-            raise InputError(
-                f"{what}{list(index)} is {float(array[index])!r}, which is {word}; every entry must be finite and ≥ 0"
-            )
-    return array
-
-
 def _matrix(values: Any, what: str) -> Array:
-    return _array(values, what, 2, "[n, N]" if what == "p_xz" else "[m, N]")
-
-
-def _check_total(tensor: Array) -> None:
-    total = float(tensor.sum())
-    if abs(total - 1.0) > _TOTAL_TOLERANCE:
-        raise InputError(f"joint sums to {total!r}, not to 1 within {_TOTAL_TOLERANCE:g}; divide it by its sum")
+    return mass_array(values, what, 2, "[n, N]" if what == "p_xz" else "[m, N]")
 
 
 def _frozen(array: Array) -> Array:

@@ -1,0 +1,66 @@
+"""The paper's two set-ups: one binned sensor, and the counts of M independent sensors.
+
+X ∈ {0, 1} with probabilities .7 and .3, Y ∈ {0, 1} with .5 and .5, independent; Z = 0.6 Y + 0.4 X + N(0, variance 0.01).
+The paper does not state its bin edges; four bins here are cut at .2, .5, .8, the midpoints between the four means.
+
+Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
+Entropy Constrained Approach", numerical section.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from discreet.problems.accurate import Array
+from discreet.problems.catalog.registry import budgeted, register, title
+from discreet.problems.checks import whole
+from discreet.problems.problem import Problem
+from discreet.problems.sensors import PAPER_EDGES, iid_sensors, paper_conditional, paper_p_xy
+
+__all__ = ["paper_edges", "paper_multi", "paper_single"]
+
+
+def paper_edges(bins: int) -> Array:
+    """Edges [bins + 1]: −∞, .2, .5, .8, ∞ for four bins, otherwise −∞, linspace(−.5, 1.5, bins − 1), ∞; bins ≥ 2."""
+    bins = whole(bins, "bins", 2)
+    if bins == len(PAPER_EDGES) - 1:
+        return np.array(PAPER_EDGES)
+    inner = np.linspace(-0.5, 1.5, bins - 1) if bins > 2 else np.array([0.5])
+    return np.concatenate([[-math.inf], inner, [math.inf]])
+
+
+@register(
+    "paper-single",
+    family="paper",
+    summary="the paper's single sensor: Z = 0.6 Y + 0.4 X + noise, binned",
+    meanings={"bins": "number of bins of Z; 4 are cut at .2, .5, .8, others evenly over [−.5, 1.5]"},
+)
+def paper_single(
+    bins: int = 4, *, budget: float | None = None, equivocation: float | None = None, fraction: float | None = None
+) -> Problem:
+    """The paper's single sensor, N = bins outcomes (two bins are cut at .5)."""
+    joint = paper_p_xy()[:, :, None] * paper_conditional(paper_edges(bins))
+    problem = Problem.from_joint(joint, math.inf, name=title("paper-single", bins=bins))
+    return budgeted(problem, budget, equivocation, fraction)
+
+
+@register(
+    "paper-multi",
+    family="paper",
+    summary="the paper's M sensors: counts per bin of independent copies of the single sensor",
+    meanings={"sensors": "number of sensors M; N = C(M + bins − 1, bins − 1) outcomes", "bins": "bins of each sensor"},
+)
+def paper_multi(
+    sensors: int = 5,
+    bins: int = 4,
+    *,
+    budget: float | None = None,
+    equivocation: float | None = None,
+    fraction: float | None = None,
+) -> Problem:
+    """The paper's M sensors of `bins` bins each; outcomes are the count vectors in the order of `sensors.count_vectors`."""
+    joint = iid_sensors(paper_conditional(paper_edges(bins)), paper_p_xy(), sensors)
+    problem = Problem.from_joint(joint, math.inf, name=title("paper-multi", sensors=sensors, bins=bins))
+    return budgeted(problem, budget, equivocation, fraction)

@@ -1,0 +1,59 @@
+"""What a probability array must be, asked once at the door and refused in the same words everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.problems.accurate import Array, sum_pair
+from discreet.problems.errors import InputError
+
+__all__ = ["TOTAL_TOLERANCE", "check_total", "mass_array", "positive", "whole"]
+
+TOTAL_TOLERANCE = 1e-9
+"""How far a total probability may be from one before it is called a mistake."""
+
+
+def mass_array(values: Any, what: str, dimensions: int, shape: str) -> Array:
+    """A fresh float64 array of finite entries ≥ 0 with the given number of dimensions, or InputError naming the entry.
+
+    `what` is the word for the array in messages, `shape` its shape in words, such as "[n, m, N]".
+    """
+    try:
+        array = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} is not an array of real numbers ({error}); give shape {shape}") from None
+    if array.ndim != dimensions or 0 in array.shape:
+        raise InputError(f"{what} has shape {list(array.shape)}; give a non-empty array of shape {shape}")
+    for bad, word in ((~np.isfinite(array), "not finite"), (array < 0.0, "negative")):
+        if bad.any():
+            index = tuple(int(k) for k in np.argwhere(bad)[0])
+            raise InputError(
+                f"{what}{list(index)} is {float(array[index])!r}, which is {word}; every entry must be finite and ≥ 0"
+            )
+    return array
+
+
+def check_total(array: Array, what: str) -> float:
+    """The sum of the entries, which must be one within `TOTAL_TOLERANCE`."""
+    total = float(sum_pair(array.reshape(1, -1))[0][0])
+    if abs(total - 1.0) > TOTAL_TOLERANCE:
+        raise InputError(f"{what} sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum")
+    return total
+
+
+def whole(value: Any, what: str, least: int) -> int:
+    """An integer ≥ least, or InputError."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{what} is {value!r}; give an integer ≥ {least}")
+    return int(value)
+
+
+def positive(value: Any, what: str, *, zero: bool = False, most: float = np.inf) -> float:
+    """A finite number > 0 (≥ 0 with `zero`) and ≤ most, or InputError."""
+    limits = ("≥ 0" if zero else "> 0") + ("" if np.isinf(most) else f" and ≤ {most:g}")
+    number = float(value) if isinstance(value, int | float | np.integer | np.floating) else np.nan
+    if not np.isfinite(number) or number < 0.0 or (number == 0.0 and not zero) or number > most:
+        raise InputError(f"{what} is {value!r}; give a finite number {limits}")
+    return number
