@@ -1,8 +1,10 @@
 """Which backends exist, and whether each can be used here.
 
 The project's own backends are named below and load only when asked for. Another package adds its own through the entry
-point group `discreet.backends` (name = "package.module:Class"); a name used twice is an error. A backend whose library is
-not installed is *absent*; one whose library is installed but fails to import is *broken*, with the reason.
+point group `discreet.backends` (name = "package.module:Class"). One that is not packaged yet is tried through the
+environment variable DISCREET_BACKENDS = "name=module:Class,...", which processes started from here inherit. A name used
+twice is an error. A backend whose library is not installed is *absent*; one whose library is installed but fails to
+import is *broken*, with the reason.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 from dataclasses import dataclass
 from functools import cache
 
@@ -19,6 +22,7 @@ from discreet.problems.errors import Absent, Broken, DiscreetError, InputError
 __all__ = ["Availability", "availability", "backend_names", "capabilities", "load_backend", "versions_of"]
 
 ENTRY_POINT_GROUP = "discreet.backends"
+TRIAL_VARIABLE = "DISCREET_BACKENDS"
 
 _OWN = {
     "tilt": "discreet.backends.tilt:Tilt",
@@ -41,16 +45,30 @@ class Availability:
     versions: dict[str, str]
 
 
-@cache
 def _targets() -> dict[str, str]:
     targets = dict(_OWN)
-    for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
-        if targets.get(point.name, point.value) != point.value:
+    for name, target in (*_installed(), *_on_trial()):
+        if targets.get(name, target) != target:
             raise DiscreetError(
-                f"backend {point.name!r} is registered twice ({targets[point.name]} and {point.value}); uninstall one of them"
+                f"backend {name!r} is registered twice ({targets[name]} and {target}); remove or rename one of them"
             )
-        targets[point.name] = point.value
+        targets[name] = target
     return targets
+
+
+@cache
+def _installed() -> tuple[tuple[str, str], ...]:
+    return tuple((point.name, point.value) for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP))
+
+
+def _on_trial() -> list[tuple[str, str]]:
+    found = []
+    for entry in filter(None, os.environ.get(TRIAL_VARIABLE, "").split(",")):
+        name, equals, target = entry.strip().partition("=")
+        if not (name and equals and ":" in target):
+            raise InputError(f"{TRIAL_VARIABLE} holds {entry!r}; write name=module:Class, separated by commas")
+        found.append((name, target))
+    return found
 
 
 def backend_names() -> tuple[str, ...]:
@@ -60,14 +78,15 @@ def backend_names() -> tuple[str, ...]:
 
 def load_backend(name: str) -> Backend:
     """The backend object; its solver library need not be there yet. Raises InputError for an unknown name, Broken."""
-    if name not in _targets():
-        raise InputError(f"there is no backend {name!r}; choose one of: {', '.join(backend_names())}")
-    return _load(name)
+    targets = _targets()
+    if name not in targets:
+        raise InputError(f"there is no backend {name!r}; choose one of: {', '.join(targets)}")
+    return _load(name, targets[name])
 
 
 @cache
-def _load(name: str) -> Backend:
-    module, _, attribute = _targets()[name].partition(":")
+def _load(name: str, target: str) -> Backend:
+    module, _, attribute = target.partition(":")
     try:
         backend = getattr(importlib.import_module(module), attribute)()
     except Exception as error:  # a third party's code may raise anything

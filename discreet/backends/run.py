@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from discreet.backends.contract import Answer, Backend, Options, refuse_unserved
 from discreet.backends.registry import capabilities, load_backend, require_libraries, versions_of
 from discreet.backends.solution import Solution, Status, Timings, derive_status
-from discreet.problems.errors import Absent, Broken, InputError, Interrupted, Unsupported
+from discreet.problems.errors import Absent, BackendError, Broken, InputError, Interrupted, Unsupported
 from discreet.problems.judge import certify
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce
@@ -70,6 +72,8 @@ def attempt(problem: Problem, backend: str, options: Options) -> Attempt:
         status, message = Status.ABSENT, str(error)
     except Interrupted as error:
         status, message = Status.TIMED_OUT, str(error)
+    except BackendError as error:
+        status, message = Status.FAILED, str(error)
     except Exception as error:  # solvers raise anything; the user gets a row, not a traceback
         status, message = Status.FAILED, f"{type(error).__name__}: {error}"
     return Attempt(backend, None, status, message, None, None, clock.timings(), {})
@@ -101,8 +105,18 @@ def _run(solver: Backend, problem: Problem, options: Options, clock: _Clock) -> 
     with clock.step("solve_seconds"):
         raw = solver.solve(lowered, options)
     with clock.step("lift_seconds"):
-        answer = _restore(reduced, solver.lift(raw))
+        answer = _restore(reduced, _well_shaped(reduced.problem, solver.lift(raw)))
     return Attempt(solver.name, answer, None, "", raw.claimed, raw.iterations, clock.timings(), versions_of(solver))
+
+
+def _well_shaped(problem: Problem, answer: Answer) -> Answer:
+    """The answer, if its shapes fit; a backend's wrong shape is its failure and must not look like bad input of the user."""
+    expected = [("estimator", answer.estimator, (problem.m, problem.N)), ("tilt", answer.tilt, (problem.m, problem.n))]
+    expected += [("anchor", anchor, (problem.m, problem.N)) for anchor in answer.anchors]
+    for what, array, shape in expected:
+        if array is not None and np.shape(array) != shape:
+            raise BackendError(f"the backend's {what} has shape {list(np.shape(array))} where {list(shape)} is due")
+    return answer
 
 
 def _restore(reduced: Reduced, answer: Answer) -> Answer:

@@ -1,0 +1,163 @@
+"""Backends that misbehave on purpose, one per way of going wrong, and two that behave.
+
+They reach a process through DISCREET_BACKENDS="name=fake_backends:Class,..." with this folder on the import path;
+`TRIAL` is that value for all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.problems.errors import InputError
+from discreet.problems.problem import Problem
+
+
+class _Fake:
+    """Answers with the plain Bayes rule and no duals, and claims it is optimal."""
+
+    name = "fake"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            frozenset(Regime), 10**6, gives_duals=False, method="none", citation="none", settings={"knob": "turns nothing"}
+        )
+
+    def lower(self, problem: Problem, options: Options) -> Any:
+        return problem
+
+    def solve(self, lowered: Problem, options: Options) -> Raw:
+        return Raw("optimal", lowered, 1)
+
+    def lift(self, raw: Raw) -> Answer:
+        return Answer(raw.value.bayes_estimator)
+
+
+class Bayes(_Fake):
+    """Ignores the budget: exact when it is slack, a privacy violation that claims optimality when it is not."""
+
+    name = "fake-bayes"
+
+
+class Constant(_Fake):
+    """Always guesses the same: feasible, and far from the optimum."""
+
+    name = "fake-constant"
+
+    def lift(self, raw: Raw) -> Answer:
+        estimator = np.zeros((raw.value.m, raw.value.N))
+        estimator[0] = 1.0
+        return Answer(estimator)
+
+
+class Crashes(_Fake):
+    name = "fake-crashes"
+
+    def solve(self, lowered: Problem, options: Options) -> Raw:
+        print("about to give up", file=sys.stderr)
+        os._exit(3)
+
+
+class Segfaults(_Fake):
+    name = "fake-segfaults"
+
+    def solve(self, lowered: Problem, options: Options) -> Raw:
+        os.kill(os.getpid(), signal.SIGSEGV)
+        raise AssertionError("unreachable")
+
+
+class Hangs(_Fake):
+    """Hangs with a child of its own, whose number it leaves in the file named by FAKE_CHILD."""
+
+    name = "fake-hangs"
+
+    def solve(self, lowered: Problem, options: Options) -> Raw:
+        if "FAKE_CHILD" in os.environ:
+            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+            with open(os.environ["FAKE_CHILD"], "w") as note:
+                note.write(f"{os.getpid()} {child.pid}")
+        time.sleep(600)
+        raise AssertionError("unreachable")
+
+
+class Noisy(_Fake):
+    """Writes on both streams from Python and below it, the exchange's own words among it, and megabytes of it."""
+
+    name = "fake-noisy"
+
+    def solve(self, lowered: Problem, options: Options) -> Raw:
+        print("done\nready\n")
+        os.write(1, b"done\n{}\n\xff\xfe")
+        for _ in range(300):
+            os.write(1, b"x" * 4096)
+            os.write(2, b"y" * 4096 + b"\n")
+        return super().solve(lowered, options)
+
+
+class Raises(_Fake):
+    name = "fake-raises"
+
+    def solve(self, lowered: Problem, options: Options) -> Raw:
+        raise ZeroDivisionError("the pivot is zero")
+
+
+class Refuses(_Fake):
+    """Finds fault with a setting's value."""
+
+    name = "fake-refuses"
+
+    def lower(self, problem: Problem, options: Options) -> Any:
+        raise InputError("setting 'knob' is 'x'; give a number")
+
+
+class WrongShape(_Fake):
+    name = "fake-wrong-shape"
+
+    def lift(self, raw: Raw) -> Answer:
+        return Answer(np.zeros((raw.value.m + 1, 3)))
+
+
+class NotANumber(_Fake):
+    name = "fake-not-a-number"
+
+    def lift(self, raw: Raw) -> Answer:
+        return Answer(np.full((raw.value.m, raw.value.N), np.nan), np.full((raw.value.m, raw.value.n), np.inf), np.nan)
+
+
+class Hungry(_Fake):
+    """Asks for 2 GB."""
+
+    name = "fake-hungry"
+
+    def solve(self, lowered: Problem, options: Options) -> Raw:
+        np.ones(250_000_000)
+        return super().solve(lowered, options)
+
+
+class Threads(_Fake):
+    """Claims the number of threads it was allowed."""
+
+    name = "fake-threads"
+
+    def solve(self, lowered: Problem, options: Options) -> Raw:
+        return Raw(os.environ.get("OMP_NUM_THREADS", "unlimited"), lowered, 1)
+
+
+class DiesAtImport:
+    """Not even constructible: ends the process, as a broken binary would."""
+
+    def __init__(self) -> None:
+        os._exit(9)
+
+
+CLASSES = (Bayes, Constant, Crashes, Segfaults, Hangs, Noisy, Raises, Refuses, WrongShape, NotANumber, Hungry, Threads)
+TRIAL = ",".join(f"{cls.name}=fake_backends:{cls.__name__}" for cls in CLASSES)
+LETHAL = "fake-lethal=fake_backends:DiesAtImport"

@@ -1,0 +1,195 @@
+"""Whatever a backend does to its process, the caller gets a Solution, in time, and no process stays behind."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import fake_backends
+import numpy as np
+import pytest
+
+from discreet.backends.isolated import GRACE_SECONDS, probe, solve_isolated
+from discreet.backends.registry import backend_names
+from discreet.backends.solution import Status
+from discreet.problems.errors import InputError
+from discreet.problems.problem import Problem
+
+posix = pytest.mark.skipif(os.name != "posix", reason="process groups and signals are POSIX")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="memory limits and /proc are Linux")
+
+
+@pytest.fixture(autouse=True)
+def trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
+
+
+@pytest.fixture(scope="module")
+def model() -> Problem:
+    rng = np.random.default_rng(5)
+    joint = rng.dirichlet(np.full(2 * 2 * 6, 0.5)).reshape(2, 2, 6)
+    return Problem.from_joint(joint, budget=math.inf, name="random")
+
+
+def test_a_good_answer_is_the_same_as_in_this_process(model: Problem) -> None:
+    from discreet.backends.run import solve
+
+    apart, here = solve_isolated(model, "fake-bayes", time_limit=30), solve(model, "fake-bayes")
+    assert apart.status is here.status is Status.CERTIFIED
+    assert apart.problem is model
+    assert apart.estimator is not None
+    assert here.estimator is not None
+    assert np.array_equal(apart.estimator, here.estimator)
+    assert apart.certificate == here.certificate
+    assert apart.claimed == "optimal"
+    assert apart.iterations == 1
+    assert dict(apart.versions) == dict(here.versions)
+
+
+def test_a_claim_is_not_believed(model: Problem) -> None:
+    solution = solve_isolated(model.with_budget(model.bayes_leakage / 10), "fake-bayes")
+    assert solution.status is Status.VIOLATED_PRIVACY
+    assert solution.claimed == "optimal"
+    assert solution.leakage <= solution.problem.budget
+
+
+@pytest.mark.parametrize(
+    ("backend", "said"),
+    [
+        ("fake-crashes", "ended with exit code 3 while solving; it wrote last: about to give up"),
+        pytest.param("fake-segfaults", "ended by signal SIGSEGV while solving", marks=posix),
+        ("fake-raises", "ZeroDivisionError: the pivot is zero"),
+        ("fake-wrong-shape", "the backend's estimator has shape [3, 3] where [2, 6] is due"),
+    ],
+)
+def test_a_death_or_a_wrong_answer_is_a_failed_solution_with_the_reason(model: Problem, backend: str, said: str) -> None:
+    solution = solve_isolated(model, backend, time_limit=30)
+    assert solution.status is Status.FAILED
+    assert said in solution.message
+    assert solution.estimator is None
+    assert solution.error_probability == math.inf
+    json.dumps(solution.to_dict(), allow_nan=False)
+
+
+def test_numbers_that_are_none_are_never_certified(model: Problem) -> None:
+    solution = solve_isolated(model.with_budget(0.0), "fake-not-a-number")
+    assert solution.status in (Status.INACCURATE, Status.VIOLATED_PRIVACY, Status.FAILED)
+    assert solution.certificate is None or 0.0 <= solution.certificate.lower <= solution.certificate.upper
+
+
+def test_noise_does_not_disturb_the_exchange(model: Problem) -> None:
+    assert solve_isolated(model, "fake-noisy", time_limit=30).status is Status.CERTIFIED
+
+
+@posix
+def test_the_time_limit_kills_the_whole_group(
+    model: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_CHILD", str(tmp_path / "child"))
+    solution = solve_isolated(model, "fake-hangs", time_limit=0.5)
+    assert solution.status is Status.TIMED_OUT
+    assert "time limit of 0.5 s" in solution.message
+    assert 0.5 <= solution.timings.solve_seconds < 0.5 + GRACE_SECONDS + 5
+    for number in (tmp_path / "child").read_text().split():
+        assert _within(5, lambda number=number: not _alive(int(number)))
+
+
+@linux
+def test_a_memory_limit_is_kept(model: Problem) -> None:
+    solution = solve_isolated(model, "fake-hungry", memory_limit=100_000_000, time_limit=60)
+    assert solution.status is Status.FAILED
+    assert "Memory" in solution.message
+    assert solve_isolated(model, "fake-bayes", memory_limit=100_000_000).status is Status.CERTIFIED
+
+
+def test_threads_are_limited_when_asked(model: Problem) -> None:
+    assert solve_isolated(model, "fake-threads", threads=1).claimed == "1"
+
+
+def test_bad_input_is_the_callers_and_raises(model: Problem) -> None:
+    with pytest.raises(InputError, match="there is no backend 'nobody'"):
+        solve_isolated(model, "nobody")
+    with pytest.raises(InputError, match="has no setting 'handle'; it knows: knob"):
+        solve_isolated(model, "fake-bayes", settings={"handle": 1})
+    with pytest.raises(InputError, match="setting 'knob' is 'x'; give a number"):
+        solve_isolated(model, "fake-refuses")
+    with pytest.raises(InputError, match="cannot be handed to another process"):
+        solve_isolated(model, "fake-bayes", settings={"knob": object()})
+    with pytest.raises(InputError, match="threads is 0"):
+        solve_isolated(model, "fake-bayes", threads=0)
+    with pytest.raises(InputError, match="memory limit is -1"):
+        solve_isolated(model, "fake-bayes", memory_limit=-1)
+
+
+def test_probing_survives_a_lethal_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCREET_BACKENDS", f"{fake_backends.TRIAL},{fake_backends.LETHAL}")
+    found = probe("fake-lethal")
+    assert found.state == "broken"
+    assert "exit code 9" in found.reason
+    found = probe("fake-bayes")
+    assert found.state == "available"
+    assert "numpy" in found.versions
+
+
+def test_a_malformed_trial_variable_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCREET_BACKENDS", "fake-bayes")
+    with pytest.raises(InputError, match="write name=module:Class"):
+        backend_names()
+
+
+_CALLER = """
+import math, sys
+from discreet.backends.isolated import solve_isolated
+from discreet.problems.problem import Problem
+try:
+    solve_isolated(Problem([[0.5, 0.5]], [[0.1, 0.2]], math.inf), "fake-hangs")
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@posix
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_the_worker_ends_with_its_caller(tmp_path: Path, how: signal.Signals) -> None:
+    note = tmp_path / "child"
+    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    environment = os.environ | {"FAKE_CHILD": str(note), "PYTHONPATH": path}
+    caller = subprocess.Popen([sys.executable, "-c", _CALLER], env=environment)
+    try:
+        assert _within(30, lambda: note.exists() and len(note.read_text().split()) == 2)
+        caller.send_signal(how)
+        assert caller.wait(timeout=20) == (130 if how is signal.SIGINT else -signal.SIGKILL)
+    finally:
+        caller.kill()
+    worker, child = map(int, note.read_text().split())
+    try:
+        assert _within(10, lambda: not _alive(worker) and not _alive(child))
+    finally:
+        if _alive(child):
+            os.kill(child, signal.SIGKILL)
+
+
+def _alive(process: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{process}/stat")
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def _within(seconds: float, condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return condition()
