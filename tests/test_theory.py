@@ -1,0 +1,389 @@
+"""The identities that docs/theory.md states, checked in numbers on small random instances.
+
+Each test names the section whose sentence it checks. Formulas are written out again here from the page, with NumPy only;
+the package is used as the thing under test, never as the source of the formula.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.special import logsumexp
+
+from discreet.problems.dual import repair_duals, tilts_from_law
+from discreet.problems.information import fano_bound, phi_divergence
+from discreet.problems.judge import certify
+from discreet.problems.primal import remove_leakage
+from discreet.problems.problem import Problem
+
+Array = NDArray[np.float64]
+seeds = st.integers(0, 2**32 - 1)
+few = settings(max_examples=25, deadline=None)
+
+
+def instance(seed: int, budget: float = 0.01) -> tuple[Problem, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    n, m, outcomes = (int(k) for k in rng.integers([2, 2, 4], [5, 5, 12]))
+    joint = rng.dirichlet(np.full(n * m * outcomes, 0.5)) + 1e-6
+    return Problem.from_joint((joint / joint.sum()).reshape(n, m, outcomes), budget=budget), rng
+
+
+def random_estimator(problem: Problem, rng: np.random.Generator) -> Array:
+    drawn = rng.dirichlet(np.ones(problem.m), size=problem.N).T
+    return np.asarray(drawn)
+
+
+def g(u: Array, pi: Array) -> float:
+    return float((u * np.log(u / (pi * u.sum()))).sum())
+
+
+def support(tilt: Array, pi: Array, mu: float) -> float:
+    """h of one row, straight from its definition."""
+    return float(mu * logsumexp(tilt / mu, b=pi))
+
+
+def blahut_arimoto(problem: Problem, mu: float, sweeps: int) -> tuple[Array, list[float], Array]:
+    """The iteration of the page at a fixed multiplier, from the uniform estimator; F after every sweep; the mean tilt."""
+    posterior = problem.p_xz / problem.p_z
+    estimator = np.full((problem.m, problem.N), 1.0 / problem.m)
+    exponent = np.log(estimator)
+    values, mean_tilt = [], np.zeros((problem.m, problem.n))
+    for _ in range(sweeps):
+        joint = estimator @ problem.p_xz.T
+        log_ratio = np.log(joint / joint.sum(axis=1, keepdims=True) / problem.p_x)
+        mean_tilt += mu * log_ratio / sweeps
+        exponent = exponent - problem.loss / (mu * problem.p_z) - log_ratio @ posterior
+        exponent = np.maximum(exponent - logsumexp(exponent, axis=0), -600.0)  # e^-600 stands for what would underflow
+        estimator = np.exp(exponent)
+        values.append(float((problem.loss * estimator).sum()) + mu * problem.leakage(estimator))
+    return estimator, values, mean_tilt
+
+
+# -- the problem is convex ----------------------------------------------------------------------------------------
+
+
+@few
+@given(seeds)
+def test_leakage_is_a_sum_of_homogeneous_convex_functions(seed: int) -> None:
+    problem, rng = instance(seed)
+    pi = problem.p_x
+    u, v = rng.dirichlet(np.ones(problem.n)), rng.dirichlet(np.ones(problem.n))
+    assert g(3.0 * u, pi) == pytest.approx(3.0 * g(u, pi), rel=1e-12)
+    assert g(u + v, pi) <= g(u, pi) + g(v, pi) + 1e-14
+    estimator = random_estimator(problem, rng)
+    assert problem.leakage(estimator) == pytest.approx(
+        sum(g(problem.p_xz @ row, pi) for row in estimator), rel=1e-9, abs=1e-15
+    )
+
+
+# -- the dual -----------------------------------------------------------------------------------------------------
+
+
+@few
+@given(seeds)
+def test_g_is_a_support_function(seed: int) -> None:
+    problem, rng = instance(seed)
+    pi, u = problem.p_x, rng.dirichlet(np.ones(problem.n)) * 0.3
+    for _ in range(10):
+        v = 3.0 * rng.standard_normal(problem.n)
+        v = v - math.log(float((pi * np.exp(v)).sum()))  # on the boundary of the set
+        assert v @ u <= g(u, pi) + 1e-14
+    best = np.log(u / (pi * u.sum()))
+    assert (pi * np.exp(best)).sum() == pytest.approx(1.0, rel=1e-12)
+    assert best @ u == pytest.approx(g(u, pi), rel=1e-12)
+
+
+@few
+@given(seeds)
+def test_h_falls_from_the_maximum_to_the_mean_as_the_multiplier_grows(seed: int) -> None:
+    problem, rng = instance(seed)
+    tilt = rng.standard_normal(problem.n)
+    values = [support(tilt, problem.p_x, mu) for mu in (0.01, 0.1, 1.0, 10.0, 1e6)]
+    assert all(a >= b - 1e-12 for a, b in itertools.pairwise(values))
+    assert tilt.max() + 1e-12 >= values[0] >= tilt.max() + 0.01 * math.log(problem.p_x[tilt.argmax()]) - 1e-12
+    assert values[-1] == pytest.approx(float(problem.p_x @ tilt), abs=1e-5)
+
+
+@few
+@given(seeds, st.floats(1e-6, 10.0), st.floats(1e-3, 30.0))
+def test_weak_duality(seed: int, share: float, mu: float) -> None:
+    model, rng = instance(seed)
+    estimator = random_estimator(model, rng)
+    problem = model.with_budget(model.leakage(estimator) * (1.0 + share))  # the estimator is feasible
+    tilt = rng.standard_normal((problem.m, problem.n))
+    tilt = tilt - np.array([support(row, problem.p_x, mu) for row in tilt])[:, None]
+    bound = (problem.loss + tilt @ problem.p_xz).min(axis=0).sum() - mu * problem.budget
+    assert problem.error_probability(estimator) >= bound - 1e-13
+
+
+@few
+@given(seeds)
+def test_weak_duality_at_perfect_privacy(seed: int) -> None:
+    problem, rng = instance(seed, budget=0.0)
+    drawn = random_estimator(problem, rng)
+    found = remove_leakage(problem, drawn, problem.output_law(drawn))
+    constant = np.eye(problem.m)[:, :1] * np.ones(problem.N)
+    tilt = rng.standard_normal((problem.m, problem.n))
+    tilt = tilt - (tilt @ problem.p_x)[:, None]
+    bound = (problem.loss + tilt @ problem.p_xz).min(axis=0).sum()
+    for estimator in [constant] if found is None else [constant, found.estimator]:
+        assert problem.error_probability(estimator) >= bound - 1e-12
+
+
+# -- the gap splits -----------------------------------------------------------------------------------------------
+
+
+@few
+@given(seeds, st.floats(1e-4, 0.9), st.booleans())
+def test_the_gap_is_complementarity_plus_alignment_plus_slackness(seed: int, fraction: float, perfect: bool) -> None:
+    model, rng = instance(seed)
+    problem = model.with_budget(0.0 if perfect else fraction * model.leakage(random_estimator(model, rng)))
+    estimator, tilt = random_estimator(problem, rng), 0.05 * rng.standard_normal((problem.m, problem.n))
+    verdict = certify(problem, estimator, tilt, None if perfect else float(rng.uniform(0.1, 5.0)))
+    pi, mu = problem.p_x, 0.0 if perfect else verdict.multiplier
+    losses = problem.loss + verdict.tilt @ problem.p_xz
+    complementarity = (verdict.estimator * (losses - losses.min(axis=0))).sum()
+    law = verdict.estimator @ problem.p_xz.T
+    leakage = problem.leakage(verdict.estimator)
+    alignment = mu * leakage - (verdict.tilt * law).sum()
+    slackness = 0.0 if perfect else mu * (problem.budget - leakage)
+    gap = problem.error_probability(verdict.estimator) - (losses.min(axis=0).sum() - mu * problem.budget)
+    assert complementarity + alignment + slackness == pytest.approx(gap, abs=1e-13)
+    assert min(complementarity, alignment, slackness) >= -1e-13
+    kkt = verdict.certificate.kkt
+    assert (kkt.complementarity, kkt.alignment, kkt.slackness) == pytest.approx(
+        (complementarity, alignment, slackness), abs=1e-12
+    )
+    assert pi.sum() == pytest.approx(1.0, rel=1e-12)
+
+
+# -- the iteration ------------------------------------------------------------------------------------------------
+
+
+@few
+@given(seeds)
+def test_leakage_is_smooth_relative_to_the_mass_weighted_entropy(seed: int) -> None:
+    problem, rng = instance(seed)
+    new, old = random_estimator(problem, rng), random_estimator(problem, rng)
+    u, v = new @ problem.p_xz.T, old @ problem.p_xz.T
+    s, r = u.sum(axis=1), v.sum(axis=1)
+    gradient = np.log(v / r[:, None] / problem.p_x) @ problem.p_xz
+    bregman = problem.leakage(new) - problem.leakage(old) - float((gradient * (new - old)).sum())
+    chain = (u * np.log(u / v)).sum() - (s * np.log(s / r)).sum()
+    distance = float((problem.p_z * (new * np.log(new / old)).sum(axis=0)).sum())
+    assert bregman == pytest.approx(chain, abs=1e-13)
+    assert -1e-14 <= bregman <= distance - float((s * np.log(s / r)).sum()) + 1e-13
+
+
+@few
+@given(seeds, st.floats(0.05, 5.0))
+def test_the_iteration_descends_and_its_mean_tilt_certifies_the_rate(seed: int, mu: float) -> None:
+    model, _ = instance(seed)
+    sweeps = 300
+    estimator, values, tilt = blahut_arimoto(model, mu, sweeps)
+    assert all(b <= a + 1e-13 for a, b in itertools.pairwise(values))
+    for k, value in enumerate(values, start=1):
+        assert value - values[-1] <= mu * math.log(model.m) / k + 1e-13
+    problem = model.with_budget(model.leakage(estimator))
+    assert certify(problem, estimator, tilt, mu).certificate.gap <= mu * math.log(model.m) / sweeps + 1e-12
+
+
+# -- the optimal rule ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_some_optimal_estimator_randomises_at_most_m_minus_one_times_n_outcomes(seed: int) -> None:
+    problem, rng = instance(seed)
+    estimator, _, _ = blahut_arimoto(problem, float(rng.uniform(0.2, 1.0)), 200)
+    m, n, outcomes = problem.m, problem.n, problem.N
+    columns = np.tile(np.eye(outcomes), (1, m))  # variables ordered guess by guess
+    joints = np.kron(np.eye(m), problem.p_xz)
+    found = linprog(
+        problem.loss.ravel(),
+        A_eq=np.vstack([columns, joints]),
+        b_eq=np.concatenate([np.ones(outcomes), joints @ estimator.ravel()]),
+        method="highs-ds",
+    )
+    vertex = found.x.reshape(m, outcomes)
+    assert ((vertex > 1e-9).sum(axis=0) > 1).sum() <= (m - 1) * n
+    assert problem.error_probability(vertex) <= problem.error_probability(estimator) + 1e-12
+    assert problem.leakage(vertex) == pytest.approx(problem.leakage(estimator), abs=1e-8)
+
+
+# -- repair and precision -----------------------------------------------------------------------------------------
+
+
+@few
+@given(seeds, st.floats(0.01, 0.99))
+def test_the_share_blended_in_is_at_most_the_excess(seed: int, fraction: float) -> None:
+    model, rng = instance(seed)
+    estimator = random_estimator(model, rng)
+    problem = model.with_budget(fraction * model.leakage(estimator))
+    certificate = certify(problem, estimator).certificate
+    assert 0.0 <= certificate.blend <= 1.0 - fraction + 1e-9
+    assert certificate.leakage <= problem.budget
+
+
+def test_phi_has_the_series_of_the_page() -> None:
+    x = 0.01
+    assert phi_divergence(np.array([x]))[0] == pytest.approx(sum((-x) ** k / (k * (k - 1)) for k in range(2, 12)), rel=1e-15)
+
+
+def exact_leakage(problem: Problem, estimator: Array) -> float:
+    """Leakage of the stored numbers taken as exact: rational arithmetic, then sixty decimal digits for the logarithm."""
+    a = [[Fraction(x) for x in row] for row in problem.p_xz.tolist()]
+    total = sum(sum(row) for row in a)
+    u = [[sum(Fraction(p) * x for p, x in zip(guess, row, strict=True)) for row in a] for guess in estimator.tolist()]
+    with localcontext() as context:
+        context.prec = 60
+
+        def term(i: int, j: int) -> Decimal:
+            ratio = u[i][j] * total / (sum(a[j]) * sum(u[i]))
+            value = Decimal(u[i][j].numerator) / Decimal(u[i][j].denominator)
+            return value * (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+
+        return float(sum(term(i, j) for i in range(problem.m) for j in range(problem.n)))
+
+
+@pytest.mark.parametrize("tiny", [1e-3, 1e-6, 1e-7, 1e-9])
+def test_a_tiny_leakage_keeps_its_digits(tiny: float) -> None:
+    problem, rng = instance(7)
+    flat = np.full((problem.m, problem.N), 1.0 / problem.m)
+    estimator = (1.0 - tiny) * flat + tiny * random_estimator(problem, rng)
+    assert problem.leakage(estimator) == pytest.approx(exact_leakage(problem, estimator), rel=1e-10)
+
+
+# -- perfect privacy ----------------------------------------------------------------------------------------------
+
+
+def perfect_privacy_error(problem: Problem) -> float:
+    feature = problem.p_xz - problem.p_x[:, None] * problem.p_z
+    found = linprog(
+        problem.loss.ravel(),
+        A_eq=np.vstack([np.tile(np.eye(problem.N), (1, problem.m)), np.kron(np.eye(problem.m), feature)]),
+        b_eq=np.concatenate([np.ones(problem.N), np.zeros(problem.m * problem.n)]),
+    )
+    return float(found.fun)
+
+
+def has_a_useful_event(problem: Problem) -> bool:
+    """Whether some d ≥ 0 with Φ d = 0 has less loss under another guess than under the best constant."""
+    feature = problem.p_xz - problem.p_x[:, None] * problem.p_z
+    best = int(np.argmin(problem.loss.sum(axis=1)))
+    gains = [
+        linprog(problem.loss[i] - problem.loss[best], A_eq=feature, b_eq=np.zeros(problem.n), bounds=(0.0, 1.0)).fun
+        for i in range(problem.m)
+    ]
+    return min(gains) < -1e-9
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_perfect_privacy_is_useful_exactly_when_an_event_independent_of_x_is(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, m, outcomes = int(rng.integers(2, 5)), 2, int(rng.integers(3, 8))
+    channel = rng.dirichlet(np.full(outcomes, 0.6), size=(n, m)) + 1e-6
+    joint = channel / channel.sum(axis=2, keepdims=True) * rng.dirichlet(np.full(n * m, 3.0)).reshape(n, m, 1)
+    problem = Problem.from_joint(joint, budget=0.0)
+    assert (perfect_privacy_error(problem) < problem.constant_error - 1e-9) == has_a_useful_event(problem)
+    assert problem.phi_rank.rank <= problem.n - 1
+    if problem.phi_rank.nullity == 1:
+        assert perfect_privacy_error(problem) == pytest.approx(problem.constant_error, abs=1e-9)
+
+
+# -- the interior point -------------------------------------------------------------------------------------------
+
+
+def newton_by_the_full_system(
+    problem: Problem, q: Array, slack: Array, lam: Array, tilt: Array, mu: float, c: float, barrier: float
+) -> tuple[Array, float]:
+    """dt and dμ of a Newton step on all KKT equations at once, Jacobian by complex differentiation."""
+    beta, cost, m, n = problem.p_xz / problem.p_z, problem.loss / problem.p_z, problem.m, problem.n
+    sizes = np.cumsum([q.size, slack.size, lam.size, tilt.size, 1, 1])
+
+    def equations(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
+        parts = np.split(z, sizes[:-1])
+        qq, ss, ll = parts[0].reshape(q.shape), parts[1].reshape(slack.shape), parts[2]
+        tt, mm, cc = parts[3].reshape(tilt.shape), parts[4][0], parts[5][0]
+        u = qq @ beta.T
+        v = np.log(u / problem.p_x / u.sum(axis=1, keepdims=True))
+        return np.concatenate(
+            [
+                (cost + tt @ beta - ll - ss).ravel(),
+                (tt - mm * v).ravel(),
+                (qq * ss - barrier).ravel(),
+                qq.sum(axis=0) - problem.p_z,
+                [(u * v).sum() + cc - problem.budget, cc * mm - barrier],
+            ]
+        )
+
+    here = np.concatenate([q.ravel(), slack.ravel(), lam, tilt.ravel(), [mu, c]]).astype(complex)
+    tiny = 1e-30
+    jacobian = np.array([equations(here + 1j * tiny * e).imag / tiny for e in np.eye(here.size)]).T
+    step = np.linalg.solve(jacobian, -equations(here).real)
+    return step[sizes[2] : sizes[3]].reshape(m, n), float(step[sizes[3]])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_reduced_symmetric_system_is_the_newton_step(seed: int) -> None:
+    problem, rng = instance(seed)
+    m, n, mu, c, barrier = problem.m, problem.n, 0.7, 0.003, 1e-3
+    beta, cost, pi = problem.p_xz / problem.p_z, problem.loss / problem.p_z, problem.p_x
+    q = random_estimator(problem, rng) * problem.p_z
+    u = q @ beta.T
+    v = np.log(u / pi / u.sum(axis=1, keepdims=True))
+    tilt = mu * v  # the tilts follow u and μ
+    lam = (cost + tilt @ beta).min(axis=0) - 0.1
+    slack = cost + tilt @ beta - lam  # dual residual zero, so only the products and the budget are off
+    d = q / slack
+    weight = np.einsum("il,ik->ikl", d, np.eye(m)) - np.einsum("il,kl->ikl", d, d) / d.sum(axis=0)
+    big = np.einsum("ikl,jl,hl->ijkh", weight, beta, beta).reshape(m * n, m * n)
+    e = np.zeros((m * n, m))
+    for i in range(m):
+        e[i * n : (i + 1) * n, i] = u[i]
+    uv, gi = (u * v).ravel(), (u * v).sum(axis=1)
+    system = np.block(
+        [
+            [big + np.diag(u.ravel()) / mu, e, -uv[:, None] / mu],
+            [e.T, np.zeros((m, m)), -gi[:, None]],
+            [-uv[None, :] / mu, -gi[None, :], np.array([[(u * v * v).sum() / mu + c / mu]])],
+        ]
+    )
+    assert np.allclose(system, system.T)
+    free = (barrier - q * slack) / slack  # dQ before the multipliers move
+    free = free - d * (free.sum(axis=0) / d.sum(axis=0))
+    right = np.concatenate([(free @ beta.T).ravel(), np.zeros(m), [gi.sum() + c - problem.budget + (barrier - c * mu) / mu]])
+    step = np.linalg.solve(system, right)
+    expected = newton_by_the_full_system(problem, q, slack, lam, tilt, mu, c, barrier)
+    assert step[: m * n].reshape(m, n) == pytest.approx(expected[0], rel=1e-7, abs=1e-10)
+    assert step[-1] == pytest.approx(expected[1], rel=1e-7)
+
+
+# -- duals for an estimator that came without, and Fano -----------------------------------------------------------
+
+
+@few
+@given(seeds)
+def test_derived_duals_are_log_ratios_and_feasible(seed: int) -> None:
+    problem, rng = instance(seed)
+    law = problem.output_law(random_estimator(problem, rng))
+    tilt, mu = tilts_from_law(problem, law)
+    ratio = 1.0 + law.ratio_minus_one()
+    assert tilt == pytest.approx(mu * np.log(ratio), rel=1e-9, abs=1e-12)
+    repaired = repair_duals(problem, tilt, mu)
+    assert repaired is not None
+    assert max(support(row, problem.p_x, mu) for row in repaired[0]) <= 1e-15 + 1e-14 * mu
+
+
+def test_fano_needs_bits() -> None:
+    equivocation = math.log(4.0)  # two bits about four values: nothing known
+    assert fano_bound(equivocation, 4) == pytest.approx((2.0 - 1.0) / 2.0)
+    assert fano_bound(equivocation, 4, sharp=True) == pytest.approx(0.75, abs=1e-9)
