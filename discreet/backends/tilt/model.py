@@ -1,0 +1,137 @@
+"""The problem in the coordinates in which the interior point does not cancel.
+
+Losses per unit of outcome mass, ℓ_il = L_il / w_l, and for each outcome the features F_l = (1, B'c_l) with c_l = a_l/w_l − π
+its centred posterior and B [n, n − 1] a basis with π'B = 0 and B' diag(π) B = I. A row of duals t_i in R^n is kept as
+coordinates (α_i, ξ_i), t_i = α_i 1 + B ξ_i, so that c_l·t_i is F_l·(α_i, ξ_i); a row u_i = A P_i as (mass s_i, deviation
+d_i). Near independence s is of order one and d tiny, and neither is ever formed from the other.
+
+At perfect privacy only d_i = 0 is asked; B is then rotated to the canonical directions and those that Z says nothing about
+are dropped, so that the constraints are independent.
+
+Source: discreet design §4.1 (docs/theory.md, "The structured interior point").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.problems.accurate import Array
+from discreet.problems.information import phi_divergence
+from discreet.problems.problem import Problem
+
+__all__ = ["Law", "Model", "law_of", "model_of"]
+
+_RANK_TOLERANCE = 1e-13  # canonical correlations below this are rounding: X and Z are independent in that direction
+_INSIDE = 1.0 - 1e-12  # share of the budget aimed at, so that rounding does not end just outside
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A problem lowered for the interior point; k coordinates per guess.
+
+    mass      w_l                        [N]
+    losses    ℓ_il                       [m, N]
+    features  F                          [k, N], first row ones
+    weighted  F·w                        [k, N]
+    p_xz      a_jl                       [n, N]
+    p_x       π_j                        [n]
+    basis     B                          [n, k − 1]
+    frame     (1, B): coordinates → R^n  [n, k]
+    budget    ε in nats, finite
+    """
+
+    mass: Array
+    losses: Array
+    features: Array
+    weighted: Array
+    p_xz: Array
+    p_x: Array
+    basis: Array
+    frame: Array
+    budget: float
+
+    @property
+    def perfect(self) -> bool:
+        """Perfect privacy: budget 0."""
+        return self.budget == 0.0
+
+    def coordinates(self, rows: Array) -> Array:
+        """(α, ξ) [m, k] of dual rows in R^n [m, n]."""
+        weighted = rows * self.p_x
+        return np.concatenate([weighted.sum(axis=1, keepdims=True), weighted @ self.basis], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """What an estimator does to (X, Ŷ), with everything Newton's method needs of g at u_i.
+
+    coordinates  (s_i, d_i)                            [m, k]
+    mass         s_i                                   [m]
+    joint        u_i                                   [m, n]
+    deviation    u_i − π s_i = diag(π) B d_i           [m, n]
+    log_ratio    v_i = log(u_i / (π s_i))              [m, n]
+    gradient     coordinates of v_i                    [m, k]
+    leakages     g(u_i)                                [m]
+    """
+
+    coordinates: Array
+    mass: Array
+    joint: Array
+    deviation: Array
+    log_ratio: Array
+    gradient: Array
+    leakages: Array
+
+    @property
+    def leakage(self) -> float:
+        """Σ_i g(u_i), nats."""
+        return float(self.leakages.sum())
+
+
+def model_of(problem: Problem) -> Model:
+    """Lower a problem whose private values and outcomes all have positive probability."""
+    mass, p_x = problem.p_z, problem.p_x
+    basis = _basis(p_x)
+    centred = (problem.p_xz - p_x[:, None] * mass) / mass
+    directions = basis.T @ centred
+    if problem.constraint.perfect:
+        left, values, _ = np.linalg.svd(directions * np.sqrt(mass), full_matrices=False)
+        rotation = left[:, values > _RANK_TOLERANCE]
+        basis, directions = basis @ rotation, rotation.T @ directions
+    features = np.concatenate([np.ones((1, problem.N)), directions])
+    frame = np.concatenate([np.ones((problem.n, 1)), basis], axis=1)
+    losses = problem.loss / mass
+    return Model(mass, losses, features, features * mass, problem.p_xz, p_x, basis, frame, problem.budget * _INSIDE)
+
+
+def law_of(model: Model, estimator: Array) -> Law:
+    """The law of (X, Ŷ) under a strictly positive estimator [m, N]."""
+    coordinates = estimator @ model.weighted.T
+    mass = coordinates[:, 0]
+    joint = estimator @ model.p_xz.T
+    base = mass[:, None] * model.p_x
+    deviation = model.p_x * (coordinates[:, 1:] @ model.basis.T)
+    x = np.maximum(deviation / base, -1.0)
+    with np.errstate(divide="ignore"):
+        log_ratio = np.where(np.abs(x) < 0.5, np.log1p(x), np.log(joint / base))
+    gradient = model.coordinates(log_ratio)
+    near = np.where(np.abs(x) < 0.5, _log1p_defect(x), log_ratio - x)
+    gradient[:, 0] = near @ model.p_x  # Σ π log(1 + x) where Σ π x = 0
+    leakages = mass * (phi_divergence(x) @ model.p_x)
+    return Law(coordinates, mass, joint, deviation, log_ratio, gradient, leakages)
+
+
+def _log1p_defect(x: Array) -> Array:
+    """log(1 + x) − x without cancellation: φ(1 + x) = (1 + x) log(1 + x) − x gives it as φ − x log(1 + x)."""
+    return phi_divergence(x) - x * np.log1p(x)
+
+
+def _basis(p_x: Array) -> Array:
+    """B [n, n − 1] with π'B = 0 and B' diag(π) B = I, from the Householder reflection of sqrt(π)."""
+    root = np.sqrt(p_x / p_x.sum())
+    reflector = root.copy()
+    reflector[0] += 1.0
+    orthogonal = np.eye(root.size) - np.outer(reflector, reflector) / reflector[0]
+    return np.asarray(orthogonal[:, 1:] / root[:, None])

@@ -1,0 +1,198 @@
+"""One Newton step of the interior point, with all N outcomes eliminated.
+
+The central path is P_il z_il = τ (z the slack of guess i at outcome l, per unit of its mass) and, for the budget, c μ = κ τ
+(c = ε − Σ g(u_i), its slack). Eliminating dP, dz and dλ outcome by outcome leaves, with D = P/z and
+M_ii' = Σ_l w_l F_l F_l' (D_il δ_ii' − D_il D_i'l / Σ_k D_kl), the symmetric system in (y = dt, ρ, dμ)
+
+    [ M + H/μ    E      −γ/μ            ]      H_i = frame' diag(u_i) frame      (inverse Hessian of g, up to its null vector)
+    [ E'         0      −g_i            ]      E_i = (s_i, d_i)                  (that null vector: g is homogeneous)
+    [ −γ'/μ      −g_i'  Σ u v²/μ + c/μ  ]      γ_i = frame' (u_i ∘ v_i)
+
+There is no 1/ε in it. Shifting all t_i together does not change M, so the rows of the guess with the largest mass are
+replaced by the sum of all rows, where M drops out exactly: what determines the common shift is small, and would otherwise
+drown in M's rounding. At perfect privacy (μ = ∞) only the blocks of M for the directions remain, without that guess.
+
+Source: discreet design §4.1; the elimination is that of S. Mehrotra, SIAM J. Optim. 2 (1992) for linear programs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.backends.tilt.model import Law, Model
+from discreet.problems.accurate import Array
+
+__all__ = ["Direction", "Iterate", "Newton"]
+
+_EQUILIBRATIONS = 3
+_REFINEMENTS = 2
+_COLUMNS = 1 << 14  # outcomes per block of the Schur complement: the block stays in cache
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """A point strictly inside: estimator P > 0 [m, N], slack z > 0 [m, N], λ [N], tilt coordinates [m, k], μ, c."""
+
+    estimator: Array
+    slack: Array
+    shadow: Array
+    tilt: Array
+    multiplier: float
+    unused: float
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """A step in every part of an `Iterate`."""
+
+    estimator: Array
+    slack: Array
+    shadow: Array
+    tilt: Array
+    multiplier: float
+    unused: float
+
+
+class Newton:
+    """The linearised optimality conditions at one iterate, factorised once and solved for several right-hand sides."""
+
+    def __init__(self, model: Model, at: Iterate, law: Law, kappa: float) -> None:
+        self._model, self._at, self._law, self._kappa = model, at, law, kappa
+        self._curvature = at.estimator / at.slack
+        self._curvature_sum = self._curvature.sum(axis=0)
+        self._primal_residual = 1.0 - at.estimator.sum(axis=0)
+        self._dual_residual = model.losses + at.tilt @ model.features - at.shadow - at.slack
+        self._reference = int(np.argmax(law.mass))
+        self._others = [i for i in range(at.tilt.shape[0]) if i != self._reference]
+        if model.perfect:
+            self._solver = _Solver(self._schur(model.features[1:]))
+        else:
+            self._inverse_hessians = _inverse_hessians(model, law)
+            self._tilted = _tilted(model, law)
+            self._tilt_residual = at.tilt - at.multiplier * law.gradient
+            self._budget_residual = law.leakage + at.unused - model.budget
+            self._solver = _Solver(self._constrained_matrix())
+
+    def direction(self, target: float, product: Array | float = 0.0, budget_product: float = 0.0) -> Direction:
+        """The step towards P z = target (and c μ = κ target); the products are Mehrotra's second-order corrections."""
+        at, curvature = self._at, self._curvature
+        wanted = (target - product - at.estimator * at.slack) / at.slack
+        missing = self._primal_residual - wanted.sum(axis=0)
+        shadow = ((curvature * self._dual_residual).sum(axis=0) + missing) / self._curvature_sum
+        reduced = (wanted - curvature * (self._dual_residual - shadow)) @ self._model.weighted.T  # [m, k]
+        tilt, multiplier, unused = self._solve(reduced, self._kappa * target - budget_product)
+        moved = tilt @ self._model.features + self._dual_residual
+        shadow = ((curvature * moved).sum(axis=0) + missing) / self._curvature_sum
+        slack = moved - shadow
+        return Direction(wanted - curvature * slack, slack, shadow, tilt, multiplier, unused)
+
+    def _solve(self, reduced: Array, budget_target: float) -> tuple[Array, float, float]:
+        model, at, law = self._model, self._at, self._law
+        if model.perfect:
+            tilt = np.zeros_like(at.tilt)
+            right = (reduced + law.coordinates)[self._others, 1:]
+            tilt[self._others, 1:] = self._solver(right.ravel()).reshape(right.shape)
+            return tilt, 0.0, 0.0
+        m, k = at.tilt.shape
+        pulled = np.matmul(self._inverse_hessians, self._tilt_residual[:, :, None])[:, :, 0] / at.multiplier
+        right = np.empty((m + 1) * k + 1 + m - k)
+        rows = right[: m * k].reshape(m, k)
+        rows[:-1] = (reduced - pulled)[self._others]
+        rows[-1] = model.weighted @ self._primal_residual - pulled.sum(axis=0)
+        order = [*self._others, self._reference]
+        right[m * k : m * k + m] = -(law.coordinates * self._tilt_residual).sum(axis=1)[order]
+        leaning = float((self._tilted * self._tilt_residual).sum()) / at.multiplier
+        right[-1] = self._budget_residual + budget_target / at.multiplier - at.unused + leaning
+        found = self._solver(right)
+        tilt = np.empty_like(at.tilt)
+        tilt[order] = found[(m - 1) * k : m * k]
+        tilt[self._others] += found[: (m - 1) * k].reshape(m - 1, k)
+        multiplier = float(found[-1])
+        return tilt, multiplier, (budget_target - at.unused * multiplier) / at.multiplier - at.unused
+
+    def _schur(self, features: Array) -> Array:
+        """M over the guesses but the reference, [(m − 1)·rows, (m − 1)·rows]."""
+        rows, outcomes = features.shape
+        count = len(self._others)
+        blocks = np.zeros((count, rows, count, rows))
+        for start in range(0, outcomes, _COLUMNS):
+            part = slice(start, start + _COLUMNS)
+            chosen = features[:, part]
+            curvature = self._curvature[:, part]
+            scaled = curvature * (self._model.mass[part] / self._curvature_sum[part])
+            for p, i in enumerate(self._others):
+                for q, k in enumerate(self._others[: p + 1]):
+                    rest = np.delete(curvature, i, axis=0).sum(axis=0) if p == q else -curvature[k]
+                    blocks[p, :, q, :] += (chosen * (scaled[i] * rest)) @ chosen.T
+        for p in range(count):
+            for q in range(p):
+                blocks[q, :, p, :] = blocks[p, :, q, :].T
+        return blocks.reshape(count * rows, count * rows)
+
+    def _constrained_matrix(self) -> Array:
+        at, law = self._at, self._law
+        m, k = at.tilt.shape
+        matrix = np.zeros((m * k + m + 1, m * k + m + 1))
+        common, inner = slice((m - 1) * k, m * k), slice(0, (m - 1) * k)
+        matrix[inner, inner] = self._schur(self._model.features)
+        inverse = self._inverse_hessians / at.multiplier
+        for p, i in enumerate(self._others):
+            row = slice(p * k, (p + 1) * k)
+            matrix[row, row] += inverse[i]
+            matrix[row, common] = matrix[common, row] = inverse[i]
+            matrix[row, m * k + p] = matrix[m * k + p, row] = law.coordinates[i]
+            matrix[row, -1] = matrix[-1, row] = -self._tilted[i] / at.multiplier
+        order = [*self._others, self._reference]
+        matrix[common, common] = inverse.sum(axis=0)
+        matrix[common, m * k : m * k + m] = law.coordinates[order].T
+        matrix[m * k : m * k + m, common] = law.coordinates[order]
+        matrix[common, -1] = matrix[-1, common] = -self._tilted.sum(axis=0) / at.multiplier
+        matrix[m * k : m * k + m, -1] = matrix[-1, m * k : m * k + m] = -law.leakages[order]
+        squares = float((law.joint * law.log_ratio**2).sum())
+        matrix[-1, -1] = (squares + at.unused) / at.multiplier
+        return matrix
+
+
+def _inverse_hessians(model: Model, law: Law) -> Array:
+    """frame' diag(u_i) frame [m, k, k], from mass and deviation so that nothing cancels."""
+    m, k = law.coordinates.shape
+    found = np.empty((m, k, k))
+    found[:, 0, :] = found[:, :, 0] = law.coordinates
+    basis = model.basis
+    bent = np.matmul(basis.T[None], law.deviation[:, :, None] * basis[None])
+    found[:, 1:, 1:] = bent + law.mass[:, None, None] * np.eye(k - 1)
+    return found
+
+
+def _tilted(model: Model, law: Law) -> Array:
+    """frame' (u_i ∘ v_i) [m, k]; its first coordinate is g(u_i)."""
+    found = (law.joint * law.log_ratio) @ model.frame
+    found[:, 0] = law.leakages
+    return np.asarray(found)
+
+
+class _Solver:
+    """Equilibrated LU with iterative refinement of a symmetric indefinite system."""
+
+    def __init__(self, matrix: Array) -> None:
+        from scipy.linalg import lapack
+
+        scale = np.ones(matrix.shape[0])
+        scaled = matrix
+        for _ in range(_EQUILIBRATIONS):
+            largest = np.sqrt(np.abs(scaled).max(axis=1))
+            largest[largest == 0.0] = 1.0
+            scale /= largest
+            scaled = matrix * scale[:, None] * scale
+        self._scale, self._matrix = scale, scaled
+        self._factors, self._pivots, _ = lapack.dgetrf(scaled)
+        self._backsolve = lapack.dgetrs
+
+    def __call__(self, right: Array) -> Array:
+        wanted = right * self._scale
+        found = self._backsolve(self._factors, self._pivots, wanted)[0]
+        for _ in range(_REFINEMENTS):
+            found = found + self._backsolve(self._factors, self._pivots, wanted - self._matrix @ found)[0]
+        return np.asarray(found * self._scale)
