@@ -1,0 +1,463 @@
+"""Tests of the project itself: its layers, its public names, its docstrings, its weight at import, its README.
+
+They read the source as it stands in the checkout (by syntax tree where no import is needed), so that a file which breaks a
+rule is named with its line.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.backends.contract import Answer, Backend, Capabilities, Options, Raw, Regime
+from discreet.backends.registry import _OWN, availability, backend_names, load_backend
+from discreet.backends.run import attempt
+from discreet.backends.solution import Status
+from discreet.problems import errors
+from discreet.problems.problem import Problem
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "discreet"
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+PUBLIC = [name for name in MODULES if not any(part.startswith("_") for part in name.split("."))]
+OWN_BACKENDS = tuple(_OWN)
+CONTRACT = {"name", "capabilities", "lower", "solve", "lift"}
+
+
+@cache
+def tree_of(name: str) -> ast.Module:
+    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
+
+
+def ci_script(name: str) -> Any:
+    """One of the helpers of `.ci/`, which are no package."""
+    spec = importlib.util.spec_from_file_location(f"ci_{name}", ROOT / ".ci" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# -- layers --------------------------------------------------------------------------------------------------------------
+
+
+def is_package(name: str) -> bool:
+    return MODULES[name].name == "__init__.py"
+
+
+def imports_of(name: str, nodes: list[ast.stmt] | None = None) -> set[str]:
+    """Modules of the package that a module imports: anywhere in it, or in the given statements only."""
+    found: set[str] = set()
+    body: list[ast.AST] = [tree_of(name)] if nodes is None else list(nodes)
+    for node in (inner for outer in body for inner in ast.walk(outer)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}:{node.lineno} has a relative import; write the absolute one"
+            assert node.module is not None
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found.update(full if full in MODULES else node.module for full in inner)
+    return {module for module in found if module in MODULES}
+
+
+def layer_of(name: str) -> int:
+    layers = ("discreet.problems", "discreet.backends", "discreet.reports")
+    return next((k for k, layer in enumerate(layers) if name == layer or name.startswith(f"{layer}.")), len(layers))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_point_down_the_layers_only(name: str) -> None:
+    if name == "discreet":  # the face: it names what it loads lazily
+        return
+    upward = {other for other in imports_of(name) if layer_of(other) > layer_of(name)}
+    assert not upward, f"{name} imports {sorted(upward)}, which lies above it"
+
+
+def statements_at_import(name: str) -> list[ast.stmt]:
+    """What runs (or is read by type checkers) at import: not the insides of functions."""
+    return [node for node in tree_of(name).body if isinstance(node, (ast.Import, ast.ImportFrom))]
+
+
+def test_imports_at_module_level_have_no_circles() -> None:
+    graph = {name: imports_of(name, statements_at_import(name)) - {name} for name in MODULES}
+    state: dict[str, str] = {}
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert state.get(name) != "open", f"a circle of imports: {' → '.join((*path, name))}"
+        if state.get(name) == "done":
+            return
+        state[name] = "open"
+        for other in sorted(graph[name]):
+            visit(other, (*path, name))
+        state[name] = "done"
+
+    for name in graph:
+        visit(name, ())
+    assert set(state) == set(MODULES)
+
+
+def test_nobody_imports_through_the_links() -> None:
+    for path in [*MODULES.values(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                heads = {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                heads = {node.module.split(".")[0]}
+            else:
+                continue
+            assert not heads & {"problems", "backends", "reports"}, f"{path}:{node.lineno} imports through a link"
+
+
+# -- public names --------------------------------------------------------------------------------------------------------
+
+
+def defined_names(name: str) -> set[str]:
+    """Public names a module defines itself; for a package's `__init__`, the names it exports from its modules."""
+    found: set[str] = set()
+    for node in tree_of(name).body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign):
+            found.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
+        elif isinstance(node, ast.If) and is_package(name):
+            found.update(alias.asname or alias.name for inner in node.body for alias in getattr(inner, "names", ()))
+        elif isinstance(node, ast.ImportFrom) and is_package(name) and (node.module or "").startswith("discreet."):
+            found.update(alias.asname or alias.name for alias in node.names)
+    return {each for each in found if not each.startswith("_")} - {"Any", "TYPE_CHECKING"}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_all_is_exactly_what_the_module_exports(name: str) -> None:
+    module = importlib.import_module(name)
+    exported = getattr(module, "__all__", None)
+    assert exported is not None, f"{name} has no __all__"
+    assert len(set(exported)) == len(exported), f"{name}.__all__ names something twice"
+    missing = [each for each in exported if not hasattr(module, each)]
+    assert not missing, f"{name}.__all__ names {missing}, which it does not have"
+    assert set(exported) - {"__version__"} == defined_names(name)
+
+
+def test_every_lazily_loaded_name_is_listed_by_dir() -> None:
+    for name in PUBLIC:
+        module = importlib.import_module(name)
+        if hasattr(module, "__getattr__"):
+            assert set(module.__all__) <= set(dir(module)), name
+            with pytest.raises(AttributeError, match="no attribute 'nothing_of_this_name'"):
+                module.nothing_of_this_name  # noqa: B018
+
+
+def test_the_version_is_the_one_of_pyproject() -> None:
+    import discreet
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert discreet.__version__ == project["version"]
+
+
+# -- docstrings ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_file_opens_with_a_docstring(name: str) -> None:
+    text = ast.get_docstring(tree_of(name))
+    assert text, f"{name} has no docstring"
+    assert text.split("\n\n")[0].rstrip().endswith((".", ":", "?")), f"{name}: the docstring does not open with a sentence"
+
+
+def is_protocol(node: ast.ClassDef) -> bool:
+    """A Protocol's docstring speaks for its members."""
+    return any(ast.unparse(base).split("[")[0] in {"Protocol", "typing.Protocol"} for base in node.bases)
+
+
+def undocumented(name: str) -> list[str]:
+    """Public functions, classes and methods without a docstring; the contract's methods are documented in the contract."""
+    found = []
+    for node in tree_of(name).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            if not ast.get_docstring(node):
+                found.append(f"{name}:{node.lineno} {node.name}")
+            for inner in node.body if isinstance(node, ast.ClassDef) and not is_protocol(node) else ():
+                if not isinstance(inner, ast.FunctionDef) or inner.name.startswith("_") or inner.name in CONTRACT:
+                    continue
+                if not ast.get_docstring(inner):
+                    found.append(f"{name}:{inner.lineno} {node.name}.{inner.name}")
+    return found
+
+
+def test_every_public_function_has_a_docstring() -> None:
+    missing = [each for name in PUBLIC for each in undocumented(name)]
+    assert not missing, "\n".join(missing)
+
+
+# -- the weight of an import ---------------------------------------------------------------------------------------------
+
+HEAVY = (
+    "clarabel", "cvxpy", "ecos", "highspy", "matplotlib", "numba", "ortools", "pandas", "pyomo", "rich", "scipy.optimize",
+    "scipy.sparse", "scipy.stats", "scs", "statsmodels", "typer",
+)  # fmt: skip
+
+
+def run_python(code: str) -> str:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_discreet_loads_nothing_heavy() -> None:
+    loaded = set(run_python("import sys, discreet; print(*sys.modules)").split())
+    assert "discreet" in loaded
+    assert not loaded & set(HEAVY)
+
+
+def test_using_a_problem_and_the_judge_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, numpy, discreet\n"
+        "p = discreet.Problem.from_joint(numpy.full((2, 2, 3), 1 / 12), budget=0.1)\n"
+        "assert discreet.certify(p, p.bayes_estimator).certificate.upper > 0\n"
+        "print(*sys.modules)"
+    )
+    assert not set(run_python(code).split()) & set(HEAVY)
+
+
+def test_listing_the_backends_loads_none_of_their_libraries() -> None:
+    code = "import sys, discreet; discreet.backends.capabilities(); print(*sys.modules)"
+    assert not set(run_python(code).split()) & {"clarabel", "cvxpy", "ecos", "pyomo", "scs", "highspy"}
+
+
+def test_importing_discreet_costs_little_more_than_importing_numpy() -> None:
+    clock = "import time; s = time.perf_counter(); import {}; print(time.perf_counter() - s)"
+    tries = [(float(run_python(clock.format("numpy"))), float(run_python(clock.format("discreet")))) for _ in range(5)]
+    bare, ours = (min(each[k] for each in tries) for k in (0, 1))
+    assert ours < 1.5 * bare, f"import discreet takes {ours:.3f} s, import numpy {bare:.3f} s"
+
+
+# -- backends ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", OWN_BACKENDS)
+def test_every_backend_has_a_method_a_citation_a_test_file_and_a_row_in_the_reference(name: str) -> None:
+    backend = load_backend(name)
+    able = backend.capabilities
+    assert backend.name == name
+    assert len(able.method) > 10
+    assert re.search(r"\b(1[89]|20)\d\d\b|arXiv|doi", able.citation), (
+        f"the citation of {name} names no year: {able.citation!r}"
+    )
+    stem = name.replace("-", "_")
+    assert list((ROOT / "tests" / "backends").glob(f"test_{stem}*.py")), f"there is no tests/backends/test_{stem}.py"
+    rows = re.findall(
+        r"^\| *`([a-z-]+)` *\|", (ROOT / "docs/reference/backends.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert rows.count(name) == 1, f"docs/reference/backends.md has {rows.count(name)} rows for {name}"
+
+
+def test_the_reference_has_no_row_for_a_backend_that_does_not_exist() -> None:
+    rows = re.findall(
+        r"^\| *`([a-z-]+)` *\|", (ROOT / "docs/reference/backends.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert sorted(rows) == sorted(OWN_BACKENDS)
+
+
+@pytest.mark.parametrize("name", OWN_BACKENDS)
+def test_the_extra_that_a_backend_names_exists(name: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    able = load_backend(name).capabilities
+    if not able.extra:
+        assert set(able.libraries) <= {"numpy", "scipy", "highspy"}, "a library outside the base install needs an extra"
+        return
+    wanted = " ".join(project["optional-dependencies"][able.extra])
+    for library in able.libraries:
+        head = library.split(".")[0]
+        assert head in wanted or head in " ".join(project["dependencies"]), f"[{able.extra}] does not install {head}"
+
+
+def test_required_backends_are_available() -> None:
+    """CI names the backends that must run; elsewhere none is required. See `.ci/run`."""
+    required = [name for name in os.environ.get("DISCREET_REQUIRED_BACKENDS", "").split(",") if name]
+    assert set(required) <= set(backend_names())
+    lost = {name: found.reason for name in required if (found := availability(name)).state != "available"}
+    assert not lost
+
+
+def subclasses(kind: type[Exception]) -> set[type[Exception]]:
+    return {kind}.union(*(subclasses(child) for child in kind.__subclasses__()))
+
+
+OUTCOMES = {
+    errors.Unsupported: Status.UNSUPPORTED,
+    errors.Absent: Status.ABSENT,
+    errors.Broken: Status.ABSENT,
+    errors.Interrupted: Status.TIMED_OUT,
+    errors.BackendError: Status.FAILED,
+}
+
+
+class Raiser:
+    """A backend that raises what it is given."""
+
+    name = "raiser"
+    capabilities = Capabilities(frozenset(Regime), 10, False, "raises", "none")
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def lower(self, problem: Problem, options: Options) -> Any:
+        raise self.error
+
+    def solve(self, lowered: Any, options: Options) -> Raw:
+        raise self.error
+
+    def lift(self, raw: Raw) -> Answer:
+        raise self.error
+
+
+def attempt_with(error: Exception, monkeypatch: pytest.MonkeyPatch) -> Any:
+    assert isinstance(Raiser(error), Backend)
+    monkeypatch.setattr("discreet.backends.run.load_backend", lambda name: Raiser(error))
+    problem = Problem.from_joint(np.full((2, 2, 3), 1 / 12), budget=0.1)
+    return attempt(problem, "raiser", Options())
+
+
+def test_every_exception_of_the_project_is_mapped_to_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {kind for kind in subclasses(errors.DiscreetError) if kind.__module__.startswith("discreet.")}
+    assert {kind.__name__ for kind in own} <= set(errors.__all__) | {kind.__name__ for kind in OUTCOMES}
+    backend_errors = {kind for kind in own if issubclass(kind, errors.BackendError)}
+    assert backend_errors == set(OUTCOMES)
+    assert all(issubclass(kind, errors.InputError) for kind in own - backend_errors - {errors.DiscreetError})
+    for kind, status in OUTCOMES.items():
+        tried = attempt_with(kind("the reason"), monkeypatch)
+        assert (tried.status, tried.answer) == (status, None)
+        assert "the reason" in tried.message
+
+
+@pytest.mark.parametrize("error", [RuntimeError("x"), ZeroDivisionError("x"), MemoryError("x"), SystemError("x")])
+def test_a_foreign_exception_is_a_failure_with_its_words(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = attempt_with(error, monkeypatch)
+    assert tried.status is Status.FAILED
+    assert tried.message == f"{type(error).__name__}: x"
+
+
+@pytest.mark.parametrize("kind", [errors.InputError, errors.FileError])
+def test_a_mistake_of_the_caller_is_raised(kind: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(kind, match="what, where"):
+        attempt_with(kind("what, where"), monkeypatch)
+
+
+# -- the repository ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def tracked_files() -> tuple[Path, ...]:
+    """Files under version control; in a tree without git, the files of the source distribution."""
+    done = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, cwd=ROOT, check=False)
+    if done.returncode == 0:
+        names = [name for name in done.stdout.split("\0") if name]
+        return tuple(path for path in map(ROOT.joinpath, names) if path.is_file() and not path.is_symlink())
+    return tuple(path for folder in ("discreet", "tests", "docs") for path in (ROOT / folder).rglob("*.*") if path.is_file())
+
+
+def test_no_tracked_file_holds_a_path_of_a_machine() -> None:
+    places = {f"{ROOT}/", f"{Path.home()}/", f"{Path(sys.prefix).resolve()}/"} - {"//"}
+    pattern = re.compile(
+        "|".join([r"(?<![\w.])/(?:home|Users)/\w", r"[A-Z]:\\Users\\", *map(re.escape, sorted(places))]).encode()
+    )
+    this = Path(__file__).resolve()
+    found = [
+        f"{path}: {hit.group()!r}" for path in tracked_files() if path != this and (hit := pattern.search(path.read_bytes()))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_no_lock_file_and_no_address_in_the_constraints() -> None:
+    assert not [path for path in tracked_files() if path.name in {"uv.lock", "poetry.lock", "pdm.lock"}]
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    strange = [
+        line for line in lines if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*==[0-9][\w.!+]*( ; [\w '\".<>=!()]+)?", line)
+    ]
+    assert not strange
+
+
+@pytest.mark.parametrize(("heading", "ending"), [("Run it", "discreet compare"), ("Test it", "-m pytest")])
+def test_the_readme_has_one_command_under_each_heading(heading: str, ending: str) -> None:
+    command = ci_script("readme_command").command_under(heading, (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert command.endswith(ending)
+    assert "python3 -m venv .venv" in command
+    assert "-c constraints.txt" in command
+    assert "://" not in command
+    assert "index" not in command
+    extras = re.search(r'-e "\.\[([a-z,]+)\]"', command)
+    assert extras is not None
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert set(extras[1].split(",")) <= set(known)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("# a\n", "0 headings"),
+        ("## Run it\n```sh\na\n```\n## Run it\n```sh\na\n```\n", "2 headings"),
+        ("## Run it\nwords\n## Next\n```sh\na\n```\n", "0 fenced blocks"),
+        ("## Run it\n```sh\na\n```\n```sh\nb\n```\n", "2 fenced blocks"),
+        ("## Run it\n```sh\na\nb\n```\n", "2 lines"),
+    ],
+)
+def test_a_readme_without_exactly_one_command_is_refused(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        ci_script("readme_command").command_under("Run it", text)
+
+
+def test_links_between_the_documents_lead_somewhere() -> None:
+    broken = []
+    for page in [path for path in tracked_files() if path.suffix == ".md"]:
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+            if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists():
+                broken.append(f"{page.relative_to(ROOT)} links to {target}")
+    assert not broken, "\n".join(broken)
+
+
+JUNIT = '<testsuites><testsuite><testcase classname="tests.test_a" name="test_fine"/>{}</testsuite></testsuites>'
+SKIP = '<testcase classname="{}" name="{}"><skipped type="{}" message="{}"/></testcase>'
+
+
+@pytest.mark.parametrize(
+    ("case", "count"),
+    [
+        ("", 0),
+        (SKIP.format("tests.test_conformance", "test_law[conic-dirichlet]", "pytest.skip", "cvxpy is not installed"), 1),
+        (SKIP.format("tests.backends.test_blahut_arimoto", "test_law", "pytest.skip", "no reason"), 1),
+        (SKIP.format("tests.test_b", "test_c", "pytest.skip", "backend blahut-arimoto is absent"), 1),
+        (SKIP.format("tests.test_conformance", "test_law[other]", "pytest.skip", "backend other is absent"), 0),
+        (SKIP.format("tests.test_conformance", "test_law[conic]", "pytest.skip", "unsupported: N is too large"), 0),
+    ],
+)
+def test_a_skipped_required_backend_is_noticed(case: str, count: int, tmp_path: Path) -> None:
+    junit = tmp_path / "junit.xml"
+    junit.write_text(JUNIT.format(case), encoding="utf-8")
+    assert len(ci_script("check_skips").complaints(junit, ["conic", "blahut-arimoto"])) == count
+
+
+def test_a_run_that_tested_nothing_is_noticed(tmp_path: Path) -> None:
+    junit = tmp_path / "junit.xml"
+    junit.write_text("<testsuites><testsuite/></testsuites>", encoding="utf-8")
+    assert ci_script("check_skips").complaints(junit, []) == ["0 tests were collected and 0 skipped: nothing was tested"]

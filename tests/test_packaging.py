@@ -1,0 +1,142 @@
+"""Tests of what is installed: the wheel's contents, the two top-level links, the typing marker, libraries that clash.
+
+Law: a tree with the links `problems` and `backends` and a tree without them give the same wheel, which holds every module
+of `discreet` and nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LINKS = {"problems": "discreet/problems", "backends": "discreet/backends"}
+NEEDED = ("pyproject.toml", "README.md", "LICENSE")
+
+
+def check_wheel() -> Any:
+    """The checker that `.ci/run` uses."""
+    spec = importlib.util.spec_from_file_location("ci_check_wheel", ROOT / ".ci" / "check_wheel.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def build_wheel(tree: Path, *, links: bool) -> Path:
+    """Build a wheel from a copy of the sources, in `tree`, with the tools that are installed here."""
+    tree.mkdir()
+    shutil.copytree(ROOT / "discreet", tree / "discreet", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in NEEDED:
+        shutil.copy(ROOT / name, tree / name)
+    for folder in ("tests", "benchmarks", "reports"):  # as in the repository: present, and not to be packaged
+        (tree / folder).mkdir()
+        (tree / folder / "stray.py").write_text("", encoding="utf-8")
+    if links:
+        for name, target in LINKS.items():
+            (tree / name).symlink_to(target, target_is_directory=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tree / "dist"), str(tree)],
+        capture_output=True, text=True, timeout=300, check=False, cwd=tree,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    (wheel,) = (tree / "dist").glob("*.whl")
+    return wheel
+
+
+def modules_of(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def test_the_wheel_holds_every_module_and_only_discreet_with_and_without_the_links(tmp_path: Path) -> None:
+    linked = build_wheel(tmp_path / "linked", links=True)
+    plain = build_wheel(tmp_path / "plain", links=False)
+    assert check_wheel().complaints(linked, ROOT / "discreet") == []
+    assert modules_of(linked) == modules_of(plain)
+    assert {name.split("/")[0] for name in modules_of(plain)} == {"discreet"}
+
+
+def test_the_checker_notices_a_lost_module_a_stale_one_and_a_stray_package(tmp_path: Path) -> None:
+    package = tmp_path / "discreet"
+    package.mkdir()
+    for name in ("__init__.py", "kept.py", "lost.py"):
+        (package / name).write_text("", encoding="utf-8")
+    wheel = tmp_path / "discreet-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name in ("discreet/__init__.py", "discreet/kept.py", "discreet/stale.py", "problems/kept.py"):
+            archive.writestr(name, "")
+    report = "\n".join(check_wheel().complaints(wheel, package))
+    assert "lacks discreet/lost.py" in report
+    assert "lacks discreet/py.typed" in report
+    assert "holds discreet/stale.py" in report
+    assert "holds problems/kept.py" in report
+    assert "lacks its LICENSE" in report
+
+
+def test_the_links_where_they_exist_lead_into_the_package() -> None:
+    for name, target in LINKS.items():
+        link = ROOT / name
+        if link.is_symlink():
+            assert os.readlink(link) == target
+            assert link.resolve() == (ROOT / target).resolve()
+        else:  # a checkout without symbolic links holds a small file with the target, or nothing
+            assert not link.is_dir()
+
+
+def test_every_folder_of_the_package_is_a_package() -> None:
+    folders = {path.parent for path in (ROOT / "discreet").rglob("*.py")}
+    assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
+    assert (ROOT / "discreet" / "py.typed").exists()
+
+
+def test_an_import_from_a_copy_without_links_works(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "discreet", tmp_path / "discreet", ignore=shutil.ignore_patterns("__pycache__"))
+    code = (
+        "import discreet, pathlib, sys\n"
+        "assert pathlib.Path(discreet.__file__).is_relative_to(pathlib.Path.cwd()), discreet.__file__\n"
+        "for name in ('problems', 'backends', 'reports'):\n"
+        "    getattr(discreet, name)\n"
+        "    assert name not in sys.modules\n"
+        "print(discreet.backends.backend_names())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "tilt" in done.stdout
+
+
+def test_the_extras_are_those_promised_and_all_is_all() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert {"conic", "pyomo", "data", "peers", "bench", "all", "dev"} <= set(extras)
+    (everything,) = extras["all"]
+    assert set(everything.removeprefix("discreet[").removesuffix("]").split(",")) == set(extras) - {"all", "dev"}
+    assert "discreet[all]" in extras["dev"]
+
+
+@pytest.mark.parametrize("other", ["ortools.linear_solver.pywraplp", "casadi"])
+@pytest.mark.parametrize("ours_first", [True, False])
+def test_highspy_shares_a_process_with_the_other_carriers_of_highs(other: str, ours_first: bool) -> None:
+    """The bound on highspy in pyproject.toml is there for this; see docs/decisions/0002-base-install.md."""
+    pytest.importorskip(other.split(".")[0], reason="the extra `peers` is not installed")
+    order = ["highspy", other] if ours_first else [other, "highspy"]
+    code = (
+        f"import {order[0]}\nimport {order[1]}\nimport highspy\n"
+        "h = highspy.Highs()\nh.setOptionValue('output_flag', False)\n"
+        "x = h.addVariable(0.25, 1.0)\nh.minimize(x)\n"
+        "print(h.getObjectiveValue())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == 0.25
