@@ -21,7 +21,10 @@ def mass_array(values: Any, what: str, dimensions: int, shape: str) -> Array:
     `what` is the word for the array in messages, `shape` its shape in words, such as "[n, m, N]".
     """
     try:
-        array = np.array(values, dtype=np.float64, order="C")
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "biufO":  # text would be parsed and imaginary parts dropped
+            raise TypeError(f"its type is {raw.dtype}")
+        array = np.array(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} is not an array of real numbers ({error}); give shape {shape}") from None
     if array.ndim != dimensions or 0 in array.shape:

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from discreet.problems.accurate import Array
-from discreet.problems.catalog.registry import budgeted, register, title
+from discreet.problems.catalog.registry import finished, register, title
 from discreet.problems.checks import whole
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, paper_conditional, paper_p_xy
@@ -42,8 +42,7 @@ def paper_single(
 ) -> Problem:
     """The paper's single sensor, N = bins outcomes (two bins are cut at .5)."""
     joint = paper_p_xy()[:, :, None] * paper_conditional(paper_edges(bins))
-    problem = Problem.from_joint(joint, math.inf, name=title("paper-single", bins=bins))
-    return budgeted(problem, budget, equivocation, fraction)
+    return finished(joint, title("paper-single", bins=bins), budget, equivocation, fraction)
 
 
 @register(
@@ -62,5 +61,4 @@ def paper_multi(
 ) -> Problem:
     """The paper's M sensors of `bins` bins each; outcomes are the count vectors in the order of `sensors.count_vectors`."""
     joint = iid_sensors(paper_conditional(paper_edges(bins)), paper_p_xy(), sensors)
-    problem = Problem.from_joint(joint, math.inf, name=title("paper-multi", sensors=sensors, bins=bins))
-    return budgeted(problem, budget, equivocation, fraction)
+    return finished(joint, title("paper-multi", sensors=sensors, bins=bins), budget, equivocation, fraction)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from discreet.problems.accurate import Array
 from discreet.problems.budgets import choose_budget
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
@@ -20,6 +21,7 @@ from discreet.problems.problem import Problem
 __all__ = [
     "BUDGET_WORDS",
     "DEFAULT_FRACTION",
+    "FAMILIES",
     "Entry",
     "Parameter",
     "budgeted",
@@ -35,6 +37,9 @@ DEFAULT_FRACTION = 0.5
 
 BUDGET_WORDS = ("budget", "equivocation", "fraction")
 """Keywords of every builder besides its own parameters."""
+
+FAMILIES = ("paper", "random", "application", "survey", "adversarial")
+"""The kinds of entries, in the order in which they are listed."""
 
 Builder = TypeVar("Builder", bound=Callable[..., Problem])
 
@@ -53,7 +58,7 @@ class Entry:
     """One named family of problems.
 
     name         what people type
-    family       "paper", "random", "application", "survey" or "adversarial"
+    family       one of `FAMILIES`
     summary      one line
     parameters   in the order of the builder's signature
     extra        the extra of discreet that its data needs ("" = base install)
@@ -81,13 +86,15 @@ def register(
 ) -> Callable[[Builder], Builder]:
     """Decorator that enters a builder under a name. `meanings` explains every parameter of its signature but the budget's.
 
-    Raises ValueError for a name that is taken, or a parameter without a default or an explanation: mistakes of whoever
-    writes the entry, found at import.
+    Raises ValueError for a name that is taken, an unknown family, or a parameter without a default or an explanation:
+    mistakes of whoever writes the entry, found at import.
     """
 
     def enter(builder: Builder) -> Builder:
         if name in _ENTRIES:
             raise ValueError(f"the catalog already has an entry named {name!r}; choose another name")
+        if family not in FAMILIES:
+            raise ValueError(f"the entry {name!r} has the family {family!r}; use one of: {', '.join(FAMILIES)}")
         signature = inspect.signature(builder).parameters
         own = [p for p in signature.values() if p.name not in BUDGET_WORDS]
         if {p.name for p in own} != set(meanings) or any(p.default is inspect.Parameter.empty for p in own):
@@ -102,15 +109,17 @@ def register(
 
 
 def entries() -> tuple[Entry, ...]:
-    """All entries, in the order of their families."""
-    return tuple(_ENTRIES.values())
+    """All entries, family by family."""
+    return tuple(sorted(_ENTRIES.values(), key=lambda found: FAMILIES.index(found.family)))
 
 
 def entry(name: str) -> Entry:
     """The entry of that name; InputError, listing the names, if there is none."""
     found = _ENTRIES.get(name)
     if found is None:
-        raise InputError(f"the catalog has no problem {name!r}{_hint(name, _ENTRIES)}; it has: {', '.join(_ENTRIES)}")
+        raise InputError(
+            f"the catalog has no problem {name!r}{_hint(name, _ENTRIES)}; it has: {', '.join(e.name for e in entries())}"
+        )
     return found
 
 
@@ -145,6 +154,11 @@ def budgeted(problem: Problem, budget: float | None, equivocation: float | None,
     return choose_budget(problem, leakage=budget, equivocation=equivocation, fraction=fraction)
 
 
+def finished(joint: Array, name: str, budget: float | None, equivocation: float | None, fraction: float | None) -> Problem:
+    """`budgeted` for a joint tensor [n, m, N], whose sum may be off one by rounding."""
+    return budgeted(Problem.from_joint(joint / joint.sum(), math.inf, name=name), budget, equivocation, fraction)
+
+
 def title(name: str, **values: Any) -> str:
     """`Entry.title` by name, for builders."""
     return entry(name).title(**values)
@@ -156,7 +170,7 @@ def _hint(word: str, known: Iterable[str]) -> str:
 
 
 def _shown(value: Any) -> str:
-    return ",".join(f"{v:g}" for v in value) if isinstance(value, tuple) else str(value)
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 # -- words to values ---------------------------------------------------------------------------------------------------
@@ -167,7 +181,7 @@ _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no"
 def _parse(owner: str, parameter: Parameter, text: str) -> Any:
     kind = type(parameter.default)
     try:
-        return _READERS[kind](text.strip())
+        return _read_row(text, parameter.default) if kind is tuple else _READERS[kind](text.strip())
     except ValueError:
         raise InputError(
             f"{parameter.name} of {owner} is {text!r}; give {_KINDS[kind]}, such as its default {_shown(parameter.default)}"
@@ -187,8 +201,9 @@ def _read_number(text: str) -> float:
     return value
 
 
-def _read_numbers(text: str) -> tuple[float, ...]:
-    return tuple(_read_number(part) for part in text.strip("()[] ").split(",") if part.strip())
+def _read_row(text: str, default: tuple[Any, ...]) -> tuple[Any, ...]:
+    reader = _READERS[type(default[0])] if default else _read_number
+    return tuple(reader(part.strip()) for part in text.strip("()[] ").split(",") if part.strip())
 
 
 def _read_optional(text: str) -> int | float | None:
@@ -205,7 +220,6 @@ _READERS: dict[type, Callable[[str], Any]] = {
     int: int,
     float: _read_number,
     str: str,
-    tuple: _read_numbers,
     type(None): _read_optional,
 }
 
@@ -214,6 +228,6 @@ _KINDS: dict[type, str] = {
     int: "an integer",
     float: "a number",
     str: "a word",
-    tuple: "numbers separated by commas",
+    tuple: "values separated by commas",
     type(None): "a number or none",
 }
