@@ -170,7 +170,7 @@ def _read_answer(folder: Path) -> Answer:
         anchors = sorted((name for name in arrays.files if name.startswith("anchor")), key=lambda name: int(name[6:]))
         return Answer(
             arrays["estimator"],
-            arrays["tilt"] if "tilt" in arrays else None,
+            arrays.get("tilt"),
             float(arrays["multiplier"]) if "multiplier" in arrays else None,
             tuple(arrays[name] for name in anchors),
         )
@@ -194,7 +194,8 @@ class _Worker:
             env=_environment(threads),
             start_new_session=True,  # a group of its own, to be killed as one; Ctrl-C reaches it through us only
         )
-        assert self._process.stdout is not None and self._process.stderr is not None
+        assert self._process.stdout is not None  # PIPE was asked for
+        assert self._process.stderr is not None
         self._listeners = [
             threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True),
             threading.Thread(target=self._keep_tail, args=(self._process.stderr,), daemon=True),

@@ -131,11 +131,11 @@ def _private_bytes() -> int:
 def _write_answer(folder: Path, answer: Answer) -> None:
     import numpy as np
 
-    arrays = {"estimator": answer.estimator}
+    arrays: dict[str, Any] = {"estimator": answer.estimator}
     if answer.tilt is not None:
         arrays["tilt"] = answer.tilt
     if answer.multiplier is not None:
-        arrays["multiplier"] = np.float64(answer.multiplier)
+        arrays["multiplier"] = answer.multiplier
     for k, anchor in enumerate(answer.anchors):
         arrays[f"anchor{k}"] = anchor
     plain: dict[str, Any] = {name: np.asarray(array, dtype=np.float64) for name, array in arrays.items()}

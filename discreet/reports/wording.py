@@ -1,0 +1,152 @@
+"""How numbers are written for people: the same words in the terminal, on the page and in the pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from discreet.reports.compare import CaseFacts, Comparison, Row
+
+__all__ = ["bracket", "budget", "difference", "excess", "facts", "scientific", "seconds", "verdict"]
+
+NOTHING = "–"
+_DIGITS = 12
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_LARGE_EXCESS = 1e-3  # from here on the ratio itself says more than its distance from one
+
+
+def bracket(lower: float, upper: float) -> str:
+    """A certified bracket with the digits both ends share written once: 0.01737635[412, 439]; 12 significant digits."""
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        return NOTHING
+    if upper == 0.0:
+        return "0"
+    decimals = _DIGITS - 1 - math.floor(math.log10(upper))
+    if decimals > 2 * _DIGITS:
+        low, high = f"{lower:.{_DIGITS - 1}e}", f"{upper:.{_DIGITS - 1}e}"
+    else:
+        low, high = f"{lower:.{decimals}f}", f"{upper:.{decimals}f}"
+    if low == high:
+        return high
+    shared = _shared(low, high)
+    if "e" in high or shared < 4:
+        return f"[{lower:.4g}, {upper:.4g}]"
+    end = _worth_showing(low, high, shared)
+    return f"{high[:shared]}[{low[shared:end]}, {high[shared:end]}]"
+
+
+def _shared(low: str, high: str) -> int:
+    """How many leading characters are the same."""
+    return next((k for k, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
+
+
+def _worth_showing(low: str, high: str, shared: int) -> int:
+    """Digits after the first that differs say little: three are kept."""
+    return min(len(low), len(high), shared + 3)
+
+
+def scientific(value: float, digits: int = 1) -> str:
+    """3.2·10⁻⁷, without a mantissa that is one."""
+    if value == 0.0 or not math.isfinite(value):
+        return "0" if value == 0.0 else NOTHING
+    mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
+    power = f"10{str(int(exponent)).translate(_SUPERSCRIPT)}"
+    return power if float(mantissa) == 1.0 else f"{mantissa}·{power}"
+
+
+def excess(row: Row) -> str:
+    """True leakage of a row's own answer against its budget: 2.03 ×, 1 + 3·10⁻⁷, 1 − 2·10⁻¹², or ‖ΦP‖ at budget 0."""
+    if not row.answered or math.isinf(row.budget_nats):
+        return NOTHING
+    if row.budget_nats == 0.0:
+        return f"ΦP {scientific(row.own_phi_residual, 0)}"
+    over = row.excess
+    if abs(over) >= _LARGE_EXCESS:
+        return f"{row.leakage_ratio:.4g} ×"
+    if over == 0.0:
+        return "1"
+    return f"1 {'+' if over > 0.0 else '−'} {scientific(abs(over), 0)}"
+
+
+def difference(value: float) -> str:
+    """|difference| of two error probabilities."""
+    return "0" if value == 0.0 else scientific(value, 0)
+
+
+def seconds(value: float) -> str:
+    """Three significant digits at most, and nothing under a tenth of a millisecond."""
+    if value >= 99.95:
+        return f"{value:.0f}"
+    if value >= 9.995:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if value >= 0.9995 else f"{value:.3f}"
+
+
+def budget(nats: float) -> str:
+    """A budget in nats and bits."""
+    if nats == 0.0:
+        return "perfect privacy (budget 0)"
+    if math.isinf(nats):
+        return "no privacy constraint"
+    return f"budget {nats:.6g} nats ({nats / math.log(2.0):.4g} bits)"
+
+
+def facts(case: CaseFacts) -> str:
+    """One line about a case."""
+    return (
+        f"{case.private_values} private values, {case.guesses} guesses, {case.outcomes:,} outcomes; "
+        f"{budget(case.budget_nats)}; the Bayes rule errs {case.bayes_error_probability:.6g} and leaks {case.bayes_leakage_nats:.4g} nats"
+    )
+
+
+def verdict(comparison: Comparison) -> list[str]:
+    """What the comparison says, in sentences: who was right, whose word was wrong, who agrees."""
+    rows = comparison.rows
+    counts = {value: sum(row.status.value == value for row in rows) for value in {row.status.value for row in rows}}
+    answers = sum(row.answered for row in rows)
+    sentences = [
+        f"{counts.get('certified', 0)} of {len(rows)} attempts are certified: within the budget and within a relative "
+        f"{comparison.gap:g} of the optimum, proven."
+    ]
+    broken = counts.get("violated-privacy", 0)
+    if broken:
+        worst = max((row for row in rows if row.status.value == "violated-privacy"), key=_severity)
+        sentences.append(
+            f"{_count(broken, 'answer')} of {answers} leaked more than the budget; the worst is {worst.contestant} on "
+            f"{worst.case}, which called itself {worst.claimed!r} ({excess(worst)})."
+        )
+    else:
+        sentences.append(f"All {answers} answers kept their budget." if answers else "Nobody answered.")
+    sentences.append(_agreement_sentence(comparison))
+    for value, words in (("failed", "failed"), ("timed-out", "ran out of time"), ("absent", "could not load its library")):
+        who = list(_names(row.contestant for row in rows if row.status.value == value))
+        if who:
+            sentences.append(f"{_count(counts[value], 'attempt')} {words}: {', '.join(who)}.")
+    if comparison.uncertified_cases:
+        sentences.append(f"Nobody's answer is certified on {'; '.join(comparison.uncertified_cases)}.")
+    return sentences
+
+
+def _agreement_sentence(comparison: Comparison) -> str:
+    pairs, against = comparison.agreements, comparison.disagreements
+    if against:
+        first = against[0]
+        return (
+            f"{len(against)} of {len(pairs)} pairs of certified brackets exclude one another, first {first.first} and "
+            f"{first.second} on {first.case}: at least one certificate is wrong."
+        )
+    return f"All {len(pairs)} pairs of certified brackets intersect." if pairs else "No two contestants met."
+
+
+def _severity(row: Row) -> float:
+    return row.excess / row.tolerance
+
+
+def _names(labels: Iterable[str]) -> Iterable[str]:
+    return dict.fromkeys(labels)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
