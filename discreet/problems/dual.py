@@ -52,7 +52,7 @@ def lower_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
 
 def repair_duals(problem: Problem, tilt: Array, multiplier: float) -> tuple[Array, float] | None:
     """The nearest feasible duals by shifting rows: t_i ← t_i − h_i(t, μ). None if the numbers given are unusable."""
-    multiplier = math.inf if problem.constraint.perfect else multiplier
+    multiplier = math.inf if problem.constraint.perfect else float(multiplier)
     if problem.constraint.oblivious:
         return np.zeros((problem.m, problem.n)), 0.0
     if not np.isfinite(tilt).all() or not multiplier >= 0.0:
