@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.backends.blahut_arimoto.iterate import Bracket, Limits, plain_sweeps, proximal_sweeps
-from discreet.backends.blahut_arimoto.outcomes import Outcomes
+from discreet.backends.blahut_arimoto.outcomes import GuessLaw, Outcomes
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.settings import choice
 from discreet.problems.accurate import Array
@@ -79,8 +79,7 @@ class BlahutArimoto:
                 claimed = proximal_sweeps(outcomes, bracket, growing=acceleration == "proximal")
             else:
                 claimed = plain_sweeps(outcomes, bracket)
-        tilt, multiplier = outcomes.feasible_duals(bracket.duals.tilt, bracket.duals.multiplier)
-        return Raw(claimed, Answer(_kept(problem, outcomes, bracket.estimator), tilt, multiplier), bracket.passes)
+        return Raw(claimed, _answer(problem, outcomes, bracket), bracket.passes)
 
     def lift(self, raw: Raw) -> Answer:
         """The answer as it is: its arrays are already the problem's own."""
@@ -103,12 +102,19 @@ def _bayes_answer(problem: Problem) -> Answer:
     return Answer(problem.bayes_estimator, np.zeros((problem.m, problem.n)), multiplier)
 
 
-def _kept(problem: Problem, outcomes: Outcomes, estimator: Array) -> Array:
+def _answer(problem: Problem, outcomes: Outcomes, bracket: Bracket) -> Answer:
+    """The bracket's pair, with a leak-free estimator for the judge to blend towards."""
+    tilt, multiplier = outcomes.feasible_duals(bracket.duals.tilt, bracket.duals.multiplier)
+    estimator = _kept(problem, outcomes, bracket)
+    return Answer(estimator, tilt, multiplier, () if outcomes.perfect else (bracket.leak_free,))
+
+
+def _kept(problem: Problem, outcomes: Outcomes, bracket: Bracket) -> Array:
     """The estimator, within the budget also by the problem's own double-length arithmetic."""
-    estimator = normalise(estimator)
+    estimator = normalise(bracket.estimator)
     law = problem.output_law(estimator)
     if not problem.constraint.perfect:
-        return outcomes.keep_budget(estimator, law)
+        return outcomes.keep_budget(estimator, GuessLaw(law.mass, law.deviation, outcomes.prior), bracket.leak_free)
     if phi_residual(law) <= _LEAK_FREE:
         return estimator
     moved = remove_leakage(problem, estimator, law)

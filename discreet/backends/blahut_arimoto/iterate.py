@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,12 +52,10 @@ class Bracket:
     """The best feasible estimator [m, N] and the best duals seen so far. It starts from a constant guess and no tilt."""
 
     def __init__(self, outcomes: Outcomes, limits: Limits) -> None:
-        m, count = outcomes.cost.shape
-        guess = int(np.argmin(outcomes.cost @ outcomes.mass))
-        self._outcomes, self._limits = outcomes, limits
-        self.estimator = np.zeros((m, count))
-        self.estimator[guess] = 1.0
-        self.duals = Duals(np.zeros((m, outcomes.prior.size)), math.inf if outcomes.perfect else 0.0)
+        self._outcomes, self.limits = outcomes, limits
+        self.estimator = self.leak_free = outcomes.constant()
+        no_tilt = np.zeros((len(outcomes.cost), outcomes.prior.size))
+        self.duals = Duals(no_tilt, math.inf if outcomes.perfect else 0.0)
         self.upper = outcomes.error(self.estimator)
         self.lower = float(outcomes.mass @ outcomes.cost.min(axis=0))
         self.stalled = 0
@@ -66,7 +64,7 @@ class Bracket:
     def offer(self, estimator: Array, duals: Duals | None) -> None:
         """Keep what improves either side."""
         before = self.upper - self.lower
-        upper, feasible = self._outcomes.upper(estimator)
+        upper, feasible = self._outcomes.upper(estimator, self.leak_free)
         if upper < self.upper:
             self.upper, self.estimator = upper, feasible
         if duals is not None and duals.multiplier > 0.0:
@@ -77,9 +75,9 @@ class Bracket:
 
     def verdict(self) -> str:
         """Why to stop, in words; empty to go on."""
-        if self.upper - self.lower <= self._limits.gap * abs(self.upper):
+        if self.upper - self.lower <= self.limits.gap * abs(self.upper):
             return SOLVED
-        return self._limits.reached(self.passes)
+        return self.limits.reached(self.passes)
 
 
 def plain_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
@@ -98,12 +96,12 @@ def plain_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
 
 def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = True) -> str:
     """Exact proximal sweeps from the uniform guess, of growing or constant step η. Returns why it stopped."""
-    pace = _Pace(1.0 / _spread(outcomes), growing)
+    pace = _Pace(1.0 / outcomes.spread, growing)
     log_estimator = uniform_start(outcomes)
     duals = Duals(bracket.duals.tilt, math.inf) if outcomes.perfect else None
     while not (verdict := bracket.verdict()):
-        if (bracket.stalled >= _STALLED_SWEEPS and growing) or pace.ended(_spread(outcomes)):
-            return STALLED
+        if (bracket.stalled >= _STALLED_SWEEPS and growing) or pace.ended(outcomes.spread):
+            return _rescue(outcomes, bracket, log_estimator)
         free = None if outcomes.perfect else _free_sweep(outcomes, log_estimator, pace.eta)
         bracket.passes += 1
         if free is not None:
@@ -123,6 +121,20 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
         else:
             pace.slower()
     return verdict
+
+
+def _rescue(outcomes: Outcomes, bracket: Bracket, log_estimator: Array) -> str:
+    """When rounding ends the sweeps: blend with the perfect-privacy optimum, which is far better than a constant guess."""
+    if outcomes.perfect:
+        return STALLED
+    private = replace(outcomes, budget=0.0, target=0.0)
+    inner = Bracket(private, replace(bracket.limits, most_passes=bracket.limits.most_passes - bracket.passes))
+    proximal_sweeps(private, inner)
+    bracket.passes += inner.passes
+    bracket.leak_free = inner.estimator
+    for candidate in (inner.estimator, np.exp(log_estimator), bracket.estimator):
+        bracket.offer(candidate, None)
+    return bracket.verdict() or STALLED
 
 
 class _Pace:
@@ -163,7 +175,7 @@ def _newton(outcomes: Outcomes, sweep: ProximalSweep, bracket: Bracket) -> int:
     for steps in range(1, _NEWTON_STEPS + 1):
         gain = sweep.step()
         bracket.passes += 1
-        if gain <= _SOLVED_GAIN * _spread(outcomes):
+        if gain <= _SOLVED_GAIN * outcomes.spread:
             solved = outcomes.perfect or sweep.residual[1] <= _PRICE_RESIDUAL * outcomes.budget
             return steps if solved else 0
         if bracket.verdict():
@@ -193,9 +205,4 @@ def _own_duals(outcomes: Outcomes, log_estimator: Array, multiplier: float) -> D
 
 def _first_multiplier(outcomes: Outcomes) -> float:
     """The right size of μ: near independence leakage is half a squared length, so μ falls like 1/√(2ε)."""
-    return 0.3 * _spread(outcomes) / math.sqrt(2.0 * outcomes.budget)
-
-
-def _spread(outcomes: Outcomes) -> float:
-    """Mean difference between the worst and the best guess: the unit of costs."""
-    return float(outcomes.mass @ (outcomes.cost.max(axis=0) - outcomes.cost.min(axis=0)))
+    return 0.3 * outcomes.spread / math.sqrt(2.0 * outcomes.budget)

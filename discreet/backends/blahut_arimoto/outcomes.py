@@ -6,7 +6,7 @@ dev_i = Σ_l w_l f_l P_il; every log ratio is log1p(dev / (π s)), so nothing ca
 
 The stopping rule is a certified gap. Lower side: h_i(t, μ) − π·t_i = μ log Σ_j π_j exp((t_ij − π·t_i)/μ) ≥ 0 is what a tilt
 costs, and Σ_l w_l min_i (c_il + f_l·t_i − cost_i) − μ ε holds for every t and μ > 0. Upper side: the estimator itself, or
-its blend with the best constant guess when it leaks more than ε. The judge recomputes both in its own way.
+its blend with a leak-free one when it leaks more than ε. The judge recomputes both in its own way.
 
 Source: weak duality, docs/theory.md.
 """
@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.problems.accurate import Array, pair_product, pair_sum, sum_pair
-from discreet.problems.information import OutputLaw, phi_divergence
+from discreet.problems.information import phi_divergence
 from discreet.problems.problem import Problem
 
-__all__ = ["Outcomes", "TiltedLaw"]
+__all__ = ["GuessLaw", "Outcomes", "TiltedLaw"]
 
 _SERIES_BELOW = 0.1  # |x| under which exp(x) − 1 − x is summed as a series
 _SERIES_TERMS = 14  # 0.1^14 · 2/16! is far under a rounding error of x²/2
@@ -30,8 +30,37 @@ _FAR = 1.0  # |x| from which log Σ π exp(x) is taken by its largest term
 _LEAST_LOG_RATIO = -700.0  # stands for log 0 and keeps exp() above underflow
 _BISECTIONS = 60
 _MARGIN = 1e-13  # relative, of the budget, by which every leakage aimed at stays inside
-_ENTRY_ROUNDING = 5e-16  # of log ratios of size √(2ε), whose square is the leakage
+_ENTRY_ROUNDING = 2e-15  # of log ratios of size √(2ε), whose square is the leakage
 _LEAK_FREE = 1e-13  # ‖Φ P‖∞ that counts as zero in double precision
+
+
+@dataclass(frozen=True)
+class GuessLaw:
+    """The joint law of (X, Ŷ) under an estimator; linear in the estimator.
+
+    mass         s_i = Pr(Ŷ = y_i)                                  [m]
+    deviation    dev_ij = Pr(X = x_j, Ŷ = y_i) − π_j s_i            [m, n]
+    prior        π_j                                                [n]
+    """
+
+    mass: Array
+    deviation: Array
+    prior: Array
+
+    def excess(self) -> Array:
+        """r_ij − 1 [m, n], with r_ij = p(x_j given ŷ_i)/π_j; 0 for a guess that is never made."""
+        base = self.mass[:, None] * self.prior
+        ratio = np.divide(self.deviation, base, out=np.zeros_like(base), where=base > 0.0)
+        return np.clip(ratio, -1.0, None)
+
+    def leakage(self) -> float:
+        """I(X; Ŷ) in nats."""
+        return float(self.mass @ (phi_divergence(self.excess()) @ self.prior))
+
+    def blend(self, other: GuessLaw, share: float) -> GuessLaw:
+        """The law of (1 − share)·this + share·other."""
+        mass = (1.0 - share) * self.mass + share * other.mass
+        return GuessLaw(mass, (1.0 - share) * self.deviation + share * other.deviation, self.prior)
 
 
 @dataclass(frozen=True)
@@ -90,21 +119,27 @@ class Outcomes:
         return self.budget == 0.0
 
     @property
-    def constant_error(self) -> float:
-        """Error probability of the best constant guess."""
-        return float((self.cost @ self.mass).min())
+    def spread(self) -> float:
+        """Mean difference between the worst and the best guess: the unit of costs."""
+        return float(self.mass @ (self.cost.max(axis=0) - self.cost.min(axis=0)))
+
+    def constant(self) -> Array:
+        """The best constant guess [m, N], which leaks nothing."""
+        estimator = np.zeros(self.cost.shape)
+        estimator[int(np.argmin(self.cost @ self.mass))] = 1.0
+        return estimator
 
     # -- the law of an estimator -----------------------------------------------------------------------------------
 
-    def law(self, estimator: Array) -> OutputLaw:
+    def law(self, estimator: Array) -> GuessLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N], in working precision."""
         weighted = estimator * self.mass
-        return OutputLaw(weighted.sum(axis=1), weighted @ self.feature.T, self.prior)
+        return GuessLaw(weighted.sum(axis=1), weighted @ self.feature.T, self.prior)
 
     def log_ratios(self, estimator: Array) -> Array:
         """v_ij = log(p(x_j given ŷ_i)/π_j) [m, n]; 0 for a guess that is never made, −700 for log 0."""
         law = self.law(estimator)
-        ratio = law.ratio_minus_one()
+        ratio = law.excess()
         base = law.mass[:, None] * self.prior
         direct = np.divide(estimator @ self.joint.T, base, out=np.ones_like(base), where=base > 0.0)
         with np.errstate(divide="ignore"):
@@ -138,23 +173,24 @@ class Outcomes:
         price = 0.0 if self.perfect else multiplier * self.budget
         return float(self.mass @ smallest) - price
 
-    def upper(self, estimator: Array) -> tuple[float, Array]:
-        """Error probability of the estimator, blended with the best constant guess if it leaks too much, and the blend."""
+    def upper(self, estimator: Array, leak_free: Array) -> tuple[float, Array]:
+        """Error probability of the estimator, blended with a leak-free one if it leaks too much, and the blend.
+
+        At budget 0 an estimator that leaks has error probability inf.
+        """
         law = self.law(estimator)
         if self.perfect:
-            leak_free = float(np.abs(law.deviation / self.prior).max()) <= _LEAK_FREE
-            return self.error(estimator) if leak_free else math.inf, estimator
-        blended = self.keep_budget(estimator, law)
+            private = float(np.abs(law.deviation / self.prior).max()) <= _LEAK_FREE
+            return self.error(estimator) if private else math.inf, estimator
+        blended = self.keep_budget(estimator, law, leak_free)
         return self.error(blended), blended
 
-    def keep_budget(self, estimator: Array, law: OutputLaw) -> Array:
-        """The estimator, blended with the best constant guess as far as its law leaks more than ε > 0."""
-        share = self._share(law)
-        if share == 0.0:
+    def keep_budget(self, estimator: Array, law: GuessLaw, leak_free: Array) -> Array:
+        """The estimator, blended with a leak-free one as far as its law leaks more than ε > 0."""
+        if law.leakage() <= self.budget:
             return estimator
-        blended = (1.0 - share) * estimator
-        blended[int(np.argmin(self.cost @ self.mass))] += share
-        return np.asarray(blended)
+        share = self._share(law, self.law(leak_free))
+        return np.asarray((1.0 - share) * estimator + share * leak_free)
 
     def feasible_duals(self, tilt: Array, multiplier: float) -> tuple[Array, float]:
         """The same duals with every h_i(t, μ) = 0; at budget 0 with Σ_j π_j t_ij = 0."""
@@ -164,17 +200,12 @@ class Outcomes:
             return tilt - (tilt @ self.prior)[:, None], multiplier
         return multiplier * self.tilted_law(tilt, multiplier).log_ratio, multiplier
 
-    def _share(self, law: OutputLaw) -> float:
-        """Least share of a constant guess, from the safe side, that brings the leakage within the budget."""
-        if law.leakage() <= self.budget:
-            return 0.0
-        mass = np.zeros_like(law.mass)
-        mass[int(np.argmin(self.cost @ self.mass))] = law.mass.sum()
-        constant = OutputLaw(mass, np.zeros_like(law.deviation), law.p_x)
+    def _share(self, law: GuessLaw, leak_free: GuessLaw) -> float:
+        """Least share, from the safe side, of a leak-free estimator that brings the leakage down to the target."""
         low, high = 0.0, 1.0
         for _ in range(_BISECTIONS):
             middle = 0.5 * (low + high)
-            if law.blend(constant, middle).leakage() <= self.target:
+            if law.blend(leak_free, middle).leakage() <= self.target:
                 high = middle
             else:
                 low = middle
