@@ -24,12 +24,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Options
+from discreet.backends.contract import Answer, Capabilities, Options, Regime
 from discreet.backends.registry import Availability, backend_names
 from discreet.backends.run import Attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
@@ -37,13 +38,22 @@ from discreet.backends.worker import BAD_INPUT
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
-__all__ = ["GRACE_SECONDS", "STARTUP_SECONDS", "attempt_isolated", "probe", "solve_isolated"]
+__all__ = ["GRACE_SECONDS", "STARTUP_SECONDS", "Probe", "attempt_isolated", "probe", "solve_isolated"]
 
 GRACE_SECONDS = 1.0
 """Seconds past the time limit before the worker is killed."""
 
 STARTUP_SECONDS = 120.0
 """Seconds a worker may take to start and import its libraries; they do not count towards the time limit."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Whether a backend can run here, and what it can do (None when its module does not even load)."""
+
+    availability: Availability
+    capabilities: Capabilities | None
+
 
 _TAIL_BYTES = 4096  # of standard error kept for the message
 _TAIL_LINES = 3
@@ -102,7 +112,7 @@ def attempt_isolated(
         return _read_reply(folder, backend)
 
 
-def probe(backend: str) -> Availability:
+def probe(backend: str) -> Probe:
     """`registry.availability` in a process of its own: a library that kills the process at import is *broken*."""
     _check_request(backend, None, None)
     with tempfile.TemporaryDirectory(prefix="discreet-", ignore_cleanup_errors=True) as name:
@@ -111,8 +121,15 @@ def probe(backend: str) -> Availability:
         with _Worker(folder, 1) as worker:
             ending = worker.wait(STARTUP_SECONDS)
         if ending is not None:
-            return Availability(backend, "broken", f"importing it: {ending[1]}", {})
-        return Availability(**json.loads((folder / "reply.json").read_text(encoding="utf-8")))
+            return Probe(Availability(backend, "broken", f"backend {backend} does not import: {ending[1]}", {}), None)
+        reply = json.loads((folder / "reply.json").read_text(encoding="utf-8"))
+        able = reply["capabilities"]
+        return Probe(Availability(**reply["availability"]), None if able is None else _capabilities(able))
+
+
+def _capabilities(plain: dict[str, Any]) -> Capabilities:
+    regimes = frozenset(Regime[name] for name in plain["regimes"])
+    return Capabilities(**(plain | {"regimes": regimes, "libraries": tuple(plain["libraries"])}))
 
 
 # -- what travels --------------------------------------------------------------------------------------------------------

@@ -83,11 +83,19 @@ def _serve_attempt(folder: Path, request: dict[str, Any], ready: Callable[[], No
 
 
 def _serve_probe(folder: Path, request: dict[str, Any], ready: Callable[[], None]) -> dict[str, Any]:
-    from discreet.backends.registry import availability
+    from discreet.backends.registry import availability, load_backend
+    from discreet.problems.errors import Broken
 
     del folder
     ready()
-    return asdict(availability(request["backend"]))
+    found = availability(request["backend"])
+    try:
+        able = load_backend(request["backend"]).capabilities
+    except Broken:
+        return {"availability": asdict(found), "capabilities": None}
+    plain = {name: getattr(able, name) for name in able.__dataclass_fields__}
+    plain |= {"regimes": sorted(regime.name for regime in able.regimes), "settings": dict(able.settings)}
+    return {"availability": asdict(found), "capabilities": plain}
 
 
 def _read_problem(folder: Path, request: dict[str, Any]) -> Any:

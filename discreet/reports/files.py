@@ -13,7 +13,9 @@ from discreet.reports.compare import Comparison
 from discreet.reports.page import MARK, page
 from discreet.reports.plots import bracket_charts, leakage_charts, sheet
 
-__all__ = ["write_report"]
+__all__ = ["check_directory", "write_report"]
+
+_NAMES = ("index.html", "leakage.svg", "brackets.svg", "comparison.json")
 
 _LOOK_BYTES = 2048  # the mark stands within these
 
@@ -25,6 +27,7 @@ def write_report(comparison: Comparison, directory: str | Path) -> tuple[Path, .
     or when the directory cannot be written.
     """
     folder = Path(directory)
+    check_directory(folder)
     contents = {
         "index.html": page(comparison),
         "leakage.svg": _marked(sheet(leakage_charts(comparison), "Claimed against true leakage")),
@@ -33,13 +36,25 @@ def write_report(comparison: Comparison, directory: str | Path) -> tuple[Path, .
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in contents:
-            _refuse_foreign(folder / name)
         return tuple(_write(folder / name, text) for name, text in contents.items())
     except OSError as error:
         raise FileError(
             f"the report cannot be written to {folder}: {error.strerror or error}; choose another --out"
         ) from error
+
+
+def check_directory(directory: str | Path) -> None:
+    """Raise FileError if `write_report` would refuse this directory: worth asking before minutes of work."""
+    folder = Path(directory)
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise FileError(f"{folder} is a file and a report needs a directory; choose another --out")
+        for name in _NAMES:
+            _refuse_foreign(folder / name)
+    except (OSError, ValueError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"{str(folder)!r} cannot be used for a report: {error}; choose another --out") from error
 
 
 def _marked(svg: str) -> str:

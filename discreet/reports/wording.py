@@ -97,7 +97,8 @@ def facts(case: CaseFacts) -> str:
     """One line about a case."""
     return (
         f"{case.private_values} private values, {case.guesses} guesses, {case.outcomes:,} outcomes; "
-        f"{budget(case.budget_nats)}; the Bayes rule errs {case.bayes_error_probability:.6g} and leaks {case.bayes_leakage_nats:.4g} nats"
+        f"{budget(case.budget_nats)}; "
+        f"the Bayes rule errs {case.bayes_error_probability:.6g} and leaks {case.bayes_leakage_nats:.4g} nats"
     )
 
 

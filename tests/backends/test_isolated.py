@@ -89,9 +89,7 @@ def test_noise_does_not_disturb_the_exchange(model: Problem) -> None:
 
 
 @posix
-def test_the_time_limit_kills_the_whole_group(
-    model: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_time_limit_kills_the_whole_group(model: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_CHILD", str(tmp_path / "child"))
     solution = solve_isolated(model, "fake-hangs", time_limit=0.5)
     assert solution.status is Status.TIMED_OUT
@@ -130,12 +128,14 @@ def test_bad_input_is_the_callers_and_raises(model: Problem) -> None:
 
 def test_probing_survives_a_lethal_import(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_BACKENDS", f"{fake_backends.TRIAL},{fake_backends.LETHAL}")
-    found = probe("fake-lethal")
-    assert found.state == "broken"
-    assert "exit code 9" in found.reason
-    found = probe("fake-bayes")
-    assert found.state == "available"
-    assert "numpy" in found.versions
+    lethal = probe("fake-lethal")
+    assert lethal.availability.state == "broken"
+    assert "exit code 9" in lethal.availability.reason
+    assert lethal.capabilities is None
+    good = probe("fake-bayes")
+    assert good.availability.state == "available"
+    assert "numpy" in good.availability.versions
+    assert good.capabilities == fake_backends.Bayes().capabilities
 
 
 def test_a_malformed_trial_variable_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,12 @@
+"""The command line: `discreet solve | compare | problems | doctor`, one file per command. `main` is the entry point."""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line of this process; never returns."""
+    from discreet.cli.app import app
+
+    app()

@@ -1,0 +1,128 @@
+"""`discreet compare`: every backend on the same problems, claim against truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Set, TimeLimit
+
+if TYPE_CHECKING:
+    from discreet.cli.words import BudgetWords
+    from discreet.problems.problem import Problem
+    from discreet.reports.compare import Case, Comparison
+
+__all__ = ["compare"]
+
+# The bare comparison. Twenty sensors at half of the Bayes rule's leakage is where claims and truth part most visibly.
+DEFAULT_CASES = (
+    ("paper-single:bins=64", 0.5),
+    ("paper-single:bins=64", 0.0),
+    ("paper-multi:sensors=10", 0.5),
+    ("paper-multi:sensors=10", 0.0),
+    ("paper-multi:sensors=20", 0.5),
+    ("anes96", 0.5),
+    ("anes96", 0.0),
+)
+DEFAULT_FRACTIONS = (0.5, 0.0)
+DEFAULT_TIME_LIMIT = 10.0
+
+
+def compare(
+    problems: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PROBLEM]...", help="Catalog names, name:key=value,..., or .npz files."),
+    ] = None,
+    parameters: Set = None,
+    leakage: Leakage = None,
+    equivocation: Equivocation = None,
+    perfect: Perfect = False,
+    fraction: Fraction = None,
+    backends: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Only these; conic:solver=scs gives a setting. Default: all.")
+    ] = None,
+    gap: Gap = 1e-9,
+    time_limit: TimeLimit = DEFAULT_TIME_LIMIT,
+    out: Annotated[str, typer.Option(metavar="DIR", help="Where the page and the pictures go.")] = "discreet-compare",
+    fail_on_disagreement: Annotated[
+        bool, typer.Option("--fail-on-disagreement", help="Exit with 1 if two certified brackets exclude one another.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run every backend on the same problems and compare what they claim with what is true.
+
+    Without PROBLEM: the paper's single- and multi-sensor set-ups and a survey of real people (anes96), at half of the
+    Bayes rule's leakage and at perfect privacy. A problem given without a budget runs at the same two budgets, a file
+    at its own. Exits with 1 if nobody's answer to some problem is certified.
+
+    Examples:
+
+      discreet compare
+
+      discreet compare paper-multi:sensors=20 --fraction 0.1 --backends tilt,conic,conic:solver=scs
+
+      discreet compare model.npz --time-limit 60 --out report --json --fail-on-disagreement
+    """
+    from discreet.cli import screen, words
+    from discreet.reports.compare import run_comparison
+    from discreet.reports.files import check_directory, write_report
+
+    check_directory(out)
+    chosen = None if backends is None else words.contestants(backends)
+    cases = _cases(problems or [], parameters or [], words.BudgetWords(leakage, equivocation, perfect, fraction))
+    with screen.progress() as watch:
+        comparison = run_comparison(cases, chosen, gap=gap, time_limit=time_limit, watch=watch)
+    written = write_report(comparison, out)
+    if as_json:
+        screen.print_json(comparison.to_dict())
+    else:
+        _show(comparison)
+    screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
+    if comparison.uncertified_cases or (fail_on_disagreement and comparison.disagreements):
+        raise typer.Exit(1)
+
+
+def _cases(specs: Sequence[str], parameters: Sequence[str], budget: BudgetWords) -> list[Case]:
+    from discreet.cli import words
+    from discreet.problems.errors import InputError
+
+    if parameters and not specs:
+        raise InputError("--set needs a problem whose parameters it sets; name one")
+    if specs or budget.given:
+        chosen = specs or list(dict.fromkeys(spec for spec, _ in DEFAULT_CASES))
+        return [case for spec in chosen for case in _cases_of(spec, words.problem(spec, parameters, budget), budget)]
+    return [_at_fraction(spec, words.problem(spec), fraction) for spec, fraction in DEFAULT_CASES]
+
+
+def _cases_of(spec: str, model: Problem, budget: BudgetWords) -> list[Case]:
+    from discreet.cli import words
+    from discreet.reports.compare import Case
+
+    if budget.given or words.is_file(spec):
+        return [Case(f"{spec}, ε = {model.budget:.4g} nats", model)]
+    leaky = [fraction for fraction in DEFAULT_FRACTIONS if fraction == 0.0 or model.bayes_leakage > 0.0]
+    return [_at_fraction(spec, model, fraction) for fraction in leaky]
+
+
+def _at_fraction(spec: str, model: Problem, fraction: float) -> Case:
+    from discreet.reports.compare import Case
+
+    words = "perfect privacy" if fraction == 0.0 else f"{fraction:g} of the Bayes leakage"
+    return Case(f"{spec}, {words}", model.with_budget(fraction * model.bayes_leakage))
+
+
+def _show(comparison: Comparison) -> None:
+    from rich.text import Text
+
+    from discreet.cli import screen
+    from discreet.reports import tables, wording
+
+    console = screen.output()
+    for table in tables.case_tables(comparison):
+        console.print(table)
+    if len(comparison.contestants) > 1:
+        console.print(tables.agreement_table(comparison))
+    for sentence in wording.verdict(comparison):
+        console.print(Text(sentence))

@@ -1,0 +1,86 @@
+"""`discreet doctor`: which backends can run here, and why the others cannot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.flags import Json
+
+if TYPE_CHECKING:
+    from discreet.backends.isolated import Probe
+
+__all__ = ["doctor"]
+
+
+def doctor(
+    require: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Exit with 1 unless these backends can run here.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the backends with versions and capabilities, and why one is absent or broken.
+
+    Each is tried in a process of its own, so a library that crashes at import is found rather than suffered.
+
+    Examples:
+
+      discreet doctor
+
+      discreet doctor --json --require tilt,conic
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from discreet.backends.isolated import probe
+    from discreet.backends.registry import backend_names
+    from discreet.cli import screen, words
+
+    names = backend_names()
+    required = words.split_list(require or "")
+    _refuse_unknown(required, names)
+    with screen.waiting("asking every backend"), ThreadPoolExecutor(2) as pool:
+        probes = list(pool.map(probe, names))
+    if as_json:
+        screen.print_json([_described(found) for found in probes])
+    else:
+        from discreet.reports.tables import doctor_table
+
+        screen.output().print(doctor_table(probes))
+    missing = [p.availability for p in probes if p.availability.name in required and p.availability.state != "available"]
+    for found in missing:
+        screen.say(f"required backend {found.name} is {found.state}: {found.reason}")
+    if missing:
+        raise typer.Exit(1)
+
+
+def _refuse_unknown(required: list[str], names: tuple[str, ...]) -> None:
+    from discreet.problems.errors import InputError
+
+    unknown = next((name for name in required if name not in names), None)
+    if unknown is not None:
+        raise InputError(f"there is no backend {unknown!r} to require; choose from: {', '.join(names)}")
+
+
+def _described(probe: Probe) -> dict[str, Any]:
+    found, able = probe.availability, probe.capabilities
+    plain = None
+    if able is not None:
+        plain = {
+            "regimes": sorted(regime.name.lower() for regime in able.regimes),
+            "largest_outcomes": able.largest_outcomes,
+            "gives_duals": able.gives_duals,
+            "streams": able.streams,
+            "method": able.method,
+            "citation": able.citation,
+            "libraries": list(able.libraries),
+            "extra": able.extra or None,
+            "settings": dict(able.settings),
+        }
+    return {
+        "backend": found.name,
+        "state": found.state,
+        "reason": found.reason or None,
+        "versions": found.versions,
+        "capabilities": plain,
+    }

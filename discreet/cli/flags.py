@@ -1,0 +1,21 @@
+"""The flags that commands share, with their help."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["Equivocation", "Fraction", "Gap", "Json", "Leakage", "Perfect", "Set", "TimeLimit"]
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Parameter of a catalog problem; may be repeated."),
+]
+Leakage = Annotated[float | None, typer.Option(metavar="NATS", help="Leakage budget I(X;Ŷ) ≤ NATS.")]
+Equivocation = Annotated[float | None, typer.Option(metavar="NATS", help="The paper's H0: keep H(X given Ŷ) ≥ NATS.")]
+Perfect = Annotated[bool, typer.Option("--perfect", help="Perfect privacy: leakage 0.")]
+Fraction = Annotated[float | None, typer.Option(metavar="F", help="Budget as a fraction of what the Bayes rule leaks.")]
+Gap = Annotated[float, typer.Option(help="Relative certified gap aimed at.")]
+TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="Seconds per attempt; then its process is killed.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON, and nothing else, on standard output.")]

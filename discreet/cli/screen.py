@@ -1,0 +1,60 @@
+"""Where words go: results to standard output, everything else to standard error, progress only where a person watches."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["output", "print_json", "progress", "say", "waiting"]
+
+_PIPED_WIDTH = 150  # columns when nobody's window says otherwise
+
+
+def output() -> Console:
+    """The console of standard output; wide when it is a file or a pipe."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=_PIPED_WIDTH)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output, strictly: no NaN, no infinity."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def say(sentence: str) -> None:
+    """A message for people, on standard error."""
+    print(sentence, file=sys.stderr)
+
+
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A spinner on standard error while something takes its time; nothing when nobody watches."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[int, int, str], None]]:
+    """A bar on standard error: call what is yielded with (done, total, what runs now); nothing when nobody watches."""
+    if not sys.stderr.isatty():
+        yield lambda done, total, what: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)

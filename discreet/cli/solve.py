@@ -1,0 +1,61 @@
+"""`discreet solve`: one problem, one backend, one certified answer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Set, TimeLimit
+
+__all__ = ["solve"]
+
+
+def solve(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.")],
+    parameters: Set = None,
+    leakage: Leakage = None,
+    equivocation: Equivocation = None,
+    perfect: Perfect = False,
+    fraction: Fraction = None,
+    backend: Annotated[str, typer.Option(metavar="NAME", help="Which backend; see discreet doctor.")] = "auto",
+    gap: Gap = 1e-9,
+    time_limit: TimeLimit = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="Setting of the backend; may be repeated.")
+    ] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE.npz", help="Write the solution there.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Solve one problem in a process of its own and certify the answer.
+
+    Without a budget a catalog problem has half of the Bayes rule's leakage, a file its own. Exits with 1 unless the
+    answer is certified.
+
+    Examples:
+
+      discreet solve paper-single --set bins=64 --leakage 0.01
+
+      discreet solve paper-multi:sensors=10 --fraction 0.5 --backend conic --option solver=clarabel
+
+      discreet solve model.npz --perfect --backend highs --out answer.npz --json
+    """
+    from discreet.backends.isolated import solve_isolated
+    from discreet.backends.solution import Status
+    from discreet.cli import screen, words
+
+    with screen.waiting("solving"):
+        model = words.problem(problem, parameters or (), words.BudgetWords(leakage, equivocation, perfect, fraction))
+        solution = solve_isolated(model, backend, gap=gap, time_limit=time_limit, settings=words.settings(option or ()))
+    if out is not None and solution.estimator is not None:
+        solution.save(out)
+    if as_json:
+        screen.print_json(solution.to_dict())
+    else:
+        from discreet.reports.tables import solution_table
+
+        screen.output().print(solution_table(solution))
+        if out is not None:
+            screen.say(f"wrote {out}" if solution.estimator is not None else f"{out} is not written: there is no answer")
+    if solution.status is not Status.CERTIFIED:
+        raise typer.Exit(1)

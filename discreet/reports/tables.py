@@ -1,0 +1,215 @@
+"""The tables of the terminal, for rich: a solution, a comparison, its agreements, the catalog and the doctor's findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from discreet.backends.solution import Solution, Status
+from discreet.reports import wording
+from discreet.reports.agreement import summarise
+from discreet.reports.compare import Comparison, Row
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from discreet.backends.isolated import Probe
+    from discreet.problems.catalog.registry import Entry
+    from discreet.problems.judge import Certificate
+    from discreet.problems.problem import Problem
+
+__all__ = ["agreement_table", "case_tables", "catalog_table", "doctor_table", "entry_table", "shown", "solution_table"]
+
+_STYLES = {
+    Status.CERTIFIED: "green",
+    Status.INACCURATE: "yellow",
+    Status.VIOLATED_PRIVACY: "bold red",
+    Status.FAILED: "red",
+    Status.TIMED_OUT: "red",
+    Status.UNSUPPORTED: "dim",
+    Status.ABSENT: "dim",
+}
+_STATES = {"available": "green", "absent": "yellow", "broken": "bold red"}
+
+
+def solution_table(solution: Solution) -> Table:
+    """One solution, a line per number."""
+    table = _table(title=_plain(solution.problem.name or "problem"), show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, value in _solution_lines(solution):
+        table.add_row(name, value)
+    return table
+
+
+def case_tables(comparison: Comparison) -> list[Table]:
+    """Claim against truth, one table per case."""
+    return [_case_table(case.title, wording.facts(case), comparison.rows_of(case.title)) for case in comparison.cases]
+
+
+def agreement_table(comparison: Comparison) -> Table:
+    """On how many common cases two contestants' certified brackets intersect, and their largest |difference|."""
+    names = comparison.contestants
+    pairs = summarise(comparison.agreements, names)
+    table = _table(title="Agreement: brackets that intersect, largest |difference| of error probability")
+    table.add_column("", style="bold", no_wrap=True)
+    for name in names[1:]:
+        table.add_column(_plain(name), justify="right")
+    for k, one in enumerate(names[:-1]):
+        cells: list[Text] = []
+        for other in names[1:]:
+            pair = pairs.get((one, other)) if other in names[k + 1 :] else None
+            if pair is None:
+                cells.append(_plain(""))
+                continue
+            words = f"{pair.agreeing}/{pair.cases}  {wording.difference(pair.largest_difference)}"
+            cells.append(_plain(words, "" if pair.agreeing == pair.cases else "bold red"))
+        table.add_row(_plain(one), *cells)
+    return table
+
+
+def catalog_table(entries: Iterable[Entry]) -> Table:
+    """The catalog: name, what it is, parameters with their defaults."""
+    table = _table(title="Catalog", show_lines=False)
+    table.add_column("problem", no_wrap=True)
+    for heading in ("family", "what", "parameters"):
+        table.add_column(heading)
+    for entry in entries:
+        parameters = " ".join(f"{p.name}={shown(p.default)}" for p in entry.parameters)
+        extra = f" (needs discreet[{entry.extra}])" if entry.extra else ""
+        table.add_row(_plain(entry.name, "bold"), _plain(entry.family), _plain(entry.summary + extra), _plain(parameters))
+    return table
+
+
+def entry_table(entry: Entry, problem: Problem | None, trouble: str) -> Table:
+    """One catalog entry: its parameters, and the problem it builds (or why it cannot be built here)."""
+    table = _table(title=_plain(f"{entry.name}: {entry.summary}"), show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for parameter in entry.parameters:
+        table.add_row(_plain(f"{parameter.name}={shown(parameter.default)}"), _plain(parameter.meaning))
+    if problem is None:
+        table.add_row("", _plain(trouble, "yellow"))
+        return table
+    for name, value in _problem_lines(problem):
+        table.add_row(name, value)
+    return table
+
+
+def doctor_table(probes: Sequence[Probe]) -> Table:
+    """Every backend: whether it can run here, what it can do, and what to do about it if it cannot."""
+    table = _table(title="Backends")
+    table.add_column("backend", no_wrap=True)
+    table.add_column("state")
+    table.add_column("budgets")
+    table.add_column("largest N", justify="right")
+    table.add_column("versions, or the reason")
+    for probe in probes:
+        found, able = probe.availability, probe.capabilities
+        versions = ", ".join(f"{name} {version}" for name, version in found.versions.items() if name != "discreet")
+        table.add_row(
+            _plain(found.name, "bold"),
+            _plain(found.state, _STATES[found.state]),
+            _plain(", ".join(_regimes(able)) if able else wording.NOTHING),
+            _plain(f"{able.largest_outcomes:,}" if able else wording.NOTHING),
+            _plain(f"{able.method}; {versions}" if able and not found.reason else found.reason),
+        )
+    return table
+
+
+def shown(value: Any) -> str:
+    """A parameter's value as it is typed on the command line."""
+    return ",".join(f"{v:g}" for v in value) if isinstance(value, tuple) else str(value)
+
+
+def _regimes(able: Any) -> list[str]:
+    return sorted({"PERFECT": "ε = 0", "CONSTRAINED": "0 < ε", "OBLIVIOUS": "ε = ∞"}[regime.name] for regime in able.regimes)
+
+
+def _case_table(title: str, facts: str, rows: Sequence[Row]) -> Table:
+    table = _table(title=_plain(title), caption=_plain(facts, "dim"), caption_justify="left")
+    headings = (
+        "backend",
+        "status",
+        "claimed",
+        "error probability",
+        "gap",
+        "true leakage ÷ budget",
+        "lower",
+        "solve",
+        "certify s",
+    )
+    for k, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if k < 3 else "right", no_wrap=k == 0)
+    for row in rows:
+        style = _STYLES[row.status]
+        told = row.claimed or (wording.NOTHING if row.answered else row.message)
+        table.add_row(
+            _plain(row.contestant, "bold"),
+            _plain(row.status.value, style),
+            _plain(_shortened(told)),
+            _plain(wording.bracket(row.lower_bound, row.error_probability)),
+            _plain(wording.scientific(row.relative_gap)),
+            _plain(wording.excess(row), style if row.status is Status.VIOLATED_PRIVACY else ""),
+            *(_plain(wording.seconds(value)) for value in (row.lower_seconds, row.solve_seconds, row.certify_seconds)),
+        )
+    return table
+
+
+def _solution_lines(solution: Solution) -> list[tuple[str, Text]]:
+    timings = solution.timings
+    lines = [
+        ("status", _plain(f"{solution.status.value}: {solution.message}", _STYLES[solution.status])),
+        ("backend", _plain(f"{solution.backend}, which claimed {solution.claimed or 'nothing'}")),
+    ]
+    if solution.certificate is not None:
+        judged = solution.certificate
+        lines += [
+            ("error probability", _plain(f"{solution.error_probability:.12g}")),
+            ("certified bracket", _plain(_bracket_words(judged))),
+            ("leakage", _plain(f"{judged.leakage:.6g} nats; {wording.budget(judged.budget)}")),
+            ("equivocation", _plain(f"{solution.equivocation:.12g} of {solution.problem.entropy_x:.12g} nats")),
+            ("own answer", _plain(f"error probability {judged.own_error:.12g}, leakage {judged.own_leakage:.6g} nats, "
+                                  f"‖ΦP‖ {judged.own_phi_residual:.1e}")),
+            ("multiplier", _plain(f"{solution.multiplier:.6g} per nat")),
+        ]  # fmt: skip
+    steps = zip(
+        ("lower", "solve", "lift", "certify"),
+        (timings.lower_seconds, timings.solve_seconds, timings.lift_seconds, timings.certify_seconds),
+        strict=True,
+    )
+    lines.append(("seconds", _plain(", ".join(f"{name} {wording.seconds(value)}" for name, value in steps))))
+    return lines
+
+
+def _bracket_words(judged: Certificate) -> str:
+    return f"[{judged.lower:.12g}, {judged.upper:.12g}], relative gap {judged.relative_gap:.1e}"
+
+
+def _problem_lines(problem: Problem) -> list[tuple[str, str]]:
+    return [
+        ("sizes", f"n={problem.n} private values, m={problem.m} guesses, N={problem.N} outcomes"),
+        ("H(X)", f"{problem.entropy_x:.6g} nats"),
+        ("Bayes rule", f"errs {problem.bayes_error:.8g}, leaks {problem.bayes_leakage:.6g} nats"),
+        ("constant guess", f"errs {problem.constant_error:.8g}"),
+        ("default budget", wording.budget(problem.budget)),
+    ]
+
+
+def _shortened(words: str, limit: int = 60) -> str:
+    return words if len(words) <= limit else words[: limit - 1] + "…"
+
+
+def _table(**options: Any) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    return Table(box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", **options)
+
+
+def _plain(words: str, style: str = "") -> Text:
+    """Words as they are: names and messages may hold what rich would read as markup."""
+    from rich.text import Text
+
+    return Text(words, style=style)
