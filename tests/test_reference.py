@@ -1,0 +1,103 @@
+"""The reference pages say what the code says: public names, options of the command line, capabilities of the backends."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from discreet.backends.contract import Capabilities, Regime
+from discreet.backends.registry import _OWN, load_backend
+
+REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+BUDGETS = {Regime.PERFECT: "0", Regime.CONSTRAINED: "positive", Regime.OBLIVIOUS: "inf"}
+
+
+def page(name: str) -> str:
+    return (REFERENCE / name).read_text(encoding="utf-8")
+
+
+def section(text: str, heading: str) -> str:
+    """From `## heading` to the next heading of the same level."""
+    found = re.search(rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    assert found is not None, f"there is no section {heading!r}"
+    return found.group(1)
+
+
+@pytest.mark.parametrize("package", ["discreet", "discreet.problems", "discreet.backends", "discreet.reports"])
+def test_the_tables_of_names_are_exactly_the_public_names(package: str) -> None:
+    public = {name for name in importlib.import_module(package).__all__ if not name.startswith("__")}
+    first_cells = re.findall(r"^\|([^|]*)\|", section(page("api.md"), package), flags=re.MULTILINE)
+    listed = {name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)}
+    assert listed == public
+
+
+def cells(able: Capabilities) -> list[str]:
+    """What the row of a backend must say, from its capabilities."""
+    return [
+        ", ".join(word for regime, word in BUDGETS.items() if regime in able.regimes),
+        "yes" if able.gives_duals else "no",
+        f"{able.largest_outcomes:,}",
+        f"`{able.extra}`" if able.extra else "–",
+    ]
+
+
+def row_of(name: str) -> list[str]:
+    found = re.search(rf"^\| *`{re.escape(name)}` *\|(.*)\|$", page("backends.md"), flags=re.MULTILINE)
+    assert found is not None, f"docs/reference/backends.md has no row for {name}"
+    return [cell.strip() for cell in found.group(1).split("|")]
+
+
+@pytest.mark.parametrize("name", _OWN)
+def test_the_row_of_a_backend_says_what_its_capabilities_say(name: str) -> None:
+    able = load_backend(name).capabilities
+    method, *middle, citation = row_of(name)
+    assert middle == cells(able)
+    assert method
+    assert citation == able.citation
+
+
+@pytest.mark.parametrize("name", _OWN)
+def test_every_setting_of_a_backend_is_described(name: str) -> None:
+    settings = set(load_backend(name).capabilities.settings)
+    listed = re.findall(
+        rf"^\| *`{re.escape(name)}` *\| *`(\w+)` *\|", section(page("backends.md"), "Settings"), re.MULTILINE
+    )
+    assert set(listed) == settings
+
+
+def options_of(command: str) -> set[str]:
+    """The long flags of a command, as the parser has them."""
+    import typer
+
+    from discreet.cli.app import app
+
+    group = typer.main.get_command(app)
+    parameters = group.commands[command].params  # type: ignore[attr-defined]
+    return {flag for each in parameters for flag in each.opts if flag.startswith("--")} - {"--help"}
+
+
+def test_the_reference_has_a_section_for_every_command() -> None:
+    import typer
+
+    from discreet.cli.app import app
+
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert set(re.findall(r"^## discreet (\S+)$", page("cli.md"), flags=re.MULTILINE)) == set(commands)
+
+
+@pytest.mark.parametrize("command", ["solve", "compare", "problems", "doctor"])
+def test_the_flags_of_a_command_are_exactly_those_described(command: str) -> None:
+    first_cells = re.findall(r"^\|([^|]*)\|", section(page("cli.md"), f"discreet {command}"), flags=re.MULTILINE)
+    assert {flag for cell in first_cells for flag in re.findall(r"--[a-z-]+\w", cell)} == options_of(command)
+
+
+def test_the_keys_of_the_json_are_exactly_those_described() -> None:
+    import discreet as ds
+
+    solution = ds.solve(ds.problems.paper_single(budget=0.01), "tilt")
+    found = re.search(r"Keys of the JSON.*?: (.*?)\. `own", page("cli.md"), flags=re.DOTALL)
+    assert found is not None
+    assert re.findall(r"`(\w+)`", found.group(1)) == list(solution.to_dict())
