@@ -1,0 +1,245 @@
+"""The `.npz` door: arrays of real numbers and short texts in, or one clear sentence; nothing else gets past it.
+
+An `.npz` is a zip file of `.npy` members. They are read here without numpy.load: no pickle, no evaluation of headers, sizes
+checked as declared before anything is read and again while reading, checksums verified to the end. Writing goes to a
+temporary file in the same folder, which replaces the target only once it is complete and on disk.
+
+Source: the NPY format, numpy.lib.format (versions 1.0 to 3.0).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from discreet.problems.accurate import Array
+from discreet.problems.errors import FileError
+
+__all__ = ["DEFAULT_MAX_BYTES", "Archive", "read_archive", "write_archive"]
+
+DEFAULT_MAX_BYTES = 1 << 31
+"""Most bytes of array data a file may declare: 2 GiB, about 67 million outcomes at n = m = 2."""
+
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,  # zipfile's word for an encrypted member
+    OverflowError,
+    ValueError,
+    KeyError,
+    IndexError,
+)
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_OVERHEAD = 1 << 20  # zip structure beside the arrays: far more than it ever takes
+_LONGEST_HEADER = 10_000
+_CHUNK = 1 << 22
+_CLOSING = struct.Struct("<4s6sH10s")  # the end of central directory record; the third field counts the members
+_MAGIC = b"\x93NUMPY"
+_HEADER = re.compile(
+    r"\s*\{\s*'descr'\s*:\s*(?P<type>'[^']*'|\[.*\])\s*,\s*'fortran_order'\s*:\s*(?P<fortran>True|False)\s*,"
+    r"\s*'shape'\s*:\s*\((?P<shape>[0-9 ,]*)\)\s*,?\s*\}\s*",
+    re.ASCII | re.DOTALL,
+)
+_NUMBER = re.compile(r"(?:[<>=|]?(?P<kind>[fiu])(?P<size>[1248]))", re.ASCII)
+_TEXT = re.compile(r"(?P<order>[<>])U(?P<length>[0-9]{1,7})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The members of a file: float64 arrays and texts by name."""
+
+    arrays: Mapping[str, Array]
+    texts: Mapping[str, str]
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def read_archive(
+    path: str | os.PathLike[str], *, arrays: tuple[str, ...], texts: tuple[str, ...], max_bytes: int
+) -> Archive:
+    """Read every member of an `.npz`; all must be among the named arrays and texts. Raises FileError, one sentence."""
+    where = os.fspath(path)
+    try:
+        status = os.stat(where)
+        if not stat.S_ISREG(status.st_mode):
+            raise FileError(f"{where} is not an ordinary file; give an .npz file")
+        if status.st_size > max_bytes + _OVERHEAD:
+            raise FileError(
+                f"{where} takes {status.st_size:,} bytes and the limit is {max_bytes:,}; raise max_bytes to read it"
+            )
+        with open(where, "rb") as stream, zipfile.ZipFile(stream) as archive:
+            if _announced_members(stream) != len(archive.infolist()):  # zipfile itself does not compare
+                raise zipfile.BadZipFile("its directory does not list as many members as it announces")
+            return _members(where, archive, arrays, texts, max_bytes)
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(f"{where} cannot be read: {error.strerror or error}") from None
+    except MemoryError:
+        raise FileError(f"{where} does not fit into memory; give a smaller problem") from None
+    except _UNREADABLE as error:
+        reason = str(error).rstrip(".") or type(error).__name__
+        raise FileError(
+            f"{where} is not a readable .npz file ({reason}); write it again, for example by save_problem"
+        ) from None
+
+
+def _announced_members(stream: IO[bytes]) -> int:
+    """The number of members in the closing record of a zip file without a comment."""
+    stream.seek(-_CLOSING.size, os.SEEK_END)
+    signature, _, members, _ = _CLOSING.unpack(stream.read(_CLOSING.size))
+    return int(members) if signature == b"PK\5\6" else -1
+
+
+def _members(
+    where: str, archive: zipfile.ZipFile, arrays: tuple[str, ...], texts: tuple[str, ...], max_bytes: int
+) -> Archive:
+    members = archive.infolist()
+    names = [info.filename.removesuffix(".npy") for info in members]
+    for name, info in zip(names, members, strict=True):
+        if name not in arrays + texts or not info.filename.endswith(".npy"):
+            raise FileError(
+                f"{where} has a member {info.filename!r} that does not belong; it may hold {', '.join(arrays + texts)}"
+            )
+        if names.count(name) > 1:
+            raise FileError(f"{where} has two members named {name!r}; keep one")
+        if info.compress_type not in _METHODS or info.flag_bits & 0x1:
+            raise FileError(f"{where}: {name} is encrypted or compressed in an unusual way; write it with numpy.savez")
+    declared = sum(info.file_size for info in members)
+    if declared > max_bytes:
+        raise FileError(f"{where} unpacks to {declared:,} bytes and the limit is {max_bytes:,}; raise max_bytes to read it")
+    found: dict[str, Array] = {}
+    words: dict[str, str] = {}
+    for name, info in zip(names, members, strict=True):
+        with archive.open(info) as stream:
+            if name in texts:
+                words[name] = _read_text(f"{where}: {name}", stream, info.file_size)
+            else:
+                found[name] = _read_numbers(f"{where}: {name}", stream, info.file_size)
+    return Archive(found, words)
+
+
+@dataclass(frozen=True)
+class _Header:
+    type: str
+    fortran: bool
+    shape: tuple[int, ...]
+    length: int
+
+    @property
+    def count(self) -> int:
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+
+def _read_header(what: str, stream: IO[bytes]) -> _Header:
+    start = stream.read(8)
+    if start[:6] != _MAGIC or len(start) < 8 or start[6] not in (1, 2, 3):
+        raise FileError(f"{what} is not in NPY format; write it with numpy.savez")
+    width, code = (2, "<H") if start[6] == 1 else (4, "<I")
+    length = struct.unpack(code, stream.read(width))[0]
+    if length > _LONGEST_HEADER:
+        raise FileError(
+            f"{what} has an NPY header of {length:,} bytes, which no plain array needs; write it with numpy.savez"
+        )
+    match = _HEADER.fullmatch(stream.read(length).decode("utf-8"))
+    if match is None:
+        raise FileError(f"{what} has a damaged NPY header; write it with numpy.savez")
+    sizes = [part.strip() for part in match["shape"].split(",") if part.strip()]
+    if len(sizes) > 3 or any(not size.isdigit() or len(size) > 15 for size in sizes):
+        raise FileError(f"{what} declares the shape ({match['shape']}); give at most three dimensions")
+    return _Header(match["type"], match["fortran"] == "True", tuple(map(int, sizes)), 8 + width + length)
+
+
+def _read_numbers(what: str, stream: IO[bytes], size: int) -> Array:
+    header = _read_header(what, stream)
+    kind = _NUMBER.fullmatch(header.type.strip("'"))
+    if kind is None or (kind["kind"] == "f" and kind["size"] == "1"):
+        raise FileError(f"{what} has elements of type {_type_words(header.type)}; give an array of real numbers (float64)")
+    data = _read_data(what, stream, header, int(kind["size"]), size)
+    array = np.frombuffer(data, dtype=np.dtype(header.type.strip("'"))).astype(np.float64)
+    return array.reshape(header.shape, order="F" if header.fortran else "C")
+
+
+def _type_words(type_: str) -> str:
+    return "Python object, which is never loaded" if "O" in type_ else type_[:40]
+
+
+def _read_text(what: str, stream: IO[bytes], size: int) -> str:
+    header = _read_header(what, stream)
+    kind = _TEXT.fullmatch(header.type.strip("'"))
+    if kind is None or header.shape != ():
+        raise FileError(f"{what} is not a single text; write it as numpy.array('...')")
+    data = _read_data(what, stream, header, 4 * int(kind["length"]), size)
+    return data.decode("utf-32-le" if kind["order"] == "<" else "utf-32-be").rstrip("\0")
+
+
+def _read_data(what: str, stream: IO[bytes], header: _Header, item: int, size: int) -> bytearray:
+    """The bytes of the array, grown as they come: a false declaration costs no memory. Reads to the end: the checksum."""
+    expected = header.count * item
+    if header.length + expected != size:
+        raise FileError(
+            f"{what} declares shape {list(header.shape)}, {expected:,} bytes, but holds {max(0, size - header.length):,}; "
+            "the file is damaged, write it again"
+        )
+    data = bytearray()
+    while chunk := stream.read(min(_CHUNK, expected - len(data) + 1)):
+        data += chunk
+        if len(data) > expected:
+            break
+    if len(data) != expected:
+        raise FileError(f"{what} should hold {expected:,} bytes but the file ends or goes on elsewhere; write it again")
+    return data
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def write_archive(path: str | os.PathLike[str], members: Mapping[str, Any], *, overwrite: bool) -> None:
+    """Write arrays as an `.npz`, all or nothing. Raises FileError if the target exists and may not be overwritten."""
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise FileError(f"{target} exists already; choose another name or pass overwrite=True")
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
+    try:
+        # O_EXCL: never somebody else's file; 0o666: the permissions any new file of this user gets.
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                np.savez(stream, **members)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise FileError(f"{target} cannot be written: {error.strerror or error}") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the renaming itself durable, where the system lets a folder be opened."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

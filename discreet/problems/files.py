@@ -1,0 +1,197 @@
+"""Problems and solutions as files.
+
+A problem is an `.npz` with `joint` [n, m, N], or `p_xz` [n, N] and `loss` [m, N]; optionally `budget` (nats) and `name`.
+A solution is an `.npz` with `estimator` [m, N], `tilt` [m, n], `multiplier` and `metadata` (JSON text).
+
+Anything else is refused in one sentence that names the file and the member (`FileError`). Nothing is ever unpickled, and
+writing is all or nothing (`archive`). Laws (tests/problems/test_files.py): what is saved is loaded bit for bit; changing any
+bytes of a file gives a FileError or the same content.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.problems.accurate import Array
+from discreet.problems.archive import DEFAULT_MAX_BYTES, Archive, read_archive, write_archive
+from discreet.problems.checks import TOTAL_TOLERANCE
+from discreet.problems.errors import FileError, InputError
+from discreet.problems.problem import Problem
+
+__all__ = ["DEFAULT_MAX_BYTES", "StoredSolution", "load_problem", "load_solution", "save_problem", "save_solution"]
+
+_PathLike = str | os.PathLike[str]
+_LONGEST_NAME = 1000
+
+
+# -- problems ----------------------------------------------------------------------------------------------------------
+
+
+def load_problem(
+    path: _PathLike,
+    *,
+    budget: float | None = None,
+    equivocation: float | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+) -> Problem:
+    """Read a problem file. `budget` or `equivocation` (nats) replaces the budget in the file.
+
+    max_bytes bounds the array data the file may declare. Raises FileError for anything wrong with the file, or if it has no
+    budget and none is given; InputError if the budget given here is out of range.
+    """
+    where = os.fspath(path)
+    stored = read_archive(path, arrays=("joint", "p_xz", "loss", "budget"), texts=("name",), max_bytes=max_bytes)
+    own = _scalar(where, stored, "budget") if "budget" in stored.arrays else None
+    name = _printable(where, stored.texts.get("name", ""))
+    try:
+        # Without constraint first: what is wrong with the arrays is the file's fault, a bad budget may be the caller's.
+        problem = _model(where, stored, name)
+        if budget is None and equivocation is None and own is not None:
+            return problem.with_budget(own)
+    except FileError:
+        raise
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None
+    if budget is None and equivocation is None:
+        raise FileError(
+            f"{where} holds no budget; pass budget= or equivocation= in nats "
+            "(on the command line --leakage, --equivocation, --perfect or --fraction)"
+        )
+    return problem.with_budget(budget, equivocation=equivocation)
+
+
+def _model(where: str, stored: Archive, name: str) -> Problem:
+    members = set(stored.arrays) - {"budget"}
+    if members == {"joint"}:
+        return Problem.from_joint(stored.arrays["joint"], math.inf, name=name)
+    if members == {"p_xz", "loss"}:
+        return Problem(stored.arrays["p_xz"], stored.arrays["loss"], math.inf, name=name)
+    held = ", ".join(sorted(members)) or "no model"
+    raise FileError(f"{where} holds {held}; a problem needs joint [n, m, N], or both p_xz [n, N] and loss [m, N]")
+
+
+def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) -> None:
+    """Write a problem (p_xz, loss, budget, name; not the report of its samples), all or nothing. Raises FileError."""
+    members = {"p_xz": problem.p_xz, "loss": problem.loss, "budget": np.float64(problem.budget)}
+    if _printable(os.fspath(path), problem.name):
+        members["name"] = np.array(problem.name)
+    write_archive(path, members, overwrite=overwrite)
+
+
+# -- solutions ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class StoredSolution:
+    """What a solution file holds. It is data, not a proof: judge it with `certify(problem, estimator, tilt, multiplier)`.
+
+    estimator    P_il [m, N], column-stochastic
+    tilt         t_ij [m, n]; the rule off ties is argmin_i L_il + Σ_j t_ij a_jl
+    multiplier   μ ≥ 0, error probability per nat; inf at perfect privacy
+    metadata     the record of the solution (`Solution.to_dict()`)
+    """
+
+    estimator: Array
+    tilt: Array
+    multiplier: float
+    metadata: Mapping[str, Any]
+
+
+def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> StoredSolution:
+    """Read a solution file. Raises FileError for anything wrong with it."""
+    where = os.fspath(path)
+    stored = read_archive(path, arrays=("estimator", "tilt", "multiplier"), texts=("metadata",), max_bytes=max_bytes)
+    missing = {"estimator", "tilt", "multiplier", "metadata"} - {*stored.arrays, *stored.texts}
+    if missing:
+        raise FileError(f"{where} has no {sorted(missing)[0]}; a solution holds estimator, tilt, multiplier and metadata")
+    multiplier = _scalar(where, stored, "multiplier")
+    estimator, tilt = stored.arrays["estimator"], stored.arrays["tilt"]
+    _check_solution(where, estimator, tilt, multiplier)
+    for array in (estimator, tilt):
+        array.setflags(write=False)
+    return StoredSolution(estimator, tilt, multiplier, _metadata(where, stored.texts["metadata"]))
+
+
+def save_solution(
+    path: _PathLike,
+    estimator: Array,
+    tilt: Array,
+    multiplier: float,
+    metadata: Mapping[str, Any],
+    *,
+    overwrite: bool = True,
+) -> None:
+    """Write a solution, all or nothing: estimator [m, N], tilt [m, n], multiplier ≥ 0 (inf allowed), JSON-able metadata.
+
+    Raises FileError if the arrays are not those of a solution, the metadata cannot be written as JSON (NaN and inf cannot)
+    or the file cannot be written.
+    """
+    where = os.fspath(path)
+    estimator, tilt = np.asarray(estimator, dtype=np.float64), np.asarray(tilt, dtype=np.float64)
+    _check_solution(where, estimator, tilt, float(multiplier))
+    try:
+        text = json.dumps(dict(metadata), allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FileError(f"{where}: the metadata cannot be written as JSON ({error}); give plain finite values") from None
+    members = {"estimator": estimator, "tilt": tilt, "multiplier": np.float64(multiplier), "metadata": np.array(text)}
+    write_archive(path, members, overwrite=overwrite)
+
+
+def _check_solution(where: str, estimator: Array, tilt: Array, multiplier: float) -> None:
+    if estimator.ndim != 2 or tilt.ndim != 2 or 0 in estimator.shape + tilt.shape or len(estimator) != len(tilt):
+        raise FileError(
+            f"{where}: estimator has shape {list(estimator.shape)} and tilt {list(tilt.shape)}; "
+            "give [m, N] and [m, n] with the same m"
+        )
+    for name, array in (("estimator", estimator), ("tilt", tilt)):
+        bad = ~np.isfinite(array) if name == "tilt" else ~(np.isfinite(array) & (array >= 0.0))
+        if bad.any():
+            index = tuple(int(k) for k in np.argwhere(bad)[0])
+            rule = "finite" if name == "tilt" else "finite and ≥ 0"
+            raise FileError(f"{where}: {name}{list(index)} is {float(array[index])!r}; every entry must be {rule}")
+    off = np.abs(estimator.sum(axis=0) - 1.0)
+    if off.max() > TOTAL_TOLERANCE:
+        column = int(off.argmax())
+        total = float(estimator[:, column].sum())
+        raise FileError(f"{where}: column {column} of estimator sums to {total!r}, not to 1; divide it by its sum")
+    if not multiplier >= 0.0:
+        raise FileError(f"{where}: multiplier is {multiplier}; give a number ≥ 0 (inf at perfect privacy)")
+
+
+def _metadata(where: str, text: str) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not JSON")
+
+    try:
+        found = json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{where}: metadata is not JSON ({error}); write it with save_solution") from None
+    if not isinstance(found, dict):
+        raise FileError(f"{where}: metadata is a JSON {type(found).__name__}, not an object; write it with save_solution")
+    return found
+
+
+# -- small members -----------------------------------------------------------------------------------------------------
+
+
+def _scalar(where: str, stored: Archive, name: str) -> float:
+    array = stored.arrays[name]
+    if array.size != 1:
+        raise FileError(f"{where}: {name} has shape {list(array.shape)}; give a single number")
+    return float(array.reshape(()))
+
+
+def _printable(where: str, name: str) -> str:
+    """A name goes to people's terminals: no control characters, no novels."""
+    if not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise FileError(
+            f"{where}: the name has unprintable characters or more than {_LONGEST_NAME}; give a short plain name"
+        )
+    return name
