@@ -19,7 +19,17 @@ from functools import cache
 from discreet.backends.contract import Backend, Capabilities
 from discreet.problems.errors import Absent, Broken, DiscreetError, InputError
 
-__all__ = ["Availability", "availability", "backend_names", "capabilities", "load_backend", "versions_of"]
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "TRIAL_VARIABLE",
+    "Availability",
+    "availability",
+    "backend_names",
+    "capabilities",
+    "load_backend",
+    "require_libraries",
+    "versions_of",
+]
 
 ENTRY_POINT_GROUP = "discreet.backends"
 TRIAL_VARIABLE = "DISCREET_BACKENDS"

@@ -12,7 +12,7 @@ from discreet.problems.accurate import Array
 from discreet.problems.judge import Certificate
 from discreet.problems.problem import Problem
 
-__all__ = ["PRIVACY_TOLERANCE", "Solution", "Status", "Timings"]
+__all__ = ["PERFECT_PRIVACY_TOLERANCE", "PRIVACY_TOLERANCE", "Solution", "Status", "Timings", "derive_status"]
 
 PRIVACY_TOLERANCE = 1e-6
 """Relative excess over the budget above which a backend's own answer counts as violating privacy (its repair never does)."""
@@ -41,7 +41,7 @@ class Status(Enum):
 _MEANING = {
     Status.CERTIFIED: "the backend's answer keeps the budget and lies within the asked gap of the optimum, proven",
     Status.INACCURATE: "the answer keeps the budget, but the proven bracket is wider than the asked gap",
-    Status.VIOLATED_PRIVACY: "the backend's own answer leaks more than the budget; the estimator returned is the judge's repair",
+    Status.VIOLATED_PRIVACY: "the backend's own answer leaks more than the budget; the estimator returned is a repair of it",
     Status.FAILED: "the backend stopped without an answer",
     Status.TIMED_OUT: "the backend was stopped at the time limit",
     Status.UNSUPPORTED: "the backend does not serve this problem",
@@ -61,7 +61,7 @@ class Timings:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What solving gave. It knows its problem; every number is the judge's, `claimed` is the backend's word and never scored.
+    """What solving gave. It knows its problem; every number is the judge's, `claimed` (the backend's word) is never scored.
 
     estimator   [m, N], feasible (repaired); None when there is no answer
     tilt        [m, n], dual feasible (repaired); None likewise

@@ -68,17 +68,19 @@ def repair_duals(problem: Problem, tilt: Array, multiplier: float) -> tuple[Arra
 
 def _support(tilt: Array, p_x: Array, multiplier: float) -> Array:
     """h_i(t, μ) [m] for π_j > 0, in the form that does not cancel; at most max_j t_ij."""
-    largest = tilt.max(axis=1)
+    largest: Array = tilt.max(axis=1)
     if multiplier == 0.0:
         return largest
     if math.isinf(multiplier):
-        return (tilt * p_x).sum(axis=1) / p_x.sum()
+        mean: Array = (tilt * p_x).sum(axis=1) / p_x.sum()
+        return mean
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scaled = tilt / multiplier
         near = np.log1p((p_x * np.expm1(scaled)).sum(axis=1))
         far = largest / multiplier + np.log((p_x * np.exp(scaled - scaled.max(axis=1, keepdims=True))).sum(axis=1))
         value = multiplier * np.where(np.abs(scaled).max(axis=1) <= 1.0, near, far)
-    return np.where(np.isfinite(value), np.minimum(value, largest), largest)
+    safe: Array = np.where(np.isfinite(value), np.minimum(value, largest), largest)
+    return safe
 
 
 def tilts_from_law(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
