@@ -7,11 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.problems import catalog, errors
-    from discreet.problems.catalog import paper_multi, paper_single
+    from discreet.problems.catalog import (
+        anes96,
+        building,
+        dirichlet,
+        duplicated,
+        fair,
+        independent,
+        mixture,
+        near_deterministic,
+        paper_multi,
+        paper_single,
+        road,
+        slack_budget,
+        smart_meter,
+        tiny_budget,
+        x_equals_y,
+        zero_mass,
+    )
+    from discreet.problems.files import StoredSolution, load_problem, load_solution, save_problem, save_solution
     from discreet.problems.information import entropy, fano_bound
     from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify
     from discreet.problems.problem import LeakageBudget, PhiRank, Problem
     from discreet.problems.reduction import reduce
+    from discreet.problems.samples import SampleReport
 
 __all__ = [
     "Certificate",
@@ -19,23 +38,62 @@ __all__ = [
     "LeakageBudget",
     "PhiRank",
     "Problem",
+    "SampleReport",
+    "StoredSolution",
     "Verdict",
+    "anes96",
+    "building",
     "catalog",
     "certify",
+    "dirichlet",
+    "duplicated",
     "entropy",
     "errors",
+    "fair",
     "fano_bound",
+    "independent",
+    "load_problem",
+    "load_solution",
+    "mixture",
+    "near_deterministic",
     "paper_multi",
     "paper_single",
     "reduce",
+    "road",
+    "save_problem",
+    "save_solution",
+    "slack_budget",
+    "smart_meter",
+    "tiny_budget",
+    "x_equals_y",
+    "zero_mass",
 ]
 
 _HOMES = {
-    "catalog": ("paper_multi", "paper_single"),
+    "catalog": (
+        "anes96",
+        "building",
+        "dirichlet",
+        "duplicated",
+        "fair",
+        "independent",
+        "mixture",
+        "near_deterministic",
+        "paper_multi",
+        "paper_single",
+        "road",
+        "slack_budget",
+        "smart_meter",
+        "tiny_budget",
+        "x_equals_y",
+        "zero_mass",
+    ),
+    "files": ("StoredSolution", "load_problem", "load_solution", "save_problem", "save_solution"),
     "information": ("entropy", "fano_bound"),
     "judge": ("Certificate", "KKTResiduals", "Verdict", "certify"),
     "problem": ("LeakageBudget", "PhiRank", "Problem"),
     "reduction": ("reduce",),
+    "samples": ("SampleReport",),
 }
 _MODULES = ("catalog", "errors")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -19,17 +19,20 @@ from discreet.problems.catalog.applications import building, road, smart_meter
 from discreet.problems.catalog.paper import paper_multi, paper_single
 from discreet.problems.catalog.random_ import dirichlet, mixture
 from discreet.problems.catalog.registry import DEFAULT_FRACTION, Entry, Parameter, build, entries, entry
+from discreet.problems.catalog.surveys import anes96, fair
 
 __all__ = [
     "DEFAULT_FRACTION",
     "Entry",
     "Parameter",
+    "anes96",
     "build",
     "building",
     "dirichlet",
     "duplicated",
     "entries",
     "entry",
+    "fair",
     "independent",
     "mixture",
     "near_deterministic",

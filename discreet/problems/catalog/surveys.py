@@ -1,0 +1,151 @@
+"""Real people, real answers: two survey tables that ship inside statsmodels (extra "data"; nothing is downloaded).
+
+The table is the whole population of the model: p(x, y, z) is the smoothed frequency of the respondents' answers, see
+`discreet.problems.samples` for what binning and smoothing do.
+
+Sources: American National Election Study 1996, as in statsmodels.datasets.anes96 (944 respondents); R. C. Fair, "A Theory
+of Extramarital Affairs", J. Political Economy 86 (1978), as in statsmodels.datasets.fair (6366 respondents).
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.catalog.registry import budgeted, register, title
+from discreet.problems.checks import whole
+from discreet.problems.errors import InputError
+from discreet.problems.problem import Problem
+from discreet.problems.samples import DEFAULT_SMOOTHING, from_samples
+
+__all__ = ["anes96", "fair"]
+
+_MEANINGS = {
+    "x": "private column",
+    "y": "public column",
+    "z": "columns the estimator sees",
+    "y_classes": "quantile classes of the public column",
+    "bins": "quantile bins of the columns of z: one number for all, or one per column",
+    "smoothing": "pseudo-records per cell, spread as p(x, y) of the whole sample",
+    "min_count": "cells with fewer respondents are gathered into one outcome",
+}
+
+
+@register(
+    "anes96",
+    family="survey",
+    summary="944 voters of 1996: X: the vote; Y: income class; Z: age, TV news, education, left–right self-placement",
+    meanings=_MEANINGS,
+    extra="data",
+)
+def anes96(
+    x: str = "vote",
+    y: str = "income",
+    z: tuple[str, ...] = ("age", "TVnews", "educ", "selfLR"),
+    y_classes: int = 3,
+    bins: int | tuple[int, ...] = (4, 3, 3, 3),
+    smoothing: float = DEFAULT_SMOOTHING,
+    min_count: int = 0,
+    *,
+    budget: float | None = None,
+    equivocation: float | None = None,
+    fraction: float | None = None,
+) -> Problem:
+    """Guess a voter's income class from a short questionnaire without telling whether the vote went to Clinton or Dole.
+
+    Columns: popul, TVnews, selfLR, ClinLR, DoleLR, PID, age, educ, income, vote, logpopul. A private column with more than
+    ten values is refused; y is cut into `y_classes` quantile classes.
+    """
+    name = title("anes96", x=x, y=y, z=z, y_classes=y_classes, bins=bins, smoothing=smoothing, min_count=min_count)
+    problem = _survey("anes96", _table("anes96"), x, y, z, y_classes, bins, smoothing, min_count, name)
+    return budgeted(problem, budget, equivocation, fraction)
+
+
+@register(
+    "fair",
+    family="survey",
+    summary="6366 married women: X: any affair; Y: rating of the marriage; Z: age, years, children, religion, education",
+    meanings=_MEANINGS,
+    extra="data",
+)
+def fair(
+    x: str = "any_affair",
+    y: str = "rate_marriage",
+    z: tuple[str, ...] = ("age", "yrs_married", "children", "religious", "educ"),
+    y_classes: int = 2,
+    bins: int | tuple[int, ...] = (4,),
+    smoothing: float = DEFAULT_SMOOTHING,
+    min_count: int = 0,
+    *,
+    budget: float | None = None,
+    equivocation: float | None = None,
+    fraction: float | None = None,
+) -> Problem:
+    """Guess how a woman rates her marriage from plain facts about her, without telling whether she had an affair.
+
+    By default the rating is in two classes: very good (5, the answer of 42%) and less.
+    Columns: rate_marriage, age, yrs_married, children, religious, educ, occupation, occupation_husb, affairs, and any_affair
+    (affairs > 0, 32% of the respondents). A private column with more than ten values is refused.
+    """
+    name = title("fair", x=x, y=y, z=z, y_classes=y_classes, bins=bins, smoothing=smoothing, min_count=min_count)
+    table = _table("fair")
+    table["any_affair"] = (table["affairs"] > 0).astype(np.float64)
+    problem = _survey("fair", table, x, y, z, y_classes, bins, smoothing, min_count, name)
+    return budgeted(problem, budget, equivocation, fraction)
+
+
+_MOST_PRIVATE_VALUES = 10
+
+
+def _survey(
+    owner: str,
+    table: dict[str, NDArray[Any]],
+    x: str,
+    y: str,
+    z: Sequence[str],
+    y_classes: int,
+    bins: int | Sequence[int],
+    smoothing: float,
+    min_count: int,
+    name: str,
+) -> Problem:
+    for column in (x, y, *z):
+        if column not in table:
+            raise InputError(f"{owner} has no column {column!r}; its columns are: {', '.join(table)}")
+    private = np.unique(table[x]).size
+    if private > _MOST_PRIVATE_VALUES:
+        raise InputError(f"the column {x} of {owner} has {private} values; give a private column with at most ten")
+    counts = [bins] * len(z) if isinstance(bins, int) else list(bins)
+    counts = counts * len(z) if len(counts) == 1 else counts
+    return from_samples(
+        table[x],
+        _classes(table[y], whole(y_classes, "y_classes", 1)),
+        {column: table[column] for column in z},
+        math.inf,
+        bins=counts,
+        smoothing=smoothing,
+        min_count=min_count,
+        name=name,
+    )
+
+
+def _classes(values: NDArray[Any], classes: int) -> NDArray[Any]:
+    """Quantile classes, each named by its largest value; equal quantiles merge."""
+    cuts = np.unique(np.quantile(values, np.arange(1, classes + 1) / classes, method="inverted_cdf"))
+    return np.asarray(cuts[np.searchsorted(cuts, values, side="left")])
+
+
+def _table(name: str) -> dict[str, NDArray[Any]]:
+    try:
+        module = importlib.import_module(f"statsmodels.datasets.{name}")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] not in ("statsmodels", "pandas"):
+            raise
+        raise InputError(f'the catalog\'s {name} needs statsmodels; install it with: pip install "discreet[data]"') from None
+    frame = module.load_pandas().data
+    return {str(column): np.asarray(frame[column], dtype=np.float64) for column in frame.columns}

@@ -1,0 +1,354 @@
+"""From observed triples (x, y, z) to a problem: bin the columns of z, count, smooth.
+
+Every column of z is cut at quantiles or at given edges, or kept categorical; an outcome is a combination of bins (a *cell*)
+that was observed. The model is the posterior mean of the joint law under a Dirichlet prior of α pseudo-records per cell,
+spread over (x, y) as in the whole sample:
+
+    p(x, y, cell) = (count(x, y, cell) + α · count(x, y)/R) / (R + α · cells).
+
+Smoothing therefore pulls every cell towards one that says nothing, keeps p(x, y) exactly, and gives no mass to a pair (x, y)
+nobody has. It lowers both what a cell tells about Y and what it leaks about X: a thinly populated cell seems to tell much
+more about X than it does. Leakage and certificate are those of the smoothed model. α = 0 keeps the raw frequencies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.accurate import Array
+from discreet.problems.checks import positive, whole
+from discreet.problems.errors import InputError
+from discreet.problems.problem import LeakageBudget, Problem
+
+__all__ = ["DEFAULT_BINS", "DEFAULT_SMOOTHING", "SampleReport", "from_samples"]
+
+DEFAULT_BINS = 4
+"""Quantile bins of a numeric column when nothing else is said."""
+
+DEFAULT_SMOOTHING = 1.0
+"""Pseudo-records per cell."""
+
+REST = -1
+"""In `SampleReport.cells`: the outcome that gathers the cells with too few records."""
+
+_Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class SampleReport:
+    """How samples became a model.
+
+    records          triples used
+    dropped          triples left out because x, y or a column of z was missing (NaN, None)
+    columns          names of the columns of z
+    edges            per column its cuts e (k cuts make k + 1 bins (e_k, e_{k+1}], the outer ones open), None if categorical
+    categories       per column its sorted categories, None if numeric
+    merged_edges     per column how many of the bins asked for vanished, since quantiles coincided
+    cells_possible   product of the numbers of bins
+    cells_occupied   cells that were observed
+    merged_cells     observed cells with under `min_count` records that were gathered into the rest
+    cells            bin per column of every outcome [N, columns]; a row of −1 is the rest
+    counts           records per outcome [N]
+    x_labels, y_labels   the values of X and Y, sorted
+    smoothing        pseudo-records per cell, α
+    min_count        least number of records of an outcome asked for
+    """
+
+    records: int
+    dropped: int
+    columns: tuple[str, ...]
+    edges: tuple[Array | None, ...]
+    categories: tuple[tuple[Any, ...] | None, ...]
+    merged_edges: tuple[int, ...]
+    cells_possible: int
+    cells_occupied: int
+    merged_cells: int
+    cells: _Codes
+    counts: _Codes
+    x_labels: tuple[Any, ...]
+    y_labels: tuple[Any, ...]
+    smoothing: float
+    min_count: int
+
+    def __repr__(self) -> str:
+        return (
+            f"SampleReport({self.records} records, {self.dropped} dropped, {len(self.columns)} columns, {len(self.counts)} "
+            f"outcomes of {self.cells_possible} possible cells, {self.merged_cells} cells and {sum(self.merged_edges)} edges "
+            f"merged, smoothing {self.smoothing:g})"
+        )
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of z after binning: the bin of every record, their number, and how they came about."""
+
+    codes: _Codes
+    bins: int
+    edges: Array | None
+    categories: tuple[Any, ...] | None
+    merged: int
+
+
+def from_samples(
+    x: Any,
+    y: Any,
+    z: Any,
+    budget: float | LeakageBudget | None = None,
+    *,
+    equivocation: float | None = None,
+    bins: int | Sequence[int | None] | None = DEFAULT_BINS,
+    edges: Any = None,
+    smoothing: float = DEFAULT_SMOOTHING,
+    min_count: int = 0,
+    loss_matrix: Any = None,
+    name: str = "",
+) -> Problem:
+    """The problem of observed triples, with a `SampleReport` in its `samples`.
+
+    x, y        labels [records] of any hashable kind; their sorted values become the private and public values
+    z           [records], [records, columns], or a mapping (or data frame) from names to columns
+    budget, equivocation   exactly one, in nats, as in `Problem`
+    bins        quantile bins of a numeric column: one number for all, or one entry per column; None keeps a column
+                categorical. Columns of text or truth values always are. Equal quantiles merge.
+    edges       increasing cuts that replace the quantiles: a row of numbers if z has one column, else one entry per column
+                (None for quantiles); outer bins are open, so ±inf may be left out
+    smoothing   α ≥ 0, pseudo-records per cell (see the module's text)
+    min_count   cells with fewer records are gathered into one rest outcome, which comes last; if even the rest has fewer,
+                the smallest other cell joins it, and so on
+    loss_matrix [m, guesses] as in `Problem.from_joint`
+
+    Records with a missing value are dropped and counted. Raises InputError.
+    """
+    columns, names = _columns(z)
+    x_raw, y_raw = _flat(x, "x"), _flat(y, "y")
+    for what, values in (("x", x_raw), *((f"z column {name_}", c) for name_, c in zip(names, columns, strict=True))):
+        if len(values) != len(y_raw):
+            raise InputError(f"{what} has {len(values)} records and y has {len(y_raw)}; give one entry per record")
+    kept = ~np.logical_or.reduce([_missing(values) for values in (x_raw, y_raw, *columns)])
+    records = int(kept.sum())
+    if records == 0:
+        raise InputError(f"none of the {len(kept)} records is complete; give at least one with x, y and z all present")
+    x_labels, x_codes = _labelled(x_raw[kept], "x")
+    y_labels, y_codes = _labelled(y_raw[kept], "y")
+    counts_wanted, cuts = _per_column(bins, "bins", len(columns)), _edges_per_column(edges, len(columns))
+    binned = [
+        _bin(values[kept], wanted, cut, f"z column {title}")
+        for values, wanted, cut, title in zip(columns, counts_wanted, cuts, names, strict=True)
+    ]
+    cells, codes = _cells(binned)
+    occupied = len(cells)
+    cells, codes = _gather_rare(cells, codes, whole(min_count, "min_count", 0))
+    sizes = len(x_labels), len(y_labels), len(cells)
+    flat = np.ravel_multi_index((x_codes, y_codes, codes), sizes)
+    counts = np.bincount(flat, minlength=math.prod(sizes)).reshape(sizes)
+    alpha = positive(smoothing, "smoothing", zero=True)
+    report = SampleReport(
+        records=records,
+        dropped=len(kept) - records,
+        columns=names,
+        edges=tuple(column.edges for column in binned),
+        categories=tuple(column.categories for column in binned),
+        merged_edges=tuple(column.merged for column in binned),
+        cells_possible=math.prod(column.bins for column in binned),
+        cells_occupied=occupied,
+        merged_cells=int(occupied - (cells[:, 0] != REST).sum()),
+        cells=cells,
+        counts=counts.sum(axis=(0, 1)),
+        x_labels=x_labels,
+        y_labels=y_labels,
+        smoothing=alpha,
+        min_count=int(min_count),
+    )
+    model = Problem.from_joint(_smoothed(counts, alpha), math.inf, loss_matrix=loss_matrix, name=name)
+    sampled = Problem(model.p_xz, model.loss, model.constraint, name=name, samples=report)
+    return sampled.with_budget(budget, equivocation=equivocation)
+
+
+def _smoothed(counts: _Codes, alpha: float) -> Array:
+    """Posterior mean [n, m, N] of counts [n, m, N] under α pseudo-records per cell, spread as p(x, y) of the sample."""
+    overall = counts.sum(axis=2, keepdims=True) / counts.sum()
+    model = counts + alpha * overall
+    return np.asarray(model / model.sum())
+
+
+# -- labels and missing values -----------------------------------------------------------------------------------------
+
+
+def _flat(values: Any, what: str) -> NDArray[Any]:
+    """A one-dimensional array with one element per record; objects stay what they are (tuples are labels too)."""
+    if hasattr(values, "dtype"):
+        array = np.asarray(values)
+        if array.ndim != 1:
+            raise InputError(f"{what} has shape {list(array.shape)}; give one entry per record")
+        return array
+    try:
+        items = list(values)
+    except TypeError:
+        raise InputError(f"{what} is {values!r}; give one entry per record") from None
+    array = np.empty(len(items), dtype=object)
+    for k, item in enumerate(items):
+        array[k] = item
+    return array
+
+
+def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype.kind in "fcmM":
+        return np.asarray(values != values)
+    if values.dtype.kind == "O":
+        return np.array([_is_missing(value) for value in values], dtype=bool)
+    return np.zeros(len(values), dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas.NA has no truth value, so it is known by the name of its type.
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value))
+
+
+def _labelled(values: NDArray[Any], what: str) -> tuple[tuple[Any, ...], _Codes]:
+    """Sorted distinct labels and the index of each record's label. Labels without an order are sorted by type and text."""
+    if values.dtype.kind != "O":
+        labels, codes = np.unique(values, return_inverse=True)
+        return tuple(labels.tolist()), codes.reshape(-1)
+    try:
+        distinct = set(values)
+    except TypeError as error:
+        raise InputError(
+            f"{what} has a label that cannot be compared for equality ({error}); give hashable labels"
+        ) from None
+    try:
+        ordered = sorted(distinct)
+    except TypeError:
+        ordered = sorted(distinct, key=lambda label: (type(label).__name__, repr(label)))
+    position = {label: k for k, label in enumerate(ordered)}
+    return tuple(ordered), np.array([position[value] for value in values], dtype=np.intp)
+
+
+# -- columns and their bins --------------------------------------------------------------------------------------------
+
+
+def _columns(z: Any) -> tuple[list[NDArray[Any]], tuple[str, ...]]:
+    """The columns of z and their names ("0", "1", … without names)."""
+    if isinstance(z, Mapping) or hasattr(z, "columns"):
+        named = {str(key): _flat(column, f"z column {key}") for key, column in z.items()}
+        if not named:
+            raise InputError("z has no columns; give at least one")
+        return list(named.values()), tuple(named)
+    array = np.asarray(z) if hasattr(z, "dtype") else _table(z)
+    if array.ndim == 1:
+        return [array], ("0",)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InputError(f"z has shape {list(array.shape)}; give [records], [records, columns] or a mapping of columns")
+    return list(array.T), tuple(map(str, range(array.shape[1])))
+
+
+def _table(z: Any) -> NDArray[Any]:
+    """Rows that are not an array yet: numbers become an array, anything else stays objects."""
+    try:
+        array = np.asarray(list(z), dtype=object)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"z is not a table ({error}); give [records], [records, columns] or a mapping of columns") from None
+    if array.ndim == 1 and any(isinstance(row, list | tuple | np.ndarray) for row in array):
+        raise InputError("the rows of z differ in length; give [records, columns] or a mapping of columns")
+    try:
+        return array.astype(np.float64) if not any(isinstance(v, str | bool) for v in array.flat) else array
+    except (TypeError, ValueError):
+        return array
+
+
+def _per_column(given: Any, what: str, columns: int) -> list[Any]:
+    if given is None or isinstance(given, int | np.integer):
+        return [given] * columns
+    try:
+        listed = list(given)
+    except TypeError:
+        raise InputError(f"{what} is {given!r}; give an integer, None, or a list with one entry per column") from None
+    if len(listed) != columns:
+        raise InputError(f"{what} has {len(listed)} entries and z has {columns} columns; give one entry per column")
+    return listed
+
+
+def _edges_per_column(edges: Any, columns: int) -> list[Any]:
+    if edges is None:
+        return [None] * columns
+    if columns == 1 and all(isinstance(e, int | float | np.number) for e in np.atleast_1d(np.asarray(edges, dtype=object))):
+        return [edges]
+    return _per_column(edges, "edges", columns)
+
+
+def _bin(values: NDArray[Any], bins: Any, cuts: Any, what: str) -> _Column:
+    numeric = _numeric(values)
+    if cuts is not None:
+        if numeric is None:
+            raise InputError(f"{what} is not numeric, so it cannot be cut at edges; give None for it")
+        edges = _checked_cuts(cuts, what)
+        return _Column(np.searchsorted(edges, numeric, side="left"), edges.size + 1, edges, None, 0)
+    if bins is None or numeric is None:
+        labels, codes = _labelled(values, what)
+        return _Column(codes, len(labels), None, labels, 0)
+    edges, merged = _quantiles(numeric, whole(bins, f"bins of {what}", 1))
+    return _Column(np.searchsorted(edges, numeric, side="left"), edges.size + 1, edges, None, merged)
+
+
+def _numeric(values: NDArray[Any]) -> Array | None:
+    """The values as float64, or None if they are not numbers."""
+    if values.dtype.kind in "iuf":
+        return values.astype(np.float64)
+    numbers = (int, float, np.integer, np.floating)
+    if values.dtype.kind == "O" and all(isinstance(v, numbers) and not isinstance(v, bool) for v in values):
+        return values.astype(np.float64)
+    return None
+
+
+def _checked_cuts(cuts: Any, what: str) -> Array:
+    try:
+        edges = np.array(cuts, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the edges of {what} are not real numbers ({error}); give increasing numbers") from None
+    wrong = np.flatnonzero(~(edges[1:] > edges[:-1]))
+    if wrong.size or np.isnan(edges).any():
+        k = int(wrong[0]) if wrong.size else 0
+        raise InputError(f"the edges of {what} do not increase at position {k}: {edges.tolist()}; give increasing numbers")
+    return np.asarray(edges[np.isfinite(edges)])
+
+
+def _quantiles(values: Array, bins: int) -> tuple[Array, int]:
+    """Cuts at the inner quantiles (values of the sample), equal ones merged, and how many bins that cost."""
+    cuts = np.unique(np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf"))
+    cuts = cuts[cuts < values.max()]  # bins are closed above: a cut at the maximum has nothing beyond it
+    return cuts, bins - 1 - cuts.size
+
+
+# -- cells -------------------------------------------------------------------------------------------------------------
+
+
+def _cells(columns: list[_Column]) -> tuple[_Codes, _Codes]:
+    """The observed combinations of bins [N, columns] in lexicographic order, and the outcome of every record."""
+    table = np.stack([column.codes for column in columns], axis=1)
+    codes = np.zeros(len(table), dtype=np.intp)
+    for column in columns:  # relabelled at every step, so that the product of many bin numbers cannot overflow
+        codes = np.unique(codes * column.bins + column.codes, return_inverse=True)[1].reshape(-1)
+    first = np.unique(codes, return_index=True)[1]
+    return table[first], codes
+
+
+def _gather_rare(cells: _Codes, codes: _Codes, least: int) -> tuple[_Codes, _Codes]:
+    """Merge cells with fewer than `least` records into one outcome, the last; its cell is a row of `REST`."""
+    counts = np.bincount(codes, minlength=len(cells))
+    order = np.argsort(counts, kind="stable")
+    total = np.cumsum(counts[order])
+    rare = int((counts < least).sum())
+    while 0 < rare < len(cells) and total[rare - 1] < least:
+        rare += 1
+    if rare == 0:
+        return cells, codes
+    common = np.ones(len(cells), dtype=bool)
+    common[order[:rare]] = False
+    index = np.where(common, np.cumsum(common) - 1, common.sum())
+    rest = np.full((1, cells.shape[1]), REST, dtype=np.intp)
+    return np.concatenate([cells[common], rest]), index[codes]
