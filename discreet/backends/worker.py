@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from discreet.backends.contract import Answer
     from discreet.backends.run import Attempt
 
-__all__ = ["main"]
+__all__ = ["BAD_INPUT", "ORPHANED", "main"]
 
 BAD_INPUT = "bad-input"  # a reply that is not a status: the caller's own mistake, raised again in the parent
 ORPHANED = 70  # exit code of a worker whose parent is gone

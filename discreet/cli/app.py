@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from discreet.cli import compare, doctor, problems, solve
 from discreet.problems.errors import DiscreetError
 
-__all__ = ["app"]
+__all__ = ["BAD_INPUT", "INTERRUPTED", "app"]
 
 BAD_INPUT = 2
 INTERRUPTED = 130

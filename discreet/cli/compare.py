@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from discreet.problems.problem import Problem
     from discreet.reports.compare import Case, Comparison
 
-__all__ = ["compare"]
+__all__ = ["DEFAULT_CASES", "DEFAULT_FRACTIONS", "DEFAULT_TIME_LIMIT", "compare"]
 
 # The bare comparison. Twenty sensors at half of the Bayes rule's leakage is where claims and truth part most visibly.
 DEFAULT_CASES = (

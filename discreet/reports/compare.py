@@ -22,7 +22,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 from discreet.reports.agreement import Agreement, agreements
 
-__all__ = ["Case", "CaseFacts", "Comparison", "Contestant", "Row", "default_contestants", "run_comparison"]
+__all__ = ["Case", "CaseFacts", "Comparison", "Contestant", "Row", "Watch", "default_contestants", "run_comparison"]
 
 Watch = Callable[[int, int, str], None]
 

@@ -18,7 +18,7 @@ from discreet.reports.compare import CaseFacts, Comparison, Row
 from discreet.reports.page_style import PAGE_STYLE
 from discreet.reports.plots import PLOT_STYLE, Chart, bracket_charts, leakage_charts
 
-__all__ = ["MARK", "page"]
+__all__ = ["MARK", "SYMBOLS", "page"]
 
 MARK = "made by discreet compare"
 """Stands at the top of every file of a report; a file without it is somebody else's and is never overwritten."""

@@ -17,7 +17,7 @@ from discreet.backends.blahut_arimoto.proximal import Duals, ProximalSweep
 from discreet.backends.blahut_arimoto.sweep import constrained_sweep, log_normalise, uniform_start
 from discreet.problems.accurate import Array
 
-__all__ = ["Bracket", "Limits", "plain_sweeps", "proximal_sweeps"]
+__all__ = ["SOLVED", "STALLED", "Bracket", "Limits", "plain_sweeps", "proximal_sweeps"]
 
 _CHECK_SHARE = 0.05  # plain sweeps between two checks of the bracket, as a share of those done
 _NEWTON_STEPS = 30  # in one proximal sweep; more means that its step η was too long
