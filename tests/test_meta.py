@@ -144,6 +144,16 @@ def defined_names(name: str) -> set[str]:
     return {each for each in found if not each.startswith("_")} - {"Any", "TYPE_CHECKING"}
 
 
+def reexported_names(name: str) -> set[str]:
+    """What a module imports from elsewhere in the package and may export again."""
+    own = [
+        node
+        for node in tree_of(name).body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("discreet.")
+    ]
+    return {alias.asname or alias.name for node in own for alias in node.names}
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_all_is_exactly_what_the_module_exports(name: str) -> None:
     module = importlib.import_module(name)
@@ -152,7 +162,10 @@ def test_all_is_exactly_what_the_module_exports(name: str) -> None:
     assert len(set(exported)) == len(exported), f"{name}.__all__ names something twice"
     missing = [each for each in exported if not hasattr(module, each)]
     assert not missing, f"{name}.__all__ names {missing}, which it does not have"
-    assert set(exported) - {"__version__"} == defined_names(name)
+    forgotten = defined_names(name) - set(exported)
+    assert not forgotten, f"{name}.__all__ lacks {sorted(forgotten)}; export them, or start their names with an underscore"
+    foreign = set(exported) - {"__version__"} - defined_names(name) - reexported_names(name)
+    assert not foreign, f"{name}.__all__ names {sorted(foreign)}, which come from other projects"
 
 
 def test_every_lazily_loaded_name_is_listed_by_dir() -> None:
