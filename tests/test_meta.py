@@ -474,3 +474,11 @@ def test_a_run_that_tested_nothing_is_noticed(tmp_path: Path) -> None:
     junit = tmp_path / "junit.xml"
     junit.write_text("<testsuites><testsuite/></testsuites>", encoding="utf-8")
     assert ci_script("check_skips").complaints(junit, []) == ["0 tests were collected and 0 skipped: nothing was tested"]
+
+
+def test_the_gate_requires_every_backend_of_the_project() -> None:
+    gate = ROOT / ".ci" / "run"
+    assert os.access(gate, os.X_OK)
+    required = re.search(r"^required=(\S+)$", gate.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert required is not None
+    assert sorted(required.group(1).split(",")) == sorted(OWN_BACKENDS)
