@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.tilt.condense import Condensed, condense
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.problems.accurate import Array
@@ -23,16 +24,17 @@ __all__ = ["Tilt"]
 
 _MAX_ITERATIONS = 100
 _MARGIN = 0.1  # of the asked gap: what the iteration aims at, since the judge adds its roundings
+_RARE = 0.01  # of the asked gap: what merging the rarest outcomes may cost
 _FINEST_GAP = 1e-13
 _ROUNDING = 1e-12  # relative, of a budget: what summing in another order may change
 
 
 @dataclass(frozen=True, eq=False)
 class _Lowered:
-    """The Bayes rule, the number of private values, and the model (None when the Bayes rule keeps the budget)."""
+    """The condensed problem with its Bayes rule, and the model (None when the Bayes rule keeps the budget)."""
 
+    condensed: Condensed
     bayes: Array
-    private_values: int
     model: Model | None
 
 
@@ -50,14 +52,19 @@ class Tilt:
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
         """Centre and scale the problem, unless the Bayes rule already keeps the budget."""
-        keeps = _bayes_keeps_budget(problem)
-        return _Lowered(problem.bayes_estimator, problem.n, None if keeps else model_of(problem))
+        if _bayes_keeps_budget(problem):
+            return _Lowered(Condensed(problem, None), problem.bayes_estimator, None)
+        condensed = condense(problem, _RARE * options.gap)
+        return _Lowered(condensed, condensed.problem.bayes_estimator, model_of(condensed.problem))
 
     def solve(self, lowered: _Lowered, options: Options) -> Raw:
         """Iterate to a tenth of the asked gap, or as far as double precision goes."""
         if lowered.model is None:
-            tilt = np.zeros((lowered.bayes.shape[0], lowered.private_values))
-            return Raw("optimal (the Bayes rule keeps the budget)", Outcome(lowered.bayes, tilt, 0.0, 0, ""), 0)
+            problem = lowered.condensed.problem
+            outcome = Outcome(
+                lowered.bayes, np.zeros((problem.m, problem.n)), 0.0, 0, "optimal: the Bayes rule keeps the budget"
+            )
+            return Raw(outcome.ended, (lowered.condensed, outcome), 0)
         deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
         outcome = solve_interior(
             lowered.model,
@@ -66,13 +73,13 @@ class Tilt:
             max_iterations=options.max_iterations or _MAX_ITERATIONS,
             deadline=deadline,
         )
-        return Raw(outcome.ended, outcome, outcome.iterations)
+        return Raw(outcome.ended, (lowered.condensed, outcome), outcome.iterations)
 
     def lift(self, raw: Raw) -> Answer:
         """The estimator, tilt and multiplier as they stand."""
-        outcome: Outcome = raw.value
+        condensed, outcome = raw.value
         multiplier = None if math.isinf(outcome.multiplier) else outcome.multiplier
-        return Answer(outcome.estimator, outcome.tilt, multiplier)
+        return Answer(condensed.restore(outcome.estimator), outcome.tilt, multiplier)
 
 
 def _bayes_keeps_budget(problem: Problem) -> bool:

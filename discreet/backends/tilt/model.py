@@ -40,6 +40,7 @@ class Model:
     basis     B                          [n, k − 1]
     frame     (1, B): coordinates → R^n  [n, k]
     budget    ε in nats, finite
+    constant_error  error probability of the best constant guess
     """
 
     mass: Array
@@ -51,6 +52,7 @@ class Model:
     basis: Array
     frame: Array
     budget: float
+    constant_error: float
 
     @property
     def perfect(self) -> bool:
@@ -102,8 +104,18 @@ def model_of(problem: Problem) -> Model:
         basis, directions = basis @ rotation, rotation.T @ directions
     features = np.concatenate([np.ones((1, problem.N)), directions])
     frame = np.concatenate([np.ones((problem.n, 1)), basis], axis=1)
-    losses = problem.loss / mass
-    return Model(mass, losses, features, features * mass, problem.p_xz, p_x, basis, frame, problem.budget * _INSIDE)
+    return Model(
+        mass,
+        problem.loss / mass,
+        features,
+        features * mass,
+        problem.p_xz,
+        p_x,
+        basis,
+        frame,
+        problem.budget * _INSIDE,
+        problem.constant_error,
+    )
 
 
 def law_of(model: Model, estimator: Array) -> Law:

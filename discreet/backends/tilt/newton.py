@@ -4,7 +4,7 @@ The central path is P_il z_il = τ (z the slack of guess i at outcome l, per uni
 (c = ε − Σ g(u_i), its slack). Eliminating dP, dz and dλ outcome by outcome leaves, with D = P/z and
 M_ii' = Σ_l w_l F_l F_l' (D_il δ_ii' − D_il D_i'l / Σ_k D_kl), the symmetric system in (y = dt, ρ, dμ)
 
-    [ M + H/μ    E      −γ/μ            ]      H_i = frame' diag(u_i) frame      (inverse Hessian of g, up to its null vector)
+    [ M + H/μ    E      −γ/μ            ]      H_i = frame' diag(u_i) frame      (inverse of g's Hessian off its null vector)
     [ E'         0      −g_i            ]      E_i = (s_i, d_i)                  (that null vector: g is homogeneous)
     [ −γ'/μ      −g_i'  Σ u v²/μ + c/μ  ]      γ_i = frame' (u_i ∘ v_i)
 
@@ -77,12 +77,22 @@ class Newton:
 
     def direction(self, target: float, product: Array | float = 0.0, budget_product: float = 0.0) -> Direction:
         """The step towards P z = target (and c μ = κ target); the products are Mehrotra's second-order corrections."""
+        self._products = target - product - self._at.estimator * self._at.slack
+        self._budget_target = self._kappa * target - budget_product
+        return self._towards()
+
+    def again(self, correction: Array) -> Direction:
+        """The last direction with a further correction of the products it aims at."""
+        self._products = self._products + correction
+        return self._towards()
+
+    def _towards(self) -> Direction:
         at, curvature = self._at, self._curvature
-        wanted = (target - product - at.estimator * at.slack) / at.slack
+        wanted = self._products / at.slack
         missing = self._primal_residual - wanted.sum(axis=0)
         shadow = ((curvature * self._dual_residual).sum(axis=0) + missing) / self._curvature_sum
         reduced = (wanted - curvature * (self._dual_residual - shadow)) @ self._model.weighted.T  # [m, k]
-        tilt, multiplier, unused = self._solve(reduced, self._kappa * target - budget_product)
+        tilt, multiplier, unused = self._solve(reduced, self._budget_target)
         moved = tilt @ self._model.features + self._dual_residual
         shadow = ((curvature * moved).sum(axis=0) + missing) / self._curvature_sum
         slack = moved - shadow
