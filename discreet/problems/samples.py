@@ -78,9 +78,9 @@ class SampleReport:
 
     def __repr__(self) -> str:
         return (
-            f"SampleReport({self.records} records, {self.dropped} dropped, {len(self.columns)} columns, {len(self.counts)} "
-            f"outcomes of {self.cells_possible} possible cells, {self.merged_cells} cells and {sum(self.merged_edges)} edges "
-            f"merged, smoothing {self.smoothing:g})"
+            f"SampleReport({self.records} records, {self.dropped} dropped, {len(self.columns)} columns, "
+            f"{len(self.counts)} outcomes of {self.cells_possible} possible cells, {self.merged_cells} cells and "
+            f"{sum(self.merged_edges)} edges merged, smoothing {self.smoothing:g})"
         )
 
 
@@ -148,6 +148,9 @@ def from_samples(
     flat = np.ravel_multi_index((x_codes, y_codes, codes), sizes)
     counts = np.bincount(flat, minlength=math.prod(sizes)).reshape(sizes)
     alpha = positive(smoothing, "smoothing", zero=True)
+    totals = counts.sum(axis=(0, 1))
+    for array in (cells, totals):
+        array.setflags(write=False)
     report = SampleReport(
         records=records,
         dropped=len(kept) - records,
@@ -159,7 +162,7 @@ def from_samples(
         cells_occupied=occupied,
         merged_cells=int(occupied - (cells[:, 0] != REST).sum()),
         cells=cells,
-        counts=counts.sum(axis=(0, 1)),
+        counts=totals,
         x_labels=x_labels,
         y_labels=y_labels,
         smoothing=alpha,

@@ -181,7 +181,8 @@ def _from_density(distribution: Any, edges: Array, masses: Array) -> Array:
 
     refined = masses.copy()
     for k in np.flatnonzero((edges[:-1] >= distribution.median()) & (masses < _FINE)):
-        value = integrate.quad(distribution.pdf, edges[k], edges[k + 1], epsabs=0.0, epsrel=1e-12, full_output=1)[0]
+        with np.errstate(all="ignore"):  # a density may overflow inside where its value is 0
+            value = integrate.quad(distribution.pdf, edges[k], edges[k + 1], epsabs=0.0, epsrel=1e-12, full_output=1)[0]
         if np.isfinite(value):
             refined[k] = np.clip(value, masses[k] - _ROUNDING, masses[k] + _ROUNDING)
     return refined
