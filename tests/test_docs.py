@@ -1,4 +1,4 @@
-"""The documentation does what it says: every example of docs/ runs and prints what the page shows, every link leads somewhere.
+"""The documentation does what it says: its examples run and print what the page shows, and its links lead somewhere.
 
 What runs, page by page, in a process and an empty folder of its own, in the order of the page:
 
