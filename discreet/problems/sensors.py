@@ -280,11 +280,10 @@ def _deviance(count: Array, mean: float) -> Array:
     """D(c, μ) = c log(c/μ) + μ − c, without cancellation near c = μ; inf where c > 0 = μ, 0 where both are 0."""
     if mean == 0.0:
         return np.where(count > 0.0, np.inf, 0.0)
-    with np.errstate(over="ignore"):  # c/μ overflows only where the probability underflows
-        near = mean * phi_divergence((count - mean) / mean)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        far = np.where(count > 0.0, count * (np.log(count) - math.log(mean)) + (mean - count), mean)
-    return np.where(np.abs(count - mean) < 0.5 * mean, near, far)
+    close = np.abs(count - mean) < 0.5 * mean
+    near = mean * phi_divergence(np.where(close, count - mean, 0.0) / mean)
+    far = count * (np.log(np.maximum(count, 1.0)) - math.log(mean)) + (mean - count)
+    return np.where(close, near, far)
 
 
 # -- the paper's model -------------------------------------------------------------------------------------------------
