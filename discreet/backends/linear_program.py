@@ -1,0 +1,149 @@
+"""What the lowerings share: scaled losses, and the equations of perfect privacy in a form that solvers handle well.
+
+**Losses.** Only differences L_il − min_k L_kl decide anything, so solvers get the *excess* loss, whose minimum is 0 in
+every outcome (what is subtracted is the Bayes rule's error probability), in units of the size of the answer.
+
+**Equations.** Perfect privacy, Φ P_i = 0, says that every function of X that Z can predict must be unpredictable from the
+guess. With E over the outcomes, weights w_l, a *feature* is f_rl = Σ_j c_rj a_jl / w_l, of mean 0 and variance 1, and the
+equations are Σ_l w_l f_rl P_il = 0. Two choices of c:
+
+- `whitened_rows`: orthonormal features, from the singular vectors of sqrt(π_j) φ_jl / sqrt(w_l). As well conditioned as the
+  model allows; used by the solvers fed with arrays.
+- `rows_by_private_value`: one equation for each of an independent set of private values; the readable form.
+
+Both drop what is implied (Σ_j π_j φ_j = 0; directions whose canonical correlation is rounding). The equations of the
+last guess follow from those of the others, because Σ_i Φ P_i = Φ 1 = 0, so a lowering omits them: its tilt row is 0.
+
+**Variables.** In the linear program they are R_il = sqrt(w_l) P_il, measured better than P (whose small coefficients HiGHS
+drops: ‖ΦP‖ 1e-8 at 20 sensors) and than masses w_l P_il (whose columns the tolerances hide: gap 4e-10 against 2e-11).
+
+Source: the linear program is that of S. Asoodeh, F. Alajaji, T. Linder, "On maximal correlation, mutual information and data
+privacy", CWIT 2015, and of the paper (docs/theory.md); the canonical correlations are H. O. Lancaster's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.accurate import Array
+from discreet.problems.problem import Problem
+
+__all__ = [
+    "PrivacyRows",
+    "PrivateLP",
+    "loss_unit",
+    "no_rows",
+    "private_lp",
+    "rows_by_private_value",
+    "whitened_rows",
+]
+
+_NO_CORRELATION = 1e-14  # canonical correlations under this are the rounding of the model's own numbers
+_SMALLEST_UNIT = 1e-8  # of the constant's error probability: keeps scaled losses under 1e8
+
+
+@dataclass(frozen=True)
+class PrivacyRows:
+    """Independent equations Σ_l w_l f_rl P_il = 0 equivalent to Φ P_i = 0.
+
+    features        f_rl [r, N], mean 0 and variance 1 under w
+    combination     c_rj [r, n] with w_l f_rl = Σ_j c_rj a_jl (so Σ_j π_j c_rj = 0)
+    private_values  [r] the private value of each equation, or −1 where an equation mixes several
+    """
+
+    features: Array
+    combination: Array
+    private_values: NDArray[np.intp]
+
+    def tilt(self, prices: Array, guesses: int) -> Array:
+        """The tilt [m, n] of prices y [k, r] on the equations of the first k ≤ m guesses; Σ_j π_j t_ij = 0.
+
+        Sign: y is the derivative of the optimal value by the right-hand side, as HiGHS and Pyomo report row duals, so
+        the priced loss is L_il − Σ_r y_ir w_l f_rl = L_il + a_l·t_i.
+        """
+        tilt = np.zeros((guesses, self.combination.shape[1]))
+        tilt[: prices.shape[0]] = -prices @ self.combination
+        return tilt
+
+
+@dataclass(frozen=True)
+class PrivateLP:
+    """min ⟨cost, R⟩ with R ≥ 0, Σ_i R_il = root_l, Σ_l row_rl R_il = 0 for every r and every guess i but the last.
+
+    cost  [m, N] excess losses by root mass, in `unit`s        root  [N] sqrt(w_l); P = R / root
+    row   [r, N] = sqrt(w_l) f_rl                              unit  error probability per unit of cost
+    """
+
+    cost: Array
+    root: Array
+    row: Array
+    rows: PrivacyRows
+    unit: float
+
+    @property
+    def guesses(self) -> int:
+        """m."""
+        return int(self.cost.shape[0])
+
+    def estimator(self, variables: Array) -> Array:
+        """P [m, N] for values of R in any shape that holds m·N numbers, guess by guess."""
+        return variables.reshape(self.cost.shape) / self.root
+
+    def tilt(self, prices: Array) -> Array:
+        """The tilt [m, n] for row duals of the privacy equations, guess by guess, in units of cost."""
+        return self.rows.tilt(prices.reshape(self.guesses - 1, self.row.shape[0]) * self.unit, self.guesses)
+
+
+def loss_unit(problem: Problem) -> float:
+    """The size of the answer, as far as it is known beforehand: the Bayes error, kept away from 0."""
+    unit = max(problem.bayes_error, _SMALLEST_UNIT * problem.constant_error)
+    return unit if unit > 0.0 else 1.0
+
+
+def whitened_rows(problem: Problem) -> PrivacyRows:
+    """Orthonormal features of a problem without zero masses (rank r ≤ min(n − 1, N − 1))."""
+    kernel = _kernel(problem)
+    left, correlations, _ = np.linalg.svd(kernel, full_matrices=False)
+    rank = int((correlations > _NO_CORRELATION).sum())
+    mix = (left[:, :rank] / np.sqrt(problem.p_x)[:, None] / correlations[:rank]).T
+    return _rows(problem, mix, np.full(rank, -1))
+
+
+def rows_by_private_value(problem: Problem) -> PrivacyRows:
+    """One feature per private value, φ_j / w scaled to variance 1, for an independent set of private values."""
+    from scipy.linalg import qr
+
+    kernel = _kernel(problem)
+    triangle, order = qr(kernel.T, mode="r", pivoting=True)
+    chosen = np.sort(order[: int((np.abs(np.diag(triangle)) > _NO_CORRELATION).sum())])
+    spread = np.linalg.norm(kernel[chosen], axis=1)
+    mix = np.zeros((chosen.size, problem.n))
+    mix[np.arange(chosen.size), chosen] = 1.0 / (spread * np.sqrt(problem.p_x[chosen]))
+    return _rows(problem, mix, chosen.astype(np.intp))
+
+
+def private_lp(problem: Problem, rows: PrivacyRows) -> PrivateLP:
+    """The linear program of a problem at budget 0 (or, without rows, of a problem without constraint)."""
+    root = np.sqrt(problem.p_z)
+    unit = loss_unit(problem)
+    excess = problem.loss - problem.loss.min(axis=0)
+    return PrivateLP(excess / root / unit, root, rows.features * root, rows, unit)
+
+
+def no_rows(problem: Problem) -> PrivacyRows:
+    """No equations at all, for a problem without constraint."""
+    return PrivacyRows(np.zeros((0, problem.N)), np.zeros((0, problem.n)), np.zeros(0, dtype=np.intp))
+
+
+def _kernel(problem: Problem) -> Array:
+    """sqrt(π_j) φ_jl / sqrt(w_l) [n, N]; its singular values are the canonical correlations of X and Z."""
+    pi, w = problem.p_x[:, None], problem.p_z
+    return np.asarray((problem.p_xz - pi * w) / np.sqrt(pi * w))
+
+
+def _rows(problem: Problem, mix: Array, private_values: NDArray[np.intp]) -> PrivacyRows:
+    features = mix @ (problem.p_xz / problem.p_z - problem.p_x[:, None])
+    return PrivacyRows(features, mix - (mix @ problem.p_x)[:, None], private_values)

@@ -1,0 +1,143 @@
+"""Backend `pyomo`: perfect privacy as a readable Pyomo model, solved through Pyomo's interface to HiGHS.
+
+Method: the linear program of backend `highs`, written as one would on paper: variables indexed by guess and outcome, one
+constraint `column_sum` per outcome, one constraint `perfect_privacy` per guess and private value. `build_model` returns the
+model for inspection, export (`model.write("model.lp")`) or another solver. It differs from `highs` in its equations, which
+belong to single private values instead of orthonormal features: easier to read, worse conditioned when private values are
+nearly dependent.
+
+Source: M. L. Bynum et al., *Pyomo: Optimization Modeling in Python*, 3rd ed., Springer 2021; the program is the paper's
+(docs/theory.md).
+
+Cannot: any positive finite budget; large N, because building the model costs tens of microseconds per coefficient.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.highs import SETTINGS, highs_options
+from discreet.backends.linear_program import PrivateLP, no_rows, private_lp, rows_by_private_value
+from discreet.problems.accurate import Array
+from discreet.problems.errors import BackendError, Interrupted
+from discreet.problems.problem import Problem
+
+__all__ = ["Pyomo", "build_model"]
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    program: PrivateLP
+    model: Any  # pyomo.environ.ConcreteModel
+    options: dict[str, str | float | int | bool]
+
+
+@dataclass(frozen=True)
+class _Point:
+    program: PrivateLP
+    variables: Array
+    prices: Array
+
+
+class Pyomo:
+    """The perfect-privacy linear program as a Pyomo model; see the module's docstring."""
+
+    @property
+    def name(self) -> str:
+        """The registered name, pyomo."""
+        return "pyomo"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Budgets 0 and inf; duals; N up to 100 000 (some ten seconds; mostly Pyomo's)."""
+        return Capabilities(
+            regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
+            largest_outcomes=100_000,
+            gives_duals=True,
+            method="linear program of perfect privacy, an algebraic model solved by HiGHS through Pyomo",
+            citation="M. L. Bynum et al., Pyomo: Optimization Modeling in Python, 3rd ed., Springer 2021",
+            libraries=("pyomo", "highspy"),
+            extra="pyomo",
+            settings=SETTINGS,
+        )
+
+    def lower(self, problem: Problem, options: Options) -> _Lowered:
+        """The Pyomo model."""
+        rows = no_rows(problem) if problem.constraint.oblivious else rows_by_private_value(problem)
+        program = private_lp(problem, rows)
+        wanted = highs_options(options, self.name)
+        del wanted["output_flag"]  # Pyomo captures the log
+        return _Lowered(program, build_model(program), wanted)
+
+    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+        """Solve once; `claimed` is Pyomo's termination condition. Raises Interrupted, BackendError without a point."""
+        from pyomo.contrib.solver.common.results import TerminationCondition
+        from pyomo.contrib.solver.solvers.highs import Highs as Solver
+
+        result = Solver().solve(
+            lowered.model,
+            load_solutions=False,
+            raise_exception_on_nonoptimal_result=False,
+            solver_options=lowered.options,
+        )
+        if result.termination_condition == TerminationCondition.maxTimeLimit:
+            raise Interrupted(f"HiGHS stopped at its time limit of {options.time_limit:g} s")
+        claimed = str(result.termination_condition.name)
+        if result.solution_loader.get_number_of_solutions() == 0:
+            raise BackendError(f"HiGHS, through Pyomo, ended with {claimed} and no point")
+        return Raw(claimed, _point(lowered, result.solution_loader))
+
+    def lift(self, raw: Raw) -> Answer:
+        """P = R / sqrt(w); the tilt from the duals of `perfect_privacy`, the multiplier inf (0 without equations)."""
+        point: _Point = raw.value
+        free = point.program.row.shape[0] == 0
+        return Answer(point.program.estimator(point.variables), point.program.tilt(point.prices), 0.0 if free else math.inf)
+
+
+def build_model(program: PrivateLP) -> Any:
+    """The ConcreteModel.
+
+    Sets `guesses`, `outcomes`, `private_values`; variable `root_mass[i, z]` = sqrt(w_z) P_iz ≥ 0; objective `excess_error`
+    in units of `program.unit`; constraints `column_sum[z]` and `perfect_privacy[i, j]` (all guesses but the last, an
+    independent set of private values).
+    """
+    import pyomo.environ as pyo
+
+    m, outcomes = program.cost.shape
+    names = [int(j) for j in program.rows.private_values]
+    cost, root = program.cost.tolist(), program.root.tolist()
+    row = dict(zip(names, program.row.tolist(), strict=True))
+    model = pyo.ConcreteModel(name="perfect privacy")
+    model.guesses = pyo.RangeSet(0, m - 1)
+    model.outcomes = pyo.RangeSet(0, outcomes - 1)
+    model.private_values = pyo.Set(initialize=names)
+    model.root_mass = pyo.Var(model.guesses, model.outcomes, domain=pyo.NonNegativeReals)
+    model.excess_error = pyo.Objective(
+        expr=pyo.quicksum(cost[i][z] * model.root_mass[i, z] for i in model.guesses for z in model.outcomes)
+    )
+    model.column_sum = pyo.Constraint(
+        model.outcomes, rule=lambda at, z: pyo.quicksum(at.root_mass[i, z] for i in at.guesses) == root[z]
+    )
+    model.perfect_privacy = pyo.Constraint(
+        pyo.RangeSet(0, m - 2),
+        model.private_values,
+        rule=lambda at, i, j: pyo.quicksum(row[j][z] * at.root_mass[i, z] for z in at.outcomes) == 0.0,
+    )
+    return model
+
+
+def _point(lowered: _Lowered, loader: Any) -> _Point:
+    """Values and duals in the order of the arrays of `PrivateLP`."""
+    model, program = lowered.model, lowered.program
+    m, outcomes = program.cost.shape
+    values = loader.get_vars()
+    duals = loader.get_duals()
+    variables = [values[model.root_mass[i, z]] for i in range(m) for z in range(outcomes)]
+    names = [int(j) for j in program.rows.private_values]
+    prices = [duals[model.perfect_privacy[i, j]] for i in range(m - 1) for j in names]
+    return _Point(program, np.array(variables), np.array(prices))
