@@ -151,5 +151,6 @@ def versions_of(backend: Backend) -> dict[str, str]:
         try:
             found[library] = importlib.metadata.version(library)
         except importlib.metadata.PackageNotFoundError:
-            found[library] = "unknown"
+            # a checkout that is not installed still knows its own version
+            found[library] = getattr(importlib.import_module(library), "__version__", "unknown")
     return found

@@ -46,14 +46,14 @@ def write_report(comparison: Comparison, directory: str | Path) -> tuple[Path, .
 def check_directory(directory: str | Path) -> None:
     """Raise FileError if `write_report` would refuse this directory: worth asking before minutes of work."""
     folder = Path(directory)
+    if "\0" in str(folder):
+        raise FileError(f"{str(folder)!r} holds a null character, which no path can; choose another --out")
     try:
         if folder.exists() and not folder.is_dir():
             raise FileError(f"{folder} is a file and a report needs a directory; choose another --out")
         for name in _NAMES:
             _refuse_foreign(folder / name)
-    except (OSError, ValueError) as error:
-        if isinstance(error, FileError):
-            raise
+    except OSError as error:
         raise FileError(f"{str(folder)!r} cannot be used for a report: {error}; choose another --out") from error
 
 

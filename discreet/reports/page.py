@@ -216,7 +216,8 @@ def _footer(comparison: Comparison) -> str:
     limited = "no time limit" if limit is None else f"a time limit of {limit:g} s per attempt"
     versions = ", ".join(f"{name} {version}" for name, version in comparison.environment.items())
     return (
-        f"<p>Asked for a relative gap of {comparison.gap:g} with {limited}; took {wording.seconds(comparison.seconds)} s. "
+        f"<p>Asked for a relative gap of {wording.scientific(comparison.gap)} with {limited}; "
+        f"took {wording.seconds(comparison.seconds)} s. "
         f"Seconds are of one run each, on one machine: they tell orders of magnitude, not percentages.</p>"
         f"<p>{escape(versions)}</p>"
     )

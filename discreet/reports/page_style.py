@@ -5,10 +5,10 @@ __all__ = ["PAGE_STYLE"]
 PAGE_STYLE = """
 :root{--ink:#1b2430;--soft:#55616f;--line:#d5dbe2;--ground:#f4f6f8;--paper:#ffffff;--link:#0b5cad;
 --good:#0b6b67;--good-bg:#e0f3f1;--fair:#8f4a00;--fair-bg:#fdf0df;--bad:#a81d4e;--bad-bg:#fde8ef;--mute:#55616f;
---mute-bg:#e9edf1}
+--mute-bg:#e9edf1;--edge:#c3ccd6}
 @media (prefers-color-scheme:dark){:root{--ink:#e8edf3;--soft:#a3afbd;--line:#323c48;--ground:#0d1117;--paper:#161b22;
 --link:#79b8ff;--good:#5eead4;--good-bg:#12332f;--fair:#fbbf77;--fair-bg:#38280f;--bad:#ff8fb5;--bad-bg:#43172a;
---mute:#a3afbd;--mute-bg:#242c36}}
+--mute:#a3afbd;--mute-bg:#242c36;--edge:#050709}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--ground);color:var(--ink);line-height:1.5;
 font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif}
@@ -27,7 +27,9 @@ article{background:var(--paper);border:1px solid var(--line);border-radius:.6rem
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,21rem),1fr));gap:.5rem 1.5rem;
 margin-bottom:.6rem}
 figure{margin:0;min-width:0}figure svg{display:block;width:100%;height:auto;max-width:36rem}
-.scroll{overflow-x:auto;border-radius:.4rem}
+.scroll{overflow-x:auto;border-radius:.4rem;
+background:linear-gradient(to left,var(--paper) 1.5rem,transparent 4rem) right/4rem 100% no-repeat local,
+linear-gradient(to left,var(--edge),transparent) right/1rem 100% no-repeat scroll,var(--paper)}
 .scroll:focus-visible,a:focus-visible,summary:focus-visible{outline:3px solid var(--link);outline-offset:2px}
 table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}
 th,td{padding:.45rem .7rem;text-align:left;border-bottom:1px solid var(--line);white-space:nowrap;vertical-align:middle}
@@ -36,7 +38,6 @@ tbody th{font-weight:600;position:sticky;left:0;background:var(--paper)}
 tbody tr:last-child>*{border-bottom:0}
 .number{text-align:right}.results thead th:nth-child(n+4){text-align:right}
 .number.bad{color:var(--bad);font-weight:700}
-.overview,.matrix{background:var(--paper)}
 .overview td,.overview thead th:not(:first-child),.matrix td,.matrix thead th{text-align:center}
 .overview{border:1px solid var(--line)}.matrix{border:1px solid var(--line)}
 .chip{display:inline-flex;align-items:center;gap:.35em;padding:.08rem .55rem;border-radius:1rem;font-weight:600;

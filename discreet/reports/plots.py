@@ -28,7 +28,7 @@ font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",
 .dc text{fill:var(--ink);font-size:12px}.dc .soft{fill:var(--soft);font-size:11px}.dc .tick{fill:var(--soft);font-size:10px}
 .dc .head{font-size:13px;font-weight:600}.dc .grid{stroke:var(--line);stroke-width:1}
 .dc .axis{stroke:var(--soft);stroke-width:1.4}
-.dc .zone{fill:var(--zone)}.dc .halo{paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}
+.dc .zone{fill:var(--zone)}
 .dc .certified{fill:var(--good);stroke:var(--good)}.dc .inaccurate{fill:var(--fair);stroke:var(--fair)}
 .dc .violated-privacy{fill:var(--bad);stroke:var(--bad)}.dc .bar{stroke-width:3;stroke-linecap:round;opacity:.55}
 .dc .paper{fill:var(--paper)}
@@ -39,6 +39,7 @@ font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",
 _WIDTH = 420.0
 _GUTTER = 112.0  # for the contestants' names
 _MARGIN = 14.0
+_REMARKS = 86.0  # for a remark at the end of every line
 _TOP = 58.0
 _ROW = 26.0
 _FOOT = 30.0
@@ -64,8 +65,9 @@ class Axis:
         return share if value > 0.0 else 0.0
 
     def ticks(self, step: int = 4) -> list[tuple[float, str]]:
-        """Positions and labels: the middle (or left end), and every `step` decades from the ceiling down."""
-        exponents = [e for e in range(self.ceiling, self.floor, -step) if e - self.floor >= step - 1]
+        """Positions and labels: the middle (or left end), and every power that is a multiple of `step`."""
+        top = step * (self.ceiling // step)
+        exponents = [e for e in range(top, self.floor, -step) if e - self.floor >= step - 1]
         signs = (-1.0, 1.0) if self.two_sided else (1.0,)
         marks = [(self.place(sign * 10.0**e), _power(e)) for e in exponents for sign in signs]
         return sorted([*marks, (0.5, "0")] if self.two_sided else marks)
@@ -85,9 +87,15 @@ class _Strip:
 
 @dataclass(frozen=True)
 class Chart:
-    """One drawing for one case. `svg` is a complete <svg> element without style; see `PLOT_STYLE`."""
+    """One drawing for one case. `svg` is a complete <svg> element without style; see `PLOT_STYLE`.
+
+    title      the case
+    subject    what is drawn
+    subtitle   how to read it
+    """
 
     title: str
+    subject: str
     subtitle: str
     description: str
     axis: Axis
@@ -105,13 +113,13 @@ class Chart:
         inside = f"<style>{style}</style>" if style else ""
         return (
             f'<svg class="dc" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:g} {self.height:g}" role="img" '
-            f'aria-label="{escape(self.title)}. {escape(self.description)}">{inside}{self.body()}</svg>'
+            f'aria-label="{escape(self.title)}. {escape(self.description)}">{inside}{self.body(self.subject)}</svg>'
         )
 
-    def body(self) -> str:
-        """The drawing itself, for an <svg> or a <g>."""
+    def body(self, heading: str) -> str:
+        """The drawing itself under a heading, for an <svg> or a <g>."""
         parts = [
-            _text(_MARGIN, 18, self.title, "head"),
+            _text(_MARGIN, 18, heading, "head"),
             _text(_MARGIN, 35, self.subtitle, "soft"),
             self._zone(),
             self._grid(),
@@ -120,7 +128,7 @@ class Chart:
         return "".join(parts)
 
     def _x(self, share: float) -> float:
-        return _GUTTER + share * (_WIDTH - _GUTTER - _MARGIN)
+        return _GUTTER + share * (_WIDTH - _GUTTER - _REMARKS)
 
     def _zone(self) -> str:
         if self.tolerance is None:
@@ -145,8 +153,8 @@ class Chart:
     def _strip(self, strip: _Strip, y: float) -> str:
         name = strip.name if len(strip.name) <= _LONGEST_NAME else strip.name[: _LONGEST_NAME - 1] + "…"
         parts = [f"<title>{escape(strip.hint)}</title>", _text(_GUTTER - 10, y + 4, name, anchor="end")]
+        parts.append(_text(_WIDTH - _MARGIN / 2, y + 4, strip.remark, "soft", anchor="end"))
         if strip.mark is None and strip.bar is None:
-            parts.append(_text(self._x(0.5), y + 4, strip.remark, "soft halo", anchor="middle"))
             return f"<g>{''.join(parts)}</g>"
         if strip.bar is not None:
             left, right = (self._x(self.axis.place(value)) for value in strip.bar)
@@ -155,14 +163,7 @@ class Chart:
         else:
             right = self._x(self.axis.place(strip.mark or 0.0))
         parts.append(_symbol(right, y, strip.status, 5.2))
-        parts.append(self._label(right, y, strip.remark))
         return f"<g>{''.join(parts)}</g>"
-
-    def _label(self, x: float, y: float, remark: str) -> str:
-        """Beside the mark, on the side that has room."""
-        if x + 12 + 6.2 * len(remark) < _WIDTH - 4:
-            return _text(x + 11, y + 4, remark, "soft halo")
-        return _text(x - 11, y + 4, remark, "soft halo", anchor="end")
 
 
 def leakage_charts(comparison: Comparison) -> tuple[Chart, ...]:
@@ -185,7 +186,7 @@ def sheet(charts: Sequence[Chart], heading: str) -> str:
         row = charts[start : start + columns]
         places += [(k * _WIDTH, y, chart) for k, chart in enumerate(row)]
         y += max(chart.height for chart in row) + 12
-    body = "".join(f'<g transform="translate({x:g} {top:g})">{chart.body()}</g>' for x, top, chart in places)
+    body = "".join(f'<g transform="translate({x:g} {top:g})">{chart.body(chart.title)}</g>' for x, top, chart in places)
     width = columns * _WIDTH
     return (
         f'<svg class="dc" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {y:g}" width="{width:g}" height="{y:g}" '
@@ -197,15 +198,16 @@ def sheet(charts: Sequence[Chart], heading: str) -> str:
 def _leakage_chart(case: CaseFacts, rows: Sequence[Row]) -> Chart:
     perfect = case.budget_nats == 0.0
     largest = max((abs(row.excess) for row in rows if row.answered), default=1.0)
-    ceiling = 0 if perfect else max(0, 4 * math.ceil(math.log10(max(largest, 1.0)) / 4))
+    ceiling = 0 if perfect else _decades(largest)
     words = [f"{row.contestant} {wording.excess(row)}" for row in rows if row.answered]
     return Chart(
         title=case.title,
-        subtitle="‖ΦP‖ of each answer: 0 leaks nothing" if perfect else "true leakage of each answer ÷ its budget − 1",
+        subject="Claimed against true leakage",
+        subtitle="largest entry of ΦP, which perfect privacy makes 0" if perfect else "true leakage ÷ the budget, minus 1",
         description=f"True leakage against the budget: {_listed(words)}.",
         axis=Axis(-18 if perfect else -16, ceiling, not perfect),
         tolerance=1e-13 if perfect else 1e-6,
-        sides=("leaks nothing", "leaks →") if perfect else ("← keeps the budget", "leaks too much →"),
+        sides=("leaks nothing", "leaks →") if perfect else ("← keeps budget", "leaks too much →"),
         strips=tuple(_strip_of(row, wording.excess(row), mark=row.excess) for row in rows),
     )
 
@@ -217,15 +219,21 @@ def _bracket_chart(case: CaseFacts, rows: Sequence[Row]) -> Chart:
     words = [f"{row.contestant} relative gap {wording.scientific(row.relative_gap)}" for row in rows if row.answered]
     return Chart(
         title=case.title,
+        subject="Certified brackets",
         subtitle=f"distance from the optimum {wording.bracket(case.lower_bound, case.upper_bound)}, relative",
         description=f"Certified brackets: {_listed(words)}.",
-        axis=Axis(-16, max(0, 4 * math.ceil(math.log10(max(largest, 1.0)) / 4)), True),
+        axis=Axis(-16, _decades(largest), True),
         tolerance=None,
-        sides=("← proven bound", "error probability reached →"),
+        sides=("← proven bound", "reached →"),
         strips=tuple(
             _strip_of(row, f"gap {wording.scientific(row.relative_gap)}", bar=reach.get(row.contestant)) for row in rows
         ),
     )
+
+
+def _decades(largest: float) -> int:
+    """The exponent of the power of ten at or above a value, 0 at least."""
+    return max(0, math.ceil(math.log10(max(largest, 1.0)) - 1e-9))
 
 
 def _reach(row: Row, optimum: float) -> tuple[float, float]:
@@ -264,7 +272,7 @@ def _text(x: float, y: float, words: str, css: str = "", *, anchor: str = "") ->
 
 
 def _power(exponent: int) -> str:
-    return "1" if exponent == 0 else wording.scientific(10.0**exponent)
+    return wording.scientific(10.0**exponent) if exponent < 0 else f"{10**exponent:,}"
 
 
 def _listed(words: Iterable[str]) -> str:

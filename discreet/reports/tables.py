@@ -120,7 +120,9 @@ def doctor_table(probes: Sequence[Probe]) -> Table:
 
 def shown(value: Any) -> str:
     """A parameter's value as it is typed on the command line."""
-    return ",".join(f"{v:g}" for v in value) if isinstance(value, tuple) else str(value)
+    if isinstance(value, tuple):
+        return ",".join(map(shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _regimes(able: Any) -> list[str]:

@@ -14,11 +14,12 @@ __all__ = ["bracket", "budget", "difference", "excess", "facts", "scientific", "
 NOTHING = "–"
 _DIGITS = 12
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SMALLEST_RESIDUAL = 1e-20  # smaller ones are told no further
 _LARGE_EXCESS = 1e-3  # from here on the ratio itself says more than its distance from one
 
 
 def bracket(lower: float, upper: float) -> str:
-    """A certified bracket with the digits both ends share written once: 0.01737635[412, 439]; 12 significant digits."""
+    """A certified bracket with the digits both ends share written once: 0.0173763544[120, 390]; 12 significant digits."""
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return NOTHING
     if upper == 0.0:
@@ -48,9 +49,11 @@ def _worth_showing(low: str, high: str, shared: int) -> int:
 
 
 def scientific(value: float, digits: int = 1) -> str:
-    """3.2·10⁻⁷, without a mantissa that is one."""
+    """3.2·10⁻⁷, without a mantissa that is one; plain figures between a thousandth and a thousand."""
     if value == 0.0 or not math.isfinite(value):
         return "0" if value == 0.0 else NOTHING
+    if 1e-3 <= abs(value) < 1e3:
+        return f"{value:.{digits + 1}g}"
     mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
     power = f"10{str(int(exponent)).translate(_SUPERSCRIPT)}"
     return power if float(mantissa) == 1.0 else f"{mantissa}·{power}"
@@ -61,7 +64,8 @@ def excess(row: Row) -> str:
     if not row.answered or math.isinf(row.budget_nats):
         return NOTHING
     if row.budget_nats == 0.0:
-        return f"ΦP {scientific(row.own_phi_residual, 0)}"
+        residual = row.own_phi_residual
+        return f"ΦP {scientific(residual, 0)}" if residual >= _SMALLEST_RESIDUAL or residual == 0.0 else "ΦP < 10⁻²⁰"
     over = row.excess
     if abs(over) >= _LARGE_EXCESS:
         return f"{row.leakage_ratio:.4g} ×"
@@ -76,7 +80,9 @@ def difference(value: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """Three significant digits at most, and nothing under a tenth of a millisecond."""
+    """Three significant digits at most, nothing under a millisecond; a step that was not reached took none."""
+    if value == 0.0:
+        return NOTHING
     if value >= 99.95:
         return f"{value:.0f}"
     if value >= 9.995:
@@ -109,7 +115,7 @@ def verdict(comparison: Comparison) -> list[str]:
     answers = sum(row.answered for row in rows)
     sentences = [
         f"{counts.get('certified', 0)} of {len(rows)} attempts are certified: within the budget and within a relative "
-        f"{comparison.gap:g} of the optimum, proven."
+        f"{scientific(comparison.gap)} of the optimum, proven."
     ]
     broken = counts.get("violated-privacy", 0)
     if broken:
@@ -121,7 +127,11 @@ def verdict(comparison: Comparison) -> list[str]:
     else:
         sentences.append(f"All {answers} answers kept their budget." if answers else "Nobody answered.")
     sentences.append(_agreement_sentence(comparison))
-    for value, words in (("failed", "failed"), ("timed-out", "ran out of time"), ("absent", "could not load its library")):
+    for value, words in (
+        ("failed", "failed"),
+        ("timed-out", "ran out of time"),
+        ("absent", "could not load what they need"),
+    ):
         who = list(_names(row.contestant for row in rows if row.status.value == value))
         if who:
             sentences.append(f"{_count(counts[value], 'attempt')} {words}: {', '.join(who)}.")
@@ -141,8 +151,9 @@ def _agreement_sentence(comparison: Comparison) -> str:
     return f"All {len(pairs)} pairs of certified brackets intersect." if pairs else "No two contestants met."
 
 
-def _severity(row: Row) -> float:
-    return row.excess / row.tolerance
+def _severity(row: Row) -> tuple[bool, float]:
+    """A multiple of a positive budget says more than ‖ΦP‖ does."""
+    return row.budget_nats > 0.0, row.excess
 
 
 def _names(labels: Iterable[str]) -> Iterable[str]:

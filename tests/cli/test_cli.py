@@ -1,0 +1,392 @@
+"""The command line: what goes where, and that every way in ends with an exit code and at most one sentence of complaint."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner, Result
+
+import discreet
+from discreet.cli import words
+from discreet.cli.app import app
+from discreet.problems.errors import InputError
+
+FAKES = Path(__file__).parents[1] / "backends"
+TRIAL = ",".join(
+    f"fake-{name}=fake_backends:{cls}"
+    for name, cls in {
+        "bayes": "Bayes",
+        "constant": "Constant",
+        "crashes": "Crashes",
+        "hangs": "Hangs",
+        "noisy": "Noisy",
+    }.items()
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def trial() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISCREET_BACKENDS", TRIAL)
+        patch.syspath_prepend(str(FAKES))
+        yield
+
+
+def run(*arguments: str) -> Result:
+    result = CliRunner().invoke(app, list(arguments))
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    return result
+
+
+def refused(*arguments: str) -> str:
+    """The complaint of a command line that must be refused: one line, nothing on standard output."""
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("discreet: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    environment = os.environ | {"PYTHONPATH": path, "DISCREET_BACKENDS": TRIAL, "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "discreet", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment, **options)  # type: ignore[call-overload,no-any-return]
+
+
+# -- solve ----------------------------------------------------------------------------------------------------------------
+
+
+def test_solve_json_is_json_and_nothing_else() -> None:
+    result = run("solve", "paper-single", "--fraction", "1.5", "--backend", "fake-noisy", "--json")
+    assert result.exit_code == 0
+    record = json.loads(result.stdout)
+    wanted = """status backend claimed error_probability lower_bound upper_bound relative_gap leakage_nats budget_nats
+    equivocation_nats multiplier iterations lower_seconds solve_seconds lift_seconds certify_seconds versions"""
+    assert set(wanted.split()) <= set(record)
+    assert record["status"] == "certified"
+    assert record["error_probability"] == pytest.approx(0.0793277703, abs=1e-10)
+    assert result.stderr == ""
+
+
+def test_solve_exits_with_one_unless_certified(tmp_path: Path) -> None:
+    out = tmp_path / "answer.npz"
+    result = run("solve", "paper-single:bins=4", "--fraction", "0.1", "--backend", "fake-bayes", "--out", str(out))
+    assert result.exit_code == 1
+    assert "violated-privacy" in result.stdout
+    with np.load(out, allow_pickle=False) as stored:
+        assert stored["estimator"].shape == (2, 4)
+    crashed = run("solve", "paper-single", "--backend", "fake-crashes", "--json", "--out", str(tmp_path / "none.npz"))
+    assert crashed.exit_code == 1
+    assert json.loads(crashed.stdout)["status"] == "failed"
+    assert not (tmp_path / "none.npz").exists()
+
+
+def test_a_problem_file_is_solved_under_its_own_or_another_budget(tmp_path: Path) -> None:
+    file = tmp_path / "p.npz"
+    joint = np.random.default_rng(2).dirichlet(np.ones(12)).reshape(2, 2, 3)
+    discreet.save_problem(str(file), discreet.Problem.from_joint(joint, budget=0.5))
+    own = run("solve", str(file), "--backend", "fake-bayes", "--json")
+    assert json.loads(own.stdout)["budget_nats"] == 0.5
+    other = run("solve", str(file), "--backend", "fake-bayes", "--json", "--leakage", "0.25")
+    assert json.loads(other.stdout)["budget_nats"] == 0.25
+    assert "is a file; leave --set out" in refused("solve", str(file), "--set", "bins=3")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("solve", "nope"), "the catalog has no problem 'nope'"),
+        (("solve", "paper-single", "--backend", "nobody"), "there is no backend 'nobody'"),
+        (("solve", "paper-single", "--set", "bins"), "--set has 'bins'; write key=value"),
+        (("solve", "paper-single", "--set", "bins=x"), "give an integer"),
+        (("solve", "paper-single", "--set", "bins=3", "--set", "bins=4"), "gives 'bins' twice"),
+        (("solve", "paper-single", "--set", "budget=3"), "budget is not a parameter"),
+        (("solve", "paper-single", "--leakage", "nan"), "the leakage budget is nan"),
+        (("solve", "paper-single", "--leakage", "-1"), "the leakage budget is -1"),
+        (("solve", "paper-single", "--equivocation", "7"), "exceeds H(X)"),
+        (("solve", "paper-single", "--perfect", "--leakage", "1"), "leakage and perfect both set the leakage budget"),
+        (("solve", "paper-single", "--gap", "2"), "the gap is 2"),
+        (("solve", "paper-single", "--time-limit", "0"), "the time limit is 0"),
+        (("solve", "paper-single", "--backend", "fake-bayes", "--option", "handle=1"), "has no setting 'handle'"),
+        (
+            (
+                "solve",
+                "no/such/file.npz",
+            ),
+            "no/such/file.npz",
+        ),
+        (("solve",), "Missing"),
+        (("solve", "paper-single", "--unknown"), "--unknown"),
+        (("frobnicate",), "frobnicate"),
+        (("--frobnicate",), "--frobnicate"),
+        (("problems", "nope"), "the catalog has no problem 'nope'"),
+        (("problems", "--set", "bins=3"), "give NAME"),
+        (("doctor", "--require", "nobody"), "there is no backend 'nobody' to require"),
+        (("compare", "--set", "bins=3"), "--set needs a problem"),
+        (("compare", "paper-single", "paper-single"), "is given twice"),
+        (("compare", "paper-single", "--backends", "nobody"), "there is no backend 'nobody'"),
+        (("compare", "paper-single", "--backends", ","), "there is no backend to compare"),
+        (("compare", "paper-single", "--out", os.devnull), "a report needs a directory"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_two(arguments: tuple[str, ...], said: str) -> None:
+    assert said in refused(*arguments)
+
+
+# -- compare --------------------------------------------------------------------------------------------------------------
+
+
+def test_compare_shows_claim_against_truth_and_writes_a_report(tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    asked = ("compare", "paper-single:bins=6", "--backends", "fake-bayes,fake-constant,fake-crashes", "--out", str(out))
+    result = run(*asked, "--fraction", "0.5", "--fail-on-disagreement")
+    assert result.exit_code == 1  # nobody is certified
+    for word in ("violated-privacy", "inaccurate", "failed", "Agreement", "2 ×", "1/1"):
+        assert word in result.stdout
+    assert "wrote" in result.stderr
+    assert (out / "index.html").exists()
+    machine = run(*asked, "--leakage", "1", "--json")
+    assert machine.exit_code == 0  # the budget is slack, and the Bayes rule is certified
+    record = json.loads(machine.stdout)
+    assert [row["status"] for row in record["rows"]] == ["certified", "inaccurate", "failed"]
+    assert record["disagreements"] == 0
+
+
+def test_a_disagreement_fails_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    from discreet.reports import compare
+
+    def disagreeing(*args: object, **options: object) -> compare.Comparison:
+        found = real(*args, **options)  # type: ignore[arg-type]
+        return replace(found, agreements=tuple(replace(pair, agree=False) for pair in found.agreements))
+
+    real = compare.run_comparison
+    monkeypatch.setattr(compare, "run_comparison", disagreeing)
+    asked = ("compare", "paper-single", "--leakage", "1", "--backends", "fake-bayes,fake-noisy", "--out", str(tmp_path))
+    assert run(*asked).exit_code == 0
+    assert run(*asked, "--fail-on-disagreement").exit_code == 1
+
+
+def test_without_a_budget_a_catalog_problem_is_compared_at_two() -> None:
+    from discreet.cli.compare import DEFAULT_CASES, _cases
+
+    cases = _cases(["paper-single", "independent"], [], words.BudgetWords())
+    assert [case.title for case in cases] == [
+        "paper-single, 0.5 of the Bayes leakage",
+        "paper-single, perfect privacy",
+        "independent, perfect privacy",
+    ]
+    assert cases[0].problem.budget == pytest.approx(0.5 * 0.01062397241)
+    assert {spec.partition(":")[0] for spec, _ in DEFAULT_CASES} == {"paper-single", "paper-multi", "anes96"}
+
+
+def test_foreign_files_are_left_alone_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("my thesis")
+    assert "was not made by discreet compare" in refused("compare", "--out", str(tmp_path))
+    assert (tmp_path / "index.html").read_text() == "my thesis"
+
+
+# -- problems and doctor --------------------------------------------------------------------------------------------------
+
+
+def test_problems_lists_and_shows() -> None:
+    listed = json.loads(run("problems", "--json").stdout)
+    names = [entry["name"] for entry in listed]
+    assert {"paper-single", "paper-multi"} <= set(names)
+    table = run("problems").stdout
+    assert all(name in table for name in names)
+    shown = json.loads(run("problems", "paper-multi", "--set", "sensors=10", "--json").stdout)
+    assert shown["instance"]["outcomes"] == 286
+    assert shown["instance"]["bayes_error_probability"] == pytest.approx(0.0022650930, abs=1e-10)
+    assert "number of sensors" in run("problems", "paper-multi").stdout
+
+
+def test_doctor_tells_the_lethal_from_the_able(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCREET_BACKENDS", "fake-bayes=fake_backends:Bayes,fake-lethal=fake_backends:DiesAtImport")
+    found = {entry["backend"]: entry for entry in json.loads(run("doctor", "--json", "--require", "fake-bayes").stdout)}
+    assert found["fake-bayes"]["state"] == "available"
+    assert found["fake-bayes"]["capabilities"]["regimes"] == ["constrained", "oblivious", "perfect"]
+    assert found["fake-lethal"]["state"] == "broken"
+    assert "exit code 9" in found["fake-lethal"]["reason"]
+    result = run("doctor", "--require", "fake-lethal")
+    assert result.exit_code == 1
+    assert "required backend fake-lethal is broken" in result.stderr
+    assert "fake-lethal" in result.stdout
+
+
+# -- words ----------------------------------------------------------------------------------------------------------------
+
+
+def test_specifications_are_read() -> None:
+    assert words.problem("paper-multi:sensors=3,bins=5").N == 35
+    assert words.problem("paper-single:bins=5", ["bins=6"]).N == 6
+    found = words.contestants("tilt,conic:solver=scs,eps=1e-3,verbose=true,highs:presolve=none, pyomo")
+    assert [c.label for c in found] == ["tilt", "conic:solver=scs,eps=0.001,verbose=True", "highs:presolve=None", "pyomo"]
+    assert words._pieces("edges=.2,.5,.8,bins=4") == ["edges=.2,.5,.8", "bins=4"]
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_contestants_or_a_sentence(text: str) -> None:
+    try:
+        labels = [contestant.label for contestant in words.contestants(text)]
+    except InputError as error:
+        labels = [str(error)]
+    assert all(isinstance(label, str) for label in labels)
+
+
+_WORDS = """solve compare problems doctor paper-single paper-multi dirichlet independent nope --set --leakage --equivocation
+    --perfect --fraction --backend --gap --time-limit --json --option --require --backends --help --version -h -- = bins=3
+    bins=-1 sensors=2 seed=1.5 N=0 N=3 n=1 bins= =3 0 1 -1 0.5 1e-9 nan inf -inf 1e400 x fake-bayes fake-constant
+    knob=1 paper-single:bins=5 paper-single: : a:b=c independent:N=2 no.npz ./ ../x.npz /dev/null"""
+_flags = st.sampled_from(_WORDS.split())
+_words = st.one_of(_flags, st.text(max_size=12))
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(arguments=st.lists(_words, max_size=7))
+def test_no_command_line_gives_a_traceback(
+    arguments: list[str], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("fuzz"))
+    if "compare" in arguments:  # without these a comparison of everything would be a valid wish
+        arguments = [*arguments, "--backends", "fake-bayes", "--leakage", "1"]
+    else:
+        arguments = [word for word in arguments if word != "doctor"]
+    result = run(*arguments)
+    assert result.exit_code in (0, 1, 2)
+    assert "Traceback" not in result.output
+    if result.exit_code == 2:
+        assert result.stderr.startswith("discreet: ")
+        assert result.stderr.count("\n") == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    key=st.sampled_from(["bins", "n", "m", "N", "seed", "sparsity", "copies", "share", "nats", "x"]),
+    value=st.one_of(st.integers(-3, 40).map(str), st.floats().map(repr), st.text(max_size=8)),
+    name=st.sampled_from(["paper-single", "dirichlet", "zero-mass", "duplicated", "tiny-budget"]),
+)
+def test_no_parameter_gives_a_traceback(key: str, value: str, name: str) -> None:
+    result = run("problems", name, "--set", f"{key}={value}")
+    assert result.exit_code in (0, 2)
+    assert "Traceback" not in result.output
+
+
+# -- real processes -------------------------------------------------------------------------------------------------------
+
+
+def test_exit_codes_of_real_processes(tmp_path: Path) -> None:
+    good = process("solve", "paper-single", "--fraction", "2", "--backend", "fake-noisy", "--json")
+    assert (good.returncode, json.loads(good.stdout)["status"], good.stderr) == (0, "certified", "")
+    bad = process("solve", "paper-single", "--backend", "fake-crashes")
+    assert bad.returncode == 1
+    wrong = process("solve", str(tmp_path / "none.npz"))
+    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
+    version = process("--version")
+    assert (version.returncode, version.stdout) == (0, f"discreet {discreet.__version__}\n")
+    bare = process()
+    assert bare.returncode == 0
+    assert all(command in bare.stdout for command in ("solve", "compare", "problems", "doctor"))
+
+
+def test_garbage_files_are_one_sentence(tmp_path: Path) -> None:
+    for name, content in {"empty": b"", "text": b"hello", "zip": b"PK\x03\x04garbage"}.items():
+        file = tmp_path / f"{name}.npz"
+        file.write_bytes(content)
+        assert str(file) in refused("solve", str(file))
+        assert file.read_bytes() == content
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+def test_ctrl_c_exits_with_130_and_one_word(tmp_path: Path) -> None:
+    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    note = tmp_path / "child"
+    environment = os.environ | {"PYTHONPATH": path, "DISCREET_BACKENDS": TRIAL, "FAKE_CHILD": str(note)}
+    command = [sys.executable, "-m", "discreet", "solve", "paper-single", "--backend", "fake-hangs"]
+    running = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not (note.exists() and note.read_text()):
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        out, complaint = running.communicate(timeout=30)
+    finally:
+        running.kill()
+    assert running.returncode == 130
+    assert out == ""
+    assert complaint == "discreet: interrupted\n"
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    command = [sys.executable, "-m", "discreet", "problems", "--json"]
+    with subprocess.Popen(
+        command, env=os.environ | {"PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        running.stdout.close()
+        assert running.stderr is not None
+        assert running.stderr.read() == ""
+    assert running.returncode in (0, 1)
+
+
+# -- the face -------------------------------------------------------------------------------------------------------------
+
+
+def test_importing_is_quick_and_light() -> None:
+    script = (
+        "import sys, time; t = time.perf_counter(); import discreet; t = time.perf_counter() - t; "
+        "heavy = {'numpy', 'scipy', 'typer', 'rich', 'cvxpy', 'pyomo', 'highspy', 'matplotlib', 'pandas'}; "
+        "print(t, *sorted(heavy & set(sys.modules)))"
+    )
+    told = min(
+        (
+            subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+            for _ in range(3)
+        ),
+        key=lambda line: float(line.split()[0]),
+    ).split()
+    assert float(told[0]) < 0.25
+    assert told[1:] == []
+
+
+@pytest.mark.parametrize("package", ["discreet", "discreet.backends", "discreet.problems", "discreet.reports"])
+def test_everything_promised_is_there_and_nothing_else_answers(package: str) -> None:
+    import importlib
+
+    module = importlib.import_module(package)
+    assert len(set(module.__all__)) == len(module.__all__)
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+    assert set(module.__all__) <= set(dir(module))
+    with pytest.raises(AttributeError, match="has no attribute 'nothing_like_it'"):
+        module.nothing_like_it  # noqa: B018
+
+
+def test_the_version_is_the_packages() -> None:
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    found = re.search(r'^version = "([^"]+)"', text, re.MULTILINE)
+    assert found is None or found[1] == discreet.__version__
+
+
+def test_the_readmes_first_lines_work() -> None:
+    problem = discreet.problems.paper_single(bins=16, budget=1.0)
+    solution = discreet.solve(problem, backend="fake-bayes")
+    assert solution.status is discreet.Status.CERTIFIED
+    assert solution.certificate is not None
+    assert solution.certificate.lower <= solution.error_probability
