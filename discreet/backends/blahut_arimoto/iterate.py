@@ -91,6 +91,8 @@ def plain_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
         if bracket.passes >= next_check:
             bracket.offer(np.exp(log_estimator), _own_duals(outcomes, log_estimator, multiplier))
             next_check = bracket.passes + 1 + int(_CHECK_SHARE * bracket.passes)
+    if verdict != SOLVED:  # the last sweeps may not have been checked
+        bracket.offer(np.exp(log_estimator), _own_duals(outcomes, log_estimator, multiplier))
     return verdict
 
 

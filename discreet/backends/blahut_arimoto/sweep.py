@@ -30,6 +30,7 @@ __all__ = ["constrained_sweep", "log_normalise", "sweep", "uniform_start"]
 
 _ROOT_TOLERANCE = 1e-11  # relative, of the budget, left unused
 _ROOT_STEPS = 60
+_SMALL = 0.5  # |log ratio| under which it is kept accurate relative to itself
 _LARGEST_RATE = 1e18  # 1/μ from which the budget counts as slack
 
 
@@ -66,6 +67,7 @@ class _Step:
 
     def __init__(self, outcomes: Outcomes, log_estimator: Array) -> None:
         self._outcomes = outcomes
+        self._log_estimator = log_estimator
         self._estimator = np.exp(log_estimator)
         self._log_ratio = outcomes.log_ratios(self._estimator)
         self._prior_part = self._log_ratio @ outcomes.prior
@@ -74,23 +76,26 @@ class _Step:
     def log_change(self, rate: float) -> Array:
         """log(P'/P) [m, N], every column normalised; accurate relative to itself when small."""
         exponent = -rate * self._outcomes.cost - self._evidence
-        largest = exponent.max(axis=0)
-        with np.errstate(over="ignore"):
-            near = np.log1p((self._estimator * np.expm1(exponent)).sum(axis=0))
-            far = largest + np.log((self._estimator * np.exp(exponent - largest)).sum(axis=0))
-        return np.asarray(exponent - np.where(np.abs(exponent).max(axis=0) < 1.0, near, far))
+        shifted = self._log_estimator + exponent
+        largest = shifted.max(axis=0)
+        log_total = largest + np.log(np.exp(shifted - largest).sum(axis=0))
+        small = np.abs(exponent).max(axis=0) < _SMALL
+        if small.any():
+            log_total[small] = np.log1p((self._estimator[:, small] * np.expm1(exponent[:, small])).sum(axis=0))
+        return np.asarray(exponent - log_total)
 
     def model(self, rate: float) -> tuple[float, float]:
         """S(P') and its derivative by log β; every part is second order and nothing cancels."""
         outcomes = self._outcomes
-        ratio = np.expm1(self.log_change(rate))
-        new = self._estimator * (1.0 + ratio)
+        change = self.log_change(rate)
+        new = np.exp(self._log_estimator + change)
         law = outcomes.law(new)
-        moved = float(((self._estimator * phi_divergence(ratio)).sum(axis=0) * outcomes.mass).sum())
+        near = self._estimator * phi_divergence(np.expm1(np.clip(change, -_SMALL, _SMALL)))
+        distance = np.where(np.abs(change) < _SMALL, near, new * change - new + self._estimator)
         evidence = float(law.mass @ self._prior_part + (self._log_ratio * law.deviation).sum())
         mean = (new * outcomes.cost).sum(axis=0)
         variance = float(((new * (outcomes.cost - mean) ** 2).sum(axis=0) * outcomes.mass).sum())
-        return moved + evidence, rate * rate * variance
+        return float(distance.sum(axis=0) @ outcomes.mass) + evidence, rate * rate * variance
 
     def largest_rate(self, budget: float, guess: float) -> float:
         """The largest β with S ≤ budget, from the safe side: Newton in log β inside a bracket."""

@@ -1,0 +1,395 @@
+"""The laws of the Blahut–Arimoto sweeps, plain and proximal, and the answers of the backend against reference values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from discreet.backends.blahut_arimoto import BlahutArimoto
+from discreet.backends.blahut_arimoto.iterate import Bracket, Limits, plain_sweeps, proximal_sweeps
+from discreet.backends.blahut_arimoto.outcomes import Outcomes
+from discreet.backends.blahut_arimoto.proximal import Duals, ProximalSweep
+from discreet.backends.blahut_arimoto.sweep import constrained_sweep, log_normalise, sweep, uniform_start
+from discreet.backends.contract import Options
+from discreet.backends.run import solve
+from discreet.backends.solution import Solution, Status
+from discreet.problems import catalog
+from discreet.problems.accurate import Array
+from discreet.problems.dual import lower_bound, repair_duals
+from discreet.problems.errors import InputError
+from discreet.problems.judge import certify
+from discreet.problems.problem import Problem
+
+SOLVER = "blahut-arimoto"
+FRACTIONS = (0.0, 0.1, 0.5, 0.9)
+
+REFERENCE = [
+    ("paper-single", {"bins": 4}, 0.0, 0.130702456, 1e-9),
+    ("paper-single", {"bins": 4}, 0.001, 0.11502334202, 1e-11),
+    ("paper-single", {"bins": 4}, 0.01, 0.08085780269, 1e-11),
+    ("paper-single", {"bins": 64}, 0.0, 0.121218220, 1e-9),
+    ("paper-single", {"bins": 64}, 0.001, 0.10659931704, 1e-11),
+    ("paper-single", {"bins": 64}, 0.01, 0.07505963669, 1e-11),
+    ("paper-single", {"bins": 1000}, 0.0, 0.120815366, 1e-9),
+    ("paper-single", {"bins": 1000}, 0.001, 0.10620594626, 1e-11),
+    ("paper-single", {"bins": 1000}, 0.01, 0.07463994244, 1e-11),
+    ("paper-multi", {"sensors": 5}, 0.0, 0.023651613, 2e-9),
+    ("paper-multi", {"sensors": 5}, 0.5, 0.01737635432, 1e-11),
+    ("paper-multi", {"sensors": 10}, 0.0, 0.004182361, 5e-9),
+    ("paper-multi", {"sensors": 10}, 0.5, 0.00282663753, 1e-11),
+    ("paper-multi", {"sensors": 10}, 0.1, 0.00357605839, 1e-11),
+]
+
+
+def random_problem(seed: int, budget: float | None = None, fraction: float = 0.5) -> Problem:
+    """A sparse random joint without zero-mass outcomes; budget in nats, or a fraction of what the Bayes rule leaks."""
+    rng = np.random.default_rng(seed)
+    n, m, count = rng.integers(2, 5), rng.integers(2, 5), rng.integers(3, 13)
+    joint = rng.gamma(0.5, size=(n, m, count)) * (rng.random((n, m, count)) > 0.25)
+    joint += 1e-9 * rng.random((n, m, count))
+    model = Problem.from_joint(joint / joint.sum(), budget=math.inf)
+    return model.with_budget(fraction * model.bayes_leakage if budget is None else budget)
+
+
+def random_estimator(seed: int, problem: Problem) -> Array:
+    """log P of a random estimator of full support."""
+    rng = np.random.default_rng(seed)
+    return log_normalise(rng.normal(scale=rng.choice([0.1, 1.0, 5.0]), size=(problem.m, problem.N)))
+
+
+def divergence(problem: Problem, new: Array, old: Array) -> float:
+    """Σ_l w_l KL(P'_l ‖ P_l)."""
+    return float(((new * (np.log(new) - np.log(old))).sum(axis=0) * problem.p_z).sum())
+
+
+def tight(solution: Solution, gap: float = 1e-9) -> None:
+    assert solution.status is Status.CERTIFIED, repr(solution)
+    assert solution.relative_gap <= gap
+    assert solution.leakage <= solution.problem.budget or solution.problem.budget == 0.0
+
+
+# -- the plain sweep -----------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.floats(-3.0, 3.0))
+@settings(max_examples=60, deadline=None)
+def test_a_sweep_at_a_fixed_multiplier_never_raises_the_lagrangian(seed: int, log_multiplier: float) -> None:
+    problem, multiplier = random_problem(seed), 10.0**log_multiplier
+    outcomes = Outcomes.of(problem)
+    log_estimator = random_estimator(seed, problem)
+
+    def lagrangian() -> float:
+        estimator = np.exp(log_estimator)
+        return problem.error_probability(estimator) + multiplier * problem.leakage(estimator)
+
+    before = lagrangian()
+    for _ in range(8):
+        log_estimator = sweep(outcomes, log_estimator, multiplier)
+        after = lagrangian()
+        assert after <= before + 1e-13 * (1.0 + multiplier)
+        before = after
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1e-9, 1e-4, 0.1, 0.5, 0.9]))
+@settings(max_examples=40, deadline=None)
+def test_a_constrained_sweep_keeps_the_budget_and_never_raises_the_error(seed: int, fraction: float) -> None:
+    problem = random_problem(seed, fraction=fraction)
+    assume(problem.budget > 0.0)
+    outcomes = Outcomes.of(problem)
+    log_estimator, multiplier = uniform_start(outcomes), 1.0
+    error = problem.error_probability(np.exp(log_estimator))
+    for _ in range(12):
+        log_estimator, found = constrained_sweep(outcomes, log_estimator, multiplier)
+        multiplier = found or multiplier
+        estimator = np.exp(log_estimator)
+        assert problem.leakage(estimator) <= problem.budget
+        assert problem.error_probability(estimator) <= error + 1e-14
+        error = problem.error_probability(estimator)
+
+
+def test_a_constrained_sweep_meets_the_budget_when_the_last_one_did() -> None:
+    problem = catalog.build("paper-single", fraction=0.5)
+    outcomes = Outcomes.of(problem)
+    log_estimator, multiplier = uniform_start(outcomes), 3.0
+    for _ in range(300):
+        log_estimator, multiplier = constrained_sweep(outcomes, log_estimator, multiplier)
+    assert problem.leakage(np.exp(log_estimator)) == pytest.approx(problem.budget, rel=1e-9)
+    assert multiplier == pytest.approx(3.43194908, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_optimum_is_a_fixed_point_of_the_sweep(seed: int) -> None:
+    problem = random_problem(seed)
+    solution = solve(problem, SOLVER)
+    tight(solution)
+    estimator, multiplier = solution.estimator, solution.multiplier
+    assert estimator is not None
+    assert multiplier is not None
+    moved = np.exp(sweep(Outcomes.of(problem), np.log(np.maximum(estimator, 1e-300)), multiplier))
+    assert np.abs((moved - estimator) * problem.p_z).max() <= 1e-6
+
+
+@pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
+def test_the_limit_of_plain_sweeps_satisfies_the_kkt_conditions(fraction: float) -> None:
+    problem = catalog.build("paper-single", fraction=fraction)
+    solution = solve(problem, SOLVER, settings={"acceleration": "none"})
+    tight(solution)
+    assert solution.certificate is not None
+    assert solution.iterations is not None
+    assert solution.iterations > 50
+    kkt = solution.certificate.kkt
+    assert max(kkt.complementarity, kkt.alignment, kkt.slackness) <= 1e-9 * solution.error_probability
+
+
+# -- the proximal sweep --------------------------------------------------------------------------------------------------
+
+
+def started_sweep(problem: Problem, seed: int, eta: float = 3.0) -> ProximalSweep:
+    outcomes = Outcomes.of(problem)
+    rng = np.random.default_rng(seed)
+    tilt = 0.2 * rng.normal(size=(problem.m, problem.n))
+    return ProximalSweep(
+        outcomes, random_estimator(seed, problem), Duals(tilt, math.inf if problem.budget == 0.0 else 0.7), eta
+    )
+
+
+@given(st.integers(0, 10**6), st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_gradient_and_curvature_of_the_dual_match_differences(seed: int, perfect: bool) -> None:
+    problem = random_problem(seed, budget=0.0 if perfect else None)
+    start = started_sweep(problem, seed)
+    rng = np.random.default_rng(seed + 1)
+    move = 1e-4 * rng.normal(size=(problem.m, problem.n))
+    price = 0.0 if perfect else 1e-4 * rng.normal()
+    ahead, behind = start._at(move, price), start._at(-move, -price)
+    slope = float((start.point.gradient * move).sum()) + start.point.price_gradient * price
+    assert (ahead.value - behind.value) / 2.0 == pytest.approx(slope, rel=1e-5, abs=1e-12)
+    last = problem.m - 1  # coordinates of the system: tilts relative to the last guess's, the common tilt, the multiplier
+    relative = (move[:last] - move[last]).ravel()
+    vector = relative if perfect else np.concatenate([relative, move[last], [price]])
+    matrix = start._curvature(list(range(last)))
+    gauge = np.zeros_like(matrix)
+    for k in range(0, len(matrix) - (not perfect), problem.n):  # what the system adds along directions that change nothing
+        block = slice(k, k + problem.n)
+        raw = matrix[block, block]
+        gauge[block, block] = raw.diagonal().mean() / (problem.n + 1.0)
+    bend = float(vector @ (matrix - gauge) @ vector)
+    drop = float(((ahead.gradient - behind.gradient) * move).sum()) + (ahead.price_gradient - behind.price_gradient) * price
+    assert -0.5 * drop == pytest.approx(bend, rel=1e-4, abs=1e-13)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-6, 0.3]))
+@settings(max_examples=40, deadline=None)
+def test_a_solved_proximal_sweep_keeps_the_budget_and_pays_for_its_distance(seed: int, fraction: float) -> None:
+    problem = random_problem(seed, fraction=fraction)
+    outcomes = Outcomes.of(problem)
+    bracket = Bracket(outcomes, Limits(0.5, 40, math.inf))
+    proximal_sweeps(outcomes, bracket)  # somewhere feasible
+    feasible = log_normalise(np.log(0.5 * bracket.estimator + 0.5 / problem.m))
+    tilt, price = bracket.duals.tilt, bracket.duals.multiplier or 1.0
+    attempt = ProximalSweep(outcomes, feasible, Duals(tilt, price), 5.0)
+    for _ in range(60):
+        if attempt.step() <= 1e-24:
+            break
+    old, new = np.exp(feasible), attempt.point.estimator
+    if fraction == 0.0:
+        assert np.abs(problem.phi @ new.T).max() <= 1e-12
+    else:
+        assert problem.leakage(new) <= problem.budget * (1.0 + 1e-6)
+    gain = problem.error_probability(old) - problem.error_probability(new)
+    assert gain >= divergence(problem, new, old) / 5.0 - 1e-10
+
+
+@given(st.integers(0, 10**6), st.floats(-4.0, 4.0), st.floats(-3.0, 2.0))
+@settings(max_examples=40, deadline=None)
+def test_every_tilt_gives_a_bound(seed: int, log_multiplier: float, log_size: float) -> None:
+    problem = random_problem(seed, fraction=0.3)
+    tilt = 10.0**log_size * np.random.default_rng(seed).normal(size=(problem.m, problem.n))
+    multiplier = 10.0**log_multiplier
+    outcomes = Outcomes.of(problem)
+    bound = outcomes.lower(tilt, multiplier)
+    anyone = certify(problem, np.exp(random_estimator(seed, problem)))
+    assert bound <= anyone.certificate.upper * (1.0 + 1e-12)
+    for duals in ((tilt, multiplier), outcomes.feasible_duals(tilt, multiplier)):
+        repaired = repair_duals(problem, *duals)
+        assert repaired is not None
+        assert bound == pytest.approx(lower_bound(problem, *repaired), rel=1e-9, abs=1e-9 * multiplier)
+
+
+@given(st.integers(0, 10**6), st.floats(-9.0, 1.0))
+@settings(max_examples=40, deadline=None)
+def test_the_law_of_a_tilt_is_a_law(seed: int, log_size: float) -> None:
+    problem = random_problem(seed)
+    tilt = 10.0**log_size * np.random.default_rng(seed).normal(size=(problem.m, problem.n))
+    law = Outcomes.of(problem).tilted_law(tilt, 0.5)
+    assert np.abs(law.excess.sum(axis=1)).max() <= 1e-12 * np.abs(law.excess).max()
+    assert (law.cost >= 0.0).all()
+    assert law.divergence == pytest.approx(
+        np.einsum("ij,ij->i", problem.p_x + law.excess, law.log_ratio), rel=1e-5, abs=1e-15
+    )
+    shifted = Outcomes.of(problem).tilted_law(tilt + 3.0 * 10.0**log_size, 0.5)
+    assert shifted.cost == pytest.approx(law.cost, rel=1e-5, abs=1e-30)
+
+
+# -- the backend ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "values", "asked", "expected", "digits"), REFERENCE)
+def test_reference_values(name: str, values: dict[str, int], asked: float, expected: float, digits: float) -> None:
+    budget = {"fraction": asked} if name == "paper-multi" else {"budget": asked}
+    solution = solve(catalog.build(name, **values, **budget), SOLVER)
+    tight(solution)
+    assert solution.error_probability == pytest.approx(expected, abs=digits)
+
+
+def test_the_multiplier_of_the_reference() -> None:
+    solution = solve(catalog.build("paper-single", budget=0.01), SOLVER)
+    assert solution.multiplier == pytest.approx(2.49076, abs=1e-5)
+
+
+@pytest.mark.parametrize("fraction", FRACTIONS)
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("paper-multi", {"sensors": 1}),
+        ("paper-multi", {"sensors": 15}),
+        ("dirichlet", {"n": 4, "m": 5, "N": 60}),
+        ("dirichlet", {"n": 5, "m": 2, "N": 200, "sparsity": 0.9, "concentration": 0.1}),
+        ("mixture", {}),
+        ("near-deterministic", {"noise": 0.0}),
+        ("near-deterministic", {}),
+        ("x-equals-y", {}),
+        ("zero-mass", {}),
+    ],
+)
+def test_catalog_instances_are_certified(name: str, values: dict[str, float], fraction: float) -> None:
+    tight(solve(catalog.build(name, fraction=fraction, **values), SOLVER))
+
+
+@pytest.mark.parametrize("nats", [1e-15, 1e-12, 1e-9, 1e-6])
+def test_tiny_budgets_are_certified(nats: float) -> None:
+    tight(solve(catalog.build("tiny-budget", nats=nats), SOLVER))
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-8, 0.2, 0.95]))
+@settings(max_examples=40, deadline=None)
+def test_random_problems_are_certified(seed: int, fraction: float) -> None:
+    tight(solve(random_problem(seed, fraction=fraction), SOLVER))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_perfect_privacy_is_the_linear_program_and_small_budgets_approach_it(seed: int) -> None:
+    problem = random_problem(seed, budget=0.0)
+    m, count = problem.m, problem.N
+    columns = np.tile(np.eye(count), m)
+    private = np.kron(np.eye(m), problem.phi)
+    right = np.concatenate([np.ones(count), np.zeros(m * problem.n)])
+    exact = linprog(problem.loss.ravel(), A_eq=np.vstack([columns, private]), b_eq=right, method="highs").fun
+    perfect = solve(problem, SOLVER)
+    tight(perfect)
+    assert perfect.error_probability == pytest.approx(exact, abs=1e-8)
+    errors = [solve(problem.with_budget(nats), SOLVER).error_probability for nats in (1e-14, 1e-10, 1e-6)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] == pytest.approx(perfect.error_probability, rel=1e-4)
+
+
+@pytest.mark.parametrize("acceleration", ["proximal", "none"])
+def test_a_slack_budget_gives_the_bayes_rule(acceleration: str) -> None:
+    problem = catalog.build("paper-single", fraction=1.0)
+    for slack in (problem.with_budget(2.0 * problem.bayes_leakage), problem.with_budget(math.inf)):
+        solution = solve(slack, SOLVER, settings={"acceleration": acceleration})
+        tight(solution)
+        assert solution.estimator is not None
+        assert np.array_equal(solution.estimator, slack.bayes_estimator)
+        assert solution.multiplier == 0.0
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.5])
+def test_both_iterations_agree_within_their_brackets(fraction: float) -> None:
+    problem = catalog.build("paper-single", bins=16, fraction=fraction)
+    plain = solve(problem, SOLVER, max_iterations=2000, settings={"acceleration": "none"})
+    quick = solve(problem, SOLVER)
+    tight(quick)
+    assert plain.certificate is not None
+    assert quick.certificate is not None
+    assert plain.relative_gap <= 1e-2
+    assert plain.certificate.lower <= quick.certificate.upper
+    assert quick.certificate.lower <= plain.certificate.upper
+    assert quick.iterations is not None
+    assert quick.iterations < 200
+
+
+def test_a_tie_of_the_bayes_rule_is_settled_for_privacy() -> None:
+    joint = np.zeros((2, 2, 3))  # outcome 1 says nothing about Y: guessing 1 there makes the guess independent of X
+    joint[:, 0, 0], joint[:, 1, 2] = [0.3, 0.1], [0.1, 0.3]
+    joint[:, :, 1] = 0.05
+    problem = Problem.from_joint(joint, budget=math.inf)
+    tied = problem.with_budget(0.99 * problem.bayes_leakage)
+    solution = solve(tied, SOLVER)
+    tight(solution)
+    assert solution.error_probability == pytest.approx(tied.bayes_error, rel=1e-9)
+
+
+def test_a_guess_that_is_never_worth_making() -> None:
+    rng = np.random.default_rng(3)
+    joint = rng.dirichlet(np.ones(2 * 2 * 10)).reshape(2, 2, 10)
+    loss_matrix = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0]])
+    model = Problem.from_joint(joint, budget=math.inf, loss_matrix=loss_matrix)
+    for fraction in FRACTIONS:
+        three = solve(model.with_budget(fraction * model.bayes_leakage), SOLVER)
+        two = solve(Problem.from_joint(joint, budget=fraction * model.bayes_leakage), SOLVER)
+        tight(three)
+        assert three.error_probability == pytest.approx(two.error_probability, rel=2e-9)
+        assert three.estimator is not None
+        assert float(three.estimator[2] @ model.p_z) <= 1e-8
+
+
+def test_nothing_to_decide() -> None:
+    joint = np.random.default_rng(0).dirichlet(np.ones(12)).reshape(2, 1, 6)
+    tight(solve(Problem.from_joint(joint, budget=0.0), SOLVER))
+    tight(solve(Problem.from_joint(np.swapaxes(joint, 0, 1), budget=0.0), SOLVER))
+
+
+# -- limits and settings -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("acceleration", ["proximal", "none"])
+@pytest.mark.parametrize("fraction", [0.0, 0.5])
+def test_an_iteration_limit_returns_the_best_so_far(acceleration: str, fraction: float) -> None:
+    problem = catalog.build("paper-single", bins=64, fraction=fraction)
+    solution = solve(problem, SOLVER, max_iterations=20, settings={"acceleration": acceleration})
+    assert solution.status is Status.INACCURATE
+    assert solution.claimed == "iteration limit"
+    assert solution.iterations is not None
+    assert 20 <= solution.iterations <= 21
+    assert solution.error_probability < problem.constant_error
+
+
+@pytest.mark.parametrize("acceleration", ["proximal", "none"])
+def test_a_time_limit_returns_what_there_is(acceleration: str) -> None:
+    problem = catalog.build("paper-single", bins=1000, fraction=0.5)
+    solution = solve(problem, SOLVER, time_limit=1e-4, settings={"acceleration": acceleration})
+    assert solution.status is Status.INACCURATE
+    assert solution.claimed == "time limit"
+    assert solution.timings.solve_seconds < 1.0
+
+
+def test_plain_sweeps_stop_at_the_gap_that_was_asked() -> None:
+    outcomes = Outcomes.of(catalog.build("paper-single", bins=64, fraction=0.5))
+    bracket = Bracket(outcomes, Limits(1e-2, 10_000, math.inf))
+    assert plain_sweeps(outcomes, bracket) == "optimal"
+    assert bracket.upper - bracket.lower <= 1e-2 * bracket.upper
+    assert bracket.passes < 100
+
+
+def test_an_unknown_acceleration_is_refused_in_a_sentence() -> None:
+    problem = catalog.build("paper-single", fraction=0.5)
+    with pytest.raises(InputError, match=r"acceleration is 'warp'.*proximal.*none"):
+        solve(problem, SOLVER, settings={"acceleration": "warp"})
+    with pytest.raises(InputError, match="acceleration"):
+        BlahutArimoto().lower(problem, Options(settings={"acceleration": "warp"}))
