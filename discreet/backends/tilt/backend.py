@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.slack import bayes_answer
 from discreet.backends.tilt.condense import Condensed, condense
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.problems.accurate import Array
-from discreet.problems.primal import LEAK_FREE, phi_residual
 from discreet.problems.problem import Problem
 
 __all__ = ["Tilt"]
@@ -26,7 +26,6 @@ _MAX_ITERATIONS = 100
 _MARGIN = 0.1  # of the asked gap: what the iteration aims at, since the judge adds its roundings
 _RARE = 0.01  # of the asked gap: what merging the rarest outcomes may cost
 _FINEST_GAP = 1e-13
-_ROUNDING = 1e-12  # relative, of a budget: what summing in another order may change
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,7 @@ class Tilt:
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
         """Centre and scale the problem, unless the Bayes rule already keeps the budget."""
-        if _bayes_keeps_budget(problem):
+        if bayes_answer(problem) is not None:
             return _Lowered(Condensed(problem, None), problem.bayes_estimator, None)
         condensed = condense(problem, _RARE * options.gap)
         return _Lowered(condensed, condensed.problem.bayes_estimator, model_of(condensed.problem))
@@ -80,9 +79,3 @@ class Tilt:
         condensed, outcome = raw.value
         multiplier = None if math.isinf(outcome.multiplier) else outcome.multiplier
         return Answer(condensed.restore(outcome.estimator), outcome.tilt, multiplier)
-
-
-def _bayes_keeps_budget(problem: Problem) -> bool:
-    if problem.constraint.perfect:
-        return phi_residual(problem.output_law(problem.bayes_estimator)) <= LEAK_FREE
-    return problem.bayes_leakage <= problem.budget * (1.0 + _ROUNDING)

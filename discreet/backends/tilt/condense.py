@@ -48,5 +48,9 @@ def condense(problem: Problem, share: float) -> Condensed:
     group = np.empty(problem.N, dtype=np.intp)
     group[kept] = np.arange(kept.size)
     group[rare] = kept.size + member
-    merged = [np.stack([np.bincount(group, weights=row) for row in rows]) for rows in (problem.p_xz, problem.loss)]
-    return Condensed(Problem(*merged, problem.constraint, name=problem.name), group)
+    p_xz, loss = _sums(problem.p_xz, group), _sums(problem.loss, group)
+    return Condensed(Problem(p_xz, loss, problem.constraint, name=problem.name), group)
+
+
+def _sums(rows: Array, group: NDArray[np.intp]) -> Array:
+    return np.stack([np.bincount(group, weights=row).astype(np.float64) for row in rows])

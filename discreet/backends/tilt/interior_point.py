@@ -18,6 +18,7 @@ Source: S. Mehrotra, "On the implementation of a primal–dual interior point me
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 
@@ -33,11 +34,12 @@ __all__ = ["Outcome", "solve_interior"]
 _TO_BOUNDARY = 0.99
 _START_DISTANCE = 0.3  # slack of the best guess at the start, in units of loss
 _START_MIX = 0.1  # least share of the uniform estimator at the start
+_MULTIPLIER_STARTS = (1.0, 1e2, 1e4, 1e-2)  # times 0.3 / sqrt(2 ε), each tried when the one before stalled
 _CENTRALITY_CORRECTORS = 3
 _AMBITION = 0.3  # how much longer a step each centrality corrector aims at
 _NEIGHBOURHOOD = 10.0  # products between target / this and target × this count as centred
 _LEAK_FREE = 5e-14  # ‖Φ P‖∞ to stop at: a few times what rounding alone leaves
-_PATIENCE = 4  # iterations without a better merit before giving up, once the barrier products are small enough
+_PATIENCE = 8  # iterations without a better merit before giving up, once the barrier products are small enough
 _LONG_PATIENCE = 30  # the same while they are not
 
 
@@ -53,8 +55,21 @@ class Outcome:
 
 
 def solve_interior(model: Model, bayes: Array, *, gap: float, max_iterations: int, deadline: float | None = None) -> Outcome:
-    """Run the interior point. `bayes` is the Bayes rule [m, N]; `deadline` is on time.perf_counter's clock."""
-    at = _start(model, bayes)
+    """Run the interior point. `bayes` is the Bayes rule [m, N]; `deadline` is on time.perf_counter's clock.
+
+    A run that stalls (a multiplier many orders away from its start) is repeated from another multiplier; the best counts.
+    """
+    runs: list[tuple[float, Outcome]] = []
+    spent = 0
+    for factor in (1.0,) if model.perfect else _MULTIPLIER_STARTS:
+        runs.append(_run(model, _start(model, bayes, factor), gap, max_iterations - spent, deadline))
+        spent += runs[-1][1].iterations
+        if runs[-1][1].ended != "stalled" or spent >= max_iterations:
+            break
+    return replace(min(runs, key=lambda run: run[0])[1], iterations=spent)
+
+
+def _run(model: Model, at: Iterate, gap: float, max_iterations: int, deadline: float | None) -> tuple[float, Outcome]:
     kappa = 0.0 if model.perfect else at.unused * at.multiplier / _mean_product(model, at)
     best, least, since_best, ended = at, np.inf, 0, ""
     for iteration in range(max_iterations + 1):
@@ -73,7 +88,7 @@ def solve_interior(model: Model, bayes: Array, *, gap: float, max_iterations: in
             ended = "stalled"
             break
         at = moved
-    return Outcome(best.estimator, best.tilt @ model.frame.T, best.multiplier, iteration, ended)
+    return least, Outcome(best.estimator, best.tilt @ model.frame.T, best.multiplier, iteration, ended)
 
 
 def _ending(merit: float, stalled: bool, exhausted: bool, deadline: float | None) -> str:
@@ -91,11 +106,11 @@ def _ending(merit: float, stalled: bool, exhausted: bool, deadline: float | None
 # -- the start -----------------------------------------------------------------------------------------------------------
 
 
-def _start(model: Model, bayes: Array) -> Iterate:
+def _start(model: Model, bayes: Array, factor: float) -> Iterate:
     share = _starting_share(model, bayes)
     estimator = (1.0 - share) * bayes + share / bayes.shape[0]
     law = law_of(model, estimator)
-    multiplier = np.inf if model.perfect else 0.3 / np.sqrt(2.0 * model.budget)
+    multiplier = np.inf if model.perfect else factor * 0.3 / np.sqrt(2.0 * model.budget)
     tilt = np.zeros_like(law.gradient) if model.perfect else multiplier * law.gradient
     tilted = model.losses + tilt @ model.features
     shadow = tilted.min(axis=0) - _START_DISTANCE
@@ -131,7 +146,7 @@ def _leakage(model: Model, coordinates: Array) -> float:
 
 
 def _mean_product(model: Model, at: Iterate) -> float:
-    return float((at.estimator * at.slack).sum(axis=0) @ model.mass) / at.estimator.shape[0]
+    return float((at.estimator * at.slack).sum(axis=0) @ model.mass / at.estimator.shape[0])
 
 
 def _merit(model: Model, at: Iterate, law: Law, gap: float) -> tuple[float, float]:
@@ -203,7 +218,7 @@ def _recentred(at: Iterate, newton: Newton, step: Direction, lengths: tuple[floa
 
 def _total_product(model: Model, at: Iterate) -> float:
     budget = 0.0 if model.perfect else at.unused * at.multiplier
-    return _mean_product(model, at) * at.estimator.shape[0] + budget
+    return float(_mean_product(model, at) * at.estimator.shape[0] + budget)
 
 
 def _lengths(model: Model, at: Iterate, step: Direction) -> tuple[float, float]:
@@ -220,7 +235,7 @@ def _lengths(model: Model, at: Iterate, step: Direction) -> tuple[float, float]:
 
 def _longest(values: Array, changes: Array) -> float:
     worst = float((-changes / values).max())
-    return 1.0 / worst if worst > 0.0 else np.inf
+    return 1.0 / worst if worst > 0.0 else math.inf
 
 
 def _moved(at: Iterate, step: Direction, primal: float, dual: float) -> Iterate:

@@ -1,0 +1,95 @@
+"""`auto`: the Bayes rule when the budget is slack, otherwise the best backend there is.
+
+Backends are asked in the order of the table below, each only if it is available and serves the problem. The first that
+calls its own answer optimal is taken; since nobody is believed here, one that does not is still compared, by the judge's
+certificate, with the next. What was chosen is said in `claimed`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from discreet.backends.contract import Answer, Backend, Capabilities, Options, Raw, Regime, refuse_unserved
+from discreet.backends.registry import load_backend, require_libraries
+from discreet.backends.slack import bayes_answer
+from discreet.problems.errors import BackendError
+from discreet.problems.judge import certify
+from discreet.problems.problem import Problem
+
+__all__ = ["PREFERENCE", "Auto"]
+
+PREFERENCE = ("tilt", "blahut-arimoto", "conic", "highs", "slsqp")
+"""Backends in the order in which `auto` asks them: by certified accuracy, then speed, in the published comparison."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Lowered:
+    problem: Problem
+    slack: Answer | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """An answer already lifted by the backend that gave it, and how wide the judge's bracket for it is."""
+
+    answer: Answer
+    claimed: str
+    iterations: int | None
+    relative_gap: float
+
+
+class Auto:
+    """Chooses for you; for any budget and size that some available backend serves."""
+
+    name = "auto"
+    capabilities = Capabilities(
+        regimes=frozenset(Regime),
+        largest_outcomes=5_000_000,
+        gives_duals=True,
+        method="the Bayes rule when the budget is slack, otherwise the first of " + ", ".join(PREFERENCE) + " that succeeds",
+        citation="discreet, docs/reference/backends.md",
+    )
+
+    def lower(self, problem: Problem, options: Options) -> _Lowered:
+        """See whether the Bayes rule keeps the budget."""
+        return _Lowered(problem, bayes_answer(problem))
+
+    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+        """Ask the backends in turn until one calls its answer optimal; otherwise keep the best certified one."""
+        if lowered.slack is not None:
+            return Raw("the Bayes rule keeps the budget", lowered.slack, 0)
+        best: _Found | None = None
+        refusals: list[str] = []
+        for name in PREFERENCE:
+            try:
+                found = _ask(name, lowered.problem, options, alone=best is None)
+            except BackendError as error:
+                refusals.append(str(error))
+                continue
+            if best is None or found.relative_gap < best.relative_gap:
+                best = found
+            if best.relative_gap <= options.gap:
+                break
+        if best is None:
+            raise BackendError("no backend could solve this problem: " + "; ".join(refusals))
+        return Raw(best.claimed, best.answer, best.iterations)
+
+    def lift(self, raw: Raw) -> Answer:
+        """The chosen backend has lifted it."""
+        answer: Answer = raw.value
+        return answer
+
+
+def _ask(name: str, problem: Problem, options: Options, *, alone: bool) -> _Found:
+    """One backend's answer. A first answer that is called optimal is not judged here: the loop outside will do that."""
+    backend: Backend = load_backend(name)
+    plain = replace(options, settings={})
+    refuse_unserved(backend, problem, plain, {})
+    require_libraries(backend)
+    raw = backend.solve(backend.lower(problem, plain), plain)
+    answer = backend.lift(raw)
+    gap = 0.0
+    if not (alone and raw.claimed == "optimal"):
+        verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, anchors=answer.anchors)
+        gap = verdict.certificate.relative_gap
+    return _Found(answer, f"{name}: {raw.claimed}", raw.iterations, gap)

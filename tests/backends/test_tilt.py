@@ -1,0 +1,200 @@
+"""The structured interior point: the paper's set-ups to 1e-9, hard budgets, and the cases that need no iteration."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.backends.run import solve
+from discreet.backends.solution import Status
+from discreet.backends.tilt.condense import condense
+from discreet.backends.tilt.model import law_of, model_of
+from discreet.problems import Problem, catalog, reduce
+
+FRACTIONS = (0.0, 0.1, 0.5, 0.9)
+
+REFERENCE = [  # catalog name, parameters, budget in nats (or fraction), certified error probability
+    ("paper-single", {"bins": 4}, {"budget": 0.0}, 0.130702456),
+    ("paper-single", {"bins": 4}, {"budget": 0.001}, 0.11502334202),
+    ("paper-single", {"bins": 4}, {"budget": 0.01}, 0.08085780269),
+    ("paper-single", {"bins": 64}, {"budget": 0.0}, 0.121218220),
+    ("paper-single", {"bins": 64}, {"budget": 0.001}, 0.10659931704),
+    ("paper-single", {"bins": 64}, {"budget": 0.01}, 0.07505963669),
+    ("paper-single", {"bins": 1000}, {"budget": 0.0}, 0.120815366),
+    ("paper-single", {"bins": 1000}, {"budget": 0.001}, 0.10620594626),
+    ("paper-single", {"bins": 1000}, {"budget": 0.01}, 0.07463994244),
+    ("paper-multi", {"sensors": 5}, {"fraction": 0.5}, 0.01737635432),
+    ("paper-multi", {"sensors": 10}, {"fraction": 0.5}, 0.00282663753),
+    ("paper-multi", {"sensors": 10}, {"fraction": 0.1}, 0.00357605839),
+]
+
+
+def at_fraction(problem: Problem, fraction: float) -> Problem:
+    return problem.with_budget(fraction * problem.bayes_leakage)
+
+
+@pytest.mark.parametrize(("name", "parameters", "budget", "error"), REFERENCE)
+def test_reference_values(name: str, parameters: dict[str, int], budget: dict[str, float], error: float) -> None:
+    solution = solve(catalog.build(name, **budget, **parameters), "tilt", gap=1e-9)
+    assert solution.status is Status.CERTIFIED
+    assert solution.certificate is not None
+    printed = len(str(error)) - 2  # digits after "0."
+    assert abs(solution.error_probability - error) <= 10.0**-printed + 1e-9 * error
+    if solution.problem.constraint.perfect:
+        assert solution.certificate.phi_residual <= 1e-13
+    else:
+        assert solution.certificate.leakage <= solution.problem.budget
+
+
+def exact_perfect_privacy(problem: Problem) -> Fraction:
+    """The optimum for n = m = 2 in exact arithmetic on the stored numbers.
+
+    One equation Σ φ_l P_1l = 0 is left, so the dual is max_t Σ_l min(0, d_l + t φ_l): piecewise linear in one unknown,
+    with its maximum where the slope changes sign. φ is taken as a_1l π_2 − a_2l π_1, d_l as L_1l − L_2l.
+    """
+    a = [[Fraction(float(v)) for v in row] for row in problem.p_xz]
+    loss = [[Fraction(float(v)) for v in row] for row in problem.loss]
+    pi = [sum(row) for row in a]
+    phi = [x * pi[1] - y * pi[0] for x, y in zip(*a, strict=True)]
+    excess = [x - y for x, y in zip(*loss, strict=True)]
+    breaks = sorted((-d / f, abs(f)) for d, f in zip(excess, phi, strict=True) if f)
+    slope = sum(f for f in phi if f > 0)  # at t = −∞ exactly the outcomes with φ > 0 are chosen
+    for at, turn in breaks:
+        slope -= turn
+        if slope <= 0:
+            value = sum(min(Fraction(0), d + at * f) for d, f in zip(excess, phi, strict=True))
+            return sum(loss[1]) + value
+    raise AssertionError("the slope must change sign")
+
+
+@pytest.mark.parametrize("sensors", [1, 2, 5, 10])
+def test_perfect_privacy_against_exact_arithmetic(sensors: int) -> None:
+    problem = catalog.build("paper-multi", sensors=sensors, budget=0.0)
+    certificate = solve(problem, "tilt", gap=1e-9).certificate
+    assert certificate is not None
+    exact = exact_perfect_privacy(problem)
+    assert Fraction(certificate.lower) <= exact
+    assert float(exact) == pytest.approx(certificate.upper, rel=1e-9)
+
+
+def test_reference_multiplier() -> None:
+    solution = solve(catalog.build("paper-single", budget=0.01, bins=4), "tilt")
+    assert solution.multiplier == pytest.approx(2.49076, abs=5e-6)
+
+
+@pytest.mark.parametrize("sensors", range(1, 16))
+def test_paper_multi_is_certified(sensors: int) -> None:
+    free = catalog.build("paper-multi", sensors=sensors, budget=float("inf"))
+    for fraction in FRACTIONS:
+        solution = solve(at_fraction(free, fraction), "tilt", gap=1e-9)
+        assert solution.status is Status.CERTIFIED, (fraction, solution)
+
+
+@pytest.mark.parametrize("bins", [4, 10, 64, 316, 1000, 10_000])
+def test_paper_single_is_certified(bins: int) -> None:
+    free = catalog.build("paper-single", bins=bins, budget=float("inf"))
+    for fraction in FRACTIONS:
+        solution = solve(at_fraction(free, fraction), "tilt", gap=1e-9)
+        assert solution.status is Status.CERTIFIED, (fraction, solution)
+
+
+def sparse_joint(rng: np.random.Generator, n: int, m: int, outcomes: int, zeros: float, concentration: float) -> np.ndarray:
+    joint = rng.dirichlet(np.full(n * m * outcomes, concentration)).reshape(n, m, outcomes)
+    joint[rng.random(joint.shape) < zeros] = 0.0
+    joint[0, 0, 0] += 1e-3  # never empty
+    return joint / joint.sum()
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 6),
+    st.integers(1, 6),
+    st.integers(1, 300),
+    st.sampled_from([0.0, 0.5, 0.9]),
+    st.sampled_from([0.05, 1.0]),
+    st.sampled_from([0.0, 1e-8, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.999]),
+)
+def test_random_sparse_joints(seed, n, m, outcomes, zeros, concentration, fraction) -> None:  # type: ignore[no-untyped-def]
+    joint = sparse_joint(np.random.default_rng(seed), n, m, outcomes, zeros, concentration)
+    free = Problem.from_joint(joint, float("inf"))
+    solution = solve(at_fraction(free, fraction), "tilt", gap=1e-9)
+    # a bracket cannot be narrower than the rounding of the data: 1e-15 of probability, and 1e-10 of the multiplier's price
+    assert solution.certificate is not None
+    width = 1e-9 * solution.error_probability + 2e-15
+    assert solution.certificate.gap <= width, solution
+    assert solution.status in (Status.CERTIFIED, Status.INACCURATE), solution
+
+
+@pytest.mark.parametrize("fraction", [1.0, 1.5, float("inf")])
+def test_slack_budget_gives_the_bayes_rule(fraction: float) -> None:
+    free = catalog.build("paper-single", bins=50, budget=float("inf"))
+    solution = solve(at_fraction(free, fraction), "tilt")
+    assert solution.iterations == 0
+    assert solution.multiplier == 0.0
+    assert solution.error_probability == pytest.approx(free.bayes_error, rel=1e-12)
+
+
+def test_one_private_value_and_one_guess_need_no_iteration() -> None:
+    joint = np.random.default_rng(0).dirichlet(np.ones(12)).reshape(1, 3, 4)
+    assert solve(Problem.from_joint(joint, 0.0), "tilt").iterations == 0
+    assert solve(Problem.from_joint(joint.reshape(3, 1, 4), 0.0), "tilt").iterations == 0
+
+
+def test_time_limit_is_honoured_and_the_best_iterate_returned() -> None:
+    problem = catalog.build("mixture", n=3, m=3, N=2000, fraction=0.5)
+    solution = solve(problem, "tilt", time_limit=1e-9)
+    assert solution.claimed == "time limit"
+    assert solution.certificate is not None
+    assert solution.certificate.leakage <= problem.budget
+
+
+def test_iteration_limit() -> None:
+    solution = solve(catalog.build("paper-single", bins=64, budget=0.01), "tilt", max_iterations=2)
+    assert solution.claimed == "iteration limit"
+    assert solution.iterations == 2
+    assert solution.status is Status.INACCURATE
+
+
+def test_a_budget_of_any_size_costs_about_as_many_iterations() -> None:
+    free = catalog.build("paper-multi", sensors=10, budget=float("inf"))
+    counts = [solve(at_fraction(free, f), "tilt").iterations or 0 for f in (1e-6, 1e-4, 1e-2, 0.5, 0.9)]
+    assert max(counts) <= 20, counts
+
+
+def test_model_coordinates_agree_with_the_problem() -> None:
+    problem = reduce(catalog.build("dirichlet", n=4, m=3, N=40, fraction=0.3)).problem
+    model = model_of(problem)
+    estimator = np.random.default_rng(1).dirichlet(np.ones(3), problem.N).T
+    law = law_of(model, estimator)
+    expected = problem.output_law(estimator)
+    assert np.allclose(law.mass, expected.mass, rtol=1e-13)
+    assert np.allclose(law.deviation, expected.deviation, rtol=0, atol=1e-15)
+    assert law.leakage == pytest.approx(problem.leakage(estimator), rel=1e-11)
+    rows = np.random.default_rng(2).normal(size=(3, problem.n))
+    tilted = model.losses + model.coordinates(rows) @ model.features
+    assert np.allclose(tilted * problem.p_z, problem.loss + rows @ problem.p_xz, rtol=0, atol=1e-15)
+
+
+def test_condensing_keeps_what_it_promises() -> None:
+    joint = sparse_joint(np.random.default_rng(5), 3, 3, 400, 0.0, 0.02)
+    problem = reduce(Problem.from_joint(joint, 1e-3)).problem
+    condensed = condense(problem, 1e-4)
+    assert condensed.problem.N < problem.N
+    assert condensed.problem.p_x == pytest.approx(problem.p_x, rel=1e-13)
+    estimator = np.random.default_rng(6).dirichlet(np.ones(3), condensed.problem.N).T
+    full = condensed.restore(estimator)
+    assert problem.error_probability(full) == pytest.approx(condensed.problem.error_probability(estimator), rel=1e-13)
+    assert problem.leakage(full) == pytest.approx(condensed.problem.leakage(estimator), rel=1e-10)
+
+
+def test_budget_is_met_from_inside() -> None:
+    problem = catalog.build("paper-multi", sensors=8, fraction=0.3)
+    solution = solve(problem, "tilt")
+    assert solution.certificate is not None
+    assert solution.certificate.own_leakage <= problem.budget
+    assert solution.certificate.blend == 0.0
