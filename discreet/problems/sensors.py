@@ -10,7 +10,7 @@ that tail probabilities keep their *relative* precision. The multinomial is eval
     log p(c) = δ(M) − Σ_k δ(c_k) + ½ log(2πM / Π_{c_k>0} 2πc_k) − Σ_k D(c_k, M q_k),
 
 with δ the remainder of Stirling's formula and D(c, μ) = c log(c/μ) + μ − c, in which no large logarithms cancel; its
-relative error is about 2^-53 (1 + |log p(c)| + max_k |c_k − M q_k|).
+relative error is a few times 2^-53 (1 + |log p(c)| + max_k |c_k − M q_k|).
 
 Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000), extended to several bins; the models
 are those of E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An

@@ -1,0 +1,383 @@
+"""The catalog: reference values, every entry's laws, words to values, refusals, lazy names."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import block_diag, csr_matrix, hstack, identity, vstack
+
+import discreet.problems
+from discreet.problems import Problem, catalog
+from discreet.problems.budgets import choose_budget
+from discreet.problems.catalog import registry
+from discreet.problems.errors import InputError
+
+NAMES = [entry.name for entry in catalog.entries()]
+
+# Bayes error, I_MAP in nats and perfect-privacy error, with the digits they were published with. The last digit of two
+# leakages is off by 0.5 and 0.55 of a unit there (see EXACT), so "agrees" below means: within one unit of the last digit.
+REFERENCE = [
+    ("paper-single", {}, "0.0793277703", "1.062397241e-2", "0.130702456"),
+    ("paper-single", {"bins": 64}, "0.0699066132", "1.238829112e-2", "0.121218220"),
+    ("paper-single", {"bins": 1000}, "0.0693754862", "1.36901275e-2", "0.120815366"),
+    ("paper-multi", {"sensors": 5}, "0.0147768901", "3.676118401e-4", "0.023651613"),
+    ("paper-multi", {"sensors": 10}, "0.0022650930", "1.715457313e-5", "0.004182361"),
+]
+
+# Bayes error and I_MAP of M sensors, summed over the count lattice in 40-digit arithmetic.
+EXACT = [
+    (1, 0.0793277702915145, 0.0106239724139194),
+    (5, 0.014776890093557, 3.67611840049955e-4),
+    (10, 0.00226509296060852, 1.71545731245243e-5),
+]
+
+
+def agrees(value, text):
+    """Whether a value agrees with a printed one to a unit of its last digit."""
+    digits, _, exponent = text.partition("e")
+    unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
+    return abs(value - float(text)) <= unit
+
+
+def perfect_privacy_error(problem):
+    """Optimum of the linear program Φ P = 0 by HiGHS."""
+    m, count = problem.m, problem.N
+    columns = hstack([identity(count)] * m)
+    private = block_diag([csr_matrix(problem.phi[:-1])] * m)
+    found = linprog(
+        problem.loss.ravel(),
+        A_eq=vstack([columns, private]),
+        b_eq=np.concatenate([np.ones(count), np.zeros(private.shape[0])]),
+        bounds=(0.0, 1.0),
+        method="highs",
+    )
+    return found.fun
+
+
+# -- reference values --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "parameters", "error", "leakage", "perfect"), REFERENCE)
+def test_the_papers_instances_have_their_reference_values(name, parameters, error, leakage, perfect):
+    problem = catalog.build(name, **parameters)
+    assert agrees(problem.bayes_error, error)
+    assert agrees(problem.bayes_leakage, leakage)
+    assert agrees(perfect_privacy_error(problem), perfect)
+
+
+@pytest.mark.parametrize(("count", "error", "leakage"), EXACT)
+def test_the_papers_sensors_have_their_exact_values(count, error, leakage):
+    problem = catalog.paper_multi(sensors=count)
+    assert problem.bayes_error == pytest.approx(error, rel=1e-13)
+    assert problem.bayes_leakage == pytest.approx(leakage, rel=1e-12)
+
+
+# -- laws of every entry -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_entry_builds_a_documented_problem(name):
+    entry = catalog.entry(name)
+    problem = entry.build()
+    assert isinstance(problem, Problem)
+    assert problem.name == name
+    assert entry.summary
+    assert entry.build.__doc__
+    assert entry.family in registry.FAMILIES
+    assert all(parameter.meaning for parameter in entry.parameters)
+    assert problem.p_xz.sum() == pytest.approx(1.0, abs=1e-14)
+    assert problem.bayes_error <= problem.constant_error
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_entry_is_a_pure_function(name):
+    one, two = catalog.build(name, fraction=0.3), catalog.build(name, fraction=0.3)
+    np.testing.assert_array_equal(one.p_xz, two.p_xz)
+    np.testing.assert_array_equal(one.loss, two.loss)
+    assert one.budget == two.budget
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_entry_takes_budget_equivocation_and_fraction(name):
+    assert catalog.build(name, budget=0.125).budget == 0.125
+    assert catalog.build(name, budget=math.inf).constraint.oblivious
+    quarter = catalog.build(name, fraction=0.25)
+    assert quarter.budget == 0.25 * quarter.bayes_leakage
+    assert catalog.build(name, fraction=0).constraint.perfect
+    kept = 0.5 * quarter.entropy_x
+    assert catalog.build(name, equivocation=kept).equivocation == pytest.approx(kept)
+    with pytest.raises(InputError, match="give at most one of"):
+        catalog.build(name, budget=0.1, fraction=0.1)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("tiny-budget", "slack-budget")])
+def test_the_default_budget_is_half_of_what_the_bayes_rule_leaks(name):
+    problem = catalog.build(name)
+    assert problem.budget == 0.5 * problem.bayes_leakage
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_defaults_given_as_words_build_the_same_problem(name):
+    entry = catalog.entry(name)
+    words = {
+        p.name: ",".join(map(str, p.default)) if isinstance(p.default, tuple) else str(p.default) for p in entry.parameters
+    }
+    plain, spelt = catalog.build(name), catalog.build(name, **words)
+    np.testing.assert_array_equal(plain.p_xz, spelt.p_xz)
+    assert plain.name == spelt.name
+    assert plain.budget == spelt.budget
+
+
+def test_entries_are_listed_family_by_family_with_the_paper_first():
+    families = [entry.family for entry in catalog.entries()]
+    assert families == sorted(families, key=registry.FAMILIES.index)
+    assert set(families) == set(registry.FAMILIES)
+    assert NAMES[:2] == ["paper-single", "paper-multi"]
+    assert len(set(NAMES)) == len(NAMES)
+
+
+# -- what the families promise -----------------------------------------------------------------------------------------
+
+
+def test_random_problems_differ_by_seed_and_have_the_sizes_asked_for():
+    one, two = (catalog.dirichlet(n=4, m=2, N=30, seed=seed) for seed in (1, 2))
+    assert (one.n, one.m, one.N) == (4, 2, 30)
+    assert not np.array_equal(one.p_xz, two.p_xz)
+    assert (catalog.dirichlet(sparsity=1.0, N=50).p_z > 0).all()
+    assert np.isfinite(catalog.dirichlet(concentration=1e-3, N=50).p_xz).all()
+
+
+def test_mixture_outcomes_weigh_the_same_and_the_model_does_not_depend_on_their_number():
+    problem = catalog.mixture(n=3, m=2, N=200_000, d=3)
+    assert (problem.n, problem.m, problem.N) == (3, 2, 200_000)
+    np.testing.assert_allclose(problem.p_z, 1 / 200_000, rtol=1e-12)
+    small = catalog.mixture(n=3, m=2, N=20_000, d=3)
+    np.testing.assert_allclose(small.p_x, problem.p_x, atol=0.01)
+    assert small.bayes_error == pytest.approx(problem.bayes_error, abs=0.01)
+    still = catalog.mixture(spread=0.0)
+    assert still.bayes_leakage == pytest.approx(0.0, abs=1e-15)
+
+
+def test_zero_mass_has_outcomes_and_values_that_never_happen():
+    problem = catalog.build("zero-mass", N=50, share=0.4)
+    assert (problem.p_z == 0).sum() == 20
+    assert problem.p_x[-1] == 0.0
+    assert problem.loss[-1] @ np.ones(50) == pytest.approx(1.0)  # the last public value is never right
+
+
+def test_near_deterministic_goes_to_a_deterministic_channel():
+    assert catalog.near_deterministic(noise=1e-6).bayes_error == pytest.approx(3 / 5 * 1e-6, rel=1e-9)
+    assert catalog.near_deterministic(noise=0.0).bayes_error == 0.0
+    assert catalog.near_deterministic(n=1, m=1).bayes_error == 0.0
+
+
+def test_duplicated_outcomes_merge_back():
+    problem = catalog.duplicated(N=12, copies=8)
+    reduced = discreet.problems.reduce(problem)
+    assert problem.N == 96
+    assert 12 <= reduced.problem.N < 24  # rounding puts a few copies on either side of a step of the comparison
+    assert reduced.problem.bayes_error == pytest.approx(problem.bayes_error, rel=1e-13)
+
+
+def test_x_equals_y_leaks_what_it_says():
+    problem = catalog.x_equals_y()
+    # 0/1 loss of Y = X: the loss mass of guess i is the mass of the other private values.
+    np.testing.assert_allclose(problem.loss, problem.p_z - problem.p_xz, atol=1e-15)
+    assert problem.bayes_leakage > 0.1
+
+
+def test_independent_has_phi_exactly_zero():
+    problem = catalog.independent(n=4, m=3, N=50, seed=7)
+    assert (problem.phi == 0.0).all()
+    assert problem.phi_rank.rank == 0
+    assert problem.bayes_leakage == 0.0
+    assert problem.constraint.perfect
+
+
+def test_tiny_and_slack_budgets():
+    assert catalog.tiny_budget().budget == 1e-12
+    assert catalog.tiny_budget(nats=1e-15, fraction=0.5).budget == pytest.approx(0.00619414556)
+    slack = catalog.slack_budget(factor=3.0)
+    assert slack.budget == 3.0 * slack.bayes_leakage
+
+
+def test_smart_meter_has_the_marginals_of_its_parameters():
+    problem = catalog.smart_meter(home=0.3, heating_home=0.5, heating_away=0.25)
+    assert problem.p_x[1] == pytest.approx(0.3)
+    assert 1.0 - problem.loss[1].sum() == pytest.approx(0.3 * 0.5 + 0.7 * 0.25)
+
+
+def test_building_readings_tell_the_two_variables_apart():
+    problem = catalog.building(temperature_bins=10, co2_bins=12)
+    assert problem.N == 120
+    np.testing.assert_allclose(problem.p_x, [0.4, 0.35, 0.25], rtol=1e-12)
+    given_x = (problem.p_xz / problem.p_x[:, None]).reshape(3, 10, 12)
+    stale = given_x.sum(axis=1) @ np.arange(12)
+    assert stale[0] < stale[1] < stale[2]
+    # Dependent given X: the joint of a class is not the product of its marginals.
+    few = given_x[1]
+    assert np.abs(few - np.outer(few.sum(axis=1), few.sum(axis=0))).max() > 1e-4
+
+
+def test_road_equals_a_simulation():
+    problem = catalog.road(bins=6, segments=3)
+    rng = np.random.default_rng(5)
+    size = 400_000
+    x = rng.choice(3, size, p=[0.3, 0.5, 0.2])
+    speed = (np.array([0.75, 1.0, 1.3])[x] * 50.0 + rng.normal(0.0, 5.0, size)) / 3.6
+    s = rng.normal(0.0, 30.0, size) + 8.0 * speed
+    z = s + rng.normal(0.0, 10.0, size)
+    y = np.clip(s // 50.0, 0, 2).astype(int)
+    k = np.clip(z // 25.0, 0, 5).astype(int)
+    joint = np.zeros((3, 3, 6))
+    np.add.at(joint, (x, y, k), 1.0 / size)
+    wanted = Problem.from_joint(joint / joint.sum(), math.inf)
+    np.testing.assert_allclose(problem.p_xz, wanted.p_xz, atol=4e-3)
+    np.testing.assert_allclose(problem.loss, wanted.loss, atol=4e-3)
+
+
+def test_surveys_hold_everybody():
+    assert catalog.anes96().samples.records == 944
+    report = catalog.fair(bins=3, min_count=10).samples
+    assert report.records == 6366
+    assert report.counts.min() >= 10
+    assert catalog.build("anes96", z="age,educ", bins="4", y_classes="4").N == 16
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        (
+            "paper-singel",
+            {},
+            r"no problem 'paper-singel' \(did you mean 'paper-single'\?\); it has: paper-single, paper-multi",
+        ),
+        (
+            "paper-single",
+            {"bin": 3},
+            r"no parameter 'bin' \(did you mean 'bins'\?\); its parameters are: bins \(default 4\)",
+        ),
+        ("paper-single", {"bins": "many"}, "bins of paper-single is 'many'; give an integer, such as its default 4"),
+        ("paper-single", {"bins": 1}, "bins is 1; give an integer ≥ 2"),
+        ("paper-single", {"bins": 4.0}, "bins is 4.0; give an integer"),
+        ("paper-single", {"fraction": -0.5}, "fraction is -0.5; give a finite number ≥ 0"),
+        ("paper-single", {"budget": -1.0}, "the leakage budget is -1.0 nats"),
+        ("paper-single", {"equivocation": 2.0}, "exceeds H"),
+        ("paper-multi", {"sensors": 3000}, "count vectors and the limit is"),
+        ("dirichlet", {"sparsity": "nan"}, "sparsity of dirichlet is 'nan'; give a number"),
+        ("dirichlet", {"sparsity": 1.5}, "sparsity is 1.5; give a finite number ≥ 0 and ≤ 1"),
+        ("dirichlet", {"concentration": 0.0}, "concentration is 0.0; give a finite number > 0"),
+        ("dirichlet", {"seed": -1}, "seed is -1; give an integer ≥ 0"),
+        ("zero-mass", {"share": 1.0}, "leaves none of 60 outcomes"),
+        ("building", {"few": 12}, "give many > few"),
+        ("road", {"noise": 1e-3}, "is too small for a road of this size"),
+        ("smart-meter", {"home": "0,5"}, "home of smart-meter is '0,5'; give a number, such as its default 0.6"),
+        ("anes96", {"bins": "4,x"}, "bins of anes96 is '4,x'; give values separated by commas, such as its default 4,3,3,3"),
+        ("anes96", {"x": "voet"}, "anes96 has no column 'voet'; its columns are: popul"),
+        ("anes96", {"x": "age"}, "the column age of anes96 has 71 values"),
+        ("anes96", {"z": "age,educ"}, "bins has 4 entries and z has 2 columns"),
+    ],
+)
+def test_bad_requests_are_refused_in_one_sentence(name, parameters, message):
+    with pytest.raises(InputError, match=message) as caught:
+        catalog.build(name, **parameters)
+    assert "\n" not in str(caught.value)
+
+
+def test_without_statsmodels_a_survey_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "statsmodels", None)
+    monkeypatch.delitem(sys.modules, "statsmodels.datasets.anes96", raising=False)
+    monkeypatch.delitem(sys.modules, "statsmodels.datasets", raising=False)
+    with pytest.raises(InputError, match=r'needs statsmodels; install it with: pip install "discreet\[data\]"'):
+        catalog.anes96()
+
+
+def test_words_are_read_as_the_type_of_the_default():
+    def read(default, text):
+        return registry._parse("it", registry.Parameter("p", default, ""), text)
+
+    assert read(True, "off") is False
+    assert read(4, " 12 ") == 12
+    assert read(0.5, "1e-3") == 1e-3
+    assert read((0.5,), "(1, 2.5)") == (1.0, 2.5)
+    assert read((1, 2), "3,4,5") == (3, 4, 5)
+    assert read(("a",), "b, c") == ("b", "c")
+    assert read(None, "none") is None
+    assert read(None, "7") == 7
+    assert read(None, "0.25") == 0.25
+    for default, text in ((True, "maybe"), (None, "word"), ((1,), "1.5")):
+        with pytest.raises(InputError, match="p of it is"):
+            read(default, text)
+
+
+def test_a_name_is_entered_once_and_completely():
+    def builder(*, budget=None, equivocation=None, fraction=None):
+        return catalog.paper_single()
+
+    def undocumented(size=3, *, budget=None, equivocation=None, fraction=None):
+        return catalog.paper_single()
+
+    def budgetless():
+        return catalog.paper_single()
+
+    enter = {"family": "paper", "summary": "", "meanings": {}}
+    with pytest.raises(ValueError, match="already has an entry named 'paper-single'"):
+        registry.register("paper-single", **enter)(builder)
+    with pytest.raises(ValueError, match="every parameter of the entry 'new'"):
+        registry.register("new", **enter)(undocumented)
+    with pytest.raises(ValueError, match="must take budget, equivocation, fraction"):
+        registry.register("new", **enter)(budgetless)
+    with pytest.raises(ValueError, match="has the family 'odd'"):
+        registry.register("new", **{**enter, "family": "odd"})(builder)
+    assert "new" not in [entry.name for entry in catalog.entries()]
+
+
+def test_titles_name_what_differs_from_the_defaults():
+    assert catalog.paper_single(bins=64).name == "paper-single(bins=64)"
+    assert catalog.dirichlet(n=2, seed=5).name == "dirichlet(n=2, seed=5)"
+
+
+# -- choosing a budget -------------------------------------------------------------------------------------------------
+
+
+def test_choose_budget():
+    problem = catalog.paper_single(budget=0.01)
+    assert choose_budget(problem) is problem
+    assert choose_budget(problem, leakage=0.002).budget == 0.002
+    assert choose_budget(problem, perfect=True).constraint.perfect
+    assert choose_budget(problem, fraction=1.0).budget == problem.bayes_leakage
+    assert choose_budget(problem, equivocation=0.6).equivocation == pytest.approx(0.6)
+    with pytest.raises(InputError, match="leakage and perfect both set the leakage budget"):
+        choose_budget(problem, leakage=0.1, perfect=True)
+
+
+# -- names of the package ----------------------------------------------------------------------------------------------
+
+
+def test_every_exported_name_is_there_and_every_builder_is_exported():
+    for name in discreet.problems.__all__:
+        assert getattr(discreet.problems, name) is not None
+        assert name in dir(discreet.problems)
+    builders = {entry.build.__name__ for entry in catalog.entries()}
+    assert builders <= set(discreet.problems.__all__)
+    assert {entry.name.replace("-", "_") for entry in catalog.entries()} == builders
+    assert list(discreet.problems.__all__) == sorted(discreet.problems.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = discreet.problems.nothing
+
+
+def test_importing_problems_is_light():
+    code = (
+        "import sys; from discreet.problems import Problem, catalog; "
+        "heavy = {'scipy.stats', 'pandas', 'statsmodels', 'cvxpy'} & set(sys.modules); print(sorted(heavy))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
