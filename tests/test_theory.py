@@ -276,7 +276,7 @@ def perfect_privacy_error(problem: Problem) -> float:
         A_eq=np.vstack([np.tile(np.eye(problem.N), (1, problem.m)), np.kron(np.eye(problem.m), feature)]),
         b_eq=np.concatenate([np.ones(problem.N), np.zeros(problem.m * problem.n)]),
     )
-    return float(found.fun)
+    return float(found.fun or 0.0)
 
 
 def has_a_useful_event(problem: Problem) -> bool:
