@@ -1,0 +1,468 @@
+"""The file door: round trips, one sentence for every kind of bad file, fuzzing, atomic writes."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import pickle
+import stat
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from discreet.problems import Problem, archive, catalog
+from discreet.problems.errors import FileError, InputError
+from discreet.problems.files import load_problem, load_solution, save_problem, save_solution
+
+JOINT = np.arange(1.0, 13.0).reshape(2, 2, 3) / 78.0
+ESTIMATOR = np.array([[1.0, 0.25, 0.0], [0.0, 0.75, 1.0]])
+TILT = np.array([[0.1, -0.2], [0.0, 0.3]])
+
+
+def npz(path, **members):
+    with open(path, "wb") as stream:
+        np.savez(stream, **members)
+    return path
+
+
+def raw_member(path, payload, name="joint.npy"):
+    with zipfile.ZipFile(path, "w") as target:
+        target.writestr(name, payload)
+    return path
+
+
+def npy(header, data=b"", version=(1, 0)):
+    text = header.encode("latin1")
+    size = struct.pack("<H" if version == (1, 0) else "<I", len(text))
+    return b"\x93NUMPY" + bytes(version) + size + text + data
+
+
+def refused(path, message, **options):
+    """The one sentence with which a problem file is refused."""
+    with pytest.raises(FileError, match=message) as caught:
+        load_problem(path, **options)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert text.startswith(os.fspath(path))
+    return text
+
+
+# -- problems: round trips ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-300, 0.01, math.inf])
+def test_a_saved_problem_is_loaded_bit_for_bit(tmp_path, budget):
+    problem = catalog.dirichlet(n=3, m=2, N=50, budget=budget)
+    save_problem(tmp_path / "p.npz", problem)
+    again = load_problem(tmp_path / "p.npz")
+    np.testing.assert_array_equal(again.p_xz, problem.p_xz)
+    np.testing.assert_array_equal(again.loss, problem.loss)
+    assert again.budget == budget
+    assert again.name == problem.name
+
+
+@pytest.mark.parametrize("entry", catalog.entries(), ids=lambda entry: entry.name)
+def test_every_catalog_problem_survives_a_file(tmp_path, entry):
+    problem = catalog.build(entry.name)
+    save_problem(tmp_path / "p.npz", problem)
+    again = load_problem(tmp_path / "p.npz")
+    np.testing.assert_array_equal(again.p_xz, problem.p_xz)
+    np.testing.assert_array_equal(again.loss, problem.loss)
+    assert (again.budget, again.name) == (problem.budget, problem.name)
+
+
+def test_a_joint_is_read_like_from_joint(tmp_path):
+    wanted = Problem.from_joint(JOINT, 0.02)
+    for k, joint in enumerate((JOINT, np.asfortranarray(JOINT), JOINT.astype(">f8"))):
+        found = load_problem(npz(tmp_path / f"{k}.npz", joint=joint, budget=0.02))
+        np.testing.assert_array_equal(found.p_xz, wanted.p_xz)
+        np.testing.assert_array_equal(found.loss, wanted.loss)
+    np.savez_compressed(tmp_path / "c.npz", joint=JOINT, budget=[0.02])
+    np.testing.assert_array_equal(load_problem(tmp_path / "c.npz").p_xz, wanted.p_xz)
+
+
+def test_integer_and_single_precision_arrays_are_read(tmp_path):
+    sure = np.zeros((1, 2, 2), dtype=np.int16)
+    sure[0, 1, 0] = 1
+    assert load_problem(npz(tmp_path / "i.npz", joint=sure), budget=0.0).bayes_error == 0.0
+    quarter = np.full((1, 2, 2), 0.25, dtype=np.float32)
+    assert load_problem(npz(tmp_path / "f.npz", joint=quarter), budget=0.0).bayes_error == 0.5
+
+
+def test_a_budget_given_replaces_the_one_in_the_file(tmp_path):
+    path = npz(tmp_path / "p.npz", joint=JOINT, budget=0.5)
+    assert load_problem(path).budget == 0.5
+    assert load_problem(path, budget=0.1).budget == 0.1
+    assert load_problem(path, equivocation=0.2).equivocation == pytest.approx(0.2)
+    with pytest.raises(InputError, match="give exactly one of") as caught:
+        load_problem(path, budget=0.1, equivocation=0.2)
+    assert not isinstance(caught.value, FileError)
+    with pytest.raises(InputError) as caught:
+        load_problem(path, budget=-1.0)
+    assert not isinstance(caught.value, FileError)
+
+
+def test_without_any_budget_the_sentence_says_what_to_pass(tmp_path):
+    refused(npz(tmp_path / "p.npz", joint=JOINT), r"holds no budget; pass budget= or equivocation= in nats")
+
+
+# -- problems: refusals ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"joint": JOINT, "budget": -1.0}, "the leakage budget is -1.0 nats"),
+        ({"joint": JOINT, "budget": math.nan}, "the leakage budget is nan nats"),
+        ({"joint": JOINT, "budget": [0.1, 0.2]}, r"budget has shape \[2\]; give a single number"),
+        ({"joint": JOINT[0], "budget": 0.1}, r"joint has shape \[2, 3\]; give a non-empty array of shape \[n, m, N\]"),
+        ({"joint": JOINT[:, :, :0], "budget": 0.1}, r"joint has shape \[2, 2, 0\]; give a non-empty array"),
+        ({"joint": JOINT * 2, "budget": 0.1}, "joint sums to 2.0.*, not to 1"),
+        ({"joint": np.where(JOINT < 0.02, np.nan, JOINT), "budget": 0.1}, r"joint\[0, 0, 0\] is nan, which is not finite"),
+        ({"joint": JOINT - 0.02, "budget": 0.1}, r"joint\[0, 0, 0\] is -0.00.*, which is negative"),
+        (
+            {"joint": JOINT.astype(complex), "budget": 0.1},
+            "joint has elements of type '<c16'; give an array of real numbers",
+        ),
+        ({"joint": JOINT.astype(str), "budget": 0.1}, "joint has elements of type '<U.*'; give an array of real numbers"),
+        ({"joint": JOINT > 0.1, "budget": 0.1}, r"joint has elements of type '\|b1'"),
+        (
+            {"joint": np.array([1, "a", None], dtype=object)},
+            "joint has elements of type Python object, which is never loaded",
+        ),
+        ({"joint": np.zeros(3, dtype=[("a", "f8"), ("b", "O")])}, "joint has elements of type Python object"),
+        ({"joint": np.zeros(3, dtype=[("a", "f8")])}, "joint has elements of type"),
+        ({"joint": np.zeros(3, dtype="M8[s]")}, "joint has elements of type '<M8"),
+        ({"joint": np.zeros((1, 1, 1, 1))}, "give at most three dimensions"),
+        ({"p_xz": JOINT.sum(axis=1), "budget": 0.1}, "holds p_xz; a problem needs joint"),
+        ({"joint": JOINT, "loss": JOINT[0], "budget": 0.1}, "holds joint, loss; a problem needs joint"),
+        ({"budget": 0.1}, "holds no model; a problem needs joint"),
+        ({"joint": JOINT, "Budget": 0.1}, "has a member 'Budget.npy' that does not belong; it may hold joint, p_xz, loss"),
+        ({"p_xz": np.full((2, 2), 0.25), "loss": np.zeros((2, 3)), "budget": 0.1}, "p_xz has 2 outcomes and loss has 3"),
+        ({"joint": JOINT, "budget": 0.1, "name": 7}, "name is not a single text"),
+        ({"joint": JOINT, "budget": 0.1, "name": ["a", "b"]}, "name is not a single text"),
+        ({"joint": JOINT, "budget": 0.1, "name": "\x1b[2J"}, "the name has unprintable characters"),
+        ({"joint": JOINT, "budget": 0.1, "name": "a" * 2000}, "the name has unprintable characters or more than 1000"),
+    ],
+)
+def test_wrong_members_are_refused_in_one_sentence(tmp_path, members, message):
+    path = tmp_path / "bad.npz"
+    np.savez(path, **members)
+    refused(path, message)
+
+
+def test_a_pickle_is_never_run(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (os.mkdir, (os.fspath(tmp_path / "boom"),))
+
+    np.savez(tmp_path / "bomb.npz", joint=np.array([Bomb()], dtype=object))
+    refused(tmp_path / "bomb.npz", "Python object, which is never loaded")
+    raw_member(tmp_path / "raw.npz", pickle.dumps(Bomb()))
+    refused(tmp_path / "raw.npz", "joint is not in NPY format")
+    assert not (tmp_path / "boom").exists()
+
+
+@pytest.mark.parametrize(
+    ("payload", "message"),
+    [
+        (b"", "joint is not in NPY format"),
+        (b"\x93NUMPY\x01", "joint is not in NPY format"),
+        (b"\x93NUMPY\x09\x00" + bytes(40), "joint is not in NPY format"),
+        (b"\x93NUMPY\x01\x00", "is not a readable .npz file"),
+        (
+            npy("{'descr': __import__('os').system('x'), 'fortran_order': False, 'shape': (1,)}"),
+            "joint has a damaged NPY header",
+        ),
+        (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}"), "joint has a damaged NPY header"),
+        (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (9999999999999999999,)}"), "declares the shape"),
+        (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1 2,)}"), "declares the shape"),
+        (npy("{'descr': '<f1', 'fortran_order': False, 'shape': (1,)}", b"a"), "elements of type '<f1'"),
+        (
+            npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", bytes(8)),
+            r"declares shape \[2\], 16 bytes, but holds 8",
+        ),
+        (
+            npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", bytes(9)),
+            r"declares shape \[1\], 8 bytes, but holds 9",
+        ),
+        (npy("x" * 60_000), "has an NPY header of 60,000 bytes"),
+        (npy("\xff", version=(3, 0)), "is not a readable .npz file|damaged NPY header"),
+    ],
+)
+def test_malformed_members_are_refused_in_one_sentence(tmp_path, payload, message):
+    refused(raw_member(tmp_path / "bad.npz", payload), message)
+
+
+def test_other_files_are_refused_in_one_sentence(tmp_path):
+    refused(tmp_path / "absent.npz", "cannot be read: No such file")
+    refused(tmp_path, "is not an ordinary file")
+    (tmp_path / "text.npz").write_text("joint = 1")
+    refused(tmp_path / "text.npz", r"is not a readable \.npz file")
+    (tmp_path / "empty.npz").write_bytes(b"")
+    refused(tmp_path / "empty.npz", r"is not a readable \.npz file")
+    with open(tmp_path / "single.npz", "wb") as stream:
+        np.save(stream, JOINT)
+    refused(tmp_path / "single.npz", r"is not a readable \.npz file")
+    refused(raw_member(tmp_path / "folder.npz", b"", "joint/"), "has a member 'joint/' that does not belong")
+    with zipfile.ZipFile(tmp_path / "none.npz", "w"):
+        pass
+    refused(tmp_path / "none.npz", "holds no model")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.npz")
+        refused(tmp_path / "pipe.npz", "is not an ordinary file")
+
+
+def test_two_members_of_one_name_are_refused(tmp_path):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, JOINT)
+    with zipfile.ZipFile(tmp_path / "two.npz", "w") as target:
+        target.writestr("joint.npy", buffer.getvalue())
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            target.writestr("joint.npy", buffer.getvalue())
+    refused(tmp_path / "two.npz", "has two members named 'joint'")
+
+
+def test_unusual_compression_is_refused(tmp_path):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, JOINT)
+    with zipfile.ZipFile(tmp_path / "lzma.npz", "w", zipfile.ZIP_LZMA) as target:
+        target.writestr("joint.npy", buffer.getvalue())
+    refused(tmp_path / "lzma.npz", "joint is encrypted or compressed in an unusual way")
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "bomb.npz", joint=np.zeros((1, 1, 2_000_000)), budget=0.1)
+    assert os.path.getsize(tmp_path / "bomb.npz") < 50_000
+    monkeypatch.setattr(archive, "_read_numbers", lambda *_: pytest.fail("read before its size was checked"))
+    refused(tmp_path / "bomb.npz", r"unpacks to 16,000,.* bytes and the limit is 1,000,000", max_bytes=1_000_000)
+
+
+def test_a_file_larger_than_the_limit_is_refused_unopened(tmp_path):
+    np.savez(tmp_path / "big.npz", joint=np.zeros((1, 1, 300_000)))
+    refused(tmp_path / "big.npz", r"takes 2,4.* bytes and the limit is 1,000", max_bytes=1000)
+
+
+def test_a_member_that_lies_about_its_size_is_refused(tmp_path):
+    # The directory says 8 GB less than the limit allows, the header agrees, the data is not there: no memory is taken.
+    header = npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,)}")
+    path = raw_member(tmp_path / "lie.npz", header)
+    data = bytearray(path.read_bytes())
+    entry = data.index(b"PK\x01\x02")
+    struct.pack_into("<I", data, entry + 24, 4_000_000_000)
+    path.write_bytes(bytes(data))
+    refused(path, "the file is damaged|is not a readable", max_bytes=2**33)
+
+
+# -- fuzzing -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def valid(tmp_path_factory):
+    """The bytes of a valid file, stored and compressed, with its folder."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    members = {"joint": JOINT, "budget": 0.01, "name": "fuzz"}
+    np.savez(folder / "stored.npz", **members)
+    np.savez_compressed(folder / "packed.npz", **members)
+    return folder, [(folder / name).read_bytes() for name in ("stored.npz", "packed.npz")]
+
+
+def same_or_refused(folder, data):
+    path = folder / "mutated.npz"
+    path.write_bytes(data)
+    try:
+        found = load_problem(path)
+    except FileError as refusal:
+        sentence = str(refusal)
+    else:
+        sentence = ""
+        _check_unchanged(found)
+    assert "\n" not in sentence
+
+
+def _check_unchanged(found):
+    wanted = Problem.from_joint(JOINT, 0.01)
+    np.testing.assert_array_equal(found.p_xz, wanted.p_xz)
+    np.testing.assert_array_equal(found.loss, wanted.loss)
+    assert (found.budget, found.name) == (0.01, "fuzz")
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_mutated_bytes_are_refused_or_change_nothing(valid, data):
+    folder, originals = valid
+    mutated = bytearray(data.draw(st.sampled_from(originals)))
+    for _ in range(data.draw(st.integers(1, 6))):
+        place = data.draw(st.integers(0, len(mutated) - 1))
+        kind = data.draw(st.sampled_from(["set", "delete", "insert"]))
+        if kind == "set":
+            mutated[place] = data.draw(st.integers(0, 255))
+        elif kind == "delete" and len(mutated) > 60:
+            del mutated[place : place + data.draw(st.integers(1, 40))]
+        else:
+            mutated[place:place] = data.draw(st.binary(max_size=8))
+    same_or_refused(folder, bytes(mutated))
+
+
+def test_every_single_byte_of_the_directory_is_guarded(valid):
+    folder, originals = valid
+    stored = originals[0]
+    for place in range(stored.index(b"PK\x01\x02"), len(stored)):
+        for value in (0, 1, 255, stored[place] ^ 0x80):
+            mutated = bytearray(stored)
+            mutated[place] = value
+            same_or_refused(folder, bytes(mutated))
+
+
+def test_every_truncation_is_refused(valid):
+    folder, originals = valid
+    for data in originals:
+        for size in range(0, len(data), 7):
+            path = folder / "short.npz"
+            path.write_bytes(data[:size])
+            refused(path, r"is not a readable \.npz file")
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=400))
+def test_random_bytes_in_a_member_are_refused(tmp_path, payload):
+    refused(raw_member(tmp_path / "noise.npz", b"\x93NUMPY\x01\x00" + payload), "joint|not a readable")
+
+
+# -- solutions ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("multiplier", [0.0, 2.5, 1e300, math.inf])
+def test_a_saved_solution_is_loaded_bit_for_bit(tmp_path, multiplier):
+    metadata = {"status": "certified", "leakage_nats": 1e-300, "versions": {"numpy": "2"}, "note": "Ŷ", "none": None}
+    save_solution(tmp_path / "s.npz", ESTIMATOR, TILT, multiplier, metadata)
+    found = load_solution(tmp_path / "s.npz")
+    np.testing.assert_array_equal(found.estimator, ESTIMATOR)
+    np.testing.assert_array_equal(found.tilt, TILT)
+    assert found.multiplier == multiplier
+    assert found.metadata == metadata
+    with pytest.raises(ValueError, match="read-only"):
+        found.estimator[0, 0] = 2.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"estimator": ESTIMATOR * 2}, "column 0 of estimator sums to 2.0, not to 1"),
+        ({"estimator": -ESTIMATOR}, r"estimator\[0, 0\] is -1.0; every entry must be finite and ≥ 0"),
+        ({"estimator": ESTIMATOR[0]}, r"estimator has shape \[3\] and tilt \[2, 2\]; give"),
+        ({"tilt": TILT[:1]}, "with the same m"),
+        ({"tilt": TILT + math.inf}, r"tilt\[.*\] is .*; every entry must be finite"),
+        ({"multiplier": -1.0}, "multiplier is -1.0; give a number ≥ 0"),
+        ({"multiplier": math.nan}, "multiplier is nan"),
+        ({"multiplier": [1.0, 2.0]}, r"multiplier has shape \[2\]"),
+        ({"metadata": "["}, "metadata is not JSON"),
+        ({"metadata": "[1]"}, "metadata is a JSON list, not an object"),
+        ({"metadata": '{"a": NaN}'}, "metadata is not JSON"),
+        ({"metadata": '{"a":' * 100_000}, "metadata is not JSON"),
+        ({"metadata": 1.0}, "metadata is not a single text"),
+        ({"metadata": None}, "has no metadata; a solution holds estimator, tilt, multiplier and metadata"),
+        ({"tilt": None}, "has no tilt"),
+        ({"extra": 1.0}, "has a member 'extra.npy' that does not belong"),
+    ],
+)
+def test_bad_solution_files_are_refused_in_one_sentence(tmp_path, change, message):
+    members = {"estimator": ESTIMATOR, "tilt": TILT, "multiplier": 1.0, "metadata": "{}"} | change
+    path = npz(tmp_path / "s.npz", **{name: value for name, value in members.items() if value is not None})
+    with pytest.raises(FileError, match=message) as caught:
+        load_solution(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((ESTIMATOR * 2, TILT, 1.0, {}), "column 0 of estimator"),
+        ((ESTIMATOR, TILT, -1.0, {}), "multiplier is -1.0"),
+        ((ESTIMATOR, TILT, 1.0, {"a": math.inf}), "the metadata cannot be written as JSON"),
+        ((ESTIMATOR, TILT, 1.0, {"a": object()}), "the metadata cannot be written as JSON"),
+    ],
+)
+def test_a_solution_that_is_none_is_not_written(tmp_path, arguments, message):
+    with pytest.raises(FileError, match=message):
+        save_solution(tmp_path / "s.npz", *arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_overwritten_unless_asked(tmp_path):
+    path = tmp_path / "p.npz"
+    one, two = catalog.paper_single(budget=0.01), catalog.paper_single(bins=8, budget=0.01)
+    save_problem(path, one)
+    with pytest.raises(FileError, match="exists already; choose another name or pass overwrite=True"):
+        save_problem(path, two)
+    assert load_problem(path).N == 4
+    save_problem(path, two, overwrite=True)
+    assert load_problem(path).N == 8
+    save_solution(tmp_path / "s.npz", ESTIMATOR, TILT, 1.0, {})
+    with pytest.raises(FileError, match="exists already"):
+        save_solution(tmp_path / "s.npz", ESTIMATOR, TILT, 1.0, {}, overwrite=False)
+
+
+@pytest.mark.parametrize("step", ["savez", "fsync", "replace"])
+def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch, step):
+    path = tmp_path / "p.npz"
+    save_problem(path, catalog.paper_single(budget=0.01))
+    before = path.read_bytes()
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np if step == "savez" else os, step, full)
+    with pytest.raises(FileError, match="cannot be written: No space left on device"):
+        save_problem(path, catalog.paper_single(bins=8, budget=0.01), overwrite=True)
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["p.npz"]
+
+
+def test_an_interrupted_write_leaves_no_rubbish(tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        save_problem(tmp_path / "p.npz", catalog.paper_single(budget=0.01))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_one_sentence(tmp_path):
+    with pytest.raises(FileError, match="cannot be written: No such file"):
+        save_problem(tmp_path / "no" / "p.npz", catalog.paper_single(budget=0.01))
+    with pytest.raises(FileError, match="exists already"):
+        save_problem(tmp_path, catalog.paper_single(budget=0.01))
+    with pytest.raises(FileError, match="cannot be written"):
+        save_problem(tmp_path, catalog.paper_single(budget=0.01), overwrite=True)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX systems")
+def test_written_files_have_the_permissions_of_any_new_file(tmp_path):
+    save_problem(tmp_path / "p.npz", catalog.paper_single(budget=0.01))
+    (tmp_path / "plain").touch()
+    modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("p.npz", "plain")}
+    assert len(modes) == 1
+
+
+def test_the_same_problem_gives_the_same_bytes(tmp_path):
+    for name in ("a.npz", "b.npz"):
+        save_problem(tmp_path / name, catalog.paper_single(budget=0.01))
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+def test_a_name_that_cannot_be_read_back_is_not_written(tmp_path):
+    problem = Problem.from_joint(JOINT, 0.1, name="two\nlines")
+    with pytest.raises(FileError, match="the name has unprintable characters"):
+        save_problem(tmp_path / "p.npz", problem)
+    assert list(tmp_path.iterdir()) == []
