@@ -267,27 +267,28 @@ def test_importing_discreet_costs_little_more_than_importing_numpy() -> None:
 # -- backends ------------------------------------------------------------------------------------------------------------
 
 
+def reference_rows() -> list[str]:
+    """Names in the first column of the first table of the page on backends."""
+    text = (ROOT / "docs/reference/backends.md").read_text(encoding="utf-8").split("\n## ")[0]
+    return re.findall(r"^\| *`([a-z-]+)` *\|", text, flags=re.MULTILINE)
+
+
 @pytest.mark.parametrize("name", OWN_BACKENDS)
 def test_every_backend_has_a_method_a_citation_a_test_file_and_a_row_in_the_reference(name: str) -> None:
     backend = load_backend(name)
     able = backend.capabilities
     assert backend.name == name
     assert len(able.method) > 10
-    assert re.search(r"\b(1[89]|20)\d\d\b|arXiv|doi", able.citation), (
-        f"the citation of {name} names no year: {able.citation!r}"
-    )
+    found = re.search(r"\b(1[89]|20)\d\d\b|arXiv|docs/", able.citation)
+    assert found, f"{name} cites nothing one could find: {able.citation!r}"
     stem = name.replace("-", "_")
     assert list((ROOT / "tests" / "backends").glob(f"test_{stem}*.py")), f"there is no tests/backends/test_{stem}.py"
-    rows = re.findall(
-        r"^\| *`([a-z-]+)` *\|", (ROOT / "docs/reference/backends.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
+    rows = reference_rows()
     assert rows.count(name) == 1, f"docs/reference/backends.md has {rows.count(name)} rows for {name}"
 
 
 def test_the_reference_has_no_row_for_a_backend_that_does_not_exist() -> None:
-    rows = re.findall(
-        r"^\| *`([a-z-]+)` *\|", (ROOT / "docs/reference/backends.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
+    rows = reference_rows()
     assert sorted(rows) == sorted(OWN_BACKENDS)
 
 
@@ -296,7 +297,8 @@ def test_the_extra_that_a_backend_names_exists(name: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     able = load_backend(name).capabilities
     if not able.extra:
-        assert set(able.libraries) <= {"numpy", "scipy", "highspy"}, "a library outside the base install needs an extra"
+        heads = {library.split(".")[0] for library in able.libraries}
+        assert heads <= {"numpy", "scipy", "highspy"}, "a library outside the base install needs an extra"
         return
     wanted = " ".join(project["optional-dependencies"][able.extra])
     for library in able.libraries:
