@@ -132,6 +132,9 @@ def test_a_pair_that_never_happens_may_have_any_law():
         ([[[0.5, 0.5]]], [[1.0]], 0, "sensors is 0; give an integer ≥ 1"),
         ([[[0.5, 0.5]]], [[1.0]], 2.5, "sensors is 2.5"),
         ([[["a", "b"]]], [[1.0]], 2, "p_z_given_xy is not an array of real numbers"),
+        ([[["0.5", "0.5"]]], [[1.0]], 2, "p_z_given_xy is not an array of real numbers"),
+        ([[[0.5 + 0j, 0.5]]], [[1.0]], 2, "p_z_given_xy is not an array of real numbers"),
+        ([[[0.5, 0.5], [1.0]]], [[1.0]], 2, "p_z_given_xy is not an array of real numbers"),
     ],
 )
 def test_bad_count_models_are_refused_in_one_sentence(law, prior, count, message):
