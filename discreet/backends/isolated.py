@@ -1,10 +1,10 @@
 """One attempt in a process of its own: a crash is a status, a time limit is kept, and the judge stays here.
 
-The worker (`worker`) imports what the backend needs and says `ready`; only then does the time limit start. At the limit
-plus `GRACE_SECONDS` (a backend that stops by itself needs a moment to hand over) its whole process group is killed: status
-timed-out. A worker that dies otherwise, of a signal or with an exit code, leaves status failed with the reason and the end
-of what it wrote to standard error. Whatever ends the call here (Ctrl-C too) ends the worker, and a worker whose parent was
-itself killed notices and leaves.
+The worker (`worker`) imports what the backend needs, lowers one tiny problem to warm up, and says `ready`; only then does
+the time limit start. At the limit plus `GRACE_SECONDS` (a backend that stops by itself needs a moment to hand over) its
+whole process group is killed: status timed-out. A worker that dies otherwise, of a signal or with an exit code, leaves
+status failed with the reason and the end of what it wrote to standard error. Whatever ends the call here (Ctrl-C too) ends
+the worker, and a worker whose parent was itself killed notices and leaves.
 
 Problem and answer travel as `.npz` in a private temporary folder, never as pickles. On Windows only the worker itself is
 killed, not processes it started.

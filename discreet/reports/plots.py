@@ -23,7 +23,8 @@ from discreet.reports.compare import CaseFacts, Comparison, Row
 __all__ = ["PLOT_STYLE", "Axis", "Chart", "bracket_charts", "leakage_charts", "sheet"]
 
 PLOT_STYLE = """
-.dc{--ink:#1b2430;--soft:#5b6775;--line:#d5dbe2;--paper:#ffffff;--good:#0b7a75;--fair:#b25e00;--bad:#c2255c;--zone:#fbe9ef;
+.dc{overflow:visible;--ink:#1b2430;--soft:#5b6775;--line:#d5dbe2;--paper:#ffffff;
+--good:#0b7a75;--fair:#b25e00;--bad:#c2255c;--zone:#fbe9ef;
 font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif}
 .dc text{fill:var(--ink);font-size:12px}.dc .soft{fill:var(--soft);font-size:11px}.dc .tick{fill:var(--soft);font-size:10px}
 .dc .head{font-size:13px;font-weight:600}.dc .grid{stroke:var(--line);stroke-width:1}
@@ -36,10 +37,10 @@ font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",
 --fair:#f6ad55;--bad:#ff7aa8;--zone:#3a2230}}
 """
 
-_WIDTH = 420.0
-_GUTTER = 112.0  # for the contestants' names
-_MARGIN = 14.0
-_REMARKS = 86.0  # for a remark at the end of every line
+_WIDTH = 372.0  # about a phone's, so that text keeps its size there
+_GUTTER = 108.0  # for the contestants' names
+_MARGIN = 8.0
+_REMARKS = 80.0  # for a remark at the end of every line
 _TOP = 58.0
 _ROW = 26.0
 _FOOT = 30.0
@@ -65,9 +66,11 @@ class Axis:
         return share if value > 0.0 else 0.0
 
     def ticks(self, step: int = 4) -> list[tuple[float, str]]:
-        """Positions and labels: the middle (or left end), and every power that is a multiple of `step`."""
+        """Positions and labels: powers that are multiples of `step` (2 · `step` when two-sided), and the middle."""
         top = step * (self.ceiling // step)
         exponents = [e for e in range(top, self.floor, -step) if e - self.floor >= step - 1]
+        if self.two_sided:  # half as much room
+            exponents = [e for e in exponents if e % (2 * step) == 0]
         signs = (-1.0, 1.0) if self.two_sided else (1.0,)
         marks = [(self.place(sign * 10.0**e), _power(e)) for e in exponents for sign in signs]
         return sorted([*marks, (0.5, "0")] if self.two_sided else marks)
