@@ -117,7 +117,7 @@ def test_without_any_budget_the_sentence_says_what_to_pass(tmp_path):
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ({"joint": JOINT, "budget": -1.0}, "the leakage budget is -1.0 nats"),
+        ({"joint": JOINT, "budget": -1.0}, r"the leakage budget is -1(\.0)? nats"),
         ({"joint": JOINT, "budget": math.nan}, "the leakage budget is nan nats"),
         ({"joint": JOINT, "budget": [0.1, 0.2]}, r"budget has shape \[2\]; give a single number"),
         ({"joint": JOINT[0], "budget": 0.1}, r"joint has shape \[2, 3\]; give a non-empty array of shape \[n, m, N\]"),

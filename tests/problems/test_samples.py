@@ -128,6 +128,16 @@ def test_outcomes_count_the_records_of_their_cell():
         assert (bins == cell).all(axis=1).sum() == count
 
 
+def test_rows_of_mixed_kinds_keep_their_kinds():
+    rows = [[1, "a"], [2, "b"], [None, "a"], [4, "b"]]
+    report = from_samples([0, 1, 0, 1], [0, 1, 1, 0], rows, math.inf, bins=2).samples
+    assert (report.records, report.dropped) == (3, 1)
+    np.testing.assert_array_equal(report.edges[0], [2.0])
+    assert report.categories[1] == ("a", "b")
+    flags = from_samples([0, 1], [0, 1], [True, False], math.inf).samples
+    assert flags.categories == ((False, True),)
+
+
 def test_many_columns_do_not_overflow():
     rng = np.random.default_rng(0)
     z = rng.normal(size=(50, 40))
@@ -232,6 +242,14 @@ def test_a_loss_matrix_is_used():
         (([0, 1], [0, 1], [1.0, 2.0]), {"edges": [0.5, 0.2]}, "do not increase at position 0"),
         (([0, 1], [0, 1], [1.0, 2.0]), {"edges": [0.5, math.nan]}, "do not increase"),
         (([0, 1], [0, 1], ["a", "b"]), {"edges": [0.5]}, "is not numeric, so it cannot be cut at edges"),
+        (([0, 1], [0, 1], [1.0, 2.0]), {"edges": ["a"]}, "the edges of z column 0|edges"),
+        (
+            ([0, 1], [0, 1], [[1.0, 2.0], [3.0, 4.0]]),
+            {"edges": [["a"], None]},
+            "the edges of z column 0 are not real numbers",
+        ),
+        (([0, 1], [0, 1], [[1.0, 2.0], [3.0, 4.0]]), {"edges": 0.5}, "edges is 0.5; give"),
+        (([0, 1], [0, 1], 5), {}, "z is not a table"),
         (([0, 1], [0, 1], [1.0, 2.0]), {"smoothing": -1.0}, "smoothing is -1.0; give a finite number ≥ 0"),
         (([0, 1], [0, 1], [1.0, 2.0]), {"min_count": -1}, "min_count is -1"),
     ],
