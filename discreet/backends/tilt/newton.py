@@ -28,7 +28,7 @@ __all__ = ["Direction", "Iterate", "Newton"]
 
 _EQUILIBRATIONS = 3
 _REFINEMENTS = 2
-_COLUMNS = 1 << 14  # outcomes per block of the Schur complement: the block stays in cache
+_BLOCK_ENTRIES = 1 << 16  # numbers per block of the Schur complement: the block stays in cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,23 +123,29 @@ class Newton:
         return tilt, multiplier, (budget_target - at.unused * multiplier) / at.multiplier - at.unused
 
     def _schur(self, features: Array) -> Array:
-        """M over the guesses but the reference, [(m − 1)·rows, (m − 1)·rows]."""
+        """M over the guesses but the reference, [(m − 1)·rows, (m − 1)·rows].
+
+        Off the diagonal blocks it is −G G' with G_i = F·D_i sqrt(w / Σ_k D_k), one symmetric product; the diagonal
+        blocks, where D_i − D_i²/Σ D would cancel, are formed from D_i (Σ_{k≠i} D_k)/Σ D.
+        """
         rows, outcomes = features.shape
         count = len(self._others)
-        blocks = np.zeros((count, rows, count, rows))
-        for start in range(0, outcomes, _COLUMNS):
-            part = slice(start, start + _COLUMNS)
-            chosen = features[:, part]
-            curvature = self._curvature[:, part]
-            scaled = curvature * (self._model.mass[part] / self._curvature_sum[part])
-            for p, i in enumerate(self._others):
-                for q, k in enumerate(self._others[: p + 1]):
-                    rest = np.delete(curvature, i, axis=0).sum(axis=0) if p == q else -curvature[k]
-                    blocks[p, :, q, :] += (chosen * (scaled[i] * rest)) @ chosen.T
+        total = np.zeros((count * rows, count * rows))
+        diagonal = np.zeros((count, rows, rows))
+        width = max(256, _BLOCK_ENTRIES // max(1, count * rows))
+        for start in range(0, outcomes, width):
+            part = slice(start, start + width)
+            chosen, curvature = features[:, part], self._curvature[:, part]
+            mass, whole = self._model.mass[part], self._curvature_sum[part]
+            own = curvature[self._others]
+            spread = (own * np.sqrt(mass / whole))[:, None, :] * chosen
+            flat = spread.reshape(count * rows, -1)
+            total -= flat @ flat.T
+            weights = own * (_sums_of_others(curvature)[self._others] * (mass / whole))
+            diagonal += np.matmul(weights[:, None, :] * chosen, chosen.T)
         for p in range(count):
-            for q in range(p):
-                blocks[q, :, p, :] = blocks[p, :, q, :].T
-        return blocks.reshape(count * rows, count * rows)
+            total[p * rows : (p + 1) * rows, p * rows : (p + 1) * rows] = diagonal[p]
+        return total
 
     def _constrained_matrix(self) -> Array:
         at, law = self._at, self._law
@@ -181,6 +187,15 @@ def _tilted(model: Model, law: Law) -> Array:
     found = (law.joint * law.log_ratio) @ model.frame
     found[:, 0] = law.leakages
     return np.asarray(found)
+
+
+def _sums_of_others(values: Array) -> Array:
+    """Σ_{k≠i} of positive values [m, N] for every i, without subtraction."""
+    before = np.zeros_like(values)
+    after = np.zeros_like(values)
+    np.cumsum(values[:-1], axis=0, out=before[1:])
+    np.cumsum(values[:0:-1], axis=0, out=after[-2::-1])
+    return before + after
 
 
 class _Solver:
