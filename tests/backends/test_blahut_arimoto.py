@@ -197,7 +197,7 @@ def test_a_solved_proximal_sweep_keeps_the_budget_and_pays_for_its_distance(seed
         if attempt.step() <= 1e-24:
             break
     old, new = np.exp(feasible), attempt.point.estimator
-    if fraction == 0.0:
+    if problem.budget == 0.0:
         assert np.abs(problem.phi @ new.T).max() <= 1e-12
     else:
         assert problem.leakage(new) <= problem.budget * (1.0 + 1e-6)
@@ -280,6 +280,13 @@ def test_tiny_budgets_are_certified(nats: float) -> None:
 @settings(max_examples=40, deadline=None)
 def test_random_problems_are_certified(seed: int, fraction: float) -> None:
     tight(solve(random_problem(seed, fraction=fraction), SOLVER))
+
+
+def test_a_guess_of_tiny_mass_that_reveals_much_is_found() -> None:
+    problem = random_problem(158, fraction=1e-8)  # the optimum spends its budget on a guess of mass 1e-7
+    solution = solve(problem, SOLVER)
+    tight(solution)
+    assert solution.multiplier == pytest.approx(5.50614, rel=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -368,6 +375,15 @@ def test_an_iteration_limit_returns_the_best_so_far(acceleration: str, fraction:
     assert solution.iterations is not None
     assert 20 <= solution.iterations <= 21
     assert solution.error_probability < problem.constant_error
+
+
+def test_a_budget_beyond_double_precision_falls_back_on_perfect_privacy() -> None:
+    problem = catalog.build("paper-multi", sensors=40, budget=1.6e-20)
+    solution = solve(problem, SOLVER)
+    private = solve(problem.with_budget(0.0), SOLVER)
+    assert solution.leakage <= problem.budget
+    assert solution.error_probability <= private.error_probability * (1.0 + 1e-7)
+    assert solution.relative_gap <= 0.01
 
 
 @pytest.mark.parametrize("acceleration", ["proximal", "none"])

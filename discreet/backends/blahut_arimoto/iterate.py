@@ -117,8 +117,9 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
         sweep = ProximalSweep(outcomes, log_estimator, duals, pace.eta)
         steps = _newton(outcomes, sweep, bracket)
         bracket.offer(sweep.point.estimator, sweep.point.duals)
+        duals = sweep.point.duals  # also of a sweep given up: they are nearer than those it started from
         if steps:
-            log_estimator, duals = sweep.point.log_estimator, sweep.point.duals
+            log_estimator = sweep.point.log_estimator
             pace.faster(steps)
         else:
             pace.slower()
@@ -126,7 +127,10 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
 
 
 def _rescue(outcomes: Outcomes, bracket: Bracket, log_estimator: Array) -> str:
-    """When rounding ends the sweeps: blend with the perfect-privacy optimum, which is far better than a constant guess."""
+    """When rounding ends the sweeps: the perfect-privacy optimum, to blend with and for its tilt.
+
+    It is far better than a constant guess, and nearly optimal itself at the tiny budgets at which rounding bites.
+    """
     if outcomes.perfect:
         return STALLED
     private = replace(outcomes, budget=0.0, target=0.0)
@@ -134,9 +138,22 @@ def _rescue(outcomes: Outcomes, bracket: Bracket, log_estimator: Array) -> str:
     proximal_sweeps(private, inner)
     bracket.passes += inner.passes
     bracket.leak_free = inner.estimator
-    for candidate in (inner.estimator, np.exp(log_estimator), bracket.estimator):
+    bracket.offer(inner.estimator, _priced(outcomes, inner))
+    for candidate in (np.exp(log_estimator), bracket.estimator):
         bracket.offer(candidate, None)
     return bracket.verdict() or STALLED
+
+
+def _priced(outcomes: Outcomes, private: Bracket) -> Duals | None:
+    """The perfect-privacy tilt at the multiplier where it proves most.
+
+    It costs Σ_i s_i Var_π(t_i)/(2 μ) + μ ε to second order; a tilt common to all guesses may be taken off first.
+    """
+    mass = private.estimator @ outcomes.mass
+    tilt = private.duals.tilt - mass @ private.duals.tilt
+    tilt = tilt - (tilt @ outcomes.prior)[:, None]
+    variance = float(mass @ (tilt**2 @ outcomes.prior))
+    return Duals(tilt, math.sqrt(0.5 * variance / outcomes.budget)) if variance > 0.0 else None
 
 
 class _Pace:
