@@ -36,7 +36,7 @@ th,td{padding:.45rem .7rem;text-align:left;border-bottom:1px solid var(--line);w
 thead th{color:var(--soft);font-weight:600;font-size:.8rem;white-space:normal;vertical-align:bottom}
 tbody th{font-weight:600;position:sticky;left:0;background:var(--paper)}
 tbody tr:last-child>*{border-bottom:0}
-.results td:nth-child(3){white-space:normal;min-width:7rem}
+.results td:nth-child(3){white-space:normal;min-width:7rem;max-width:11rem;overflow-wrap:anywhere}
 .number{text-align:right}.results thead th:nth-child(n+4){text-align:right}
 .number.bad{color:var(--bad);font-weight:700}
 .overview td,.overview thead th:not(:first-child),.matrix td,.matrix thead th{text-align:center}

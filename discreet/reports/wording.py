@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from discreet.reports.compare import CaseFacts, Comparison, Row
 
-__all__ = ["bracket", "budget", "difference", "excess", "facts", "scientific", "seconds", "verdict"]
+__all__ = ["bracket", "budget", "difference", "excess", "facts", "number", "scientific", "seconds", "verdict"]
 
 NOTHING = "–"
 _DIGITS = 12
@@ -59,6 +59,11 @@ def scientific(value: float, digits: int = 1) -> str:
     return power if float(mantissa) == 1.0 else f"{mantissa}·{power}"
 
 
+def number(value: float, figures: int) -> str:
+    """A number in so many significant figures, with a power of ten where it is tiny."""
+    return f"{value:.{figures}g}" if value == 0.0 or abs(value) >= 1e-4 else scientific(value, figures - 1)
+
+
 def excess(row: Row) -> str:
     """True leakage of a row's own answer against its budget: 2.03 ×, 1 + 3·10⁻⁷, 1 − 2·10⁻¹², or ‖ΦP‖ at budget 0."""
     if not row.answered or math.isinf(row.budget_nats):
@@ -68,7 +73,7 @@ def excess(row: Row) -> str:
         return f"ΦP {scientific(residual, 0)}" if residual >= _SMALLEST_RESIDUAL or residual == 0.0 else "ΦP < 10⁻²⁰"
     over = row.excess
     if abs(over) >= _LARGE_EXCESS:
-        return f"{row.leakage_ratio:.4g} ×"
+        return f"{number(row.leakage_ratio, 4)} ×"
     if over == 0.0:
         return "1"
     return f"1 {'+' if over > 0.0 else '−'} {scientific(abs(over), 0)}"
@@ -96,7 +101,7 @@ def budget(nats: float) -> str:
         return "perfect privacy (budget 0)"
     if math.isinf(nats):
         return "no privacy constraint"
-    return f"budget {nats:.6g} nats ({nats / math.log(2.0):.4g} bits)"
+    return f"budget {number(nats, 6)} nats ({number(nats / math.log(2.0), 4)} bits)"
 
 
 def facts(case: CaseFacts) -> str:
@@ -104,7 +109,7 @@ def facts(case: CaseFacts) -> str:
     return (
         f"{case.private_values} private values, {case.guesses} guesses, {case.outcomes:,} outcomes; "
         f"{budget(case.budget_nats)}; "
-        f"the Bayes rule errs {case.bayes_error_probability:.6g} and leaks {case.bayes_leakage_nats:.4g} nats"
+        f"the Bayes rule errs {number(case.bayes_error_probability, 6)} and leaks {number(case.bayes_leakage_nats, 4)} nats"
     )
 
 
