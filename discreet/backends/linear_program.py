@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _NO_CORRELATION = 1e-14  # canonical correlations under this are the rounding of the model's own numbers
-_SMALLEST_UNIT = 1e-8  # of the constant's error probability: keeps scaled losses under 1e8
+_LEAST_UNIT = 1e-8  # of the best constant's error probability: keeps the costs of the linear program under about 1e8
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class PrivateLP:
         return self.rows.tilt(prices.reshape(self.guesses - 1, self.row.shape[0]) * self.unit, self.guesses)
 
 
-def loss_unit(problem: Problem) -> float:
-    """The size of the answer, as far as it is known beforehand: the Bayes error, kept away from 0."""
-    unit = max(problem.bayes_error, _SMALLEST_UNIT * problem.constant_error)
+def loss_unit(problem: Problem, least: float = _LEAST_UNIT) -> float:
+    """The size of the answer, as far as known beforehand: the Bayes error, at least a share of the constant's error."""
+    unit = max(problem.bayes_error, least * problem.constant_error)
     return unit if unit > 0.0 else 1.0
 
 

@@ -7,8 +7,9 @@ start is the blend of the Bayes rule and the uniform guess that just meets the b
 the leakage is smooth. Leakage and its gradient come from the accurate law of (X, Ŷ) (`problems.information`), so they keep
 their digits at small budgets. At an excluded private value (u_ij = 0) the gradient is −∞; it is cut at −40, log 4e-18.
 
-At budget 0 the constraint is replaced by the whitened equations of `linear_program`, whose multipliers become the tilt; at
-positive budgets the tilt is μ log(p(x_j given ŷ_i)/π_j) with the multiplier μ that SLSQP reports for the budget.
+At budget 0 the constraint is replaced by the whitened equations of `linear_program`, whose multipliers become the tilt. At
+positive budgets the duals come from the estimator (`unused_guesses`): the multiplier that SLSQP reports belongs to its last
+subproblem and was off by 4 % where the estimator was right to 1e-9.
 
 Source: D. Kraft, "A software package for sequential quadratic programming", DFVLR-FB 88-28 (1988); SciPy's
 `minimize(method="SLSQP")`.
@@ -29,9 +30,11 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.linear_program import PrivacyRows, loss_unit, whitened_rows
+from discreet.backends.unused_guesses import duals_of_law
 from discreet.problems.accurate import Array
 from discreet.problems.errors import Interrupted, Unsupported
 from discreet.problems.information import OutputLaw
+from discreet.problems.primal import normalise
 from discreet.problems.problem import Problem
 
 __all__ = ["LARGEST_OUTCOMES", "Slsqp"]
@@ -39,6 +42,7 @@ __all__ = ["LARGEST_OUTCOMES", "Slsqp"]
 LARGEST_OUTCOMES = 256
 """N above which it refuses; for m > 2 guesses the limit is on (m − 1) N."""
 
+_LEAST_UNIT = 1e-3  # of the best constant's error probability: larger gradients break SLSQP's least squares
 _LEAST_LOG_RATIO = -40.0
 _TOLERANCE_SHARE = 1e-6  # of the gap: SLSQP stops on one small step of the objective, which at 1e-3 still left gaps of 1e-7
 _LEAST_TOLERANCE = 1e-15
@@ -70,8 +74,8 @@ class Slsqp:
         variables = (problem.m - 1) * problem.N
         if variables > LARGEST_OUTCOMES:
             raise Unsupported(
-                f"backend slsqp refuses more than {LARGEST_OUTCOMES} variables and this problem has (m − 1) N = {variables}: "
-                "a dense method would take minutes; use tilt, conic or blahut-arimoto"
+                f"backend slsqp refuses more than {LARGEST_OUTCOMES} variables and here (m − 1) N = {variables}: a dense "
+                "method would take minutes; use tilt, conic or blahut-arimoto"
             )
         return SmoothProgram.of(problem)
 
@@ -105,12 +109,10 @@ class Slsqp:
         return Raw(str(result.message), point, int(result.nit))
 
     def lift(self, raw: Raw) -> Answer:
-        """The estimator; duals from SLSQP's multipliers where SciPy reports them (from 1.16), else none."""
+        """The estimator and its duals; at budget 0 only where SciPy reports multipliers (from 1.16)."""
         lowered, x, multipliers = raw.value
         estimator = lowered.estimator(x)
-        if multipliers is None:
-            return Answer(estimator)
-        return Answer(estimator, *lowered.duals(estimator, np.asarray(multipliers)))
+        return Answer(estimator, *lowered.duals(estimator, multipliers))
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class SmoothProgram:
     def of(cls, problem: Problem) -> SmoothProgram:
         """Lower a problem without zero masses."""
         scale = np.sqrt(problem.N * problem.p_z)
-        unit = loss_unit(problem)
+        unit = loss_unit(problem, _LEAST_UNIT)
         excess = (problem.loss - problem.loss.min(axis=0)) / unit
         rows = whitened_rows(problem) if problem.constraint.perfect else None
         equations = None if rows is None else _equations(rows.features * (problem.p_z / scale), problem.m - 1)
@@ -176,22 +178,20 @@ class SmoothProgram:
         elif self.equations is None and not self.problem.constraint.oblivious:
             found.append({"type": "ineq", "fun": self.slack, "jac": self.slack_gradient})
         if self.free > 1:
-            sums = np.tile(-np.diag(1.0 / self.scale), self.free)
-            found.append({"type": "ineq", "fun": lambda x: 1.0 + sums @ x, "jac": lambda _: sums})
+            sums = np.tile(-np.eye(self.problem.N), self.free)
+            found.append({"type": "ineq", "fun": lambda x: self.scale + sums @ x, "jac": lambda _: sums})
         return found
 
-    def duals(self, estimator: Array, multipliers: Array) -> tuple[Array, float]:
-        """(tilt, multiplier) from SLSQP's multipliers λ; its Lagrangian is error − λ·constraint, equalities first."""
-        none = np.zeros((self.problem.m, self.problem.n))
-        if self.rows is not None:
-            prices = multipliers[: self.free * self.rows.features.shape[0]]
-            return self.rows.tilt(
-                prices.reshape(self.free, -1) * self.unit, self.problem.m
-            ) if prices.size else none, math.inf
+    def duals(self, estimator: Array, multipliers: Array | None) -> tuple[Array | None, float | None]:
+        """(tilt, multiplier), None where unknown. SLSQP's multipliers λ belong to the Lagrangian error − λ·constraint."""
         if self.problem.constraint.oblivious:
-            return none, 0.0
-        multiplier = max(0.0, float(multipliers[0])) * self.unit / self.problem.budget
-        return multiplier * _log_ratio(self.problem.output_law(estimator)), multiplier
+            return np.zeros((self.problem.m, self.problem.n)), 0.0
+        if self.rows is None:
+            return duals_of_law(self.problem, self.problem.output_law(normalise(estimator)))
+        if multipliers is None:
+            return None, None
+        prices = np.asarray(multipliers)[: self.free * self.rows.features.shape[0]]
+        return self.rows.tilt(prices.reshape(self.free, self.rows.features.shape[0]) * self.unit, self.problem.m), math.inf
 
     def _law(self, x: Array) -> OutputLaw:
         return self.problem.output_law(np.maximum(self.estimator(x), 0.0))
