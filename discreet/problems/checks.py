@@ -40,7 +40,9 @@ def mass_array(values: Any, what: str, dimensions: int, shape: str) -> Array:
 
 def check_total(array: Array, what: str) -> float:
     """The sum of the entries, which must be one within `TOTAL_TOLERANCE`."""
-    total = float(sum_pair(array.reshape(1, -1))[0][0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        rough = float(array.sum())
+    total = float(sum_pair(array.reshape(-1))[0]) if rough < 2.0 else rough  # huge entries would overflow the exact sum
     if abs(total - 1.0) > TOTAL_TOLERANCE:
         raise InputError(f"{what} sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum")
     return total

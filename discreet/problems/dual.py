@@ -5,8 +5,10 @@ feasible estimator has an error probability under
 
     Σ_l min_i ( L_il + Σ_j t_ij a_jl ) − μ ε.
 
-Any t becomes feasible by t_i ← t_i − h_i. The bound returned is rounded *downward*: it subtracts a bound on everything
-floating point can have added (`lower_bound`), so it holds for the stored numbers taken as exact.
+Any t becomes feasible by t_i ← t_i − h_i. Everything here holds for the stored numbers taken as exact: the shift is by an
+upper bound of h_i, and the bound returned is rounded *downward*. Once every outcome has its label, the sum is one of stored
+numbers, formed in twice the working precision; only outcomes whose label is in doubt lose anything, and by no more than
+the doubt.
 
 Source: weak duality with the support function of leakage, docs/theory.md; rounding: N. J. Higham, *Accuracy and
 Stability of Numerical Algorithms*, §3.1.
@@ -18,104 +20,181 @@ import math
 
 import numpy as np
 
-from discreet.problems.accurate import Array, sum_pair
+from discreet.problems.accurate import Array, Pair, exact_product, sum_pair
 from discreet.problems.information import OutputLaw
 from discreet.problems.problem import Problem
 
 __all__ = ["lower_bound", "repair_duals", "tilted_losses", "tilts_from_law"]
 
 _UNIT = 2.0**-53
-_FEASIBILITY_MARGIN = 16 * _UNIT  # of the largest tilt: covers the rounding of h
+_SMALLEST = 5e-324
+_LARGEST_TILT = 1e200  # larger ones are cut: no bound worth having needs them, and sums stay finite
+_SUM_ROUNDING = 2.0**-90  # of a sum formed in twice the working precision
+_TOTAL_ROUNDING = 2.0**-49  # by how much, relative, Σ π of a problem may differ from one
 _SMALLEST_LOG_RATIO = -40.0  # stands for log 0: e^-40 of a prior is no evidence
-_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
-_SEARCH_STEPS = 48  # shrinks log μ by 1e-10
+_SEARCH_STEPS = 60
+_SEARCH_TOLERANCE = 1e-12  # of the bound
 
 
 def tilted_losses(problem: Problem, tilt: Array) -> Array:
     """L_il + Σ_j t_ij a_jl [m, N]: what the optimal rule minimises over i."""
-    return problem.loss + tilt @ problem.p_xz
+    losses: Array = tilt @ problem.p_xz
+    losses += problem.loss
+    return losses
 
 
-def lower_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
-    """The bound proved by *feasible* duals, rounded downward.
+def lower_bound(problem: Problem, tilt: Array, multiplier: float, losses: Array | None = None) -> float:
+    """The bound proved by *feasible* duals, rounded downward; `losses`, if at hand, are their `tilted_losses`.
 
-    Each computed L_il + a_l·t_i is off by at most γ(|value| + 2 a_l·τ) with τ_j = max_i |t_ij|, γ ≈ (n + 2)·2^-53; the
-    sum is exact to one rounding.
+    Give each outcome the label i(l) of its least computed tilted loss. Then the sum of the true minima is
+    Σ_l L_i(l),l + Σ_ij t_ij u_ij with u_i = Σ_{l: i(l) = i} a_l, less what wrong labels gain: nothing where the runner-up
+    is further away than rounding can bridge, and at most that rounding elsewhere.
     """
-    smallest = tilted_losses(problem, tilt).min(axis=0)
-    total = float(sum_pair(smallest)[0])
-    gamma = (problem.n + 3) * _UNIT
-    allowance = gamma * (float(np.abs(smallest).sum()) + 2.0 * float(problem.p_x @ np.abs(tilt).max(axis=0)))
-    price = 0.0 if multiplier == 0.0 or problem.budget == 0.0 else multiplier * problem.budget
-    return total - price - allowance - 4.0 * _UNIT * (abs(total) + price)
+    if not np.abs(tilt).max() <= 4.0 * _LARGEST_TILT:
+        return -math.inf
+    losses = tilted_losses(problem, tilt) if losses is None else losses
+    best, rivals = losses.min(axis=0), losses.copy()
+    free = np.ones(problem.N, dtype=bool)
+    parts: list[float] = []
+    size = 0.0  # Σ_ij |t_ij| u_ij
+    for i in range(problem.m):
+        mine = free & (losses[i] == best)
+        if not mine.any():
+            continue
+        free &= ~mine
+        rivals[i][mine] = math.inf
+        loss, mass = sum_pair(problem.loss[i][mine]), sum_pair(np.compress(mine, problem.p_xz, axis=1))
+        parts += [float(loss[0]), float(loss[1]), *_dot_parts(tilt[i], mass)]
+        size += float(np.abs(tilt[i]) @ mass[0])
+    price = _price(problem, multiplier)
+    if not math.isfinite(price):
+        return -math.inf
+    doubt = 0.0 if size == 0.0 else _label_doubt(problem, tilt, best, rivals.min(axis=0)) + _SUM_ROUNDING * size
+    total = math.fsum([*parts, -price, -doubt])
+    return total - 4.0 * _UNIT * (abs(total) + price + doubt)
+
+
+def _price(problem: Problem, multiplier: float) -> float:
+    """μ ε, not rounded down."""
+    if multiplier == 0.0 or problem.budget == 0.0:
+        return 0.0
+    return multiplier * problem.budget * (1.0 + _TOTAL_ROUNDING) + _SMALLEST
+
+
+def _dot_parts(tilt: Array, mass: Pair) -> list[float]:
+    """Numbers whose exact sum is Σ_j t_j·(high + low)_j, but for 2^-90 of Σ |t_j| mass_j."""
+    high, error = exact_product(tilt, mass[0])
+    return [*high.tolist(), *error.tolist(), *(tilt * mass[1]).tolist()]
+
+
+def _label_doubt(problem: Problem, tilt: Array, best: Array, runner_up: Array) -> float:
+    """How much the true Σ_l min_i can be under the sum with the computed labels.
+
+    A computed tilted loss v is off by at most u|v| + γ Σ_j |t_ij| a_jl, γ = (n + 2)u.
+    """
+    doubt: Array = np.abs(tilt).max(axis=0) @ problem.p_xz
+    doubt *= 2.0 * (problem.n + 3) * _UNIT
+    doubt += 4.0 * _UNIT * np.abs(best) + 4 * problem.n * _SMALLEST
+    doubt -= (runner_up - best) * (1.0 - 8.0 * _UNIT)
+    return float(np.maximum(doubt, 0.0).sum()) * (1.0 + 2.0**-30) + _SMALLEST * problem.m * problem.N
 
 
 def repair_duals(problem: Problem, tilt: Array, multiplier: float) -> tuple[Array, float] | None:
     """The nearest feasible duals by shifting rows: t_i ← t_i − h_i(t, μ). None if the numbers given are unusable."""
-    multiplier = math.inf if problem.constraint.perfect else float(multiplier)
     if problem.constraint.oblivious:
         return np.zeros((problem.m, problem.n)), 0.0
+    multiplier = math.inf if problem.constraint.perfect else float(multiplier)
     if not np.isfinite(tilt).all() or not multiplier >= 0.0:
         return None
     if math.isinf(multiplier) and not problem.constraint.perfect:
         return None
     possible = problem.p_x > 0
-    tilt = np.where(possible, tilt, 0.0)
-    excess = _support(tilt[:, possible], problem.p_x[possible], multiplier)
-    margin = _FEASIBILITY_MARGIN * np.abs(tilt).max(axis=1)
-    return np.where(possible, tilt - (excess + margin)[:, None], 0.0), multiplier
+    tilt = np.clip(tilt, -_LARGEST_TILT, _LARGEST_TILT) * possible
+    size = np.abs(tilt).max(axis=1)
+    shift = _support_ceiling(tilt[:, possible], problem.p_x[possible], multiplier)
+    shift += 2.0 * _UNIT * (size + np.abs(shift)) + 8.0 * _SMALLEST  # rounding of the subtraction, and of subnormal numbers
+    return (tilt - shift[:, None]) * possible, multiplier
 
 
-def _support(tilt: Array, p_x: Array, multiplier: float) -> Array:
-    """h_i(t, μ) [m] for π_j > 0, in the form that does not cancel; at most max_j t_ij."""
-    largest: Array = tilt.max(axis=1)
+def _support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
+    """An upper bound of h_i(t, μ) [m] within a few rounding errors, for π_j > 0; at most max_j t_ij."""
+    largest = tilt.max(axis=1)
     if multiplier == 0.0:
-        return largest
+        return np.asarray(largest)
+    p_x = p_x / p_x.sum()
+    unit = (2 * p_x.size + 16) * _UNIT  # of every sum below, relative to the sum of sizes
     if math.isinf(multiplier):
-        mean: Array = (tilt * p_x).sum(axis=1) / p_x.sum()
-        return mean
+        return np.asarray(np.minimum(tilt @ p_x + unit * (np.abs(tilt) @ p_x) + _SMALLEST * p_x.size, largest))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scaled = tilt / multiplier
-        near = np.log1p((p_x * np.expm1(scaled)).sum(axis=1))
-        far = largest / multiplier + np.log((p_x * np.exp(scaled - scaled.max(axis=1, keepdims=True))).sum(axis=1))
-        value = multiplier * np.where(np.abs(scaled).max(axis=1) <= 1.0, near, far)
-    safe: Array = np.where(np.isfinite(value), np.minimum(value, largest), largest)
-    return safe
+        near, far = _near(scaled, p_x, multiplier, unit), _far(tilt, p_x, multiplier, unit)
+    value = np.where(np.abs(scaled).max(axis=1) <= 1.0, near, far)
+    return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
+
+
+def _near(scaled: Array, p_x: Array, multiplier: float, unit: float) -> Array:
+    """h_i for |t| ≤ μ, where log1p and expm1 keep every digit."""
+    growth = np.expm1(scaled)
+    total = growth @ p_x
+    error = unit * (np.abs(growth) @ p_x) / (1.0 + total)
+    log = np.log1p(total)
+    return np.asarray(multiplier * (log + error + 4.0 * _UNIT * np.abs(log) + 4 * p_x.size * _SMALLEST))
+
+
+def _far(tilt: Array, p_x: Array, multiplier: float, unit: float) -> Array:
+    """h_i from the differences to the largest tilt, whose exponentials cannot overflow."""
+    largest = tilt.max(axis=1)
+    below = (tilt - largest[:, None]) / multiplier
+    power = np.exp(below)
+    total = power @ p_x
+    drift = np.where(power > 0.0, power * -below, 0.0) @ p_x / total  # exp magnifies the rounding of `below`
+    error = unit * (1.0 + drift) + 4 * p_x.size * _SMALLEST / total
+    log = np.log(total)
+    return np.asarray(largest + multiplier * (log + error + 4.0 * _UNIT * np.abs(log)))
 
 
 def tilts_from_law(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
-    """Duals for an estimator that came without: t_ij = μ log r_ij, with the μ ≥ 0 that gives the best bound.
-
-    The bound is concave in μ, and μ ≤ (best constant error − Bayes error)/ε; the search is by golden section in log μ.
-    """
+    """Duals for an estimator that came without: t_ij = μ log r_ij, with the μ ≥ 0 that gives the best bound."""
     if problem.constraint.perfect or problem.constraint.oblivious:
         return np.zeros((problem.m, problem.n)), 0.0
-    with np.errstate(divide="ignore"):
-        direction = np.log1p(np.maximum(law.ratio_minus_one(), -1.0))
-    direction = np.maximum(direction, _SMALLEST_LOG_RATIO)
+    ratio = law.ratio_minus_one()
+    log = np.log1p(ratio, out=np.full_like(ratio, _SMALLEST_LOG_RATIO), where=ratio > -1.0)
+    direction = np.maximum(log, _SMALLEST_LOG_RATIO)
     direction[:, problem.p_x == 0] = 0.0
+    multiplier = _best_multiplier(problem, direction)
+    return multiplier * direction, multiplier
+
+
+def _best_multiplier(problem: Problem, direction: Array) -> float:
+    """The μ ≥ 0 with the greatest bound for t = μ·direction.
+
+    The bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε. Where the tangents at
+    both ends of the bracket cross is the next point; every third time it is the geometric middle, since the optimum may
+    lie many powers of ten under the ceiling.
+    """
     slopes = direction @ problem.p_xz  # [m, N], once for all μ
 
-    def bound(log_multiplier: float) -> float:
-        mu = math.exp(log_multiplier)
-        return float((problem.loss + mu * slopes).min(axis=0).sum()) - mu * problem.budget
+    def bound(multiplier: float) -> tuple[float, float]:
+        losses = problem.loss + multiplier * slopes
+        best = losses.min(axis=0)
+        slope = np.where(losses == best, slopes, math.inf).min(axis=0)
+        return float(best.sum()) - multiplier * problem.budget, float(slope.sum()) - problem.budget
 
-    ceiling = max(problem.constant_error - problem.bayes_error, 1e-300) / problem.budget
-    high = math.log(ceiling)
-    best = _golden_section(bound, high - 25.0, high)
-    return math.exp(best) * direction, math.exp(best)
-
-
-def _golden_section(function, low: float, high: float) -> float:  # type: ignore[no-untyped-def]
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = function(left), function(right)
-    for _ in range(_SEARCH_STEPS):
-        if at_left < at_right:
-            low, left, at_left = left, right, at_right
-            right = low + _GOLDEN * (high - low)
-            at_right = function(right)
+    low, high = 0.0, min(_LARGEST_TILT, max(0.0, problem.constant_error - problem.bayes_error) / problem.budget)
+    at_low, at_high = bound(low), bound(high)
+    if at_low[1] <= 0.0 or at_high[1] >= 0.0:
+        return low if at_low[0] >= at_high[0] else high
+    for step in range(_SEARCH_STEPS):
+        crossing = (at_high[0] - at_low[0] + at_low[1] * low - at_high[1] * high) / (at_low[1] - at_high[1])
+        ceiling = at_low[0] + at_low[1] * (crossing - low)
+        if ceiling - max(at_low[0], at_high[0]) <= _SEARCH_TOLERANCE * abs(ceiling):
+            break
+        point = crossing if step % 3 else math.sqrt(max(low, 1e-10 * high) * high)
+        if not low < point < high:
+            break
+        here = bound(point)
+        if here[1] > 0.0:
+            low, at_low = point, here
         else:
-            high, right, at_right = right, left, at_left
-            left = high - _GOLDEN * (high - low)
-            at_left = function(left)
-    return 0.5 * (low + high)
+            high, at_high = point, here
+    return low if at_low[0] >= at_high[0] else high

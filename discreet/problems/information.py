@@ -20,24 +20,29 @@ from discreet.problems.accurate import Array, Pair, dot_pair, pair_product, pair
 __all__ = ["OutputLaw", "entropy", "fano_bound", "output_law", "phi_divergence"]
 
 _SERIES_BELOW = 0.1  # |r − 1| under which φ is summed as a series
-_SERIES_TERMS = 17  # 0.1^17 / (18·17) is under a rounding error of the leading term
+_SERIES = [(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(17, 1, -1)]  # the next term rounds away
+_LARGEST_RATIO = 1e300  # of r, which is at most 1/s_i: only labels rarer than any number of normal size exceed it
+_FAINT = 1e-200  # private values below this are scaled before products are formed
+_LAW_ROUNDING = 2.0**-95  # relative uncertainty of r_ij as computed from pairs
+_LEAKAGE_ROUNDING = 2.0**-45  # relative rounding of a leakage computed from r_ij
 
 
 def entropy(p: Array) -> float:
     """Shannon entropy of a probability vector p [k], in nats; 0 log 0 = 0."""
     positive = p[p > 0]
-    return float(-(positive * np.log(positive)).sum()) + 0.0
+    return max(0.0, float(-(positive * np.log(positive)).sum()))
 
 
 def phi_divergence(x: Array) -> Array:
     """φ(1 + x) = (1 + x) log(1 + x) − x for x ≥ −1, to full relative accuracy also near x = 0."""
     x = np.maximum(x, -1.0)
-    series = np.zeros_like(x)
-    for k in range(_SERIES_TERMS, 1, -1):
-        series = (1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) + x * series
-    with np.errstate(divide="ignore", invalid="ignore"):
-        direct = np.where(x <= -1.0, 1.0, (1.0 + x) * np.log1p(x) - x)
-    return np.where(np.abs(x) < _SERIES_BELOW, x * x * series, direct)
+    near = np.clip(x, -_SERIES_BELOW, _SERIES_BELOW)
+    series = np.full_like(near, _SERIES[0])
+    for coefficient in _SERIES[1:]:
+        series *= near
+        series += coefficient
+    log = np.log1p(x, out=np.zeros_like(x), where=x > -1.0)  # 0 log 0 = 0
+    return np.where(np.abs(x) < _SERIES_BELOW, near * near * series, (1.0 + x) * log - x)
 
 
 @dataclass(frozen=True)
@@ -55,15 +60,36 @@ class OutputLaw:
     deviation: Array
     p_x: Array
 
+    @property
+    def excess(self) -> Array:
+        """(Φ P_i)_j = Pr(Ŷ = y_i given X = x_j) − Pr(Ŷ = y_i) [m, n]; 0 where π_j = 0."""
+        return np.divide(self.deviation, self.p_x, out=np.zeros_like(self.deviation), where=self.p_x > 0)
+
     def ratio_minus_one(self) -> Array:
         """r_ij − 1 [m, n], with r_ij = p(x_j given ŷ_i) / p(x_j); 0 where Ŷ = y_i never happens or π_j = 0."""
-        base = self.mass[:, None] * self.p_x[None, :]
-        return np.divide(self.deviation, base, out=np.zeros_like(self.deviation), where=base > 0)
+        mass = self.mass[:, None]
+        with np.errstate(over="ignore"):
+            ratio = np.divide(self.excess, mass, out=np.zeros_like(self.deviation), where=mass > 0)
+        return np.clip(ratio, -1.0, _LARGEST_RATIO)
 
     def leakage(self) -> float:
         """I(X; Ŷ) in nats, ≥ 0."""
-        divergence = phi_divergence(self.ratio_minus_one()) * self.p_x[None, :]
-        return float((self.mass * divergence.sum(axis=1)).sum())
+        return float(self.mass @ (phi_divergence(self.ratio_minus_one()) @ self.p_x))
+
+    def leakage_ceiling(self, perturbation: float = 0.0) -> float:
+        """A number that the exact leakage does not exceed, nats; 0 where X has one value only.
+
+        perturbation: covers also every law whose entries Pr(X = x_j, Ŷ = y_i) differ from these by that relative amount.
+        With η the relative uncertainty of r, leakage grows by at most 2 η Σ u |log r| + 2 η² to the orders that matter.
+        """
+        if np.count_nonzero(self.p_x) <= 1:
+            return 0.0
+        x = self.ratio_minus_one()
+        log = np.log1p(x, out=np.zeros_like(x), where=x > -1.0)
+        slope = float(self.mass @ (((1.0 + x) * np.abs(log)) @ self.p_x))
+        uncertainty = perturbation + _LAW_ROUNDING
+        leakage = float(self.mass @ (phi_divergence(x) @ self.p_x))
+        return (leakage + uncertainty * (2.01 * slope + 2.1 * uncertainty)) * (1.0 + _LEAKAGE_ROUNDING)
 
     def blend(self, other: OutputLaw, share: float) -> OutputLaw:
         """The law of (1 − share)·this + share·other."""
@@ -74,16 +100,31 @@ class OutputLaw:
         )
 
 
-def output_law(p_xz: Array, estimator: Array) -> OutputLaw:
-    """The law of (X, Ŷ) for a private joint p_xz [n, N] and an estimator [m, N]."""
-    joint: Pair = dot_pair(estimator[:, None, :], p_xz[None, :, :])  # u [m, n]
-    p_x = sum_pair(p_xz)  # π [n]
-    total = _row_sums(p_x)  # Σ π, one up to rounding
-    mass = _row_sums(joint)  # s [m]
-    left = pair_product(joint, total)
-    right = pair_product((mass[0][:, None], mass[1][:, None]), (p_x[0][None, :], p_x[1][None, :]))
-    difference = pair_sum(left, (-right[0], -right[1]))
-    return OutputLaw(mass[0], difference[0] + difference[1], p_x[0])
+def output_law(p_xz: Array, estimator: Array, marginal: Pair | None = None) -> OutputLaw:
+    """The law of (X, Ŷ) for a private joint p_xz [n, N] and an estimator [m, N].
+
+    marginal: `sum_pair(p_xz)`, where it is at hand. A total of p_xz other than one is divided out.
+    """
+    p_x = sum_pair(p_xz) if marginal is None else marginal
+    faint = (p_x[0] > 0.0) & (p_x[0] < _FAINT)
+    if faint.any():  # keep the low parts of rare private values above the underflow threshold
+        lift = np.where(faint, -np.frexp(p_x[0])[1], 0)
+        lifted = np.ldexp(p_xz, lift[:, None])
+        joint = dot_pair(estimator[:, None, :], lifted[None, :, :])
+        mass = _row_sums((np.ldexp(joint[0], -lift), np.ldexp(joint[1], -lift)))
+        deviation = np.ldexp(_deviation(joint, mass, sum_pair(lifted), _row_sums(p_x)), -lift)
+    else:
+        joint = dot_pair(estimator[:, None, :], p_xz[None, :, :])  # u [m, n]
+        mass = _row_sums(joint)
+        deviation = _deviation(joint, mass, p_x, _row_sums(p_x))
+    return OutputLaw(mass[0], deviation, p_x[0])
+
+
+def _deviation(joint: Pair, mass: Pair, p_x: Pair, total: Pair) -> Array:
+    """u_ij Σ π − s_i π_j [m, n], formed in twice the working precision."""
+    expected = pair_product((mass[0][:, None], mass[1][:, None]), (-p_x[0], -p_x[1]))
+    difference = pair_sum(pair_product(joint, total), expected)
+    return difference[0] + difference[1]
 
 
 def _row_sums(pairs: Pair) -> Pair:

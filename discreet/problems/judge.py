@@ -24,12 +24,14 @@ from discreet.problems.accurate import Array
 from discreet.problems.dual import lower_bound, repair_duals, tilted_losses, tilts_from_law
 from discreet.problems.errors import InputError
 from discreet.problems.information import OutputLaw
-from discreet.problems.primal import normalise, phi_residual, repair
+from discreet.problems.primal import Repaired, normalise, phi_residual, repair
 from discreet.problems.problem import Problem
 
 __all__ = ["Certificate", "KKTResiduals", "Verdict", "certify"]
 
-_UPWARD = 1.0 + 2.0**-50  # an error probability is a sum of non-negative terms: relative rounding only
+_UNIT = 2.0**-53
+_SMALLEST = 5e-324
+_GOOD_ENOUGH = 1e-9  # relative gap under which duals that came with the answer are not tried against derived ones
 
 
 @dataclass(frozen=True)
@@ -121,53 +123,103 @@ def certify(
     _check_shape("estimator", estimator, (problem.m, problem.N))
     if tilt is not None:
         _check_shape("tilt", tilt, (problem.m, problem.n))
-    own = normalise(np.asarray(estimator, dtype=np.float64))
+    own = normalise(_numbers("estimator", estimator))
     own_law = problem.output_law(own)
     repaired = repair(problem, own, own_law, anchors)
-    duals = _best_duals(problem, own_law, tilt, multiplier)
-    upper = problem.error_probability(repaired.estimator) * _UPWARD
-    lower = min(upper, max(0.0, lower_bound(problem, *duals)))
-    leakage = repaired.law.leakage()
+    upper = _not_below(problem, repaired)
+    given = None if tilt is None else _numbers("tilt", tilt)
+    duals = _best_duals(problem, own_law, repaired.law, given, multiplier, upper)
+    kept = repaired.estimator is own
     certificate = Certificate(
-        lower=lower,
+        lower=_consistent(duals.bound, upper),
         upper=upper,
-        leakage=leakage,
+        leakage=repaired.law.leakage(),
         phi_residual=phi_residual(repaired.law),
         budget=problem.budget,
         blend=repaired.share,
-        own_error=problem.error_probability(own),
+        own_error=repaired.error if kept else problem.error_probability(own),
         own_leakage=own_law.leakage(),
         own_phi_residual=phi_residual(own_law),
-        kkt=_kkt(problem, repaired.estimator, repaired.law, *duals),
+        kkt=_kkt(problem, repaired.estimator, repaired.law, duals),
     )
-    return Verdict(repaired.estimator, *duals, certificate)
+    return Verdict(repaired.estimator, duals.tilt, duals.multiplier, certificate)
 
 
-def _best_duals(problem: Problem, law: OutputLaw, tilt: Array | None, multiplier: float | None) -> tuple[Array, float]:
-    """The feasible duals with the best bound among those given (or derived) and none at all (t = 0, μ = 0)."""
+@dataclass(frozen=True)
+class _Duals:
+    """Feasible duals, their tilted losses [m, N] and the bound they prove."""
+
+    tilt: Array
+    multiplier: float
+    losses: Array
+    bound: float
+
+
+def _not_below(problem: Problem, repaired: Repaired) -> float:
+    """The error probability rounded upward; non-negative terms and columns an ulp from one err relatively only."""
+    upper = repaired.error * (1.0 + (problem.m + 8) * _UNIT)
+    if upper < 1e-290 and ((problem.loss > 0.0) & (repaired.estimator > 0.0)).any():
+        upper += _SMALLEST * problem.m * problem.N  # products may have vanished
+    return float(upper)
+
+
+def _consistent(bound: float, upper: float) -> float:
+    """The lower side of the bracket. A bound above what is reached would disprove the proof: then nothing is claimed."""
+    return max(0.0, bound) if bound <= upper else 0.0
+
+
+def _best_duals(
+    problem: Problem, own: OutputLaw, reached: OutputLaw, tilt: Array | None, multiplier: float | None, upper: float
+) -> _Duals:
+    """The feasible duals with the best bound: those given, those derived from the estimator, or none (t = 0, μ = 0)."""
     perfect = problem.constraint.perfect
-    if tilt is None or (multiplier is None and not perfect):
-        tilt, multiplier = tilts_from_law(problem, law)
-    given = repair_duals(problem, np.asarray(tilt, dtype=np.float64), math.inf if multiplier is None else multiplier)
-    nothing = (np.zeros((problem.m, problem.n)), math.inf if perfect else 0.0)
-    if given is None or lower_bound(problem, *given) < lower_bound(problem, *nothing):
-        return nothing
-    return given
+    nothing = np.zeros((problem.m, problem.n))
+    best = _Duals(nothing, math.inf if perfect else 0.0, problem.loss, problem.bayes_error * (1.0 - 4.0 * _UNIT))
+    if tilt is not None and (multiplier is not None or perfect):
+        repaired = repair_duals(problem, tilt, math.inf if multiplier is None else float(multiplier))
+        best = max(best, _duals(problem, *repaired, reached), key=_bound) if repaired else best
+    if perfect or problem.constraint.oblivious or upper - best.bound <= _GOOD_ENOUGH * upper:
+        return best
+    derived = repair_duals(problem, *tilts_from_law(problem, own))
+    return max(best, _duals(problem, *derived, reached), key=_bound) if derived else best
 
 
-def _kkt(problem: Problem, estimator: Array, law: OutputLaw, tilt: Array, multiplier: float) -> KKTResiduals:
+def _duals(problem: Problem, tilt: Array, multiplier: float, reached: OutputLaw) -> _Duals:
     losses = tilted_losses(problem, tilt)
-    wasted = estimator * (losses - losses.min(axis=0))
-    share = np.divide(wasted.sum(axis=0), problem.p_z, out=np.zeros(problem.N), where=problem.p_z > 0)
+    bound = lower_bound(problem, tilt, multiplier, losses)
+    if problem.constraint.perfect:  # hold for everything as private as what is returned, not for Φ P = 0 alone
+        with np.errstate(over="ignore"):
+            bound -= float((np.abs(tilt) * (np.abs(reached.deviation) + _SMALLEST)).sum()) * (1.0 + 2.0**-30)
+    return _Duals(tilt, multiplier, losses, bound)
+
+
+def _bound(duals: _Duals) -> float:
+    return duals.bound
+
+
+def _kkt(problem: Problem, estimator: Array, law: OutputLaw, duals: _Duals) -> KKTResiduals:
+    wasted = estimator * (duals.losses - duals.losses.min(axis=0))
+    with np.errstate(over="ignore"):  # a loss may be any multiple of the mass of its outcome
+        share = np.divide(wasted.max(axis=0), problem.p_z, out=np.zeros(problem.N), where=problem.p_z > 0)
     leakage = law.leakage()
-    tilted = float((tilt * (law.mass[:, None] * law.p_x + law.deviation)).sum())
+    tilted = float((duals.tilt * (law.mass[:, None] * law.p_x + law.deviation)).sum())
     priced = not (problem.constraint.perfect or problem.constraint.oblivious)
     return KKTResiduals(
         complementarity=float(wasted.sum()),
-        alignment=max(0.0, (multiplier * leakage if priced else 0.0) - tilted),
-        slackness=max(0.0, multiplier * (problem.budget - leakage)) if priced else 0.0,
+        alignment=max(0.0, (duals.multiplier * leakage if priced else 0.0) - tilted),
+        slackness=max(0.0, duals.multiplier * (problem.budget - leakage)) if priced else 0.0,
         worst_entry=float(share.max()),
     )
+
+
+def _numbers(what: str, values: Array) -> Array:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"its type is {array.dtype}")
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"the {what} does not hold real numbers ({error}); give an array of them") from None
 
 
 def _check_shape(what: str, array: Array, shape: tuple[int, int]) -> None:

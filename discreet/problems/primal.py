@@ -6,6 +6,10 @@
 3. `blend`: P_θ = (1 − θ) P + θ P⁰ with P⁰ leaking nothing. Leakage is convex in θ and zero at 1, so the smallest θ that
    meets the budget is a scalar root; it is found on [m, n] numbers, since the law of (X, Ŷ) is linear in P.
 
+"Meets the budget" is proven, not computed: the leakage that has to fit is an upper bound that covers rounding and the one
+unit in the last place by which stored columns fail to sum to one. Budgets under about 1e-30 nats are therefore met by
+estimators without randomisation only, in the end by a constant; no other can be told apart from its rounding errors.
+
 Source: discreet design §2 (docs/theory.md).
 """
 
@@ -20,55 +24,90 @@ from discreet.problems.accurate import Array
 from discreet.problems.information import OutputLaw
 from discreet.problems.problem import Problem
 
-__all__ = ["Repaired", "normalise", "phi_residual", "remove_leakage", "repair"]
+__all__ = ["Repaired", "column_error", "normalise", "phi_residual", "remove_leakage", "repair"]
 
 LEAK_FREE = 1e-13  # ‖Φ P‖∞ that counts as zero in double precision
-_BUDGET_SHARE = 1.0 - 1e-13  # the repair aims this far inside the budget, so that rounding cannot carry it out
-_AIMS = 24
+_UNIT = 2.0**-53
+_SMALLEST = 5e-324
+_UNDERFLOWING = 1e-290
+_AIMS = 8
+_ROOT_STEPS = 100
+_ROOT_TOLERANCE = 1e-13  # of the share, and of the budget
+_NEGLIGIBLE = 1e-13  # rise of the error probability, relative, that no better leak-free estimator is sought for
 _PROJECTION_STEPS = 8
 _ROOM = (0.0, 1e-9, 1e-7, 1e-5, 1e-3, 1e-1)  # shares of a constant tried, to give the projection room to move
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """A feasible estimator [m, N], its law, and the share θ of a leak-free estimator that was blended in."""
+    """A feasible estimator [m, N], its law, its error probability, and how much was changed.
+
+    share: of the leak-free estimator that was blended in; at budget 0, the probability that the guess was changed.
+    """
 
     estimator: Array
     law: OutputLaw
+    error: float
     share: float
+
+
+@dataclass(frozen=True)
+class _End:
+    """A leak-free estimator [m, N] to blend towards, or [m, 1] for one that ignores the outcome."""
+
+    estimator: Array
+    law: OutputLaw
+    error: float
 
 
 def normalise(estimator: Array) -> Array:
     """A column-stochastic copy: non-finite and negative entries become 0, an empty column becomes uniform."""
     clipped = np.where(np.isfinite(estimator), np.clip(estimator, 0.0, 1e300), 0.0)
     largest = clipped.max(axis=0)
-    clipped = np.where(largest > 0.0, clipped, 1.0) / np.where(largest > 0.0, largest, 1.0)
-    return clipped / clipped.sum(axis=0)
+    if not largest.all():
+        clipped[:, largest == 0.0] = 1.0
+        largest = np.where(largest > 0.0, largest, 1.0)
+    clipped /= largest
+    clipped /= clipped.sum(axis=0)
+    return np.asarray(clipped)
+
+
+def column_error(estimator: Array) -> float:
+    """How far the columns of a normalised estimator [m, N] can be from summing to one: 0 without randomisation."""
+    m, outcomes = estimator.shape
+    return 0.0 if np.count_nonzero(estimator) == outcomes else (m + 1) * _UNIT
 
 
 def phi_residual(law: OutputLaw) -> float:
-    """‖Φ P‖∞ = max_ij |p(ŷ_i given x_j) − p(ŷ_i)|."""
-    residual = np.divide(law.deviation, law.p_x, out=np.zeros_like(law.deviation), where=law.p_x > 0)
-    return float(np.abs(residual).max())
+    """‖Φ P‖∞ = max_ij |p(ŷ_i given x_j) − p(ŷ_i)|, with what underflow can hide of it for values x_j of subnormal π_j."""
+    size = np.abs(law.deviation) + _SMALLEST * (law.p_x < _UNDERFLOWING)
+    return float(np.divide(size, law.p_x, out=np.zeros_like(size), where=law.p_x > 0).max())
 
 
 def repair(problem: Problem, estimator: Array, law: OutputLaw, anchors: Iterable[Array] = ()) -> Repaired:
     """The best feasible estimator on the segments from a column-stochastic one to leak-free ones.
 
-    Candidates for the far end are the constants, every anchor whose Φ P⁰ = 0 is verified here, and the estimator's own
-    projection onto Φ P = 0. At budget 0 only the far ends themselves are feasible.
+    Candidates for the far end are estimators that ignore the outcome, every anchor whose Φ P⁰ = 0 is verified here, and
+    the estimator's own projection onto Φ P = 0. At budget 0 only the far ends themselves are feasible.
     """
-    start = Repaired(estimator, law, 0.0)
-    if not _too_much(problem, law):
+    start = Repaired(estimator, law, problem.error_probability(estimator), 0.0)
+    if _keeps_budget(problem, estimator, law):
         return start
-    ends = [*_constants(problem), *_verified(problem, anchors)]
-    projected = remove_leakage(problem, estimator, law)
-    if projected is not None:
-        ends.append(projected)
     if problem.constraint.perfect:
-        best = min(ends, key=lambda end: problem.error_probability(end.estimator))
-        return Repaired(best.estimator, best.law, 0.0 if best is projected else 1.0)
-    return _best_blend(problem, start, ends)
+        ends = [*_blind(problem, law), *_leak_free(problem, start, anchors)]
+        best = min(ends, key=lambda end: end.error)
+        full = np.broadcast_to(best.estimator, estimator.shape)
+        moved = 0.5 * float(np.abs(full - estimator).sum(axis=0) @ problem.p_z)
+        return Repaired(np.array(full), best.law, best.error, moved)
+    ranked = _ranked(problem, start, _blind(problem, law))
+    if not ranked or ranked[0][0] > _NEGLIGIBLE * start.error:
+        ranked = sorted([*ranked, *_ranked(problem, start, _leak_free(problem, start, anchors))], key=lambda entry: entry[0])
+    for _, end in ranked:
+        found = _blend(problem, start, end)
+        if found is not None:
+            return found
+    constant = _blind(problem, law)[0]  # leaks exactly nothing
+    return Repaired(np.array(np.broadcast_to(constant.estimator, estimator.shape)), constant.law, constant.error, 1.0)
 
 
 def remove_leakage(problem: Problem, estimator: Array, law: OutputLaw) -> Repaired | None:
@@ -76,31 +115,28 @@ def remove_leakage(problem: Problem, estimator: Array, law: OutputLaw) -> Repair
 
     Newton steps P_il ← P_il (1 + y_i·f_l − Σ_k P_kl y_k·f_l), f_l = a_l/w_l − π: zero entries stay zero, columns stay
     stochastic, and y [m, n] solves the normal equations. Small shares of a constant are blended in when a vertex leaves
-    no room.
+    no room. `share` of the result is the probability that the guess was changed.
     """
+    posterior = np.divide(problem.p_xz, problem.p_z, out=np.zeros_like(problem.p_xz), where=problem.p_z > 0)
+    feature = np.where(problem.p_z > 0, posterior - problem.p_x[:, None], 0.0)
     for room in _ROOM:
         moved = (1.0 - room) * estimator + room * law.mass[:, None] / law.mass.sum()
-        found = _project(problem, normalise(moved))
+        found = _project(problem, normalise(moved), feature)
         if found is not None:
-            return found
+            changed = 0.5 * float(np.abs(found[0] - estimator).sum(axis=0) @ problem.p_z)
+            return Repaired(*found, problem.error_probability(found[0]), changed)
     return None
 
 
-def _project(problem: Problem, estimator: Array) -> Repaired | None:
-    feature = np.divide(
-        problem.p_xz - problem.p_x[:, None] * problem.p_z,
-        problem.p_z,
-        out=np.zeros_like(problem.p_xz),
-        where=problem.p_z > 0,
-    )
-    best: Repaired | None = None
+def _project(problem: Problem, estimator: Array, feature: Array) -> tuple[Array, OutputLaw] | None:
+    best: tuple[Array, OutputLaw] | None = None
     residual = np.inf
     for _ in range(_PROJECTION_STEPS):
         law = problem.output_law(estimator)
         now = phi_residual(law)
         if now >= 0.5 * residual:
             break
-        best, residual = Repaired(estimator, law, 0.0), now
+        best, residual = (estimator, law), now
         step = _projection_step(problem, estimator, feature, law.deviation)
         if not np.isfinite(step).all() or step.min() < -0.5:
             break
@@ -123,76 +159,101 @@ def _projection_step(problem: Problem, estimator: Array, feature: Array, deviati
     return np.asarray(move - (estimator * move).sum(axis=0))
 
 
-def _too_much(problem: Problem, law: OutputLaw) -> bool:
+def _keeps_budget(problem: Problem, estimator: Array, law: OutputLaw) -> bool:
     if problem.constraint.perfect:
-        return phi_residual(law) > LEAK_FREE
-    return law.leakage() > problem.budget
+        return phi_residual(law) <= LEAK_FREE
+    return problem.constraint.oblivious or law.leakage_ceiling(column_error(estimator)) <= problem.budget
 
 
-def _constants(problem: Problem) -> list[Repaired]:
-    """The estimators that always give the same guess; only those that can be best: one per least loss."""
-    guess = int(np.argmin(problem.loss.sum(axis=1)))
-    estimator = np.zeros((problem.m, problem.N))
-    estimator[guess] = 1.0
-    return [Repaired(estimator, problem.output_law(estimator), 1.0)]
+def _blind(problem: Problem, law: OutputLaw) -> list[_End]:
+    """Estimators that ignore the outcome, best first: every constant, and a guess drawn by the law `law` gives Ŷ."""
+    errors = problem.constant_errors
+    columns = [*np.eye(problem.m)[np.argsort(errors, kind="stable")], law.mass / law.mass.sum()]
+    nothing = np.zeros((problem.m, problem.n))
+    return [_End(column[:, None], OutputLaw(column, nothing, problem.p_x), float(errors @ column)) for column in columns]
 
 
-def _verified(problem: Problem, anchors: Iterable[Array]) -> list[Repaired]:
-    found = []
+def _leak_free(problem: Problem, start: Repaired, anchors: Iterable[Array]) -> list[_End]:
+    """The projections onto Φ P = 0 of the estimator itself and of every anchor of the right shape, where they exist."""
+    candidates = [(start.estimator, start.law)]
     for anchor in anchors:
-        if anchor.shape != (problem.m, problem.N):
-            continue
-        estimator = normalise(anchor)
-        law = problem.output_law(estimator)
+        if np.shape(anchor) == (problem.m, problem.N):
+            estimator = normalise(np.asarray(anchor, dtype=np.float64))
+            candidates.append((estimator, problem.output_law(estimator)))
+    found = []
+    for estimator, law in candidates:
         if phi_residual(law) <= LEAK_FREE:
-            found.append(Repaired(estimator, law, 1.0))
+            found.append(_End(estimator, law, problem.error_probability(estimator)))
             continue
         projected = remove_leakage(problem, estimator, law)
         if projected is not None:
-            found.append(projected)
+            found.append(_End(projected.estimator, projected.law, projected.error))
     return found
 
 
-def _best_blend(problem: Problem, start: Repaired, ends: list[Repaired]) -> Repaired:
-    error = problem.error_probability(start.estimator)
-
-    def blended_error(end: Repaired) -> float:
-        share = _least_share(start.law, end.law, problem.budget * _BUDGET_SHARE)
-        return (1.0 - share) * error + share * problem.error_probability(end.estimator)
-
-    ranked = sorted(ends, key=blended_error)
-    for end in ranked:
-        found = _blend(problem, start, end)
-        if found is not None:
-            return found
-    return _constants(problem)[0]  # leaks exactly nothing
+def _ranked(problem: Problem, start: Repaired, ends: list[_End]) -> list[tuple[float, _End]]:
+    """The ends that can meet the budget, with the rise of the error probability each would cost, least first."""
+    slack = 2.0 * (problem.m + 1) * _UNIT  # rounding of the blended entries, and of their columns
+    costs = []
+    for end in ends:
+        share = _least_share(start.law, end.law, problem.budget, slack)
+        if share is not None:
+            costs.append((min(share * (end.error - start.error), end.error - start.error), end))
+    return sorted(costs, key=lambda entry: entry[0])
 
 
-def _blend(problem: Problem, start: Repaired, end: Repaired) -> Repaired | None:
-    """Blend just far enough; rounding of the entries themselves leaks a little, so aim lower until the result is inside."""
-    inside = 1.0 - _BUDGET_SHARE
+def _blend(problem: Problem, start: Repaired, end: _End) -> Repaired | None:
+    """Blend just far enough, proven; None if rounding keeps even ever deeper aims outside."""
+    slack = 2.0 * (problem.m + 1) * _UNIT
+    target = problem.budget
     for _ in range(_AIMS):
-        share = _least_share(start.law, end.law, problem.budget * (1.0 - inside))
+        share = 1.0 if end.error <= start.error else _least_share(start.law, end.law, target, slack)
+        if share is None:
+            return None
         estimator = normalise((1.0 - share) * start.estimator + share * end.estimator)
         law = problem.output_law(estimator)
-        excess = law.leakage() / problem.budget - 1.0
-        if excess <= 0.0:
-            return Repaired(estimator, law, share)
-        inside = min(0.5, max(4.0 * inside, 2.0 * (excess + inside)))
+        if _keeps_budget(problem, estimator, law):
+            return Repaired(estimator, law, problem.error_probability(estimator), share)
+        target -= 2.0 * (law.leakage_ceiling(column_error(estimator)) - problem.budget)
+        if share == 1.0 or target <= 0.0:
+            return None
     return None
 
 
-def _least_share(start: OutputLaw, end: OutputLaw, target: float) -> float:
-    """Smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, from the safe side; 1 if there is none."""
-    if start.leakage() <= target:
+def _least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -> float | None:
+    """Smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, from the safe side; None if even θ = 1 leaks too much.
+
+    Leakage is convex in θ: a tangent at the infeasible side stays infeasible, a chord lands on the feasible side, and
+    the two close in on the root faster than either alone.
+    """
+
+    def excess(share: float) -> float:
+        return start.blend(end, share).leakage_ceiling(slack) - target
+
+    low, high, above, below = 0.0, 1.0, excess(0.0), excess(1.0)
+    if above <= 0.0:
         return 0.0
-    low, high = 0.0, 1.0
-    while high - low > 1e-16 * high and high > 1e-300:
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
+    if below > 0.0:
+        return None
+    for _ in range(_ROOT_STEPS):
+        if high - low <= _ROOT_TOLERANCE * high or below >= -_ROOT_TOLERANCE * target:
             break
-        if start.blend(end, middle).leakage() <= target:
-            high = middle
-        else:
-            low = middle
+        chord = low + (high - low) * above / (above - below)
+        for share in (_tangent(start, end, low, above), chord, 0.5 * (low + high)):
+            if not low < share < high:
+                continue
+            value = excess(share)
+            if value <= 0.0:
+                high, below = share, value
+            else:
+                low, above = share, value
     return high
+
+
+def _tangent(start: OutputLaw, end: OutputLaw, share: float, excess: float) -> float:
+    """Where the tangent of leakage − target at `share` meets zero."""
+    here = start.blend(end, share)
+    ratio = np.maximum(here.ratio_minus_one(), -1.0 + _UNIT)  # where r = 0 the slope is infinite: nearly so will do
+    change = (end.mass - start.mass)[:, None] * start.p_x + end.deviation - start.deviation
+    slope = float((change * np.log1p(ratio)).sum())
+    return share - excess / slope if slope < 0.0 else share

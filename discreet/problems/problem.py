@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array, dot_pair, sum_pair
+from discreet.problems.accurate import Array, Pair, dot_pair, sum_pair
 from discreet.problems.checks import check_total, mass_array
 from discreet.problems.errors import InputError
 from discreet.problems.information import OutputLaw, entropy, output_law
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LeakageBudget", "PhiRank", "Problem"]
 
+_ROUNDED_TOTAL = 2.0**-50  # a total this close to one is one: dividing by it again would only shuffle last digits
+_LARGEST_LOSS = 1e100  # keeps every product of the judge within range
+
 
 @dataclass(frozen=True)
 class LeakageBudget:
@@ -36,8 +39,10 @@ class LeakageBudget:
     nats: float
 
     def __post_init__(self) -> None:
-        if not (self.nats >= 0.0):
-            raise InputError(f"the leakage budget is {self.nats} nats; give a number ≥ 0 (inf for no constraint)")
+        nats = _number(self.nats, "the leakage budget")
+        if not nats >= 0.0:
+            raise InputError(f"the leakage budget is {nats:g} nats; give a number ≥ 0 (inf for no constraint)")
+        object.__setattr__(self, "nats", nats + 0.0)  # −0 becomes 0
 
     @property
     def perfect(self) -> bool:
@@ -95,8 +100,9 @@ class Problem:
         """Validate and freeze. Give one of `budget` (nats; 0 perfect privacy, inf none) and `equivocation` (H0, nats).
 
         Raises InputError, naming the entry, for anything that is not a probability model: wrong shape, non-finite or
-        negative entries, a total further than 1e-9 from one (closer totals are scaled to one), a loss mass on an outcome
-        that has no probability, a budget that is negative or an equivocation above H(X).
+        negative entries, a total further than 1e-9 from one (totals further than rounding from one are scaled to one), a
+        loss mass on an outcome that has no probability or above 1e100, a budget that is negative or an equivocation above
+        H(X). Law: a problem built from the arrays of a problem has the same arrays.
         """
         a = _matrix(p_xz, "p_xz")
         cost = _matrix(loss, "loss")
@@ -105,8 +111,11 @@ class Problem:
                 f"p_xz has {a.shape[1]} outcomes and loss has {cost.shape[1]}; both need shape [·, N] with the same N"
             )
         total = check_total(a, "p_xz")
-        if total != 1.0:
+        if abs(total - 1.0) > _ROUNDED_TOTAL:
             a, cost = a / total, cost / total
+        if cost.max() > _LARGEST_LOSS:
+            index = tuple(int(k) for k in np.argwhere(cost > _LARGEST_LOSS)[0])
+            raise InputError(f"loss{list(index)} is {cost[index]:g}, above {_LARGEST_LOSS:g}; state losses in a larger unit")
         stray = np.flatnonzero((a.sum(axis=0) == 0.0) & (cost.max(axis=0) > 0.0))
         if stray.size:
             raise InputError(f"outcome {stray[0]} has zero probability in p_xz but a positive loss mass; set its loss to 0")
@@ -178,9 +187,14 @@ class Problem:
         return int(self.p_xz.shape[1])
 
     @cached_property
+    def _marginal(self) -> Pair:
+        """π_j, not rounded to doubles."""
+        return sum_pair(self.p_xz)
+
+    @cached_property
     def p_x(self) -> Array:
         """π_j = p(x_j) [n]."""
-        return _frozen(sum_pair(self.p_xz)[0])
+        return _frozen(self._marginal[0])
 
     @cached_property
     def p_z(self) -> Array:
@@ -215,10 +229,11 @@ class Problem:
         scale = np.sqrt(self.p_x)[:, None], np.sqrt(self.p_z)[None, :]
         kernel = np.divide(self.phi * scale[0], scale[1], out=np.zeros_like(self.phi), where=scale[1] > 0)
         values = np.linalg.svd(kernel, compute_uv=False)
-        threshold = float(np.finfo(float).eps * max(kernel.shape))
+        rounding = np.finfo(float).eps  # of the entries, each by that times sqrt(π w); and of the decomposition
+        threshold = float(rounding * (16 * min(kernel.shape) + values[0] * max(kernel.shape)))
         rank = int((values > threshold).sum())
         below = values[rank] if rank < values.size else 0.0
-        gap = math.inf if rank == 0 or below == 0.0 else float(values[rank - 1] / below)
+        gap = math.inf if rank == 0 or below == 0.0 else float(values[rank - 1]) / float(below)
         return PhiRank(rank, self.N - rank, _frozen(values), threshold, gap)
 
     # -- the value of an estimator ---------------------------------------------------------------------------------
@@ -229,7 +244,7 @@ class Problem:
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N]."""
-        return output_law(self.p_xz, estimator)
+        return output_law(self.p_xz, estimator, self._marginal)
 
     def leakage(self, estimator: Array) -> float:
         """I(X; Ŷ) in nats under an estimator [m, N]."""
@@ -253,9 +268,14 @@ class Problem:
         return self.leakage(self.bayes_estimator)
 
     @cached_property
+    def constant_errors(self) -> Array:
+        """Error probability of always guessing y_i [m]."""
+        return _frozen(sum_pair(self.loss)[0])
+
+    @property
     def constant_error(self) -> float:
         """Error probability of the best constant guess, which leaks nothing."""
-        return float(sum_pair(self.loss)[0].min())
+        return float(self.constant_errors.min())
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""
@@ -269,18 +289,24 @@ def _constraint(budget: float | LeakageBudget | None, equivocation: float | None
         )
     if isinstance(budget, LeakageBudget):
         return budget
-    try:
-        if equivocation is None:
-            return LeakageBudget(float(budget))  # type: ignore[arg-type]
-        wanted = float(equivocation)
-    except (TypeError, ValueError):
-        raise InputError(f"the budget {budget if equivocation is None else equivocation!r} is not a number") from None
+    if equivocation is None:
+        return LeakageBudget(budget)  # type: ignore[arg-type]
+    wanted = _number(equivocation, "the equivocation")
     if not wanted <= entropy_x * (1.0 + 1e-12):
         raise InputError(
             f"equivocation {wanted:g} nats exceeds H(X) = {entropy_x:.12g} nats, which no estimator can keep; "
             "give at most H(X) (equal to it is perfect privacy)"
         )
     return LeakageBudget(max(0.0, entropy_x - wanted))
+
+
+def _number(value: Any, what: str) -> float:
+    try:
+        if isinstance(value, str | bytes | bool):  # float() would read these
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{what} is {value!r}, which is not a number; give nats as one number") from None
 
 
 def _matrix(values: Any, what: str) -> Array:

@@ -1,6 +1,6 @@
 """Remove what cannot matter: outcomes and private values of no probability, and outcomes that say the same thing.
 
-Two outcomes are *proportional* when their columns (p_xz, loss) divided by their mass agree to 44 bits; an optimal
+Two outcomes are *proportional* when their columns (p_xz, loss) divided by their sums agree to 44 bits; an optimal
 estimator may treat them alike, so they merge into one whose column is the sum. Laws (tests/problems/test_reduction.py):
 the reduced problem has the same optimum, and `restore` maps its estimators to estimators of the original with the same
 error probability and leakage.
@@ -90,8 +90,8 @@ def reduce(problem: Problem, *, merge: bool = True) -> Reduced:
 
 def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """First member and group number of every class of proportional columns, classes in order of first appearance."""
-    columns = np.concatenate([a, loss])
-    columns = columns / a.sum(axis=0)
+    columns = np.concatenate([a, loss]) + 0.0  # −0 becomes 0
+    columns = columns / columns.sum(axis=0)
     words = columns.view(np.uint64)
     words = (words + np.uint64(1 << (_DROPPED_BITS - 1))) >> np.uint64(_DROPPED_BITS)
     rng = np.random.default_rng(20240229)  # any fixed odd multipliers: only a hash
@@ -111,4 +111,7 @@ def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _gather(rows: Array, inverse: NDArray[np.intp], size: int) -> Array:
-    return np.stack([np.bincount(inverse, weights=row, minlength=size) for row in rows])
+    """Sums [·, size] of the columns of each group, added pairwise so that large groups do not drift."""
+    order = np.argsort(inverse, kind="stable")
+    starts = np.searchsorted(inverse[order], np.arange(size))
+    return np.asarray(np.add.reduceat(rows[:, order], starts, axis=1))

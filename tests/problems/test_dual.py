@@ -1,0 +1,168 @@
+"""The lower side: repaired duals are feasible and the bound is under its exact value, for any numbers whatever."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import exactly
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from strategies import anything, budgets, estimators, problems, tilts
+
+from discreet.problems.dual import lower_bound, repair_duals, tilted_losses, tilts_from_law
+from discreet.problems.problem import Problem
+
+_MULTIPLIERS = st.one_of(st.floats(0.0, 10.0), st.sampled_from([0.0, 1e-320, 1e-300, 1e-12, 1e5, 1e150, 1e300]), anything)
+
+
+def _small(budget: float) -> Problem:
+    return Problem.from_joint(np.random.default_rng(11).dirichlet(np.ones(24)).reshape(2, 3, 4), budget)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data: st.DataObject) -> None:
+    problem = data.draw(problems())
+    repaired = repair_duals(problem, data.draw(tilts((problem.m, problem.n))), data.draw(_MULTIPLIERS))
+    assume(repaired is not None)
+    assert repaired is not None
+    tilt, multiplier = repaired
+    assert np.isfinite(tilt).all()
+    if not problem.constraint.oblivious:
+        assert exactly.support(problem, tilt, multiplier) <= 0
+    bound = lower_bound(problem, tilt, multiplier)
+    assert bound == -math.inf or Fraction(bound) <= exactly.bound(problem, tilt, multiplier)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_weak_duality(data: st.DataObject) -> None:
+    """No estimator, with the budget set to what it leaks, has an error under any bound."""
+    problem = data.draw(problems(st.just(1.0)))
+    estimator = data.draw(estimators((problem.m, problem.N)))
+    leakage = exactly.leakage(problem, estimator, normalised=True)
+    problem = problem.with_budget(float(leakage) * (1 + 1e-15) + 1e-320)
+    repaired = repair_duals(problem, data.draw(tilts((problem.m, problem.n))), data.draw(_MULTIPLIERS))
+    assume(repaired is not None)
+    assert repaired is not None
+    bound = lower_bound(problem, *repaired)
+    assert bound == -math.inf or Fraction(bound) <= exactly.error_probability(problem, estimator, normalised=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_repair_moves_feasible_duals_by_rounding_only(data: st.DataObject) -> None:
+    problem = data.draw(problems(st.sampled_from([0.0, 1e-9, 0.01])))
+    tilt = data.draw(hnp.arrays(np.float64, (problem.m, problem.n), elements=st.floats(-1e6, 1e6)))
+    multiplier = data.draw(st.floats(1e-3, 1e3))
+    first = repair_duals(problem, tilt, multiplier)
+    assert first is not None
+    second = repair_duals(problem, *first)
+    assert second is not None
+    size = np.abs(tilt).max(axis=1, keepdims=True) + 1e-300
+    far = 800.0 * multiplier  # log of the smallest prior
+    assert (np.abs(second[0] - first[0]) <= 2.0**-45 * (size + (far if np.isfinite(second[1]) else 0.0))).all()
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-4, 0.02])
+@pytest.mark.parametrize("scale", [1e-9, 1e-3, 0.3])
+def test_bound_loses_no_more_than_rounding(budget: float, scale: float) -> None:
+    problem = _small(budget)
+    tilt = scale * np.random.default_rng(1).uniform(-1, 1, (3, 2))
+    repaired = repair_duals(problem, tilt, 2.0)
+    assert repaired is not None
+    exact = exactly.bound(problem, *repaired)
+    assert 0 <= exact - Fraction(lower_bound(problem, *repaired)) <= abs(exact) * 2**-50
+    assert exactly.support(problem, *repaired) > -1e-13
+
+
+def test_bound_of_ties_is_still_rounded_down() -> None:
+    """Outcomes whose tilted losses agree to the last digit: whichever label is computed, the doubt is subtracted."""
+    rng = np.random.default_rng(6)
+    for _ in range(50):
+        p_xz = rng.dirichlet(np.ones(12)).reshape(2, 6)
+        tilt = rng.uniform(-1, 1, (2, 2))
+        gap = (tilt[0] - tilt[1]) @ p_xz
+        problem = Problem(p_xz, np.array([np.maximum(-gap, 0), np.maximum(gap, 0)]), 0.1)
+        exact = exactly.bound(problem, tilt, 0.0)
+        computed = Fraction(lower_bound(problem, tilt, 0.0))
+        assert 0 <= exact - computed <= Fraction(1, 10**14)
+
+
+@pytest.mark.parametrize(
+    ("tilt", "multiplier"),
+    [
+        (np.nan, 1.0),
+        (np.inf, 1.0),
+        (0.0, -1.0),
+        (0.0, math.nan),
+        (0.0, math.inf),
+        (-np.inf, 0.0),
+    ],
+)
+def test_unusable_duals_are_refused(tilt: float, multiplier: float) -> None:
+    assert repair_duals(_small(0.1), np.full((3, 2), tilt), multiplier) is None
+
+
+def test_zero_tilts_prove_the_bayes_error() -> None:
+    problem = _small(0.01)
+    assert lower_bound(problem, np.zeros((3, 2)), 0.0) == pytest.approx(problem.bayes_error, rel=1e-15)
+    assert lower_bound(problem, np.zeros((3, 2)), 0.0) <= problem.bayes_error
+
+
+@example(tilt=1e300, multiplier=1e300)
+@example(tilt=1e308, multiplier=5e-324)
+@example(tilt=1e-30, multiplier=1e300)
+@given(st.floats(-1e308, 1e308), st.floats(0.0, 1e308))
+def test_huge_duals_prove_nothing_false(tilt: float, multiplier: float) -> None:
+    problem = _small(1e-3)
+    repaired = repair_duals(problem, tilt * np.array([[1.0, -1.0], [-1.0, 1.0], [0.5, 1.0]]), multiplier)
+    assert repaired is not None
+    assert exactly.support(problem, *repaired) <= 0
+    assert not lower_bound(problem, *repaired) > problem.constant_error
+    assert lower_bound(problem, np.full((3, 2), 1e305), 0.0) == -math.inf
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_derived_duals_are_always_usable(data: st.DataObject) -> None:
+    problem = data.draw(problems(budgets))
+    law = problem.output_law(data.draw(estimators((problem.m, problem.N))))
+    repaired = repair_duals(problem, *tilts_from_law(problem, law))
+    assert repaired is not None
+    bound = lower_bound(problem, *repaired)
+    assert bound == -math.inf or bound <= problem.constant_error
+
+
+@pytest.mark.parametrize("budget", [1e-300, 1e-30, 1e30, 1e300])
+def test_derived_duals_when_privacy_costs_nothing(budget: float) -> None:
+    """Bayes error = constant error, with budgets that overflow or underflow a quotient by them."""
+    problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), np.array([[0.1, 0.1], [0.2, 0.2]]), budget)
+    tilt, multiplier = tilts_from_law(problem, problem.output_law(np.eye(2)))
+    assert np.isfinite(tilt).all()
+    assert multiplier == 0.0
+
+
+def test_derived_multiplier_is_the_best() -> None:
+    problem = _small(0.004)
+    law = problem.output_law(0.7 * problem.bayes_estimator + 0.1)
+    tilt, multiplier = tilts_from_law(problem, law)
+    direction = tilt / multiplier
+
+    def bound(mu: float) -> float:
+        return float((problem.loss + mu * direction @ problem.p_xz).min(axis=0).sum()) - mu * problem.budget
+
+    grid = multiplier * np.linspace(0.5, 2.0, 301)
+    assert bound(multiplier) >= max(map(bound, grid)) - 1e-12
+
+
+def test_tilted_losses_follow_the_sign_convention() -> None:
+    problem = _small(0.1)
+    tilt = np.arange(6.0).reshape(3, 2)
+    expected = problem.loss[1, 2] + tilt[1, 0] * problem.p_xz[0, 2] + tilt[1, 1] * problem.p_xz[1, 2]
+    assert tilted_losses(problem, tilt)[1, 2] == pytest.approx(expected, rel=1e-15)
+    assert tilted_losses(problem, np.zeros((3, 2))) is not problem.loss

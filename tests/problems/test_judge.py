@@ -1,0 +1,362 @@
+"""The judge: the bracket holds the optimum, whatever it is given, and the gap is what the KKT residuals say."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from fractions import Fraction
+
+import exactly
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq, linprog, minimize_scalar
+from strategies import anything, budgets, estimators, garbage, problems, tilts
+
+from discreet.problems.accurate import Array
+from discreet.problems.errors import InputError
+from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify
+from discreet.problems.problem import Problem
+
+
+def _random(budget: float, n: int = 2, m: int = 2, outcomes: int = 4, seed: int = 0, spread: float = 1.0) -> Problem:
+    joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, spread))
+    return Problem.from_joint(joint.reshape(n, m, outcomes), budget)
+
+
+def _assert_proven(problem: Problem, verdict: Verdict) -> None:
+    """Everything a certificate claims, with exact arithmetic."""
+    judged = verdict.certificate
+    assert 0.0 <= judged.lower <= judged.upper
+    assert exactly.error_probability(problem, verdict.estimator, normalised=True) <= Fraction(judged.upper)
+    assert exactly.error_probability(problem, verdict.estimator) <= Fraction(judged.upper)
+    if problem.constraint.perfect:
+        assert judged.phi_residual <= 1e-13
+    elif not problem.constraint.oblivious:
+        assert exactly.leakage(problem, verdict.estimator) <= problem.budget
+        assert exactly.leakage(problem, verdict.estimator, normalised=True) <= problem.budget
+        assert judged.leakage <= problem.budget
+    if not problem.constraint.oblivious:
+        assert exactly.support(problem, verdict.tilt, verdict.multiplier) <= 0
+    if judged.lower > 0.0:
+        assert Fraction(judged.lower) <= exactly.bound(problem, verdict.tilt, verdict.multiplier)
+
+
+# -- whatever is given ---------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=250)
+@given(st.data())
+def test_certificates_are_proofs_for_arbitrary_input(data: st.DataObject) -> None:
+    problem = data.draw(problems())
+    shape = (problem.m, problem.N)
+    tilt = data.draw(st.one_of(st.none(), tilts((problem.m, problem.n))))
+    multiplier = data.draw(st.one_of(st.none(), st.floats(0.0, 5.0), anything))
+    anchors = data.draw(st.lists(garbage(shape), max_size=1))
+    verdict = certify(problem, data.draw(st.one_of(garbage(shape), estimators(shape))), tilt, multiplier, anchors=anchors)
+    _assert_proven(problem, verdict)
+    assert np.isfinite(verdict.tilt).all()
+    assert verdict.multiplier >= 0.0
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_no_feasible_estimator_beats_the_lower_side(data: st.DataObject) -> None:
+    """Weak duality through the front door: bracket from one estimator, challenged by another."""
+    problem = data.draw(problems(st.just(1.0)))
+    shape = (problem.m, problem.N)
+    challenger = data.draw(estimators(shape))
+    leakage = exactly.leakage(problem, challenger, normalised=True)
+    problem = problem.with_budget(float(leakage) * (1 + 1e-15) + 1e-320)
+    verdict = certify(
+        problem, data.draw(estimators(shape)), data.draw(tilts((problem.m, problem.n))), data.draw(st.floats(0, 10))
+    )
+    assert Fraction(verdict.certificate.lower) <= exactly.error_probability(problem, challenger, normalised=True)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_duals_that_are_given_never_hurt(data: st.DataObject) -> None:
+    problem = data.draw(problems(budgets.filter(lambda budget: budget > 0.0)))
+    estimator = data.draw(estimators((problem.m, problem.N)))
+    without = certify(problem, estimator).certificate
+    with_them = certify(problem, estimator, data.draw(tilts((problem.m, problem.n))), data.draw(anything)).certificate
+    assert with_them.upper == without.upper
+    assert with_them.lower >= without.lower or with_them.relative_gap <= 1e-9
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_gap_is_the_sum_of_the_three_residuals(data: st.DataObject) -> None:
+    problem = data.draw(problems(st.sampled_from([0.0, 1e-6, 0.01, 0.2, math.inf])))
+    tilt = data.draw(st.one_of(st.none(), estimators((problem.m, problem.n)).map(lambda t: 0.4 - t)))
+    verdict = certify(problem, data.draw(estimators((problem.m, problem.N))), tilt, data.draw(st.floats(0.0, 2.0)))
+    judged, kkt = verdict.certificate, verdict.certificate.kkt
+    assume(judged.lower > 0.0)
+    parts = kkt.complementarity + kkt.alignment + kkt.slackness
+    assert parts == pytest.approx(judged.gap, rel=1e-9, abs=1e-13)
+    assert min(kkt.to_dict().values()) >= 0.0
+
+
+# -- the true optimum ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bracket_holds_the_exact_perfect_privacy_optimum(seed: int) -> None:
+    problem = _random(0.0, seed=seed, spread=0.5)
+    optimum = exactly.perfect_privacy_optimum(problem)
+    solved = _linear_program(problem)
+    verdict = certify(problem, solved[0], solved[1])
+    _assert_proven(problem, verdict)
+    judged = verdict.certificate
+    assert Fraction(judged.lower) <= optimum
+    assert float(optimum) <= judged.upper + 1e-12
+    assert judged.gap <= 1e-9
+    for estimator in (problem.bayes_estimator, np.full((2, 4), 0.5), np.eye(2)[:, [0, 1, 0, 1]]):
+        other = certify(problem, estimator, solved[1] * 1.7).certificate
+        assert Fraction(other.lower) <= optimum
+        assert float(optimum) <= other.upper + 1e-12
+
+
+def _linear_program(problem: Problem) -> tuple[Array, Array]:
+    """Estimator and tilt of the perfect-privacy linear program in the unknown second row, by HiGHS."""
+    price = problem.loss[1] - problem.loss[0]
+    feature = problem.p_xz - problem.p_x[:, None] * problem.p_z
+    found = linprog(price, A_eq=feature[:1], b_eq=[0.0], bounds=(0.0, 1.0), method="highs")
+    slope = -float(found.eqlin.marginals[0]) * np.array([1.0, 0.0])
+    row = np.clip(found.x, 0.0, 1.0)
+    centred = slope - problem.p_x @ slope
+    return np.array([1.0 - row, row]), np.array([-0.5, 0.5])[:, None] * centred
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("fraction", [0.05, 0.5, 0.95])
+def test_bracket_holds_the_searched_optimum(seed: int, fraction: float) -> None:
+    """n = m = 2, two outcomes: the convex problem in two numbers, by search along the boundary of the feasible set."""
+    joint = 0.3 * np.random.default_rng(seed).dirichlet(np.ones(8)).reshape(2, 2, 2)
+    joint[0, 0, 0] += 0.35
+    joint[1, 1, 1] += 0.35  # both guesses are worth making
+    problem = Problem.from_joint(joint, math.inf)
+    problem = problem.with_budget(fraction * problem.bayes_leakage)
+    best, estimator = _search(problem)
+    judged = certify(problem, estimator).certificate
+    assert judged.lower <= best <= judged.upper * (1 + 1e-12)
+    assert judged.gap <= 1e-6  # of the derived duals: first order in the error of the search
+    assert certify(problem, problem.bayes_estimator).certificate.lower <= best
+
+
+def _search(problem: Problem) -> tuple[float, Array]:
+    """Least error and its estimator: for each p_1, p_2 as far from it as the budget allows; convex in p_1."""
+    price = problem.loss[0] - problem.loss[1]  # of guessing 0, at either outcome
+
+    def furthest(first: float) -> Array:
+        target = 1.0 if price[1] < 0 else 0.0
+
+        def excess(share: float) -> float:
+            return _plain_leakage(problem, np.array([first, first + share * (target - first)])) - problem.budget
+
+        share = 1.0 if excess(1.0) <= 0.0 else brentq(excess, 0.0, 1.0, xtol=1e-15)
+        return np.array([first, first + share * (target - first)])
+
+    found = minimize_scalar(
+        lambda p: float(price @ furthest(p)), bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10}
+    )
+    points = [furthest(p) for p in (0.0, float(found.x), 1.0)]
+    point = min(points, key=lambda p: float(price @ p))
+    return float(price @ point + problem.loss[1].sum()), np.array([point, 1 - point])
+
+
+def _plain_leakage(problem: Problem, row: Array) -> float:
+    u = np.array([problem.p_xz @ row, problem.p_xz @ (1 - row)])
+    base = np.outer(u.sum(axis=1), problem.p_x)
+    return float(sum(x * math.log(x / y) for x, y in zip(u.ravel(), base.ravel(), strict=True) if x > 0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bracket_does_not_rise_with_the_budget(seed: int) -> None:
+    """The optimum falls as ε grows, so no lower side may exceed the upper side at any smaller budget."""
+    base = _random(math.inf, n=2, m=3, outcomes=10, seed=seed)
+    leakage = base.bayes_leakage
+    fractions = [0.0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.3, 0.5, 0.8, 1.0, 2.0, math.inf]
+    judged = [certify(base.with_budget(leakage * f), base.bayes_estimator).certificate for f in fractions]
+    for k, tighter in enumerate(judged):
+        for looser in judged[k:]:
+            assert looser.lower <= tighter.upper
+    uppers = [one.upper for one in judged[1:]]
+    assert all(later <= earlier * (1 + 1e-12) for earlier, later in itertools.pairwise(uppers))
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-3, math.inf])
+def test_permuting_labels_permutes_the_answer(budget: float) -> None:
+    rng = np.random.default_rng(3)
+    joint = rng.dirichlet(np.ones(2 * 3 * 8)).reshape(2, 3, 8)
+    x, y, z = rng.permutation(2), rng.permutation(3), rng.permutation(8)
+    problem = Problem.from_joint(joint, budget)
+    moved = Problem.from_joint(joint[x][:, y][:, :, z], budget)
+    estimator, tilt = rng.dirichlet(np.ones(3), 8).T, rng.uniform(-0.1, 0.1, (3, 2))
+    here = certify(problem, estimator, tilt, 0.3)
+    there = certify(moved, estimator[y][:, z], tilt[y][:, x], 0.3)
+    assert there.certificate.upper == pytest.approx(here.certificate.upper, rel=1e-9)
+    assert there.certificate.lower == pytest.approx(here.certificate.lower, rel=1e-9)
+    np.testing.assert_allclose(there.estimator, here.estimator[y][:, z], rtol=0, atol=1e-9)
+
+
+# -- precision and edges ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dependence", [1e-3, 1e-7, 1e-12])
+def test_tiny_leakages_are_judged_relative_to_their_budget(dependence: float) -> None:
+    """X and Z nearly independent: leakages down to 1e-28 nats. What is lost is what rounding of columns can leak."""
+    rng = np.random.default_rng(5)
+    w = rng.dirichlet(np.ones(10))
+    tells = 1.0 + dependence * np.array([[0.7], [-0.3]]) * rng.uniform(-1, 1, 10)
+    p_xz = np.array([[0.3], [0.7]]) * w * tells
+    right = rng.random(10)
+    problem = Problem(p_xz, np.array([right, 1 - right]) * p_xz.sum(axis=0), math.inf)
+    problem = problem.with_budget(0.25 * problem.bayes_leakage)
+    verdict = certify(problem, problem.bayes_estimator)
+    _assert_proven(problem, verdict)
+    assert verdict.certificate.leakage >= (1 - 4e-15 / math.sqrt(problem.budget)) * problem.budget
+    assert verdict.certificate.upper < problem.constant_error
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-300, 1e-12, 0.1, math.inf])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 3, 4), (3, 1, 4), (3, 3, 1), (2, 2, 2)])
+def test_small_shapes(shape: tuple[int, int, int], budget: float) -> None:
+    problem = _random(budget, *shape)
+    verdict = certify(problem, problem.bayes_estimator, np.zeros(shape[1::-1]), 1.0)
+    _assert_proven(problem, verdict)
+    if 1 in shape:  # nothing to hide, nothing to guess, or nothing to see: the Bayes rule is optimal
+        assert verdict.certificate.relative_gap <= 1e-14
+        assert verdict.certificate.blend == 0.0 or budget == 1e-300
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.01, math.inf])
+def test_loss_that_is_zero_everywhere(budget: float) -> None:
+    problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), np.zeros((2, 2)), budget)
+    judged = certify(problem, np.eye(2)).certificate
+    assert (judged.lower, judged.upper, judged.relative_gap) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.01])
+def test_guesses_that_cost_the_same(budget: float) -> None:
+    problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), np.array([[0.1, 0.2], [0.1, 0.2]]), budget)
+    judged = certify(problem, np.eye(2)).certificate
+    assert judged.relative_gap <= 1e-14
+
+
+def test_a_perfect_guess_without_privacy_has_error_exactly_zero() -> None:
+    problem = Problem(np.diag([0.5, 0.5]), np.array([[0.0, 0.5], [0.5, 0.0]]), 1.0)
+    judged = certify(problem, np.eye(2)).certificate
+    assert judged.upper == judged.lower == judged.relative_gap == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e-30, 1e90])
+def test_losses_of_any_size(scale: float) -> None:
+    rng = np.random.default_rng(1)
+    p_xz = rng.dirichlet(np.ones(8)).reshape(2, 4)
+    for budget in (0.0, 0.01, math.inf):
+        problem = Problem(p_xz, scale * rng.random((3, 4)), budget)
+        verdict = certify(problem, problem.bayes_estimator, scale * rng.uniform(-1, 1, (3, 2)), scale)
+        _assert_proven(problem, verdict)
+        assert certify(problem, problem.bayes_estimator).certificate.lower > 0.0
+
+
+def test_rare_outcomes_with_large_losses() -> None:
+    problem = Problem(np.array([[1.0, 5e-324], [0.0, 1e-310]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 0.1)
+    verdict = certify(problem, np.full((2, 2), 0.5))
+    _assert_proven(problem, verdict)
+    assert verdict.certificate.kkt.worst_entry == math.inf
+
+
+def test_one_outcome_of_almost_all_mass() -> None:
+    p_xz = np.array([[0.5, 1e-15, 1e-300], [0.5 - 1e-15, 0.0, 3e-300]])
+    problem = Problem(p_xz / p_xz.sum(), np.array([[0.3, 1e-15, 0.0], [0.5, 0.0, 4e-300]]), 1e-17)
+    for estimator in (problem.bayes_estimator, np.full((2, 3), 0.5), np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]])):
+        _assert_proven(problem, certify(problem, estimator, np.array([[1.0, -1.0], [1e300, -1e-300]]), 3.0))
+
+
+def test_nearly_independent_data_at_budget_zero_is_consistent() -> None:
+    """Φ is not zero but under what counts as zero: the bound must then hold for estimators that use that."""
+    w = np.full(4, 0.25)
+    p_xz = np.array([[0.5], [0.5]]) * w * (1 + 1e-14 * np.array([[1.0, -1.0, 1.0, -1.0], [-1.0, 1.0, -1.0, 1.0]]))
+    loss = np.array([[0.25, 0.0, 0.25, 0.0], [0.0, 0.25, 0.0, 0.25]])
+    problem = Problem(p_xz, loss, 0.0)
+    for size in (1.0, 1e13, 1e15):
+        judged = certify(problem, problem.bayes_estimator, size * np.array([[1.0, -1.0], [-1.0, 1.0]])).certificate
+        assert judged.lower <= judged.upper == 0.0
+
+
+def test_a_constant_and_no_duals() -> None:
+    problem = _random(0.01)
+    judged = certify(problem, np.array([[1.0], [0.0]]) * np.ones(4)).certificate
+    assert judged.lower == pytest.approx(problem.bayes_error, rel=1e-14)
+    assert judged.own_leakage < 1e-50
+    assert judged.blend == 0.0
+
+
+def test_certificate_of_a_violated_budget_says_what_was_given() -> None:
+    problem = _random(1e-3)
+    judged = certify(problem, problem.bayes_estimator).certificate
+    assert judged.own_leakage == pytest.approx(problem.bayes_leakage)
+    assert judged.own_error == pytest.approx(problem.bayes_error)
+    assert judged.own_leakage_ratio == pytest.approx(problem.bayes_leakage / 1e-3)
+    assert 0.0 < judged.blend <= 1.0
+    assert judged.leakage <= 1e-3
+    assert certify(problem.with_budget(0.0), problem.bayes_estimator).certificate.own_leakage_ratio == math.inf
+    assert certify(problem.with_budget(math.inf), problem.bayes_estimator).certificate.own_leakage_ratio == 0.0
+
+
+def test_relative_gap_of_certificates() -> None:
+    nothing = KKTResiduals(0.0, 0.0, 0.0, 0.0)
+    assert Certificate(0.0, 0.5, 0, 0, 1, 0, 0, 0, 0, nothing).relative_gap == 1.0
+    assert Certificate(0.5, 0.5, 0, 0, 1, 0, 0, 0, 0, nothing).relative_gap == 0.0
+    assert Certificate(0.0, 0.0, 0, 0, 1, 0, 0, 0, 0, nothing).relative_gap == 0.0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "tilt", "words"),
+    [
+        (np.ones((2, 3)), None, r"the estimator has shape \[2, 3\] but the problem needs \[2, 4\]"),
+        (np.ones((2, 4)), np.ones((4, 2)), r"the tilt has shape \[4, 2\] but the problem needs \[2, 2\]"),
+        (np.ones((2, 4), dtype=complex), None, "the estimator does not hold real numbers"),
+        (np.full((2, 4), "a"), None, "the estimator does not hold real numbers"),
+        (np.full((2, 4), None), np.full((2, 2), object()), "the tilt does not hold real numbers"),
+    ],
+)
+def test_what_cannot_be_judged(estimator: Array, tilt: Array | None, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        certify(_random(0.1), estimator, tilt, 1.0)
+
+
+def test_lists_and_integers_are_numbers_too() -> None:
+    problem = _random(0.1, outcomes=2)
+    assert certify(problem, [[1, 0], [0, 1]], [[0, 0], [0, 0]], 1).certificate.own_error == pytest.approx(  # type: ignore[arg-type]
+        problem.error_probability(np.eye(2))
+    )
+
+
+def test_nothing_given_is_changed() -> None:
+    problem = _random(0.01)
+    estimator, tilt = np.array(problem.bayes_estimator), np.ones((2, 2))
+    before = estimator.copy()
+    verdict = certify(problem, estimator, tilt, 1.0, anchors=[estimator])
+    np.testing.assert_array_equal(estimator, before)
+    np.testing.assert_array_equal(tilt, 1.0)
+    assert verdict.estimator.flags.writeable
+
+
+@pytest.mark.parametrize(("outcomes", "seconds"), [(64, 0.005), (100_000, 0.5)])
+def test_certifying_takes_about_a_pass_over_the_outcomes(outcomes: int, seconds: float) -> None:
+    """Limits an order of magnitude above what was measured (0.4 ms and 25 ms), for slow and busy machines."""
+    problem = _random(10.0, outcomes=outcomes)
+    estimator, tilt = problem.bayes_estimator, np.zeros((2, 2))
+    certify(problem, estimator, tilt, 0.0)
+    spent = []
+    for _ in range(5):
+        started = time.perf_counter()
+        certify(problem, estimator, tilt, 0.0)
+        spent.append(time.perf_counter() - started)
+    assert min(spent) < seconds

@@ -1,0 +1,201 @@
+"""The upper side: repair makes any matrix a feasible estimator, proven with exact arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import exactly
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import budgets, estimators, garbage, problems
+
+from discreet.problems.accurate import Array
+from discreet.problems.primal import LEAK_FREE, Repaired, column_error, normalise, phi_residual, remove_leakage, repair
+from discreet.problems.problem import Problem
+
+_POSITIVE = budgets.filter(lambda budget: 0.0 < budget < math.inf)
+
+
+def _repaired(problem: Problem, given_matrix: Array, anchors: tuple[Array, ...] = ()) -> Repaired:
+    own = normalise(given_matrix)
+    return repair(problem, own, problem.output_law(own), anchors)
+
+
+def _dirichlet(budget: float, n: int = 2, m: int = 2, outcomes: int = 6, seed: int = 0) -> Problem:
+    return Problem.from_joint(
+        np.random.default_rng(seed).dirichlet(np.ones(n * m * outcomes)).reshape(n, m, outcomes), budget
+    )
+
+
+def _assert_stochastic(estimator: Array) -> None:
+    assert (estimator >= 0.0).all()
+    assert np.abs(estimator.sum(axis=0) - 1.0).max() <= (estimator.shape[0] + 1) * 2.0**-52
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_any_matrix_becomes_a_feasible_estimator(data: st.DataObject) -> None:
+    problem = data.draw(problems(_POSITIVE))
+    shape = (problem.m, problem.N)
+    repaired = _repaired(problem, data.draw(st.one_of(garbage(shape), estimators(shape))))
+    _assert_stochastic(repaired.estimator)
+    assert exactly.leakage(problem, repaired.estimator) <= problem.budget
+    assert exactly.leakage(problem, repaired.estimator, normalised=True) <= problem.budget
+    assert 0.0 <= repaired.share <= 1.0
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_any_matrix_becomes_perfectly_private(data: st.DataObject) -> None:
+    problem = data.draw(problems(st.just(0.0)))
+    repaired = _repaired(problem, data.draw(garbage((problem.m, problem.N))))
+    _assert_stochastic(repaired.estimator)
+    assert phi_residual(repaired.law) <= LEAK_FREE
+    assert exactly.leakage(problem, repaired.estimator) <= 1e-25
+    if repaired.share > 0.0:
+        assert repaired.error <= problem.constant_error * (1 + 1e-14)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_feasible_estimators_are_left_alone(data: st.DataObject) -> None:
+    problem = data.draw(problems(st.just(1.0)))
+    own = normalise(data.draw(estimators((problem.m, problem.N))))
+    law = problem.output_law(own)
+    loose = problem.with_budget(law.leakage() * (1 + 1e-9) + 1e-15)
+    assert repair(loose, own, law).estimator is own
+    assert repair(problem.with_budget(math.inf), own, law).share == 0.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_law_and_error_belong_to_the_estimator(data: st.DataObject) -> None:
+    problem = data.draw(problems())
+    repaired = _repaired(problem, data.draw(estimators((problem.m, problem.N))))
+    law = problem.output_law(repaired.estimator)
+    np.testing.assert_allclose(repaired.law.mass, law.mass, rtol=1e-14, atol=1e-300)
+    np.testing.assert_allclose(repaired.law.deviation, law.deviation, rtol=1e-9, atol=1e-16)
+    assert repaired.error == pytest.approx(problem.error_probability(repaired.estimator), rel=1e-14, abs=1e-300)
+
+
+@pytest.mark.parametrize("fraction", [0.9, 0.5, 1e-2, 1e-6, 1e-10])
+def test_blend_uses_the_whole_budget(fraction: float) -> None:
+    problem = _dirichlet(1.0)
+    problem = problem.with_budget(fraction * problem.bayes_leakage)
+    repaired = _repaired(problem, problem.bayes_estimator)
+    assert repaired.law.leakage() == pytest.approx(problem.budget, rel=1e-6)
+    assert repaired.law.leakage() <= problem.budget
+    assert repaired.error < problem.constant_error
+
+
+def test_least_share_is_found_when_it_is_minute() -> None:
+    """A budget short by a billionth of itself costs about as little."""
+    problem = _dirichlet(1.0)
+    own = normalise(0.9 * problem.bayes_estimator + 0.05)
+    leakage = problem.leakage(own)
+    repaired = _repaired(problem.with_budget(leakage * (1 - 1e-9)), own)
+    assert 0.0 < repaired.share < 1e-8
+    assert repaired.error == pytest.approx(problem.error_probability(own), rel=1e-7)
+
+
+def test_blending_may_stop_at_a_better_constant() -> None:
+    """An estimator that is worse than a constant is replaced by it, not nearly kept."""
+    problem = _dirichlet(1e-4)
+    worst = np.eye(2)[:, np.argmax(problem.loss, axis=0)]
+    repaired = _repaired(problem, worst)
+    assert repaired.error <= problem.constant_error * (1 + 1e-14)
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 8), (3, 2, 12), (3, 4, 20)])
+def test_projection_reaches_perfect_privacy_from_nearby(shape: tuple[int, int, int]) -> None:
+    n, m, outcomes = shape
+    problem = _dirichlet(0.0, n, m, outcomes)
+    own = normalise(0.9 * np.random.default_rng(1).dirichlet(np.ones(m))[:, None] + 0.05 * problem.bayes_estimator)
+    projected = remove_leakage(problem, own, problem.output_law(own))
+    assert projected is not None
+    assert phi_residual(projected.law) <= LEAK_FREE
+    assert 0.0 < projected.share < 0.05
+    assert projected.error == pytest.approx(problem.error_probability(own), rel=0.05)
+
+
+def test_projection_keeps_zeros_where_it_can() -> None:
+    problem = _dirichlet(0.0, outcomes=12)
+    own = normalise(np.random.default_rng(1).dirichlet(np.ones(2), 12).T)
+    own[:, :3] = [[1.0], [0.0]]
+    projected = remove_leakage(problem, own, problem.output_law(own))
+    assert projected is not None
+    assert (projected.estimator[1, :3] == 0.0).all()
+
+
+def test_vertices_without_room_still_end_feasible() -> None:
+    problem = _dirichlet(0.0)
+    repaired = _repaired(problem, problem.bayes_estimator)
+    assert phi_residual(repaired.law) <= LEAK_FREE
+    assert repaired.error <= problem.constant_error
+
+
+def test_a_verified_anchor_helps_and_a_false_one_does_no_harm() -> None:
+    problem = _dirichlet(0.0, outcomes=8)
+    even = normalise(0.9 * np.full((2, 8), 0.5) + 0.1 * problem.bayes_estimator)
+    good = remove_leakage(problem, even, problem.output_law(even))
+    assert good is not None
+    tight = problem.with_budget(1e-9)
+    plain = _repaired(tight, problem.bayes_estimator)
+    helped = _repaired(tight, problem.bayes_estimator, (good.estimator,))
+    assert helped.error <= plain.error
+    nonsense = (np.full((2, 8), np.nan), np.ones((1, 8)), problem.bayes_estimator, np.zeros((3, 3)))
+    harmed = _repaired(tight, problem.bayes_estimator, nonsense)
+    assert harmed.error <= plain.error * (1 + 1e-12)
+    assert exactly.leakage(tight, harmed.estimator) <= 1e-9
+    assert exactly.leakage(tight, helped.estimator) <= 1e-9
+
+
+@pytest.mark.parametrize("budget", [1e-300, 1e-100, 1e-60])
+def test_budgets_under_all_rounding_leave_a_constant(budget: float) -> None:
+    problem = _dirichlet(budget)
+    repaired = _repaired(problem, np.full((2, 6), 0.5) + 0.1 * problem.bayes_estimator)
+    assert exactly.leakage(problem, repaired.estimator) == 0
+    assert column_error(repaired.estimator) == 0.0
+    assert repaired.error == problem.constant_error
+
+
+def test_one_private_value_needs_no_repair_at_any_budget() -> None:
+    problem = Problem.from_joint(np.random.default_rng(0).dirichlet(np.ones(12)).reshape(1, 3, 4), 1e-300)
+    own = normalise(np.random.default_rng(1).random((3, 4)))
+    assert _repaired(problem, own).share == 0.0
+
+
+@given(garbage((3, 7)))
+def test_normalise_makes_columns_of_anything(matrix: Array) -> None:
+    before = matrix.copy()
+    estimator = normalise(matrix)
+    _assert_stochastic(estimator)
+    np.testing.assert_array_equal(matrix, before)
+    usable = np.where(np.isfinite(matrix), np.clip(matrix, 0.0, None), 0.0)
+    np.testing.assert_array_equal(estimator[:, usable.max(axis=0) == 0.0], 1 / 3)
+
+
+@given(estimators((3, 5)))
+def test_normalise_is_idempotent_to_an_ulp(matrix: Array) -> None:
+    once = normalise(matrix)
+    np.testing.assert_allclose(normalise(once), once, rtol=2.0**-50)
+    vertices = np.eye(3)[:, [0, 1, 2, 1, 0]]
+    np.testing.assert_array_equal(normalise(vertices), vertices)
+
+
+@given(estimators((3, 5)))
+def test_column_error_covers_the_columns(matrix: Array) -> None:
+    estimator = normalise(matrix)
+    sums = [sum(map(exactly.Fraction, column.tolist())) for column in estimator.T]
+    assert max(abs(total - 1) for total in sums) <= column_error(estimator)
+
+
+def test_subnormal_private_values_are_not_called_private_by_underflow() -> None:
+    """p(ŷ given x_2) is 0.3 away from p(ŷ), but every product with π_2 underflows."""
+    problem = Problem(np.array([[0.5, 0.5], [5e-324, 0.0]]), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
+    law = problem.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))
+    assert phi_residual(law) >= 0.3
+    rare = Problem(np.array([[0.5, 0.5], [1e-310, 0.0]]), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
+    assert phi_residual(rare.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))) == pytest.approx(0.3, rel=1e-9)

@@ -1,0 +1,295 @@
+"""The problem itself: what it refuses and in which words, its constructors, and the numbers it derives."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import exactly
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from strategies import estimators, joints, problems
+
+from discreet.problems.accurate import Array
+from discreet.problems.errors import InputError
+from discreet.problems.problem import LeakageBudget, Problem
+
+P_XZ = np.array([[0.3, 0.2], [0.1, 0.4]])
+LOSS = np.array([[0.1, 0.3], [0.3, 0.2]])
+
+
+def _changed(array: Array, index: tuple[int, ...], value: float) -> Array:
+    other = array.copy()
+    other[index] = value
+    return other
+
+
+# -- the door --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("p_xz", "loss", "words"),
+    [
+        (np.ones(4) / 4, LOSS, r"p_xz has shape \[4\]; give a non-empty array of shape \[n, N\]"),
+        (np.zeros((2, 0)), LOSS, r"p_xz has shape \[2, 0\]; give a non-empty array"),
+        (P_XZ, np.ones((2, 2, 2)), r"loss has shape \[2, 2, 2\]; give a non-empty array of shape \[m, N\]"),
+        (P_XZ, np.ones((2, 3)), "p_xz has 2 outcomes and loss has 3"),
+        (_changed(P_XZ, (1, 0), np.nan), LOSS, r"p_xz\[1, 0\] is nan, which is not finite"),
+        (_changed(P_XZ, (0, 1), np.inf), LOSS, r"p_xz\[0, 1\] is inf, which is not finite"),
+        (_changed(P_XZ, (0, 1), -0.2), LOSS, r"p_xz\[0, 1\] is -0.2, which is negative"),
+        (P_XZ, _changed(LOSS, (1, 1), -1e-300), r"loss\[1, 1\] is -1e-300, which is negative"),
+        (P_XZ, _changed(LOSS, (0, 0), np.nan), r"loss\[0, 0\] is nan, which is not finite"),
+        (P_XZ, _changed(LOSS, (1, 0), 1e101), r"loss\[1, 0\] is 1e\+101, above 1e\+100; state losses in a larger unit"),
+        (P_XZ * 10, LOSS, r"p_xz sums to 10.0, not to 1 within 1e-09; divide it by its sum"),
+        (P_XZ * (1 + 2e-9), LOSS, "p_xz sums to 1.000000002"),
+        (P_XZ * 0, LOSS * 0, "p_xz sums to 0.0"),
+        (np.full((2, 2), 1e308), LOSS, "p_xz sums to inf"),
+        (np.array([[0.6, 0.0], [0.4, 0.0]]), LOSS, "outcome 1 has zero probability in p_xz but a positive loss mass"),
+        ("no array", LOSS, "p_xz is not an array of real numbers"),
+        ([[0.5, 0.5], [0.1]], LOSS, "p_xz is not an array of real numbers"),
+        (P_XZ + 0j, LOSS, "p_xz is not an array of real numbers"),
+        (None, LOSS, "p_xz"),
+    ],
+)
+def test_bad_arrays_are_named_in_one_sentence(p_xz: Any, loss: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        Problem(p_xz, loss, 0.1)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("joint", "matrix", "words"),
+    [
+        (np.ones((2, 2)) / 4, None, r"joint has shape \[2, 2\]; give a non-empty array of shape \[n, m, N\]"),
+        (np.ones((2, 2, 2)), None, "joint sums to 8.0, not to 1"),
+        (_changed(np.ones((2, 2, 2)) / 8, (1, 0, 1), -0.125), None, r"joint\[1, 0, 1\] is -0.125, which is negative"),
+        (np.ones((2, 2, 2)) / 8, np.ones((3, 2)), "loss_matrix has 3 rows but Y has 2 values"),
+        (np.ones((2, 2, 2)) / 8, [[0.0, -1.0], [1.0, 0.0]], r"loss_matrix\[0, 1\] is -1.0, which is negative"),
+        (np.ones((2, 2, 2)) / 8, np.ones(2), r"loss_matrix has shape \[2\]"),
+    ],
+)
+def test_bad_joints_are_named_in_one_sentence(joint: Any, matrix: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Problem.from_joint(joint, 0.1, loss_matrix=matrix)
+
+
+@pytest.mark.parametrize(
+    ("budgets", "words"),
+    [
+        ({}, "give exactly one of budget="),
+        ({"budget": 0.1, "equivocation": 0.1}, "give exactly one of budget="),
+        ({"budget": -1e-9}, "the leakage budget is -1e-09 nats; give a number ≥ 0"),
+        ({"budget": math.nan}, "the leakage budget is nan nats"),
+        ({"budget": "much"}, "the leakage budget is 'much', which is not a number"),
+        ({"budget": [0.1, 0.2]}, "which is not a number"),
+        ({"budget": True}, "which is not a number"),
+        ({"equivocation": 0.7}, r"equivocation 0.7 nats exceeds H\(X\) = 0.69314718056 nats, which no estimator can keep"),
+        ({"equivocation": math.nan}, "equivocation nan nats exceeds"),
+        ({"equivocation": "H"}, "the equivocation is 'H', which is not a number"),
+    ],
+)
+def test_bad_budgets_are_named_in_one_sentence(budgets: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Problem(P_XZ, LOSS, **budgets)
+    with pytest.raises(InputError, match=words):
+        Problem(P_XZ, LOSS, 1.0).with_budget(**budgets)
+
+
+def test_every_refusal_is_also_a_value_error() -> None:
+    with pytest.raises(ValueError, match="sums to"):
+        Problem(P_XZ * 2, LOSS, 0.1)
+    with pytest.raises(ValueError, match="nats"):
+        LeakageBudget(-1.0)
+    with pytest.raises(InputError, match="not a number"):
+        LeakageBudget(None)  # type: ignore[arg-type]
+
+
+# -- budgets ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_papers_three_problems_are_one_type() -> None:
+    problem = Problem(P_XZ, LOSS, 0.1)
+    assert not problem.constraint.perfect
+    assert not problem.constraint.oblivious
+    assert problem.with_budget(0).constraint.perfect
+    assert problem.with_budget(-0.0).budget == 0.0
+    assert problem.with_budget(math.inf).constraint.oblivious
+    assert problem.with_budget(LeakageBudget(0.2)).budget == 0.2
+    assert isinstance(problem.with_budget(1).budget, float)
+    assert problem.with_budget(math.inf).equivocation == -math.inf
+
+
+def test_equivocation_and_budget_are_two_words_for_one_number() -> None:
+    problem = Problem(P_XZ, LOSS, equivocation=0.5)
+    assert problem.budget == pytest.approx(math.log(2.0) - 0.5, rel=1e-15)
+    assert problem.equivocation == pytest.approx(0.5, rel=1e-15)
+    assert problem.with_budget(equivocation=problem.entropy_x).constraint.perfect
+    assert problem.with_budget(equivocation=math.log(2.0) * (1 + 1e-13)).constraint.perfect
+    assert problem.with_budget(equivocation=0.0).budget == problem.entropy_x
+
+
+def test_equivocation_zero_is_possible_when_x_is_certain() -> None:
+    """Rounding may carry π_1 over one; the entropy must not become negative."""
+    for seed in range(20):
+        p_xz = np.random.default_rng(seed).dirichlet(np.ones(7))[None]
+        assert Problem(p_xz, np.zeros((2, 7)), equivocation=0.0).budget < 1e-15
+
+
+def test_with_budget_shares_the_arrays_and_leaves_the_original() -> None:
+    problem = Problem(P_XZ, LOSS, 0.1, name="one")
+    other = problem.with_budget(0.2)
+    assert (other.budget, problem.budget) == (0.2, 0.1)
+    assert other.p_xz is problem.p_xz
+    assert other.name == "one"
+
+
+# -- what is stored --------------------------------------------------------------------------------------------------
+
+
+def test_problems_cannot_be_changed() -> None:
+    source = P_XZ.copy()
+    problem = Problem(source, LOSS, 0.1)
+    source[0, 0] = 0.0
+    assert problem.p_xz[0, 0] == 0.3
+    for array in (problem.p_xz, problem.loss, problem.p_x, problem.p_z, problem.phi, problem.bayes_estimator):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0
+    with pytest.raises(AttributeError):
+        problem.name = "other"  # type: ignore[misc]
+
+
+@settings(max_examples=80)
+@given(problems(), st.floats(-9e-10, 9e-10))
+def test_building_again_from_the_arrays_gives_the_arrays(problem: Problem, off: float) -> None:
+    """Also after totals near one were scaled: scaling twice is scaling once."""
+    scaled = Problem(problem.p_xz * (1 + off), problem.loss * (1 + off), 0.1)
+    assert abs(exactly.total(scaled) - 1) <= 2**-50
+    again = Problem(scaled.p_xz, scaled.loss, 0.1)
+    np.testing.assert_array_equal(again.p_xz, scaled.p_xz)
+    np.testing.assert_array_equal(again.loss, scaled.loss)
+
+
+def test_pickling_keeps_the_numbers() -> None:
+    problem = Problem(P_XZ, LOSS, 0.1, name="kept")
+    other = pickle.loads(pickle.dumps(problem))
+    np.testing.assert_array_equal(other.p_xz, problem.p_xz)
+    assert (other.name, other.budget, other.bayes_error) == ("kept", 0.1, problem.bayes_error)
+
+
+def test_integers_and_lists_are_welcome() -> None:
+    problem = Problem([[1, 0]], [[0, 0], [1, 0]], 1)
+    assert (problem.n, problem.m, problem.N) == (1, 2, 2)
+    assert problem.p_xz.dtype == np.float64
+
+
+def test_repr_says_what_it_is() -> None:
+    assert repr(Problem(P_XZ, LOSS, 0.1, name="toy")) == "Problem('toy', n=2, m=2, N=2, budget=0.1 nats)"
+    assert repr(Problem(P_XZ, LOSS, math.inf)) == "Problem(n=2, m=2, N=2, budget=inf nats)"
+
+
+# -- derived numbers -------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_joint_gives_zero_one_loss(data: st.DataObject) -> None:
+    joint = data.draw(joints())
+    problem = Problem.from_joint(joint, 0.1)
+    estimator = data.draw(estimators((problem.m, problem.N)))
+    wrong = sum(
+        joint[:, k, z].sum() * estimator[i, z]
+        for k in range(problem.m)
+        for i in range(problem.m)
+        for z in range(problem.N)
+        if i != k
+    )
+    assert problem.error_probability(estimator) == pytest.approx(wrong, rel=1e-12, abs=1e-300)
+    exact = exactly.error_probability(problem, estimator)
+    assume(exact > 1e-290)
+    assert abs(problem.error_probability(estimator) / float(exact) - 1) < 1e-15
+
+
+def test_loss_masses_keep_small_errors() -> None:
+    """1 − Pr(right) would give 0 here."""
+    joint = np.array([[[0.5 - 1e-25, 1e-25], [1e-25, 0.5 - 1e-25]]])
+    problem = Problem.from_joint(joint, math.inf)
+    assert problem.bayes_error == pytest.approx(2e-25, rel=1e-15)
+
+
+def test_general_loss_matrices() -> None:
+    joint = np.random.default_rng(0).dirichlet(np.ones(12)).reshape(2, 2, 3)
+    matrix = np.array([[0.0, 1.0, 0.25], [5.0, 0.0, 0.5]])
+    problem = Problem.from_joint(joint, 0.1, loss_matrix=matrix)
+    assert problem.m == 3
+    assert problem.loss[2, 1] == pytest.approx(0.25 * joint[:, 0, 1].sum() + 0.5 * joint[:, 1, 1].sum())
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_bayes_rule_has_the_least_error(data: st.DataObject) -> None:
+    problem = data.draw(problems(st.just(math.inf)))
+    best = exactly.error_probability(problem, problem.bayes_estimator)
+    assert best <= exactly.error_probability(problem, data.draw(estimators((problem.m, problem.N))), normalised=True)
+    assert problem.bayes_error == pytest.approx(float(best), rel=1e-15, abs=0.0)
+    assert problem.bayes_error <= problem.constant_error
+    assert problem.constant_error == problem.constant_errors.min()
+
+
+def test_ties_of_the_bayes_rule_go_to_the_first_guess() -> None:
+    problem = Problem(P_XZ, np.array([[0.2, 0.3], [0.2, 0.1]]), 0.1)
+    np.testing.assert_array_equal(problem.bayes_estimator, [[1, 0], [0, 1]])
+
+
+@settings(max_examples=60)
+@given(problems(st.just(0.1)))
+def test_phi_is_centred_both_ways(problem: Problem) -> None:
+    assert np.abs(problem.phi.sum(axis=1)).max() < 1e-13
+    assert np.abs(problem.p_x @ problem.phi).max() < 1e-13
+    assert (problem.phi[problem.p_x == 0.0] == 0.0).all()
+
+
+def test_phi_of_the_definition() -> None:
+    np.testing.assert_allclose(Problem(P_XZ, LOSS, 0.1).phi, [[0.6 - 0.4, 0.4 - 0.6], [0.2 - 0.4, 0.8 - 0.6]])
+
+
+@pytest.mark.parametrize(("n", "outcomes"), [(2, 5), (3, 5), (4, 3), (3, 2)])
+def test_rank_of_generic_phi(n: int, outcomes: int) -> None:
+    p_xz = np.random.default_rng(0).dirichlet(np.ones(n * outcomes)).reshape(n, outcomes)
+    found = Problem(p_xz, np.zeros((2, outcomes)), 0.0).phi_rank
+    assert found.rank == min(n, outcomes) - 1
+    assert found.nullity == outcomes - found.rank
+    assert found.gap > 1e6
+    assert found.singular_values.max() <= 1.0 + 1e-12
+
+
+@pytest.mark.parametrize("outcomes", [2, 50, 20_000])
+def test_independence_has_rank_zero_whatever_the_number_of_outcomes(outcomes: int) -> None:
+    rng = np.random.default_rng(1)
+    p_xz = np.outer(rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(outcomes)))
+    found = Problem(p_xz / p_xz.sum(), np.zeros((2, outcomes)), 0.0).phi_rank
+    assert found.rank == 0
+    assert found.gap == math.inf
+
+
+@pytest.mark.parametrize("correlation", [1.0, 1e-3, 1e-12])
+def test_rank_sees_faint_dependence_among_many_outcomes(correlation: float) -> None:
+    w = np.full(20_000, 1 / 20_000)
+    sign = np.where(np.arange(20_000) % 2, 1.0, -1.0)
+    p_xz = 0.5 * w * np.array([1 + correlation * sign, 1 - correlation * sign])
+    found = Problem(p_xz / p_xz.sum(), np.zeros((2, 20_000)), 0.0).phi_rank
+    assert found.rank == 1
+    assert found.singular_values[0] == pytest.approx(correlation, rel=1e-3)
+
+
+def test_rank_of_certain_private_values() -> None:
+    assert Problem([[0.5, 0.5]], np.zeros((2, 2)), 0.0).phi_rank.rank == 0
+    ghost = Problem(np.array([[0.5, 0.5], [0.0, 0.0]]), np.zeros((2, 2)), 0.0)
+    assert ghost.phi_rank.rank == 0
+    assert ghost.entropy_x == 0.0
+    assert Problem(np.diag([0.25, 0.25, 0.5]), np.zeros((2, 3)), 0.0).phi_rank.rank == 2
+    assert np.isfinite(
+        Problem(np.array([[1.0, 5e-324], [0.0, 1e-310]]), np.zeros((2, 2)), 0.0).phi_rank.singular_values
+    ).all()

@@ -1,0 +1,136 @@
+"""Laws of pruning and merging: same optimum, exact way back."""
+
+from __future__ import annotations
+
+import math
+
+import exactly
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from strategies import estimators, joints, problems
+
+from discreet.problems.accurate import Array
+from discreet.problems.judge import certify
+from discreet.problems.problem import Problem
+from discreet.problems.reduction import reduce
+
+
+@settings(max_examples=80)
+@given(st.data())
+def test_restored_estimators_have_the_same_error_and_leakage(data: st.DataObject) -> None:
+    problem = data.draw(problems(st.just(0.1)))
+    reduced = reduce(problem)
+    estimator = data.draw(estimators((problem.m, reduced.problem.N)))
+    full = reduced.restore(estimator)
+    assert full.shape == (problem.m, problem.N)
+    np.testing.assert_allclose(full.sum(axis=0), 1.0, rtol=1e-15)
+    small, large = reduced.problem, problem
+    assert small.error_probability(estimator) == pytest.approx(large.error_probability(full), rel=1e-14, abs=1e-300)
+    assert small.leakage(estimator) == pytest.approx(large.leakage(full), rel=1e-6, abs=1e-24)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_pruning_alone_changes_no_number(data: st.DataObject) -> None:
+    joint = data.draw(joints())
+    dead = data.draw(st.integers(0, joint.shape[2]))
+    problem = Problem.from_joint(np.insert(joint, dead, 0.0, axis=2), 0.1)
+    reduced = reduce(problem, merge=False)
+    assert reduced.pruned >= 1
+    assert reduced.merged == 0
+    estimator = data.draw(estimators((problem.m, reduced.problem.N)))
+    full = reduced.restore(estimator)
+    assert exactly.error_probability(problem, full) == exactly.error_probability(reduced.problem, estimator)
+    if reduced.problem.n == problem.n:
+        assert abs(exactly.leakage(problem, full) - exactly.leakage(reduced.problem, estimator)) < 1e-100
+
+
+@settings(max_examples=40)
+@given(st.data(), st.integers(1, 4))
+def test_copies_of_outcomes_merge_again(data: st.DataObject, copies: int) -> None:
+    joint = data.draw(joints())
+    assume(joint[joint > 0].min() > 1e-290)  # halves of the smallest doubles are not proportional
+    problem = Problem.from_joint(joint, 0.1)
+    repeated = Problem.from_joint(np.repeat(joint, 2**copies, axis=2) / 2**copies, 0.1)
+    once, again = reduce(problem), reduce(repeated)
+    assert again.problem.N == once.problem.N
+    np.testing.assert_allclose(again.problem.p_xz, once.problem.p_xz, rtol=1e-14)
+    np.testing.assert_allclose(again.problem.loss, once.problem.loss, rtol=1e-14)
+    assert again.merged + again.pruned == repeated.N - again.problem.N
+
+
+def test_merging_leaves_the_optimum() -> None:
+    rng = np.random.default_rng(2)
+    joint = rng.dirichlet(np.ones(16)).reshape(2, 2, 4)
+    split = np.concatenate([joint * 0.3, joint[:, :, ::-1] * 0.7], axis=2)
+    budget = 0.25 * Problem.from_joint(joint, 1.0).bayes_leakage
+    few, many = Problem.from_joint(joint, budget), Problem.from_joint(split, budget)
+    assert reduce(many).problem.N == 4
+    judged_few = certify(few, few.bayes_estimator).certificate
+    judged_many = certify(many, many.bayes_estimator).certificate
+    assert judged_few.upper == pytest.approx(judged_many.upper, rel=1e-9)
+    assert judged_few.lower == pytest.approx(judged_many.lower, rel=1e-9)
+
+
+def test_groups_keep_the_order_of_first_appearance() -> None:
+    p_xz = np.array([[0.2, 0.1, 0.0, 0.1, 0.05], [0.1, 0.2, 0.0, 0.05, 0.2]])
+    problem = Problem(p_xz, np.array([[1.0, 1.0, 0.0, 0.5, 0.2], [0.0, 0.0, 0.0, 0.0, 0.1]]), 0.1)
+    reduced = reduce(problem)
+    assert reduced.group is not None
+    assert reduced.group.tolist() == [0, 1, -1, 0, 2]
+    assert (reduced.pruned, reduced.merged) == (1, 1)
+    np.testing.assert_allclose(reduced.problem.loss, [[1.5, 1.0, 0.2], [0.0, 0.0, 0.1]])
+
+
+def test_an_impossible_outcome_gets_the_law_of_the_output() -> None:
+    problem = Problem(np.array([[0.5, 0.0, 0.25], [0.125, 0.0, 0.125]]), np.array([[0.1, 0.0, 0.2], [0.3, 0.0, 0.0]]), 0.1)
+    estimator = np.array([[1.0, 0.0], [0.0, 1.0]])
+    full = reduce(problem).restore(estimator)
+    np.testing.assert_allclose(full[:, 1], [0.625, 0.375])
+
+
+def test_private_values_of_no_probability_return_with_tilt_zero() -> None:
+    problem = Problem(np.array([[0.5, 0.25], [0.0, 0.0], [0.125, 0.125]]), np.ones((2, 2)), 0.1)
+    reduced = reduce(problem)
+    assert reduced.problem.n == 2
+    np.testing.assert_array_equal(reduced.restore_tilt(np.array([[1.0, 2.0], [3.0, 4.0]])), [[1, 0, 2], [3, 0, 4]])
+
+
+def test_nothing_to_remove_is_the_problem_itself() -> None:
+    problem = Problem(np.array([[0.5, 0.1], [0.1, 0.3]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 0.1)
+    reduced = reduce(problem)
+    assert reduced.problem is problem
+    estimator = np.eye(2)
+    assert reduced.restore(estimator) is estimator
+    assert (reduced.pruned, reduced.merged) == (0, 0)
+
+
+@pytest.mark.parametrize("difference", [1e-9, 1e-12])
+def test_nearly_proportional_outcomes_stay_apart(difference: float) -> None:
+    p_xz = np.array([[0.3, 0.3 * (1 + difference)], [0.2, 0.2]])
+    assert reduce(Problem(p_xz / p_xz.sum(), np.zeros((2, 2)), 0.1)).problem.N == 2
+
+
+def test_losses_beyond_the_mass_of_their_outcome_do_not_merge_wrongly() -> None:
+    """Loss ÷ mass overflows here; the two outcomes want different guesses."""
+    p_xz = np.array([[1.0, 5e-324, 5e-324], [0.0, 5e-324, 5e-324]])
+    problem = Problem(p_xz, np.array([[0.0, 1.0, 2.0], [0.0, 2.0, 1.0]]), math.inf)
+    reduced = reduce(problem)
+    assert reduced.problem.N == 3
+    assert reduced.problem.bayes_error == problem.bayes_error == 2.0
+
+
+def test_negative_zero_is_zero() -> None:
+    p_xz = np.array([[0.25, 0.25], [0.25, 0.25]])
+    loss = np.array([[0.0, -0.0], [1.0, 1.0]])
+    assert reduce(Problem(p_xz, loss, 0.1)).problem.N == 1
+
+
+def test_many_copies_add_up_without_drift() -> None:
+    joint = np.random.default_rng(4).dirichlet(np.ones(8)).reshape(2, 2, 2)
+    copies = 50_000
+    many = Problem.from_joint(np.repeat(joint / copies, copies, axis=2), 0.1)
+    merged: Array = reduce(many).problem.p_xz
+    np.testing.assert_allclose(merged, joint.sum(axis=1), rtol=3e-15)

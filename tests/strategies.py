@@ -1,0 +1,94 @@
+"""Hypothesis strategies shared by the tests: problems with hostile masses, estimators, and garbage.
+
+Masses range over all of double precision: ordinary, equal, zero, tiny down to subnormal, and all but one; the arrays are
+small, because the laws do not depend on size and the references compute with fractions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from discreet.problems.accurate import Array
+from discreet.problems.problem import Problem
+
+__all__ = ["anything", "budgets", "estimators", "garbage", "joints", "masses", "problems", "tilts"]
+
+masses = st.one_of(
+    st.floats(0.01, 1.0),
+    st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+    st.floats(1e-300, 1.0),
+    st.integers(-1074, 0).map(lambda exponent: 2.0**exponent),
+    st.sampled_from([5e-324, 1e-310, 1e-300, 1e-30, 1e-15, 1.0 - 1e-15]),
+)
+"""Non-negative numbers at most one, of every order of magnitude."""
+
+anything = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.floats(-2.0, 2.0),
+    st.sampled_from([0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e300, -1e300, 1e-310, 5e-324, 1e308]),
+)
+"""Any double at all."""
+
+budgets = st.one_of(
+    st.sampled_from([0.0, 1e-300, 1e-32, 1e-28, 1e-20, 1e-14, 1e-9, 1e-4, 0.01, 0.1, 0.7, 1e3, 1e300, np.inf]),
+    st.floats(1e-12, 1.0),
+)
+"""Leakage budgets in nats, from perfect privacy to none."""
+
+
+@st.composite
+def joints(draw: st.DrawFn, most: int = 3, outcomes: int = 5) -> Array:
+    """Joint tensors p(x, y, z) [n, m, N] that sum to one, n and m up to `most`, N up to `outcomes`."""
+    shape = draw(st.tuples(st.integers(1, most), st.integers(1, most), st.integers(1, outcomes)))
+    raw = draw(hnp.arrays(np.float64, shape, elements=masses))
+    if raw.sum() < 0.01:
+        raw[draw(st.integers(0, shape[0] - 1)), 0, draw(st.integers(0, shape[2] - 1))] = 1.0
+    return np.asarray(raw / raw.sum())
+
+
+@st.composite
+def problems(
+    draw: st.DrawFn, budget: st.SearchStrategy[float] = budgets, most: int = 3, outcomes: int = 5, general: bool = True
+) -> Problem:
+    """Problems under a drawn budget; with `general`, sometimes any loss masses instead of the 0/1 loss of a joint."""
+    joint = draw(joints(most, outcomes))
+    if not general or draw(st.booleans()):
+        return Problem.from_joint(joint, draw(budget))
+    p_xz = joint.sum(axis=1)
+    loss = draw(hnp.arrays(np.float64, joint.shape[1:], elements=st.one_of(masses, st.floats(0.0, 100.0))))
+    return Problem(p_xz, loss * (p_xz.sum(axis=0) > 0.0), draw(budget))
+
+
+def estimators(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
+    """Column-stochastic matrices [m, N]: vertices, even draws, and weights of every order of magnitude."""
+
+    def normalised(raw: Array) -> Array:
+        raw[0, raw.sum(axis=0) == 0.0] = 1.0
+        raw = raw / raw.max(axis=0)
+        return np.asarray(raw / raw.sum(axis=0))
+
+    vertices = st.lists(st.integers(0, shape[0] - 1), min_size=shape[1], max_size=shape[1]).map(
+        lambda labels: np.eye(shape[0])[:, labels]
+    )
+    return st.one_of(vertices, hnp.arrays(np.float64, shape, elements=masses).map(normalised))
+
+
+def garbage(shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
+    """Arrays of any doubles: NaN, infinities, negative, huge, subnormal."""
+    return hnp.arrays(np.float64, shape, elements=anything)
+
+
+def tilts(shape: tuple[int, int]) -> st.SearchStrategy[Any]:
+    """Tilts [m, n]: moderate, of mixed orders of magnitude, or garbage."""
+    mixed = st.tuples(st.floats(-1.0, 1.0), st.sampled_from([1e-300, 1e-12, 1e-3, 1.0, 50.0, 1e5, 1e300])).map(
+        lambda pair: pair[0] * pair[1]
+    )
+    return st.one_of(
+        hnp.arrays(np.float64, shape, elements=st.floats(-0.5, 0.5)),
+        hnp.arrays(np.float64, shape, elements=mixed),
+        garbage(shape),
+    )
