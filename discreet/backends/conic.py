@@ -38,7 +38,7 @@ from discreet.problems.accurate import Array
 from discreet.problems.errors import Absent, BackendError, Interrupted
 from discreet.problems.problem import Problem
 
-__all__ = ["Conic"]
+__all__ = ["SETTINGS", "Conic"]
 
 _DEFAULT_FORM = {"clarabel": "deviation", "ecos": "deviation", "mosek": "deviation", "scs": "joint"}
 _CONE_SCALE_POWER = {"clarabel": 0.5, "ecos": 1.0, "mosek": 0.5, "scs": 0.5}  # cones are divided by ε to this power

@@ -28,7 +28,7 @@ from discreet.problems.accurate import Array
 from discreet.problems.errors import BackendError, Interrupted
 from discreet.problems.problem import Problem
 
-__all__ = ["HIGHS_METHODS", "Highs", "highs_options"]
+__all__ = ["HIGHS_METHODS", "SETTINGS", "Highs", "highs_options"]
 
 HIGHS_METHODS = ("simplex", "ipx", "pdlp")
 """Values of the setting `method`."""

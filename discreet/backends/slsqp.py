@@ -37,7 +37,7 @@ from discreet.problems.information import OutputLaw
 from discreet.problems.primal import normalise
 from discreet.problems.problem import Problem
 
-__all__ = ["LARGEST_OUTCOMES", "Slsqp"]
+__all__ = ["LARGEST_OUTCOMES", "Slsqp", "SmoothProgram"]
 
 LARGEST_OUTCOMES = 256
 """N above which it refuses; for m > 2 guesses the limit is on (m − 1) N."""

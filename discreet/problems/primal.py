@@ -24,7 +24,7 @@ from discreet.problems.accurate import Array
 from discreet.problems.information import OutputLaw
 from discreet.problems.problem import Problem
 
-__all__ = ["Repaired", "column_error", "normalise", "phi_residual", "remove_leakage", "repair"]
+__all__ = ["LEAK_FREE", "Repaired", "column_error", "normalise", "phi_residual", "remove_leakage", "repair"]
 
 LEAK_FREE = 1e-13  # ‖Φ P‖∞ that counts as zero in double precision
 _UNIT = 2.0**-53

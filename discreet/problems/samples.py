@@ -26,7 +26,7 @@ from discreet.problems.checks import positive, whole
 from discreet.problems.errors import InputError
 from discreet.problems.problem import LeakageBudget, Problem
 
-__all__ = ["DEFAULT_BINS", "DEFAULT_SMOOTHING", "SampleReport", "from_samples"]
+__all__ = ["DEFAULT_BINS", "DEFAULT_SMOOTHING", "REST", "SampleReport", "from_samples"]
 
 DEFAULT_BINS = 4
 """Quantile bins of a numeric column when nothing else is said."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from discreet.reports.compare import CaseFacts, Comparison, Row
 
-__all__ = ["bracket", "budget", "difference", "excess", "facts", "number", "scientific", "seconds", "verdict"]
+__all__ = ["NOTHING", "bracket", "budget", "difference", "excess", "facts", "number", "scientific", "seconds", "verdict"]
 
 NOTHING = "–"
 _DIGITS = 12
