@@ -1,0 +1,209 @@
+"""The exponential-cone program: its expressions are leakage and error probability, tolerances arrive, duals price."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from test_slsqp import own_bound, random_problem
+
+from discreet.backends.conic import Conic
+from discreet.backends.contract import Options
+from discreet.backends.run import solve
+from discreet.backends.solution import Status
+from discreet.problems import catalog
+from discreet.problems.errors import Absent, InputError, Interrupted
+from discreet.problems.problem import Problem
+
+SOLVERS = [name for name in ("clarabel", "scs", "ecos") if importlib.util.find_spec(name)]
+FORMS = ("deviation", "joint")
+
+REFERENCE = [
+    ("paper-single", {"bins": 4}, {"budget": 0.0}, 0.130702456, 1e-9),
+    ("paper-single", {"bins": 4}, {"budget": 0.001}, 0.11502334202, 1e-9),
+    ("paper-single", {"bins": 4}, {"budget": 0.01}, 0.08085780269, 1e-9),
+    ("paper-single", {"bins": 64}, {"budget": 0.01}, 0.07505963669, 1e-8),
+    ("paper-single", {"bins": 1000}, {"budget": 0.01}, 0.07463994244, 2e-7),
+    ("paper-multi", {"sensors": 5}, {"fraction": 0.5}, 0.01737635432, 1e-9),
+    ("paper-multi", {"sensors": 10}, {"fraction": 0.5}, 0.00282663753, 2e-8),
+]
+
+
+def pin(lowered: Any, problem: Problem, seed: int) -> Any:
+    """Give every variable of the program the value that a random estimator implies; returns the estimator."""
+    rng = np.random.default_rng(seed)
+    estimator = rng.gamma(0.5, size=(problem.m, problem.N)) + 1e-9
+    estimator /= estimator.sum(axis=0)
+    lowered.estimator.value = estimator
+    links = lowered.constraints
+    if "joint" in links:
+        links["joint"].args[0].value = estimator @ problem.p_xz.T
+    elif "deviation" in links:
+        mass = (estimator @ problem.p_z)[:, None]
+        links["mass"].args[0].value = mass
+        links["deviation"].args[0].value = problem.output_law(estimator).deviation / math.sqrt(problem.budget)
+    return estimator
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("form", FORMS)
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=8)
+def test_the_expressions_are_error_probability_and_leakage(solver: str, form: str, seed: int) -> None:
+    problem = random_problem(seed)
+    assume(problem.budget > 1e-9)
+    lowered = Conic().lower(problem, Options(settings={"solver": solver, "form": form}))
+    estimator = pin(lowered, problem, seed)
+    error = lowered.unit * float(lowered.program.objective.value) + problem.bayes_error
+    assert error == pytest.approx(problem.error_probability(estimator), rel=1e-12)
+    leakage = float(lowered.leakage.value) * problem.budget
+    assert leakage == pytest.approx(problem.leakage(estimator), rel=1e-6, abs=1e-13)
+    links = [link for name, link in lowered.constraints.items() if name != "budget"]
+    assert all(np.abs(link.residual).max() <= 1e-10 / math.sqrt(problem.budget) for link in links)
+
+
+def test_at_budget_zero_the_equations_are_those_of_phi() -> None:
+    problem = catalog.build("dirichlet", n=3, m=3, N=12, budget=0.0)
+    lowered = Conic().lower(problem, Options())
+    estimator = pin(lowered, problem, 3)
+    assert lowered.rows is not None
+    expected = problem.output_law(estimator).deviation[:-1] @ lowered.rows.combination.T
+    np.testing.assert_allclose(lowered.constraints["privacy"].args[0].value, expected, atol=1e-14)
+    assert "budget" not in lowered.constraints
+
+
+@pytest.mark.parametrize(("name", "parameters", "budget", "error", "within"), REFERENCE)
+def test_reference_values(
+    name: str, parameters: dict[str, int], budget: dict[str, float], error: float, within: float
+) -> None:
+    solution = solve(catalog.build(name, **parameters, **budget), "conic")
+    assert solution.error_probability == pytest.approx(error, abs=within)
+    assert solution.claimed in {"optimal", "optimal_inaccurate"}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("budget", [{"budget": 0.0}, {"budget": 0.001}, {"budget": 0.01}, {"budget": math.inf}], ids=str)
+def test_every_solver_ends_on_the_smallest_paper_instance(solver: str, budget: dict[str, float]) -> None:
+    solution = solve(catalog.build("paper-single", bins=4, **budget), "conic", settings={"solver": solver})
+    assert solution.relative_gap <= 1e-7, solution
+    assert solution.claimed == "optimal"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("budget", [0.0, 0.003, math.inf])
+def test_the_duals_have_the_signs_of_the_contract(form: str, budget: float) -> None:
+    problem = catalog.build("paper-single", bins=8, budget=budget)
+    backend = Conic()
+    options = Options(settings={"form": form})
+    answer = backend.lift(backend.solve(backend.lower(problem, options), options))
+    assert answer.tilt is not None
+    assert answer.multiplier is not None
+    reached = problem.error_probability(answer.estimator)
+    assert own_bound(problem, answer.tilt, answer.multiplier) == pytest.approx(reached, rel=1e-7)
+    if budget == math.inf:
+        assert answer.multiplier == 0.0
+        assert not answer.tilt.any()
+        return
+    assert own_bound(problem, -answer.tilt, answer.multiplier) < 0.99 * reached
+    if budget > 0.0:
+        law = problem.output_law(answer.estimator)
+        expected = answer.multiplier * np.log1p(law.ratio_minus_one())
+        np.testing.assert_allclose(answer.tilt, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("given_", "expected"), [({"gap": 1e-6}, 1e-7), ({"gap": 1e-15}, 1e-12), ({"tolerance": "1e-5"}, 1e-5)]
+)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_tolerance_reaches_the_solver(
+    solver: str, given_: dict[str, Any], expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = spy(solver, monkeypatch)
+    gap = given_.get("gap", 1e-9)
+    chosen = {"solver": solver} | {k: v for k, v in given_.items() if k != "gap"}
+    solve(catalog.build("paper-single", bins=4, budget=0.01), "conic", gap=gap, max_iterations=40, settings=chosen)
+    tolerances = {
+        "clarabel": ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
+        "scs": ("eps_abs", "eps_rel"),
+        "ecos": ("abstol", "reltol", "feastol"),
+    }[solver]
+    assert [seen[name] for name in tolerances] == pytest.approx([expected] * len(tolerances))
+    assert seen["max_iter" if solver == "clarabel" else "max_iters"] == 40
+
+
+def spy(solver: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the solver's own entry point is given, filled in when it is called."""
+    seen: dict[str, Any] = {}
+    if solver == "clarabel":
+        import clarabel
+
+        original = clarabel.DefaultSolver
+
+        def construct(*arguments: Any) -> Any:
+            chosen = arguments[-1]
+            names = ("tol_gap_abs", "tol_gap_rel", "tol_feas", "max_iter", "time_limit")
+            seen.update({name: getattr(chosen, name) for name in names})
+            return original(*arguments)
+
+        monkeypatch.setattr(clarabel, "DefaultSolver", construct)
+        return seen
+    module = importlib.import_module(solver)
+    run = module.solve
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        seen.update(keywords)
+        return run(*arguments, **keywords)
+
+    monkeypatch.setattr(module, "solve", call)
+    return seen
+
+
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "ecos"])
+def test_the_time_limit_interrupts(solver: str) -> None:
+    problem = catalog.build("paper-single", bins=2000, budget=1e-4)
+    options = Options(gap=1e-12, time_limit=2e-3, settings={"solver": solver})
+    backend = Conic()
+    with pytest.raises(Interrupted, match=r"time limit of 0\.002 s"):
+        backend.solve(backend.lower(problem, options), options)
+
+
+def test_an_inaccurate_end_is_told_and_warns_nobody() -> None:
+    """Warnings are errors here: a leak of cvxpy's "Solution may be inaccurate" would fail this test."""
+    solution = solve(catalog.build("paper-multi", sensors=14, fraction=0.5), "conic")
+    assert solution.claimed == "optimal_inaccurate"
+    assert solution.status in {Status.INACCURATE, Status.VIOLATED_PRIVACY}
+
+
+def test_the_iteration_limit_gives_what_was_reached() -> None:
+    solution = solve(catalog.build("paper-single", bins=16, budget=0.005), "conic", max_iterations=4)
+    assert solution.claimed == "user_limit"
+    assert solution.iterations == 4
+    assert solution.estimator is not None
+
+
+def test_a_solver_cvxpy_does_not_find_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    import cvxpy
+
+    monkeypatch.setattr(cvxpy, "installed_solvers", lambda: ["SCS"])
+    with pytest.raises(Absent, match="finds no solver mosek"):
+        Conic().lower(catalog.build("paper-single"), Options(settings={"solver": "mosek"}))
+    assert solve(catalog.build("paper-single"), "conic", settings={"solver": "mosek"}).status is Status.ABSENT
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("solver", "gurobi", "choose one of: clarabel, ecos, mosek, scs"),
+        ("form", "dual", "choose one of: deviation, joint"),
+        ("tolerance", -1, "give a positive number"),
+        ("tolerance", "tight", "give a positive number"),
+    ],
+)
+def test_a_wrong_setting_is_a_sentence(name: str, value: object, sentence: str) -> None:
+    with pytest.raises(InputError, match=f"backend conic: setting {name} is .*; {sentence}"):
+        solve(catalog.build("paper-single"), "conic", settings={name: value})

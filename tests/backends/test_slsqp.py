@@ -1,0 +1,200 @@
+"""The smooth program that SLSQP gets: value, gradients, start; its limits; the duals of estimators with unused guesses."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from discreet.backends.contract import Options
+from discreet.backends.run import solve
+from discreet.backends.slsqp import LARGEST_OUTCOMES, Slsqp, SmoothProgram
+from discreet.backends.solution import Status
+from discreet.backends.unused_guesses import duals_of_law
+from discreet.problems import catalog
+from discreet.problems.accurate import Array
+from discreet.problems.dual import lower_bound, repair_duals
+from discreet.problems.errors import Interrupted, Unsupported
+from discreet.problems.primal import phi_residual
+from discreet.problems.problem import Problem
+from discreet.problems.reduction import reduce
+
+REFERENCE = [
+    ("paper-single", {"bins": 4}, {"budget": 0.0}, 0.130702456, 1e-9),
+    ("paper-single", {"bins": 4}, {"budget": 0.001}, 0.11502334202, 1e-10),
+    ("paper-single", {"bins": 4}, {"budget": 0.01}, 0.08085780269, 1e-9),
+    ("paper-multi", {"sensors": 5}, {"budget": 0.0}, 0.023651613, 2e-9),
+    ("paper-multi", {"sensors": 5}, {"fraction": 0.5}, 0.01737635432, 1e-10),
+]
+
+
+def random_problem(seed: int, fraction: float = 0.5) -> Problem:
+    """A random sparse joint, reduced, whose budget is a share of the Bayes rule's leakage."""
+    rng = np.random.default_rng(seed)
+    n, m, count = rng.integers(2, 5), rng.integers(2, 5), rng.integers(2, 9)
+    joint = rng.gamma(0.5, size=(n, m, count)) * (rng.random((n, m, count)) > 0.25)
+    joint[0, 0, 0] += 0.01
+    problem = Problem.from_joint(joint / joint.sum(), budget=0.0)
+    return reduce(problem.with_budget(fraction * problem.bayes_leakage)).problem
+
+
+def random_point(program: SmoothProgram, seed: int) -> tuple[Array, Array]:
+    """An interior estimator and its x."""
+    rng = np.random.default_rng(seed)
+    problem = program.problem
+    estimator = rng.uniform(0.2, 1.0, (problem.m, problem.N))
+    estimator /= estimator.sum(axis=0)
+    return estimator, (estimator[:-1] * program.scale).ravel()
+
+
+def own_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
+    """What these duals prove by themselves, made feasible; the judge would also try others."""
+    feasible = repair_duals(problem, tilt, multiplier)
+    assert feasible is not None
+    return lower_bound(problem, *feasible)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=40)
+def test_objective_and_constraint_are_error_probability_and_leakage(seed: int) -> None:
+    problem = random_problem(seed)
+    assume(problem.budget > 1e-9)
+    program = SmoothProgram.of(problem)
+    estimator, x = random_point(program, seed)
+    np.testing.assert_allclose(program.estimator(x), estimator, atol=1e-15)
+    error = program.unit * program.error(x) + problem.bayes_error
+    assert error == pytest.approx(problem.error_probability(estimator), rel=1e-12)
+    assert (1.0 - program.slack(x)) * problem.budget == pytest.approx(problem.leakage(estimator), rel=1e-9, abs=1e-14)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=25)
+def test_the_gradients_are_those_of_central_differences(seed: int) -> None:
+    problem = random_problem(seed)
+    assume(problem.budget > 1e-6)
+    program = SmoothProgram.of(problem)
+    _, x = random_point(program, seed)
+    step = 1e-6 * np.tile(program.scale, program.free)
+    for value, gradient in ((program.error, program.error_gradient), (program.slack, program.slack_gradient(x))):
+        measured = np.array([(value(x + e) - value(x - e)) / (2.0 * h) for e, h in zip(np.diag(step), step, strict=True)])
+        size = np.abs(gradient * step).max() + 1e-9
+        np.testing.assert_allclose(measured * step, gradient * step, atol=1e-5 * size)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=25)
+def test_the_gradient_is_finite_at_every_vertex(seed: int) -> None:
+    problem = random_problem(seed)
+    assume(problem.budget > 0.0)
+    program = SmoothProgram.of(problem)
+    labels = np.random.default_rng(seed).integers(0, problem.m, problem.N)
+    vertex = np.eye(problem.m)[:, labels]
+    assert np.isfinite(program.slack_gradient((vertex[:-1] * program.scale).ravel())).all()
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.1, 0.9, 3.0]))
+@settings(max_examples=25)
+def test_the_start_is_feasible_and_uses_the_budget(seed: int, fraction: float) -> None:
+    problem = random_problem(seed, fraction)
+    start = SmoothProgram.of(problem).estimator(SmoothProgram.of(problem).start)
+    np.testing.assert_allclose(start.sum(axis=0), 1.0, atol=1e-12)
+    law = problem.output_law(start)
+    if fraction == 0.0:
+        assert phi_residual(law) <= 1e-15
+    else:
+        assert law.leakage() == pytest.approx(min(problem.budget, problem.bayes_leakage), rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize(("name", "parameters", "budget", "error", "within"), REFERENCE)
+def test_reference_values(
+    name: str, parameters: dict[str, int], budget: dict[str, float], error: float, within: float
+) -> None:
+    solution = solve(catalog.build(name, **parameters, **budget), "slsqp")
+    assert solution.error_probability == pytest.approx(error, abs=within)
+    assert solution.relative_gap <= 1e-8
+    assert solution.claimed
+
+
+def test_the_equations_at_budget_zero_are_the_rows_of_phi() -> None:
+    problem = catalog.build("dirichlet", n=3, m=3, N=8, budget=0.0)
+    program = SmoothProgram.of(problem)
+    estimator, x = random_point(program, 5)
+    assert program.rows is not None
+    assert program.equations is not None
+    expected = problem.output_law(estimator).deviation[:-1] @ program.rows.combination.T
+    np.testing.assert_allclose(program.equations @ x, expected.ravel(), atol=1e-14)
+
+
+def test_more_variables_than_the_stated_limit_are_refused() -> None:
+    many = catalog.build("paper-single", bins=LARGEST_OUTCOMES + 1, fraction=0.5)
+    assert solve(many, "slsqp").status is Status.UNSUPPORTED
+    wide = catalog.build("dirichlet", n=2, m=3, N=LARGEST_OUTCOMES // 2 + 1, fraction=0.5)
+    with pytest.raises(Unsupported, match=r"256 variables and here \(m − 1\) N = 258"):
+        Slsqp().lower(wide, Options())
+    assert solve(wide, "slsqp").status is Status.UNSUPPORTED
+
+
+def test_the_time_limit_is_noticed_between_iterations() -> None:
+    problem = catalog.build("paper-single", bins=200, fraction=0.1)
+    options = Options(time_limit=0.05)
+    backend = Slsqp()
+    lowered = backend.lower(problem, options)
+    started = time.perf_counter()
+    with pytest.raises(Interrupted, match=r"time limit of 0\.05 s"):
+        backend.solve(lowered, options)
+    assert time.perf_counter() - started < 30.0
+
+
+def test_iterations_are_limited_and_counted() -> None:
+    problem = catalog.build("paper-single", bins=32, fraction=0.5)
+    backend = Slsqp()
+    options = Options(max_iterations=3)
+    raw = backend.solve(backend.lower(problem, options), options)
+    assert raw.iterations == 3
+    assert raw.claimed == "Iteration limit reached"
+
+
+def test_one_guess_needs_no_solver() -> None:
+    problem = Problem([[0.3, 0.2], [0.1, 0.4]], [[0.1, 0.2]], budget=0.01)
+    solution = solve(problem, "slsqp")
+    assert solution.status is Status.CERTIFIED
+    assert solution.claimed == "one guess: nothing to decide"
+
+
+def test_a_guess_that_is_never_given_does_not_spoil_the_bound() -> None:
+    """`road` at a tenth: one segment is never announced, and its posterior is 0/0."""
+    problem = catalog.build("road", fraction=0.1)
+    solution = solve(problem, "slsqp")
+    assert solution.estimator is not None
+    law = problem.output_law(solution.estimator)
+    assert law.mass.min() < 1e-12
+    assert solution.relative_gap <= 1e-8
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=10)
+def test_a_dominated_guess_costs_the_bound_nothing(seed: int) -> None:
+    """Law: adding a guess that is worse everywhere leaves the bound of `duals_of_law` where it was."""
+    problem = random_problem(seed)
+    assume(problem.budget > 1e-6 and problem.N > 2)
+    plain = solve(problem, "tilt")
+    assume(plain.relative_gap < 1e-9 and plain.multiplier is not None and plain.multiplier > 1e-6)
+    assert plain.estimator is not None
+    worse = np.concatenate([problem.loss, problem.loss.max(axis=0, keepdims=True) * 1.01 + 1e-3 * problem.p_z])
+    wider = Problem(problem.p_xz, worse, problem.constraint)
+    estimator = np.concatenate([plain.estimator, np.zeros((1, problem.N))])
+    tilt, multiplier = duals_of_law(wider, wider.output_law(estimator))
+    narrow, narrow_multiplier = duals_of_law(problem, problem.output_law(plain.estimator))
+    assert multiplier == narrow_multiplier
+    assert own_bound(wider, tilt, multiplier) == pytest.approx(own_bound(problem, narrow, narrow_multiplier), rel=1e-9)
+
+
+def test_without_constraint_the_bayes_rule_comes_out() -> None:
+    problem = catalog.build("dirichlet", N=12, budget=math.inf)
+    solution = solve(problem, "slsqp")
+    assert solution.status is Status.CERTIFIED
+    assert solution.error_probability == pytest.approx(problem.bayes_error, rel=1e-12)
