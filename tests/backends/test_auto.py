@@ -1,0 +1,118 @@
+"""`auto` returns the Bayes rule when the budget is slack, asks in its stated order otherwise, and never hides a refusal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.backends.auto import PREFERENCE
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.registry import load_backend
+from discreet.problems.errors import BackendError, InputError
+from discreet.problems.problem import Problem
+
+PROBLEM = ds.problems.paper_single(budget=0.01)
+
+
+@dataclass
+class Stub:
+    """A contestant that answers with a blend of the optimum and the best constant, claims what it is told, or refuses."""
+
+    name: str
+    asked: list[str]
+    claim: str = "optimal"
+    share: float = 0.0
+    refusal: str = ""
+    capabilities: Capabilities = field(
+        default_factory=lambda: Capabilities(frozenset(Regime), 10_000, True, "a stub for tests", "none")
+    )
+
+    def lower(self, problem: Problem, options: Options) -> Problem:
+        self.asked.append(self.name)
+        if self.refusal:
+            raise BackendError(self.refusal)
+        return problem
+
+    def solve(self, lowered: Problem, options: Options) -> Raw:
+        return Raw(self.claim, lowered, 7)
+
+    def lift(self, raw: Raw) -> Answer:
+        best = ds.solve(raw.value, "tilt")
+        assert best.estimator is not None
+        constant = np.zeros_like(best.estimator)
+        constant[0] = 1.0
+        return Answer((1.0 - self.share) * best.estimator + self.share * constant, best.tilt, best.multiplier)
+
+
+def contest(monkeypatch: pytest.MonkeyPatch, **stubs: dict[str, Any]) -> list[str]:
+    """Replace the contestants of `auto`; those not named refuse. Returns the list of who was asked, as it grows."""
+    asked: list[str] = []
+    own = {
+        name: Stub(name, asked, **stubs.get(name.replace("-", "_"), {"refusal": f"{name} is out"})) for name in PREFERENCE
+    }
+    monkeypatch.setattr("discreet.backends.auto.load_backend", own.__getitem__)
+    return asked
+
+
+@pytest.mark.parametrize("budget", [math.inf, 0.5, PROBLEM.bayes_leakage])
+def test_a_slack_budget_gives_the_bayes_rule_at_no_price(budget: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = contest(monkeypatch)
+    problem = PROBLEM.with_budget(budget)
+    solution = ds.solve(problem, "auto")
+    assert asked == []
+    assert solution.status is ds.Status.CERTIFIED
+    assert solution.multiplier == 0.0
+    assert solution.estimator is not None
+    # At the very edge the judge's repair steps inside the budget by what rounding needs.
+    np.testing.assert_allclose(solution.estimator, problem.bayes_estimator, rtol=0.0, atol=1e-11)
+    assert solution.claimed == "the Bayes rule keeps the budget"
+
+
+def test_the_first_that_calls_its_answer_optimal_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = contest(monkeypatch, tilt={}, conic={})
+    solution = ds.solve(PROBLEM, "auto")
+    assert asked == ["tilt"]
+    assert solution.status is ds.Status.CERTIFIED
+    assert solution.claimed == "tilt: optimal"
+    assert solution.iterations == 7
+
+
+def test_who_refuses_is_passed_over_in_the_stated_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = contest(monkeypatch, conic={})
+    assert ds.solve(PROBLEM, "auto").claimed == "conic: optimal"
+    assert asked == list(PREFERENCE[: PREFERENCE.index("conic") + 1])
+
+
+def test_answers_that_are_not_called_optimal_are_compared_by_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = contest(
+        monkeypatch,
+        tilt={"claim": "stalled", "share": 0.5},
+        blahut_arimoto={"claim": "stalled", "share": 0.01},
+        conic={"claim": "optimal", "share": 0.2},
+    )
+    solution = ds.solve(PROBLEM, "auto")
+    assert asked == list(PREFERENCE)
+    assert solution.claimed == "blahut-arimoto: stalled"
+    assert solution.status is ds.Status.INACCURATE
+
+
+def test_when_nobody_can_every_reason_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    contest(monkeypatch)
+    solution = ds.solve(PROBLEM, "auto")
+    assert solution.status is ds.Status.FAILED
+    assert all(f"{name} is out" in solution.message for name in PREFERENCE)
+
+
+def test_it_has_no_settings_of_its_own() -> None:
+    with pytest.raises(InputError, match="backend auto has no setting 'solver'; it knows: none"):
+        ds.solve(PROBLEM, "auto", settings={"solver": "scs"})
+
+
+def test_everybody_it_prefers_exists_and_is_not_itself() -> None:
+    assert "auto" not in PREFERENCE
+    assert all(load_backend(name).name == name for name in PREFERENCE)
