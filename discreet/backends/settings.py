@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from discreet.backends.contract import Options
 from discreet.problems.errors import InputError
 
-__all__ = ["choice", "positive"]
+__all__ = ["choice", "positive", "whole"]
 
 
 def choice(options: Options, backend: str, name: str, allowed: Iterable[str], default: str) -> str:
@@ -33,4 +33,18 @@ def positive(options: Options, backend: str, name: str, default: float) -> float
         value = math.nan
     if not (0.0 < value < math.inf):
         raise InputError(f"backend {backend}: setting {name} is {given!r}; give a positive number")
+    return value
+
+
+def whole(options: Options, backend: str, name: str, default: int) -> int:
+    """The setting's value, a whole number ≥ 1, or the default."""
+    if name not in options.settings:
+        return default
+    given = options.settings[name]
+    try:
+        value = int(str(given))
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise InputError(f"backend {backend}: setting {name} is {given!r}; give a whole number of at least 1")
     return value

@@ -26,7 +26,7 @@ from discreet.problems.information import OutputLaw, entropy, output_law
 if TYPE_CHECKING:
     from discreet.problems.samples import SampleReport
 
-__all__ = ["LeakageBudget", "PhiRank", "Problem"]
+__all__ = ["LeakageBudget", "PhiRank", "Problem", "constraint_of"]
 
 _ROUNDED_TOTAL = 2.0**-50  # a total this close to one is one: dividing by it again would only shuffle last digits
 _LARGEST_LOSS = 1e100  # keeps every product of the judge within range
@@ -125,7 +125,7 @@ class Problem:
         object.__setattr__(self, "loss", cost)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "samples", samples)
-        object.__setattr__(self, "constraint", _constraint(budget, equivocation, self.entropy_x))
+        object.__setattr__(self, "constraint", constraint_of(budget, equivocation, self.entropy_x))
 
     # -- doors -----------------------------------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class Problem:
 
     def with_budget(self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None) -> Problem:
         """The same model under another budget (or equivocation); the arrays are shared."""
-        constraint = _constraint(budget, equivocation, self.entropy_x)
+        constraint = constraint_of(budget, equivocation, self.entropy_x)
         other = object.__new__(Problem)
         other.__dict__.update(self.__dict__)
         other.__dict__["constraint"] = constraint
@@ -282,7 +282,8 @@ class Problem:
         return f"Problem({title}n={self.n}, m={self.m}, N={self.N}, budget={self.budget:g} nats)"
 
 
-def _constraint(budget: float | LeakageBudget | None, equivocation: float | None, entropy_x: float) -> LeakageBudget:
+def constraint_of(budget: float | LeakageBudget | None, equivocation: float | None, entropy_x: float) -> LeakageBudget:
+    """The constraint meant by exactly one of a budget and an equivocation, both in nats; raises InputError otherwise."""
     if (budget is None) == (equivocation is None):
         raise InputError(
             "give exactly one of budget= (nats; 0 for perfect privacy, inf for no constraint) and equivocation= (nats)"

@@ -1,40 +1,43 @@
 """The `tilt` backend: the structured interior point behind the contract of a backend.
 
 It serves every budget. Where the Bayes rule already keeps the budget (always when X has one value or there is one guess)
-that rule is optimal and returned as it is, with no tilt. It does not yet stream, and works on all outcomes at once.
+that rule is optimal and returned as it is, with no tilt. All outcomes have to be in memory.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.settings import whole
 from discreet.backends.slack import bayes_answer
-from discreet.backends.tilt.condense import Condensed, condense
+from discreet.backends.tilt.aggregation import individuals, solve_aggregated
+from discreet.backends.tilt.condense import RARE, Condensed, condense
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import Model, model_of
-from discreet.problems.accurate import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["Tilt"]
 
 _MAX_ITERATIONS = 100
 _MARGIN = 0.1  # of the asked gap: what the iteration aims at, since the judge adds its roundings
-_RARE = 0.01  # of the asked gap: what merging the rarest outcomes may cost
+_AGGREGATE_MARGIN = 0.5  # the same for aggregates, whose bracket is exact
+_AGGREGATE_FROM = 16  # times the outcomes that a first round keeps individually
 _FINEST_GAP = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
 class _Lowered:
-    """The condensed problem with its Bayes rule, and the model (None when the Bayes rule keeps the budget)."""
+    """The problem; whether the Bayes rule keeps its budget; and, if it is solved whole, its condensed form and model."""
 
-    condensed: Condensed
-    bayes: Array
-    model: Model | None
+    problem: Problem
+    slack: bool
+    condensed: Condensed | None = None
+    model: Model | None = None
 
 
 class Tilt:
@@ -43,39 +46,44 @@ class Tilt:
     name = "tilt"
     capabilities = Capabilities(
         regimes=frozenset(Regime),
-        largest_outcomes=5_000_000,
+        largest_outcomes=100_000_000,
         gives_duals=True,
-        method="structured primal–dual interior point",
+        method="structured primal–dual interior point, on aggregates when there are many outcomes",
         citation="discreet, docs/theory.md; predictor–corrector: S. Mehrotra, SIAM J. Optim. 2 (1992) 575–601",
+        settings={"threads": "cores for the passes over many outcomes (default: all)"},
     )
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
-        """Centre and scale the problem, unless the Bayes rule already keeps the budget."""
+        """Centre and scale the problem, unless the Bayes rule keeps the budget or outcomes are many enough to aggregate."""
         if bayes_answer(problem) is not None:
-            return _Lowered(Condensed(problem, None), problem.bayes_estimator, None)
-        condensed = condense(problem, _RARE * options.gap)
-        return _Lowered(condensed, condensed.problem.bayes_estimator, model_of(condensed.problem))
+            return _Lowered(problem, slack=True)
+        if problem.N >= _AGGREGATE_FROM * individuals(problem):
+            return _Lowered(problem, slack=False)
+        condensed = condense(problem, RARE * options.gap)
+        return _Lowered(problem, False, condensed, model_of(condensed.problem))
 
     def solve(self, lowered: _Lowered, options: Options) -> Raw:
-        """Iterate to a tenth of the asked gap, or as far as double precision goes."""
-        if lowered.model is None:
-            problem = lowered.condensed.problem
-            outcome = Outcome(
-                lowered.bayes, np.zeros((problem.m, problem.n)), 0.0, 0, "optimal: the Bayes rule keeps the budget"
-            )
-            return Raw(outcome.ended, (lowered.condensed, outcome), 0)
+        """Iterate to a share of the asked gap, or as far as double precision goes."""
+        problem = lowered.problem
         deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
-        outcome = solve_interior(
-            lowered.model,
-            lowered.bayes,
-            gap=max(_FINEST_GAP, _MARGIN * options.gap),
-            max_iterations=options.max_iterations or _MAX_ITERATIONS,
-            deadline=deadline,
-        )
-        return Raw(outcome.ended, (lowered.condensed, outcome), outcome.iterations)
+        iterations = options.max_iterations or _MAX_ITERATIONS
+        if lowered.slack:
+            duals = np.zeros((problem.m, problem.n)), 0.0
+            outcome = Outcome(problem.bayes_estimator, *duals, 0, "optimal: the Bayes rule keeps the budget")
+        elif lowered.model is None:
+            threads = whole(options, self.name, "threads", 0)
+            gap = max(_FINEST_GAP, _AGGREGATE_MARGIN * options.gap)
+            outcome = solve_aggregated(problem, gap=gap, max_iterations=iterations, deadline=deadline, threads=threads)
+        else:
+            assert lowered.condensed is not None
+            gap = max(_FINEST_GAP, _MARGIN * options.gap)
+            bayes = lowered.condensed.problem.bayes_estimator
+            outcome = solve_interior(lowered.model, bayes, gap=gap, max_iterations=iterations, deadline=deadline)
+            outcome = replace(outcome, estimator=lowered.condensed.restore(outcome.estimator))
+        return Raw(outcome.ended, outcome, outcome.iterations)
 
     def lift(self, raw: Raw) -> Answer:
         """The estimator, tilt and multiplier as they stand."""
-        condensed, outcome = raw.value
+        outcome: Outcome = raw.value
         multiplier = None if math.isinf(outcome.multiplier) else outcome.multiplier
-        return Answer(condensed.restore(outcome.estimator), outcome.tilt, multiplier)
+        return Answer(outcome.estimator, outcome.tilt, multiplier)

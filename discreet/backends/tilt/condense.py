@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 from discreet.problems.accurate import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["Condensed", "condense"]
+__all__ = ["RARE", "Condensed", "condense"]
+
+RARE = 0.01
+"""Share of the asked gap that merging the rarest outcomes may cost."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,131 @@
+"""Problems too large to hold: the outcomes come in blocks, again and again, and are never all in memory.
+
+`Blocks` is what a source of outcomes offers: its sizes, and chunks that can be read in any order and from several threads.
+`BlockProblem` is the same problem as `Problem` seen through such a source, with the totals that every pass would otherwise
+have to find again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+from discreet.problems.accurate import Array
+from discreet.problems.information import entropy
+from discreet.problems.problem import LeakageBudget, Problem, constraint_of
+
+__all__ = ["ArrayBlocks", "BlockProblem", "Blocks", "Chunk"]
+
+CHUNK_OUTCOMES = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some consecutive outcomes. `read()` gives their (p_xz [n, count], loss [m, count]); it may be called from any thread."""
+
+    start: int
+    count: int
+    read: Callable[[], tuple[Array, Array]]
+
+
+class Blocks(Protocol):
+    """A source of N outcomes that can be passed over any number of times, always in the same order."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def m(self) -> int: ...
+    @property
+    def N(self) -> int: ...  # noqa: N802 (the symbol of the theory)
+    def chunks(self) -> Iterator[Chunk]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayBlocks:
+    """Arrays in memory or mapped from a file, p_xz [n, N] and loss [m, N], in chunks."""
+
+    p_xz: Array
+    loss: Array
+    size: int = CHUNK_OUTCOMES
+
+    @property
+    def n(self) -> int:
+        """Private values."""
+        return int(self.p_xz.shape[0])
+
+    @property
+    def m(self) -> int:
+        """Guesses."""
+        return int(self.loss.shape[0])
+
+    @property
+    def N(self) -> int:  # noqa: N802
+        """Outcomes."""
+        return int(self.p_xz.shape[1])
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Slices; nothing is copied."""
+        for start in range(0, self.N, self.size):
+            stop = min(start + self.size, self.N)
+            yield Chunk(start, stop - start, lambda lo=start, hi=stop: (self.p_xz[:, lo:hi], self.loss[:, lo:hi]))  # type: ignore[misc]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockProblem:
+    """A privacy-aware estimation problem whose outcomes come in blocks.
+
+    blocks       the source
+    constraint   the leakage budget ε
+    p_x          π_j, exact totals over all outcomes      [n]
+    guess_losses Σ_l L_il, exact totals                   [m]
+    tail         mass that the source put together into one last outcome, nothing discarded (0 = none)
+    """
+
+    blocks: Blocks
+    constraint: LeakageBudget
+    p_x: Array
+    guess_losses: Array
+    name: str = ""
+    tail: float = 0.0
+
+    @classmethod
+    def of(cls, problem: Problem) -> BlockProblem:
+        """A problem in memory, seen as blocks."""
+        blocks = ArrayBlocks(problem.p_xz, problem.loss)
+        return cls(blocks, problem.constraint, problem.p_x, problem.loss.sum(axis=1), problem.name)
+
+    def with_budget(self, budget: float | None = None, *, equivocation: float | None = None) -> BlockProblem:
+        """The same outcomes under another budget (or equivocation)."""
+        return replace(self, constraint=constraint_of(budget, equivocation, self.entropy_x))
+
+    @property
+    def n(self) -> int:
+        """Private values."""
+        return self.blocks.n
+
+    @property
+    def m(self) -> int:
+        """Guesses."""
+        return self.blocks.m
+
+    @property
+    def N(self) -> int:  # noqa: N802
+        """Outcomes."""
+        return self.blocks.N
+
+    @property
+    def budget(self) -> float:
+        """Leakage budget ε in nats."""
+        return self.constraint.nats
+
+    @cached_property
+    def entropy_x(self) -> float:
+        """H(X) in nats."""
+        return entropy(self.p_x)
+
+    @property
+    def constant_error(self) -> float:
+        """Error probability of the best constant guess."""
+        return float(self.guess_losses.min())
