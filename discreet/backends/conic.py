@@ -42,7 +42,8 @@ __all__ = ["SETTINGS", "Conic"]
 
 _DEFAULT_FORM = {"clarabel": "deviation", "ecos": "deviation", "mosek": "deviation", "scs": "joint"}
 _CONE_SCALE_POWER = {"clarabel": 0.5, "ecos": 1.0, "mosek": 0.5, "scs": 0.5}  # cones are divided by ε to this power
-_LEAST_UNIT = 1e-3  # of the best constant's error probability: larger objectives cost the cones their digits
+_LEAST_UNIT_OF_CONES = 1e-3  # of the best constant's error probability: larger objectives cost the cones their digits
+_LEAST_UNIT_WITHOUT = 1e-8
 _LEAST_TOLERANCE = 1e-12  # below it the solvers only report failure sooner
 _TIME_SHARE = 0.9  # of the limit: a solver that says "limit" this late means its time limit
 
@@ -131,7 +132,7 @@ def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, A
     import cvxpy as cp
 
     estimator = cp.Variable((problem.m, problem.N), nonneg=True)
-    unit = loss_unit(problem, _LEAST_UNIT)
+    unit = loss_unit(problem, _LEAST_UNIT_WITHOUT if problem.constraint.oblivious else _LEAST_UNIT_OF_CONES)
     constraints: dict[str, Any] = {}
     rows, leakage = None, None
     if problem.constraint.perfect:

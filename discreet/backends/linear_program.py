@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _NO_CORRELATION = 1e-14  # canonical correlations under this are the rounding of the model's own numbers
-_LEAST_UNIT = 1e-8  # of the best constant's error probability: keeps the costs of the linear program under about 1e8
+_LEAST_UNIT = 1e-5  # of the best constant's error probability: costs above 1e6 cannot be priced to HiGHS's 1e-10
 
 
 @dataclass(frozen=True)
