@@ -21,15 +21,21 @@ if TYPE_CHECKING:
     from discreet.backends.isolated import solve_isolated
     from discreet.backends.run import solve
     from discreet.backends.solution import Solution, Status
+    from discreet.curve import Frontier, FrontierPoint, frontier
+    from discreet.problems.adversary import Inference, inference
     from discreet.problems.errors import DiscreetError, FileError, InputError
     from discreet.problems.files import load_problem, load_solution, save_problem, save_solution
     from discreet.problems.judge import Certificate, certify
+    from discreet.problems.local_estimates import local_inference
     from discreet.problems.problem import Problem
 
 __all__ = [
     "Certificate",
     "DiscreetError",
     "FileError",
+    "Frontier",
+    "FrontierPoint",
+    "Inference",
     "InputError",
     "Options",
     "Problem",
@@ -38,8 +44,11 @@ __all__ = [
     "__version__",
     "backends",
     "certify",
+    "frontier",
+    "inference",
     "load_problem",
     "load_solution",
+    "local_inference",
     "problems",
     "reports",
     "save_problem",
@@ -54,14 +63,20 @@ _HOME = {
     "Certificate": "problems.judge",
     "DiscreetError": "problems.errors",
     "FileError": "problems.errors",
+    "Frontier": "curve",
+    "FrontierPoint": "curve",
+    "Inference": "problems.adversary",
     "InputError": "problems.errors",
     "Options": "backends.contract",
     "Problem": "problems.problem",
     "Solution": "backends.solution",
     "Status": "backends.solution",
     "certify": "problems.judge",
+    "frontier": "curve",
+    "inference": "problems.adversary",
     "load_problem": "problems.files",
     "load_solution": "problems.files",
+    "local_inference": "problems.local_estimates",
     "save_problem": "problems.files",
     "save_solution": "problems.files",
     "solve": "backends.run",

@@ -56,14 +56,17 @@ def solve(
     return conclude(problem, attempt(problem, backend, options), options)
 
 
-def attempt(problem: Problem, backend: str, options: Options) -> Attempt:
-    """Run a backend on a problem; never raises but InputError (unknown backend or setting) and KeyboardInterrupt."""
+def attempt(problem: Problem, backend: str, options: Options, reduced: Reduced | None = None) -> Attempt:
+    """Run a backend on a problem; never raises but InputError (unknown backend or setting) and KeyboardInterrupt.
+
+    reduced: the problem's reduction, where it is at hand.
+    """
     clock = _Clock()
     try:
         solver = load_backend(backend)
         refuse_unserved(solver, problem, options, capabilities())
         require_libraries(solver)
-        return _run(solver, problem, options, clock)
+        return _run(solver, problem, reduced, options, clock)
     except InputError:
         raise
     except Unsupported as error:
@@ -98,9 +101,9 @@ def conclude(problem: Problem, tried: Attempt, options: Options) -> Solution:
     )  # fmt: skip
 
 
-def _run(solver: Backend, problem: Problem, options: Options, clock: _Clock) -> Attempt:
+def _run(solver: Backend, problem: Problem, reduced: Reduced | None, options: Options, clock: _Clock) -> Attempt:
     with clock.step("lower_seconds"):
-        reduced = reduce(problem)
+        reduced = reduce(problem) if reduced is None else reduced
         lowered = solver.lower(reduced.problem, options)
     with clock.step("solve_seconds"):
         raw = solver.solve(lowered, options)

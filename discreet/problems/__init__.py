@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.problems import catalog, errors
+    from discreet.problems.adversary import Inference, confidence_interval, inference
     from discreet.problems.catalog import (
         anes96,
         building,
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
     from discreet.problems.files import StoredSolution, load_problem, load_solution, save_problem, save_solution
     from discreet.problems.information import entropy, fano_bound
     from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify
+    from discreet.problems.local_estimates import local_inference, local_law
     from discreet.problems.problem import LeakageBudget, PhiRank, Problem
     from discreet.problems.reduction import reduce
     from discreet.problems.samples import SampleReport
 
 __all__ = [
     "Certificate",
+    "Inference",
     "KKTResiduals",
     "LeakageBudget",
     "PhiRank",
@@ -45,6 +48,7 @@ __all__ = [
     "building",
     "catalog",
     "certify",
+    "confidence_interval",
     "dirichlet",
     "duplicated",
     "entropy",
@@ -52,8 +56,11 @@ __all__ = [
     "fair",
     "fano_bound",
     "independent",
+    "inference",
     "load_problem",
     "load_solution",
+    "local_inference",
+    "local_law",
     "mixture",
     "near_deterministic",
     "paper_multi",
@@ -70,6 +77,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "adversary": ("Inference", "confidence_interval", "inference"),
     "catalog": (
         "anes96",
         "building",
@@ -91,6 +99,7 @@ _HOMES = {
     "files": ("StoredSolution", "load_problem", "load_solution", "save_problem", "save_solution"),
     "information": ("entropy", "fano_bound"),
     "judge": ("Certificate", "KKTResiduals", "Verdict", "certify"),
+    "local_estimates": ("local_inference", "local_law"),
     "problem": ("LeakageBudget", "PhiRank", "Problem"),
     "reduction": ("reduce",),
     "samples": ("SampleReport",),

@@ -11,7 +11,7 @@ nothing about X.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,11 @@ class Reduced:
     def merged(self) -> int:
         """Outcomes that disappeared into another."""
         return self.original.N - self.pruned - self.problem.N
+
+    def with_budget(self, budget: float) -> Reduced:
+        """The same reduction of the same model under another budget in nats."""
+        smaller, original = self.problem.with_budget(budget), self.original.with_budget(budget)
+        return replace(self, problem=smaller, original=original)
 
     def restore(self, estimator: Array) -> Array:
         """The estimator [m, N] of the original for one [m, N'] of the reduced problem."""

@@ -1,0 +1,259 @@
+"""The privacy–utility curve: the best error probability at every leakage budget, bracketed everywhere.
+
+`frontier` solves a few budgets and lets convexity do the rest (`problems.envelope`). It starts with both ends, perfect
+privacy and I_MAP (what the Bayes rule leaks; more budget buys nothing), and with the problem's own budget; every further
+point goes where the bracket is widest, until a stated width or number of points.
+
+Near ε = 0 the curve falls like √ε, so tangents say little there and the points crowd towards 0 in a fixed ratio.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from discreet.backends.solution import Solution, Status
+from discreet.backends.sweep import Sweep
+from discreet.problems.accurate import Array
+from discreet.problems.checks import positive, whole
+from discreet.problems.envelope import Bound, Envelope, envelope_of
+from discreet.problems.problem import Problem
+
+__all__ = ["Frontier", "FrontierPoint", "frontier"]
+
+DEFAULT_WIDTH = 0.01
+LARGEST_POINTS = 1000
+
+_TOWARDS_ZERO = 16.0  # the budget next to 0 is cut by this: for √ε it quarters the bracket there
+_FROM_THE_END = 1e-3  # of an interval: no nearer to its ends, where a point would say little new
+_NARROWEST = 1e-9  # intervals narrower than this share of their budgets are not cut
+
+Watch = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """One solved budget. Undefined numbers are inf (−inf for lower and equivocation), so that comparisons fail safe.
+
+    budget_nats        ε
+    lower, upper       certified bracket of the best error probability at ε; `upper` is reached
+    leakage_nats       of the estimator that reaches it
+    equivocation_nats  H(X given Ŷ) of that estimator
+    multiplier         μ: the tangent's slope is −μ (inf at perfect privacy)
+    seconds            that solving and judging took
+    status             what became of the attempt
+    """
+
+    budget_nats: float
+    lower: float
+    upper: float
+    leakage_nats: float
+    equivocation_nats: float
+    multiplier: float
+    seconds: float
+    status: Status
+
+    @classmethod
+    def of(cls, solution: Solution, seconds: float) -> FrontierPoint:
+        """The point of a solution."""
+        return cls(
+            budget_nats=solution.problem.budget,
+            lower=solution.certificate.lower if solution.certificate else -math.inf,
+            upper=solution.error_probability,
+            leakage_nats=solution.leakage,
+            equivocation_nats=solution.equivocation,
+            multiplier=math.inf if solution.multiplier is None else solution.multiplier,
+            seconds=seconds,
+            status=solution.status,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values by name; None for what is not finite."""
+        return {name: _plain(value) for name, value in asdict(self).items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """The curve of one model: solved points, and envelopes that hold at every budget, not only there.
+
+    rows               the solved points by increasing budget, the first at 0 and the last at I_MAP
+    envelope           what they prove; `upper` and `lower` evaluate it
+    entropy_x_nats, bayes_leakage_nats, bayes_error_probability, constant_error_probability
+                       landmarks of the model
+    asked_width        as a share of the curve's height, or None when only a number of points was asked for
+    gap                relative certified gap aimed at in every point
+    seconds            of everything
+    """
+
+    problem: str
+    backend: str
+    rows: tuple[FrontierPoint, ...]
+    envelope: Envelope
+    entropy_x_nats: float
+    bayes_leakage_nats: float
+    bayes_error_probability: float
+    constant_error_probability: float
+    asked_width: float | None
+    gap: float
+    seconds: float
+
+    def upper(self, budgets: Any) -> Array:
+        """An error probability that can be reached at each budget (nats, ≥ 0): convex, non-increasing."""
+        return self.envelope.upper(budgets)
+
+    def lower(self, budgets: Any) -> Array:
+        """An error probability that no estimator beats at each budget (nats, ≥ 0): convex, non-increasing."""
+        return self.envelope.lower(budgets)
+
+    @property
+    def width(self) -> float:
+        """The widest bracket anywhere, as a share of the curve's height; 0 for a flat curve."""
+        widest = float(self.envelope.candidates()[1][0])
+        return 0.0 if widest == 0.0 else widest / self.envelope.height
+
+    @property
+    def reached(self) -> bool:
+        """Whether the bracket is as narrow as was asked for (True when only a number of points was)."""
+        return self.asked_width is None or self.width <= self.asked_width
+
+    @property
+    def certified(self) -> bool:
+        """Whether every point is certified to the asked gap. The envelopes hold in any case."""
+        return all(row.status is Status.CERTIFIED for row in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record for machines: plain numbers and strings, units in the names, None where undefined."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain = {name: _plain(value) for name, value in named.items() if name not in ("rows", "envelope")}
+        return plain | {
+            "width": self.width,
+            "reached": self.reached,
+            "certified": self.certified,
+            "points": [row.to_dict() for row in self.rows],
+        }
+
+    def to_csv(self) -> str:
+        """The points, a line each; columns as in `FrontierPoint`, what is not finite left empty.
+
+        They hold both envelopes: chords between (budget_nats, upper), tangents of slope −multiplier through
+        (budget_nats, lower).
+        """
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([field.name for field in fields(FrontierPoint)])
+        for row in self.rows:
+            writer.writerow("" if value is None else value for value in row.to_dict().values())
+        return text.getvalue()
+
+    def __repr__(self) -> str:
+        return f"Frontier({self.problem!r}, {len(self.rows)} points, width {self.width:.2g} of the height)"
+
+
+def frontier(
+    problem: Problem,
+    *,
+    points: int | None = None,
+    width: float | None = None,
+    backend: str = "tilt",
+    gap: float = 1e-9,
+    time_limit: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+    watch: Watch | None = None,
+) -> Frontier:
+    """The privacy–utility curve of a model; the problem's own budget is only one of its points.
+
+    points      most budgets to solve, ≥ 2; default 1000
+    width       stop when the bracket is nowhere wider than this share of the curve's height (its fall from perfect
+                privacy to I_MAP); default 0.01, or none when `points` is given
+    backend     solves every point, in this process; `gap`, `time_limit` and `settings` are those of `solve`, per point
+    watch       called with (points done, most points, what happens now)
+
+    A point that fails leaves the envelopes wider, never wrong. Raises InputError for values out of range, an unknown
+    backend or setting.
+    """
+    started = time.perf_counter()
+    most = LARGEST_POINTS if points is None else whole(points, "points", 2)
+    target = DEFAULT_WIDTH if width is None and points is None else width
+    wanted = None if target is None else positive(target, "width")
+    search = _Search(problem, Sweep(problem, backend, gap=gap, time_limit=time_limit, settings=settings))
+    budget: float | None = 0.0
+    while budget is not None:
+        if watch is not None:
+            watch(len(search.points), most, f"budget {budget:.4g} nats")
+        search.add(budget)
+        budget = search.next(wanted) if len(search.points) < most else None
+    return Frontier(
+        problem=problem.name,
+        backend=backend,
+        rows=tuple(search.points[budget] for budget in sorted(search.points)),
+        envelope=search.envelope,
+        entropy_x_nats=problem.entropy_x,
+        bayes_leakage_nats=problem.bayes_leakage,
+        bayes_error_probability=problem.bayes_error,
+        constant_error_probability=problem.constant_error,
+        asked_width=wanted,
+        gap=gap,
+        seconds=time.perf_counter() - started,
+    )
+
+
+class _Search:
+    """Points so far, what they prove, and where the next one should be."""
+
+    def __init__(self, problem: Problem, sweep: Sweep) -> None:
+        self._problem, self._sweep = problem, sweep
+        self._bounds: list[Bound] = []
+        self.points: dict[float, FrontierPoint] = {}
+        self.envelope = envelope_of(problem, ())
+
+    def add(self, budget: float) -> None:
+        """Solve one more budget."""
+        solution, seconds = self._sweep.solve(budget)
+        self.points[budget] = FrontierPoint.of(solution, seconds)
+        if solution.certificate is not None and solution.multiplier is not None:
+            self._bounds.append(Bound.of(solution.certificate, solution.multiplier))
+            self.envelope = envelope_of(self._problem, self._bounds)
+
+    def next(self, wanted: float | None) -> float | None:
+        """The budget that closes most of the bracket; None when it is as narrow as wanted, or as it gets."""
+        horizon = self.envelope.horizon
+        for end in (horizon, self._problem.budget):
+            if end <= horizon and end not in self.points:
+                return float(end)
+        enough = 0.0 if wanted is None else wanted * self.envelope.height
+        for budget, width in zip(*self.envelope.candidates(), strict=True):
+            if width <= enough:
+                return None
+            place = self._place(float(budget), float(width))
+            if place is not None:
+                return place
+        return None
+
+    def _place(self, budget: float, width: float) -> float | None:
+        """Where to cut the interval of points around a budget; None where another point could not help."""
+        solved = sorted(self.points)
+        left = max((point for point in solved if point < budget), default=0.0)
+        right = min((point for point in solved if point > left), default=0.0)
+        if right - left <= _NARROWEST * right or budget == right < self.envelope.horizon:
+            return None
+        if width <= 2.0 * max(self._own_gap(left), self._own_gap(right)):
+            return None
+        if left == 0.0 and budget <= right / _TOWARDS_ZERO:
+            return right / _TOWARDS_ZERO
+        margin = _FROM_THE_END * (right - left)
+        return min(max(budget, left + margin), right - margin)
+
+    def _own_gap(self, budget: float) -> float:
+        """How wide the bracket is at a solved point itself: no other point will narrow that."""
+        return float(self.envelope.upper(budget) - self.envelope.lower(budget))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Status):
+        return value.value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,151 @@
+"""The untrusted user: what the best inference from an estimator's output finds out.
+
+Whoever reads Ŷ knows the model and the estimator, so the joint law of (X, Y, Ŷ). The best inference of a variable guesses
+its likeliest value given what is seen; its error probability is the mass of everything else,
+
+    Σ_s Σ_{v ≠ best(s)} p(v, s),      summed from these small terms, never as 1 − ....
+
+Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
+Entropy Constrained Approach"; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from discreet.problems.accurate import Array
+from discreet.problems.checks import TOTAL_TOLERANCE, check_total, mass_array, positive, whole
+from discreet.problems.errors import InputError
+from discreet.problems.information import entropy, fano_bound, output_law
+from discreet.problems.problem import Problem
+
+__all__ = ["Inference", "check_confidence", "confidence_interval", "error_of_best", "inference", "summarise"]
+
+
+@dataclass(frozen=True)
+class Inference:
+    """What the best inference achieves. Probabilities are of error; None where the model does not say.
+
+    x_error            of the best inference of X from what is seen
+    x_error_blind      of the best inference of X without seeing anything: 1 − max_j π_j
+    y_error            of the best inference of Y (for a `Problem`: its least expected loss)
+    xy_error           of the best inference of (X, Y) together
+    leakage_nats       mutual information of X and what is seen
+    equivocation_nats  H(X given what is seen)
+    fano_plain         the paper's bound: x_error ≥ (H − 1)/log2 n, H the equivocation in *bits*; empty for n = 2
+    fano_sharp         the e with h(e) + e log(n − 1) = H, which the plain form weakens; x_error ≥ it
+    samples            0: every number is exact; otherwise how many were simulated
+    intervals          name -> (low, high), for a simulation: each holds with probability `confidence`
+    """
+
+    x_error: float
+    x_error_blind: float
+    y_error: float | None
+    xy_error: float | None
+    leakage_nats: float
+    equivocation_nats: float
+    fano_plain: float
+    fano_sharp: float
+    samples: int = 0
+    confidence: float = 1.0
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers are computed, not simulated."""
+        return self.samples == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values by name."""
+        return asdict(self) | {"exact": self.exact, "intervals": {k: list(v) for k, v in self.intervals.items()}}
+
+
+def inference(model: Problem | Any, estimator: Any) -> Inference:
+    """What can be inferred from the guess of an estimator [m, N], exactly.
+
+    model: a joint tensor p(x, y, z) [n, m', N]; or a `Problem`, which knows Y by its loss masses only: then `y_error` is
+    the least expected loss when every guess may be relabelled (for 0/1 loss, the error probability of the best inference
+    of Y), and `xy_error` is None.
+
+    The estimator is taken as it is: this is no certificate. Raises InputError unless it is column-stochastic of the right
+    shape.
+    """
+    joint = None if isinstance(model, Problem) else _joint(model)
+    p_xz = model.p_xz if isinstance(model, Problem) else joint.sum(axis=1)  # type: ignore[union-attr]
+    guesses = _estimator(estimator, p_xz.shape[1])
+    law = output_law(p_xz, guesses)
+    x_seen = guesses @ p_xz.T
+    if joint is not None:
+        seen = joint @ guesses.T  # [n, m', guesses]
+        y_error, xy_error = error_of_best(seen.sum(axis=0)), error_of_best(seen.reshape(-1, seen.shape[2]))
+    else:
+        if guesses.shape[0] != model.m:
+            raise InputError(
+                f"the estimator has {guesses.shape[0]} guesses and the problem {model.m}; give one row per guess"
+            )
+        y_error, xy_error = float((model.loss @ guesses.T).min(axis=0).sum()), None
+    return summarise(x_seen.T, law.p_x, y_error, xy_error, law.leakage())
+
+
+def confidence_interval(hits: int, samples: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The Clopper–Pearson interval of a probability, given so many hits: it covers with at least `confidence`."""
+    from scipy.special import betaincinv
+
+    samples = whole(samples, "samples", 1)
+    hits = whole(hits, "hits", 0)
+    if hits > samples:
+        raise InputError(f"there are {hits} hits in {samples} samples; give at most as many")
+    tail = 0.5 * (1.0 - check_confidence(confidence))
+    low = 0.0 if hits == 0 else float(betaincinv(hits, samples - hits + 1, tail))
+    high = 1.0 if hits == samples else float(betaincinv(hits + 1, samples - hits, 1.0 - tail))
+    return low, high
+
+
+def check_confidence(confidence: float) -> float:
+    """A confidence strictly between 0 and 1, or InputError."""
+    level = positive(confidence, "confidence")
+    if level >= 1.0:
+        raise InputError(f"confidence is {confidence}; give a probability below 1, such as 0.95")
+    return level
+
+
+def error_of_best(masses: Array) -> float:
+    """Σ_s of all but the largest entry of each column of p(v, s) [v, S]."""
+    return float(np.sort(masses, axis=0)[:-1].sum())
+
+
+def summarise(x_seen: Array, p_x: Array, y_error: float, xy_error: float | None, leakage: float) -> Inference:
+    """The exact record for p(x, seen) [n, S], given the errors of the other inferences and the leakage in nats."""
+    equivocation = max(0.0, entropy(p_x) - leakage)
+    return Inference(
+        x_error=error_of_best(x_seen),
+        x_error_blind=float(np.sort(p_x)[:-1].sum()),
+        y_error=y_error,
+        xy_error=xy_error,
+        leakage_nats=leakage,
+        equivocation_nats=equivocation,
+        fano_plain=fano_bound(equivocation, int((p_x > 0).sum())),
+        fano_sharp=fano_bound(equivocation, int((p_x > 0).sum()), sharp=True),
+    )
+
+
+def _joint(values: Any) -> Array:
+    joint = mass_array(values, "joint", 3, "[n, m, N]")
+    return np.asarray(joint / check_total(joint, "joint"))
+
+
+def _estimator(values: Any, outcomes: int) -> Array:
+    estimator = mass_array(values, "estimator", 2, "[m, N]")
+    if estimator.shape[1] != outcomes:
+        raise InputError(
+            f"the estimator has {estimator.shape[1]} columns and the model {outcomes} outcomes; give [m, {outcomes}]"
+        )
+    off = np.abs(estimator.sum(axis=0) - 1.0)
+    if off.max() > TOTAL_TOLERANCE:
+        column = int(off.argmax())
+        raise InputError(f"column {column} of the estimator sums to {float(estimator[:, column].sum())!r}, not to 1")
+    return estimator

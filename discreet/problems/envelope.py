@@ -1,0 +1,186 @@
+"""What finitely many certificates prove of the whole privacy–utility curve.
+
+The best error probability E(ε) is convex and non-increasing in the budget ε. So certificates at a few budgets bracket it at
+*every* budget:
+
+- above by chords: mixing estimators of two budgets keeps the mixed budget, since leakage is convex;
+- below by tangents: feasible duals (t, μ) prove E(ε) ≥ D(t, μ) − μ ε for every ε, an affine function with slope −μ.
+
+Without any certificate E lies between the Bayes rule's error probability, which it reaches at I_MAP, and the best
+constant's. Duals of perfect privacy (μ = ∞) prove something at budget 0 only. Everything is rounded outward.
+
+The bracket is widest where two tangents cross; a certificate there is what closes it fastest.
+
+Source: docs/theory.md §3 and §6; sandwich algorithms: G. Rote, "The convergence rate of the sandwich algorithm for
+approximating convex functions", Computing 48 (1992) 337–361.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.problems.accurate import Array
+from discreet.problems.errors import InputError
+from discreet.problems.judge import Certificate
+from discreet.problems.problem import Problem
+
+__all__ = ["Bound", "Envelope", "envelope_of"]
+
+_UNIT = 2.0**-53
+_OUTWARD = 2.0**-47  # of the terms of a tangent: their rounding, and that Σ π is one only within 2^-49
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One certificate as the curve sees it: E(budget) ≤ upper, and E(ε) ≥ lower − multiplier·(ε − budget) for every ε."""
+
+    budget: float
+    lower: float
+    upper: float
+    multiplier: float
+
+    @classmethod
+    def of(cls, certificate: Certificate, multiplier: float) -> Bound:
+        """From the judge's certificate and the multiplier of the duals that prove its lower side."""
+        return cls(certificate.budget, certificate.lower, certificate.upper, multiplier)
+
+
+@dataclass(frozen=True, eq=False)
+class Envelope:
+    """Two convex, non-increasing functions with lower(ε) ≤ E(ε) ≤ upper(ε) at every ε ≥ 0, and lower ≤ upper.
+
+    vertices   (ε, error probability) [k, 2] of the upper function, from ε = 0 on; constant after the last
+    tangents   (ε, error probability, slope ≥ 0) [r, 3]: the lower function is the greatest of error − slope·(· − ε)
+    at_zero    what is proven at ε = 0 alone, where the lower function may jump
+    horizon    I_MAP, rounded upward: nothing changes beyond it
+    """
+
+    vertices: Array
+    tangents: Array
+    at_zero: float
+    horizon: float
+
+    def upper(self, budgets: Any) -> Array:
+        """An error probability that can be reached at each budget (nats, ≥ 0), rounded upward."""
+        asked = _budgets(budgets)
+        at, value = self.vertices.T
+        if at.size == 1:
+            return np.full(asked.shape, value[0])
+        right = np.clip(np.searchsorted(at, asked, side="left"), 1, at.size - 1)
+        left = right - 1
+        inside = np.clip(asked, at[left], at[right])
+        share = (at[right] - inside) / (at[right] - at[left])  # two terms ≥ 0: nothing cancels
+        mixed = (share * value[left] + (1.0 - share) * value[right]) * (1.0 + 8.0 * _UNIT)
+        return np.asarray(np.where(share >= 1.0, value[left], np.where(share <= 0.0, value[right], mixed)))
+
+    def lower(self, budgets: Any) -> Array:
+        """An error probability that no estimator beats at each budget (nats, ≥ 0), rounded downward."""
+        asked = _budgets(budgets)
+        proven = self._tangential(np.minimum(asked, self.horizon))
+        return np.asarray(np.where(asked == 0.0, np.maximum(proven, self.at_zero), proven))
+
+    def width(self, budgets: Any) -> Array:
+        """upper − lower ≥ 0 at each budget; at 0 the limit from the right."""
+        asked = _budgets(budgets)
+        return np.asarray(np.maximum(0.0, self.upper(asked) - self._tangential(np.minimum(asked, self.horizon))))
+
+    @property
+    def height(self) -> float:
+        """How far the curve can fall at most, from perfect privacy to no constraint."""
+        return float(self.vertices[0, 1] - self.lower(self.horizon))
+
+    def candidates(self) -> tuple[Array, Array]:
+        """Budgets in [0, I_MAP] where the bracket has its local maxima, widest first, and its widths there.
+
+        Between kinks of the lower function the upper one is convex too, so the maximum lies at a kink of the lower
+        function, or at an end.
+        """
+        kinks = np.unique(np.concatenate([[0.0, self.horizon], _kinks(self.tangents)]))
+        kinks = kinks[(kinks >= 0.0) & (kinks <= self.horizon)]
+        widths = self.width(kinks)
+        order = np.argsort(-widths, kind="stable")
+        return kinks[order], widths[order]
+
+    def _tangential(self, asked: Array) -> Array:
+        at, value, slope = self.tangents.T
+        return np.asarray(np.max(value - slope * (asked[..., None] - at), axis=-1))
+
+
+def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
+    """The tightest envelopes that certificates of one model prove; the problem's own budget plays no part.
+
+    Law: more certificates never make the bracket wider at any budget (up to rounding).
+    """
+    horizon = problem.output_law(problem.bayes_estimator).leakage_ceiling()
+    known = [bound for bound in bounds if bound.budget <= horizon]
+    floor = problem.bayes_error * (1.0 - 8.0 * _UNIT)
+    tangents = [(horizon, floor, 0.0)]
+    perfect = [bound.lower for bound in known if bound.budget == 0.0]
+    for bound in known:
+        if bound.lower > 0.0 and np.isfinite(bound.multiplier):  # a lower side of 0 stands for "nothing proven"
+            rounding = _OUTWARD * (bound.lower + bound.multiplier * horizon)
+            tangents.append((bound.budget, bound.lower - rounding, bound.multiplier))
+    lines = np.array(tangents)
+    at_zero = float((lines[:, 1] + lines[:, 2] * lines[:, 0]).max())
+    reached = [(bound.budget, bound.upper) for bound in known if np.isfinite(bound.upper)]
+    reached += [(0.0, problem.constant_error), (horizon, problem.bayes_error)]
+    reached = [(budget, value * (1.0 + 8.0 * _UNIT)) for budget, value in reached]
+    # A stored estimator is private only within rounding, so it can undercut what exact privacy allows by as little.
+    reached = [(budget, max(value, at_zero) if budget == 0.0 else value) for budget, value in reached]
+    vertices = _lower_hull(reached)
+    return Envelope(vertices, lines, min(max([at_zero, *perfect]), float(vertices[0, 1])), horizon)
+
+
+def _budgets(values: Any) -> Array:
+    asked = np.asarray(values, dtype=np.float64)
+    if not (asked >= 0.0).all():
+        raise InputError("a budget on the curve is negative or not a number; give nats ≥ 0")
+    return asked
+
+
+def _lower_hull(points: list[tuple[float, float]]) -> Array:
+    """Vertices [k, 2] of the greatest convex non-increasing function under the points, from the least abscissa on."""
+    hull: list[tuple[float, float]] = []
+    for point in sorted(points):
+        if hull and point[1] >= hull[-1][1]:  # right of a point that is no worse
+            continue
+        while len(hull) >= 2 and _above(hull[-2], hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    return np.array(hull)
+
+
+def _above(left: tuple[float, float], middle: tuple[float, float], right: tuple[float, float]) -> bool:
+    """Whether the middle point lies on or above the chord of its neighbours."""
+    return (middle[1] - left[1]) * (right[0] - left[0]) >= (right[1] - left[1]) * (middle[0] - left[0])
+
+
+def _kinks(tangents: Array) -> Array:
+    """Where the greatest of the tangents changes from one to the next."""
+    order = np.lexsort((tangents[:, 1] + tangents[:, 2] * tangents[:, 0], -tangents[:, 2]))
+    chain: list[tuple[float, float, float]] = []
+    kinks: list[float] = []
+    for row in tangents[order].tolist():
+        line = (row[0], row[1], row[2])
+        if chain and line[2] == chain[-1][2]:  # parallel: the later one is the higher
+            chain.pop()
+            kinks = kinks[: max(0, len(chain) - 1)]
+        while chain:
+            crossing = _crossing(chain[-1], line)
+            if not kinks or crossing > kinks[-1]:
+                kinks.append(crossing)
+                break
+            chain.pop()
+            kinks.pop()
+        chain.append(line)
+    return np.array(kinks)
+
+
+def _crossing(steep: tuple[float, float, float], flat: tuple[float, float, float]) -> float:
+    """The budget where a steeper tangent meets a flatter one, from differences so that near tangents cross well."""
+    rise = steep[1] - flat[1] + steep[2] * (steep[0] - flat[0])  # steep − flat at flat's budget
+    return flat[0] + rise / (steep[2] - flat[2])

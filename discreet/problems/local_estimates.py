@@ -1,0 +1,185 @@
+"""The oblivious scheme that the paper compares with: every sensor sends its own estimate, and the untrusted user sees all.
+
+A local estimate is the maximum a posteriori guess of Y from one sensor's measurement alone. For sensors of the same law
+only the counts of the estimates matter, so what can be inferred from them is exact for all but very many sensors or very
+many kinds of them. There it is simulated, with a seed: error rates with exact (Clopper–Pearson) confidence intervals,
+equivocation as the mean entropy of X's posterior with Hoeffding's interval.
+
+Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
+Entropy Constrained Approach", numerical section; W. Hoeffding, J. Amer. Statist. Assoc. 58 (1963) 13–30.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.accurate import Array
+from discreet.problems.adversary import Inference, check_confidence, confidence_interval, error_of_best, summarise
+from discreet.problems.checks import check_total, mass_array, whole
+from discreet.problems.errors import InputError
+from discreet.problems.information import entropy, fano_bound, phi_divergence
+from discreet.problems.sensors import iid_sensors
+
+__all__ = ["LARGEST_EXACT", "local_inference", "local_law"]
+
+LARGEST_EXACT = 1_000_000
+"""Most combinations of counts of local estimates that `local_inference` enumerates; more are simulated."""
+
+_BATCH = 1 << 14  # samples at once
+
+
+def local_law(p_z_given_xy: Any, p_xy: Any) -> Array:
+    """Pr(a sensor's local estimate is y_k given x_j, y_i) [n, m, m]: its maximum a posteriori guess of Y, ties to the first.
+
+    p_z_given_xy   Pr(the sensor reports bin z given x_j, y_i) [n, m, bins]
+    p_xy           p(x_j, y_i) [n, m]
+    """
+    law = mass_array(p_z_given_xy, "p_z_given_xy", 3, "[n, m, bins]")
+    prior = mass_array(p_xy, "p_xy", 2, "[n, m]")
+    if law.shape[:2] != prior.shape:
+        raise InputError(f"p_z_given_xy has shape {list(law.shape)} and p_xy {list(prior.shape)}; the first two must agree")
+    guess = np.argmax((prior[:, :, None] * law).sum(axis=0), axis=0)
+    return np.stack([law[:, :, guess == k].sum(axis=2) for k in range(prior.shape[1])], axis=2)
+
+
+def local_inference(
+    laws: Any,
+    p_xy: Any,
+    sensors: int | None = None,
+    *,
+    samples: int = 100_000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    exactly: bool | None = None,
+) -> Inference:
+    """What the untrusted user infers from the local estimates of all sensors.
+
+    laws        one [n, m, bins] for `sensors` sensors of the same law, or a sequence of such arrays, one per sensor; sensors
+                measure independently given (x, y)
+    p_xy        p(x_j, y_i) [n, m]
+    exactly     True: enumerate whatever it takes; False: simulate; None: enumerate up to `LARGEST_EXACT` combinations of
+                counts, otherwise simulate `samples` times with `seed`
+
+    Raises InputError for arrays that are not probabilities, or no sensors.
+    """
+    prior = mass_array(p_xy, "p_xy", 2, "[n, m]")
+    prior = prior / check_total(prior, "p_xy")
+    groups = _groups(laws, prior, sensors)
+    combinations = math.prod(math.comb(count + prior.shape[1] - 1, prior.shape[1] - 1) for _, count in groups)
+    if exactly or (exactly is None and combinations <= LARGEST_EXACT):
+        return _enumerated(groups, prior)
+    return _simulated(
+        groups,
+        prior,
+        whole(samples, "samples", 1),
+        np.random.default_rng(whole(seed, "seed", 0)),
+        check_confidence(confidence),
+    )
+
+
+def _enumerated(groups: list[tuple[Array, int]], prior: Array) -> Inference:
+    """All combinations of counts, a group of like sensors after the other."""
+    even = np.full(prior.shape, 1.0 / prior.size)
+    seen = prior[:, :, None]
+    for law, count in groups:
+        conditional = iid_sensors(law, even, count) * prior.size
+        seen = (seen[:, :, :, None] * conditional[:, :, None, :]).reshape(*prior.shape, -1)
+    seen = seen / seen.sum()
+    x_seen = seen.sum(axis=1)
+    p_x, p_seen = x_seen.sum(axis=1), x_seen.sum(axis=0)
+    independent = p_x[:, None] * p_seen
+    beyond = np.divide(x_seen - independent, independent, out=np.zeros_like(x_seen), where=independent > 0)
+    leakage = float((independent * phi_divergence(beyond)).sum())
+    return summarise(x_seen, p_x, error_of_best(seen.sum(axis=0)), error_of_best(seen.reshape(prior.size, -1)), leakage)
+
+
+def _groups(laws: Any, prior: Array, sensors: int | None) -> list[tuple[Array, int]]:
+    """The laws of local estimates [n, m, m] that occur, and how many sensors have each."""
+    if sensors is not None:
+        return [(_local(laws, prior, "laws"), whole(sensors, "sensors", 1))]
+    if not isinstance(laws, Sequence) and getattr(laws, "ndim", 0) != 4:
+        raise InputError(
+            "laws is one array and sensors is not given; say how many sensors have this law, or give a sequence"
+        )
+    found: dict[bytes, tuple[Array, int]] = {}
+    for k, law in enumerate(laws):
+        local = _local(law, prior, f"laws[{k}]")
+        found[local.tobytes()] = (local, found.get(local.tobytes(), (local, 0))[1] + 1)
+    if not found:
+        raise InputError("there is no sensor in laws; give at least one law [n, m, bins]")
+    return list(found.values())
+
+
+def _local(law: Any, prior: Array, what: str) -> Array:
+    given = mass_array(law, what, 3, "[n, m, bins]")
+    if given.shape[:2] != prior.shape:
+        raise InputError(f"{what} has shape {list(given.shape)} and p_xy {list(prior.shape)}; the first two must agree")
+    for j, i in np.ndindex(prior.shape):
+        given[j, i] /= check_total(given[j, i], f"{what}[{j}, {i}]")
+    return local_law(given, prior)
+
+
+# -- by simulation -------------------------------------------------------------------------------------------------------
+
+
+def _simulated(
+    groups: list[tuple[Array, int]], prior: Array, samples: int, rng: np.random.Generator, confidence: float
+) -> Inference:
+    """Draw (x, y) and the estimates, let the best inference guess, and count its errors."""
+    wrong = np.zeros(3, dtype=np.int64)
+    uncertainty = 0.0
+    for start in range(0, samples, _BATCH):
+        counted, entropies = _batch(groups, prior, min(_BATCH, samples - start), rng)
+        wrong += counted
+        uncertainty += entropies
+    p_x = prior.sum(axis=1)
+    whole_entropy, n = entropy(p_x), int((p_x > 0).sum())
+    equivocation = min(whole_entropy, uncertainty / samples)
+    reach = math.log(n) * math.sqrt(math.log(2.0 / (1.0 - confidence)) / (2.0 * samples))  # Hoeffding
+    least, most = max(0.0, equivocation - reach), min(whole_entropy, equivocation + reach)
+    rates = [confidence_interval(int(count), samples, confidence) for count in wrong]
+    return Inference(
+        x_error=wrong[0] / samples,
+        x_error_blind=float(np.sort(p_x)[:-1].sum()),
+        y_error=wrong[1] / samples,
+        xy_error=wrong[2] / samples,
+        leakage_nats=whole_entropy - equivocation,
+        equivocation_nats=equivocation,
+        fano_plain=fano_bound(equivocation, n),
+        fano_sharp=fano_bound(equivocation, n, sharp=True),
+        samples=samples,
+        confidence=confidence,
+        intervals={
+            **dict(zip(("x_error", "y_error", "xy_error"), rates, strict=True)),
+            "equivocation_nats": (least, most),
+            "leakage_nats": (whole_entropy - most, whole_entropy - least),
+        },
+    )
+
+
+def _batch(
+    groups: list[tuple[Array, int]], prior: Array, size: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], float]:
+    """How often the best inferences of X, Y and (X, Y) err in `size` draws; the sum of the entropies of X's posterior."""
+    n, m = prior.shape
+    truth = rng.choice(prior.size, size, p=prior.ravel())
+    with np.errstate(divide="ignore"):
+        log = np.tile(np.log(prior.ravel()), (size, 1))
+    for law, count in groups:
+        flat = law.reshape(prior.size, -1)
+        counts = rng.multinomial(count, flat[truth])
+        with np.errstate(divide="ignore"):
+            log_law = np.log(flat)
+        log += np.where(counts[:, None, :] > 0, counts[:, None, :] * np.maximum(log_law, -1e300), 0.0).sum(axis=2)
+    posterior = np.exp(log - log.max(axis=1, keepdims=True))
+    posterior = (posterior / posterior.sum(axis=1, keepdims=True)).reshape(size, n, m)
+    of_x, of_y = posterior.sum(axis=2), posterior.sum(axis=1)
+    guesses = (of_x.argmax(axis=1), of_y.argmax(axis=1), posterior.reshape(size, -1).argmax(axis=1))
+    wrong = [int((guess != true).sum()) for guess, true in zip(guesses, (truth // m, truth % m, truth), strict=True)]
+    positive_part = np.where(of_x > 0, of_x, 1.0)
+    return np.array(wrong, dtype=np.int64), float(-(positive_part * np.log(positive_part)).sum())
