@@ -273,7 +273,7 @@ def test_surveys_hold_everybody():
         ("paper-single", {"fraction": -0.5}, "fraction is -0.5; give a finite number ≥ 0"),
         ("paper-single", {"budget": -1.0}, r"the leakage budget is -1(\.0)? nats"),
         ("paper-single", {"equivocation": 2.0}, "exceeds H"),
-        ("paper-multi", {"sensors": 3000}, "count vectors and the limit is"),
+        ("paper-multi", {"sensors": 3000}, "count vectors, which take .* to build and the limit is 4 GiB"),
         ("dirichlet", {"sparsity": "nan"}, "sparsity of dirichlet is 'nan'; give a number"),
         ("dirichlet", {"sparsity": 1.5}, "sparsity is 1.5; give a finite number ≥ 0 and ≤ 1"),
         ("dirichlet", {"concentration": 0.0}, "concentration is 0.0; give a finite number > 0"),

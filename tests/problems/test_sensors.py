@@ -47,7 +47,7 @@ def test_count_vectors_are_all_compositions_in_lexicographic_order(count, bins):
 
 
 def test_count_vectors_refuse_a_lattice_over_the_limit():
-    with pytest.raises(InputError, match=r"5000 sensors with 4 bins have 20,858,342,501 count vectors and the limit is"):
+    with pytest.raises(InputError, match=r"5000 sensors .* have 20,858,342,501 count vectors, which take .* limit is"):
         count_vectors(5000, 4)
 
 
@@ -128,7 +128,7 @@ def test_a_pair_that_never_happens_may_have_any_law():
         ([[[0.5, math.nan]]], [[1.0]], 2, r"p_z_given_xy\[0, 0, 1\] is nan, which is not finite"),
         ([[[1.5, -0.5]]], [[1.0]], 2, r"p_z_given_xy\[0, 0, 1\] is -0.5, which is negative"),
         ([[[0.5, 0.5]]], [[1.0 + 2e-9]], 2, "p_xy sums to 1.000000002"),
-        ([[[0.5, 0.5]]], [[0.5, 0.5]], 2, "the first two must agree"),
+        ([[[0.5, 0.5]]], [[0.5, 0.5]], 2, "with the same n and m"),
         ([[[0.5, 0.5]]], [[1.0]], 0, "sensors is 0; give an integer ≥ 1"),
         ([[[0.5, 0.5]]], [[1.0]], 2.5, "sensors is 2.5"),
         ([[["a", "b"]]], [[1.0]], 2, "p_z_given_xy is not an array of real numbers"),

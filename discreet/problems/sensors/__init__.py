@@ -1,0 +1,59 @@
+"""Sensor models: from the law of a measurement to the joint tensor p(x, y, z).
+
+    single_sensor      one sensor, the bin of its measurement (`bins`)
+    iid_sensors        M identical sensors, the counts per bin (`counts`)
+    mixed_sensors      M sensors that may all differ, their pooled counts (`mixed`)
+    grouped_sensors    counts by groups of like sensors, which keeps what pooled counts lose (`groups`)
+    index_sensors      every report of every sensor, for few sensors (`groups`)
+
+A sensor is its law Pr(it reports bin k given x_j, y_i), any at all; `binned_law` makes one from distributions and bin edges.
+Given (x, y) the sensors are independent; X and Y may depend on one another and take any number of values. A model that would
+need more memory than `max_bytes` is refused with its count and what to do instead. `paper` holds the paper's parameters.
+
+Source of the models: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability
+Estimation: An Entropy Constrained Approach".
+"""
+
+from __future__ import annotations
+
+from discreet.problems.sensors.bins import Normal, binned_law, check_edges, interval_masses, single_sensor
+from discreet.problems.sensors.counts import count_vectors, iid_sensors
+from discreet.problems.sensors.groups import grouped_count_vectors, grouped_sensors, index_sensors, index_vectors
+from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES
+from discreet.problems.sensors.mixed import mixed_sensors
+from discreet.problems.sensors.paper import (
+    PAPER_EDGES,
+    PAPER_P_X,
+    PAPER_P_Y,
+    PAPER_SIGMA,
+    PAPER_WEIGHT_X,
+    PAPER_WEIGHT_Y,
+    linear_conditional,
+    paper_conditional,
+    paper_p_xy,
+)
+
+__all__ = [
+    "DEFAULT_MAX_BYTES",
+    "PAPER_EDGES",
+    "PAPER_P_X",
+    "PAPER_P_Y",
+    "PAPER_SIGMA",
+    "PAPER_WEIGHT_X",
+    "PAPER_WEIGHT_Y",
+    "Normal",
+    "binned_law",
+    "check_edges",
+    "count_vectors",
+    "grouped_count_vectors",
+    "grouped_sensors",
+    "iid_sensors",
+    "index_sensors",
+    "index_vectors",
+    "interval_masses",
+    "linear_conditional",
+    "mixed_sensors",
+    "paper_conditional",
+    "paper_p_xy",
+    "single_sensor",
+]

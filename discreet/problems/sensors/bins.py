@@ -1,0 +1,152 @@
+"""One sensor: the bin in which a real measurement Z falls; its bins are (e_k, e_{k+1}].
+
+Precision: an interval below the median is a difference of cdf values, one above it a difference of survival values, so
+that tail probabilities keep their *relative* precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.problems.accurate import Array
+from discreet.problems.checks import TOTAL_TOLERANCE
+from discreet.problems.errors import InputError
+from discreet.problems.sensors.inputs import checked_prior
+
+__all__ = ["Normal", "binned_law", "check_edges", "interval_masses", "single_sensor"]
+
+_FINE = 1e-4  # upper-tail intervals lighter than this are refined when the distribution has no survival function
+_ROUNDING = 4 * 2.0**-53  # of a cdf near one
+
+
+def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any) -> Array:
+    """The joint tensor [n, m, N] of a binned measurement.
+
+    distributions   [n][m] frozen scipy.stats distributions of Z given (x_j, y_i); anything with `cdf`, `sf` and `median`
+    p_xy            p(x_j, y_i) [n, m]
+    edges           increasing bin edges [N + 1], ±inf allowed at the ends; bin k is (e_k, e_{k+1}]
+
+    Raises InputError for a bad p_xy, edges that do not increase, or a distribution with more than 1e-9 of its mass outside
+    the edges (less is spread over the bins by normalising).
+    """
+    prior, bins = checked_prior(p_xy), check_edges(edges)
+    n, m = prior.shape
+    if len(distributions) != n or any(len(row) != m for row in distributions):
+        raise InputError(f"p_xy has shape {[n, m]} but distributions does not; give {n} rows of {m} frozen distributions")
+    joint = np.zeros((n, m, bins.size - 1))
+    for j, i in np.argwhere(prior > 0.0):
+        joint[j, i] = prior[j, i] * _masses(distributions[j][i], bins, j, i)
+    return np.asarray(joint / joint.sum())
+
+
+def binned_law(distributions: Sequence[Sequence[Any]], edges: Any) -> Array:
+    """Pr(bin k given x_j, y_i) [n, m, bins] of a sensor: what the models of several sensors are made of.
+
+    distributions and edges as for `single_sensor`; for several sensors stack one such law per sensor. Raises InputError for
+    rows of different lengths, and as `single_sensor` does.
+    """
+    bins = check_edges(edges)
+    if not distributions or not distributions[0] or any(len(row) != len(distributions[0]) for row in distributions):
+        raise InputError("distributions is not a table; give n rows of m frozen distributions each")
+    return np.array([[_masses(law, bins, j, i) for i, law in enumerate(row)] for j, row in enumerate(distributions)])
+
+
+def _masses(distribution: Any, bins: Array, j: int, i: int) -> Array:
+    masses = interval_masses(distribution, bins)
+    return np.asarray(masses / _covered(masses, f"the distribution of Z given (x[{j}], y[{i}])"))
+
+
+def _covered(masses: Array, what: str) -> float:
+    total = float(masses.sum())
+    if abs(total - 1.0) > TOTAL_TOLERANCE:
+        raise InputError(f"{what} has probability {total!r} inside the edges, not 1; add edges, such as −inf and inf")
+    return total
+
+
+def check_edges(edges: Any) -> Array:
+    """Edges [N + 1] as float64: at least two, strictly increasing, no NaN; or InputError."""
+    try:
+        bins = np.array(edges, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the edges are not real numbers ({error}); give increasing numbers") from None
+    if bins.ndim != 1 or bins.size < 2:
+        raise InputError(f"the edges have shape {list(bins.shape)}; give a row of at least two increasing numbers")
+    # A comparison, not a difference: inf − inf is not a number.
+    wrong = np.flatnonzero(~(bins[1:] > bins[:-1]))
+    if wrong.size:
+        k = int(wrong[0])
+        raise InputError(f"edges[{k}] = {bins[k]} and edges[{k + 1}] = {bins[k + 1]}; the edges must be strictly increasing")
+    return bins
+
+
+def interval_masses(distribution: Any, edges: Array) -> Array:
+    """Pr(e_k < Z ≤ e_{k+1}) [..., N] of a frozen distribution with checked edges [N + 1], relatively precise in both tails.
+
+    A distribution whose parameters are columns [..., 1] gives one row each. If it brings no survival function of its own
+    (scipy's default is 1 − cdf, which has no digits left in the upper tail), light upper intervals are integrated from its
+    density, which may refine the difference of cdf values only within the rounding of the latter. Intervals much narrower
+    than the distribution lose relative digits: a mass p in the middle is known to about 1e-16/p.
+    """
+    below, above = np.asarray(distribution.cdf(edges)), np.asarray(distribution.sf(edges))
+    low, high = edges[:-1], edges[1:]
+    left = below[..., 1:] - below[..., :-1]
+    right = above[..., :-1] - above[..., 1:] if _has_own_sf(distribution) else _from_density(distribution, edges, left)
+    middle = np.asarray(distribution.median())
+    across = (distribution.cdf(middle) - below[..., :-1]) + (distribution.sf(middle) - above[..., 1:])
+    masses = np.where(high <= middle, left, np.where(low >= middle, right, across))
+    masses = np.where(np.isnan(middle), left, masses)
+    if not np.isfinite(masses).all():
+        raise InputError("a distribution has no cdf value at some edge (NaN); check its parameters")
+    return np.asarray(np.maximum(masses, 0.0))
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Normal laws with means [..., 1] and a standard deviation: scipy.stats.norm without the second its import takes."""
+
+    mean: Any
+    sigma: Any
+
+    def cdf(self, z: Any) -> Array:
+        """Pr(Z ≤ z)."""
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr((z - self.mean) / self.sigma))
+
+    def sf(self, z: Any) -> Array:
+        """Pr(Z > z), relatively precise in the upper tail."""
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr((self.mean - z) / self.sigma))
+
+    def median(self) -> Any:
+        """The mean."""
+        return self.mean
+
+
+def _has_own_sf(distribution: Any) -> bool:
+    if not hasattr(distribution, "dist"):
+        return True
+    from scipy import stats
+
+    own = getattr(type(distribution.dist), "_sf", None)
+    return own not in (stats.rv_continuous._sf, stats.rv_discrete._sf)
+
+
+def _from_density(distribution: Any, edges: Array, masses: Array) -> Array:
+    """Differences of cdf values, the light ones above the median refined by integrating the density."""
+    if masses.ndim != 1 or not hasattr(distribution.dist, "_pdf"):
+        return masses
+    from scipy import integrate
+
+    refined = masses.copy()
+    for k in np.flatnonzero((edges[:-1] >= distribution.median()) & (masses < _FINE)):
+        with np.errstate(all="ignore"):  # a density may overflow inside where its value is 0
+            value = integrate.quad(distribution.pdf, edges[k], edges[k + 1], epsabs=0.0, epsrel=1e-12, full_output=1)[0]
+        if np.isfinite(value):
+            refined[k] = np.clip(value, masses[k] - _ROUNDING, masses[k] + _ROUNDING)
+    return refined

@@ -1,0 +1,93 @@
+"""What every sensor model asks of its input: conditional laws, a prior, and no more memory than is allowed.
+
+A sensor is its law Pr(it reports bin k given x_j, y_i) [n, m, bins]; given (x, y) the sensors are independent. The prior
+p(x_j, y_i) [n, m] is any, so X and Y may depend on one another. The law of a pair (x, y) that never happens is not looked
+at, beyond being finite and ≥ 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from discreet.problems.accurate import Array, sum_pair
+from discreet.problems.checks import TOTAL_TOLERANCE, check_total, mass_array, whole
+from discreet.problems.errors import InputError
+
+__all__ = ["DEFAULT_MAX_BYTES", "allow", "checked_law", "checked_prior", "listed", "said"]
+
+DEFAULT_MAX_BYTES = 1 << 32
+"""Most memory the building of a sensor model may take at its peak unless `max_bytes` says otherwise: 4 GiB."""
+
+_READABLE = 10**15
+
+
+def checked_prior(p_xy: Any) -> Array:
+    """p(x_j, y_i) [n, m], summing to one; InputError for anything else."""
+    prior = mass_array(p_xy, "p_xy", 2, "[n, m]")
+    return np.asarray(prior / check_total(prior, "p_xy"))
+
+
+def checked_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
+    """A law [n, m, bins], or with `sensors` one per sensor [sensors, n, m, bins], whose rows sum to one.
+
+    Rows of pairs without probability become 0. Raises InputError naming the first entry or row that is wrong.
+    """
+    lead = "sensors, " if sensors else ""
+    found = mass_array(law, what, 4 if sensors else 3, f"[{lead}n, m, bins]")
+    if found.shape[-3:-1] != prior.shape:
+        raise InputError(
+            f"{what} has shape {list(found.shape)} and p_xy {list(prior.shape)}; "
+            f"give [{lead}n, m, bins] and [n, m] with the same n and m"
+        )
+    found[..., prior == 0.0, :] = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        rough = found.sum(axis=-1)
+    totals = sum_pair(np.where(rough[..., None] < 2.0, found, 0.0))[0]  # huge entries would overflow the exact sum
+    totals = np.where(rough < 2.0, totals, rough)
+    wrong = np.argwhere((np.abs(totals - 1.0) > TOTAL_TOLERANCE) & (prior > 0.0))
+    if wrong.size:
+        index = tuple(int(k) for k in wrong[0])
+        raise InputError(
+            f"{what}{list(index)} sums to {float(totals[index])!r}, not to 1 within {TOTAL_TOLERANCE:g}; "
+            "divide it by its sum"
+        )
+    return np.asarray(found / np.where(prior > 0.0, totals, 1.0)[..., None])
+
+
+def allow(needed: int, max_bytes: int, what: str, remedy: str) -> None:
+    """Refuse, in one sentence, a model whose building takes more than the bytes allowed.
+
+    `what` states the model and its count ("5 sensors with 4 bins have 56 count vectors"), `remedy` what to do instead.
+    """
+    limit = whole(max_bytes, "max_bytes", 1)
+    if needed > limit:
+        raise InputError(
+            f"{what}, which take {_size(needed)} to build and the limit is {_size(limit)}; {remedy}, or raise max_bytes"
+        )
+
+
+def listed(values: Any, what: str) -> list[Any]:
+    """The entries of a non-empty row, or InputError."""
+    try:
+        found = list(values)
+    except TypeError:
+        found = []
+    if not found:
+        raise InputError(f"{what} is empty or no row; give one entry per group or sensor")
+    return found
+
+
+def said(number: int) -> str:
+    """A count for people: 1,234, and 10^120 where nobody would read the digits."""
+    return f"{number:,}" if number < _READABLE else f"about 10^{math.log10(number):.0f}"
+
+
+def _size(count: int) -> str:
+    for unit, power in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if count >= 1 << power:
+            whole_units = count >> power
+            return f"{count / (1 << power):.3g} {unit}" if whole_units < 1000 else f"{said(whole_units)} {unit}"
+    return f"{count} bytes"

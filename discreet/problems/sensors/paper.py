@@ -1,0 +1,52 @@
+"""The paper's sensors: Z = 0.6 Y + 0.4 X + N(0, 0.01), X and Y binary and independent.
+
+The paper does not state its bin edges; the edges here are the midpoints between the four means 0, 0.4, 0.6, 1.
+
+Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
+Entropy Constrained Approach", numerical section.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from discreet.problems.accurate import Array
+from discreet.problems.sensors.bins import Normal, check_edges, interval_masses
+
+__all__ = [
+    "PAPER_EDGES",
+    "PAPER_P_X",
+    "PAPER_P_Y",
+    "PAPER_SIGMA",
+    "PAPER_WEIGHT_X",
+    "PAPER_WEIGHT_Y",
+    "linear_conditional",
+    "paper_conditional",
+    "paper_p_xy",
+]
+
+PAPER_P_X = (0.7, 0.3)
+PAPER_P_Y = (0.5, 0.5)
+PAPER_WEIGHT_X = 0.4
+PAPER_WEIGHT_Y = 0.6
+PAPER_SIGMA = 0.1  # the variance is 0.01
+PAPER_EDGES = (-math.inf, 0.2, 0.5, 0.8, math.inf)
+
+
+def paper_p_xy() -> Array:
+    """p(x, y) [2, 2] of the paper: X and Y independent."""
+    return np.outer(PAPER_P_X, PAPER_P_Y)
+
+
+def paper_conditional(edges: Any = PAPER_EDGES) -> Array:
+    """Pr(bin given x, y) [2, 2, bins] of one sensor of the paper: Z = 0.6 Y + 0.4 X + N(0, 0.1²)."""
+    return linear_conditional(PAPER_WEIGHT_X, PAPER_WEIGHT_Y, PAPER_SIGMA, edges)
+
+
+def linear_conditional(weight_x: float, weight_y: float, sigma: float, edges: Any) -> Array:
+    """Pr(bin given x, y) [2, 2, bins] of a sensor that reports weight_y·Y + weight_x·X + N(0, sigma²), X and Y in {0, 1}."""
+    means = weight_x * np.arange(2)[:, None, None] + weight_y * np.arange(2)[None, :, None]
+    return interval_masses(Normal(means, sigma), check_edges(edges))

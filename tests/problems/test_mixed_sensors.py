@@ -1,0 +1,367 @@
+"""Sensors that differ: pooled counts, counts by group and whole report vectors against enumeration, and their laws."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import discreet as ds
+from discreet.problems.errors import InputError
+from discreet.problems.sensors import (
+    binned_law,
+    count_vectors,
+    grouped_count_vectors,
+    grouped_sensors,
+    iid_sensors,
+    index_sensors,
+    index_vectors,
+    linear_conditional,
+    mixed_sensors,
+    paper_conditional,
+    paper_p_xy,
+)
+
+EDGES = [-math.inf, 0.2, 0.5, 0.8, math.inf]
+
+
+def random_laws(seed, sensors, n, m, bins, share_of_zeros=0.0):
+    """Laws [sensors, n, m, bins] with wide-ranging entries and, where asked for, bins that are never reported."""
+    rng = np.random.default_rng(seed)
+    weights = 10.0 ** rng.uniform(-8.0, 0.0, size=(sensors, n, m, bins))
+    weights[rng.random(weights.shape) < share_of_zeros] = 0.0
+    weights[..., 0] += 1e-3
+    prior = rng.dirichlet(np.ones(n * m)).reshape(n, m)  # X and Y depend on one another
+    return weights / weights.sum(axis=-1, keepdims=True), prior
+
+
+def enumerated(laws, prior):
+    """p(x, y, counts) summed exactly over all bins^sensors vectors of reports, in the order of `count_vectors`."""
+    sensors, n, m, bins = laws.shape
+    place = {tuple(c): k for k, c in enumerate(count_vectors(sensors, bins).tolist())}
+    joint = np.zeros((n, m, len(place)))
+    for j, i in np.ndindex(n, m):
+        exact = [[Fraction(float(p)) for p in laws[s, j, i]] for s in range(sensors)]
+        sums = [Fraction(0)] * len(place)
+        for reports in itertools.product(range(bins), repeat=sensors):
+            key = tuple(np.bincount(reports, minlength=bins).tolist())
+            sums[place[key]] += math.prod(exact[s][k] for s, k in enumerate(reports))
+        scale = Fraction(float(prior[j, i])) / math.prod(sum(row) for row in exact)
+        joint[j, i] = [float(each * scale) for each in sums]
+    return joint
+
+
+def pooled(joint, counts, coarse):
+    """Sum the outcomes of a joint [n, m, N] with counts [N, bins] over the lattice `coarse` of their pooled counts."""
+    place = {tuple(c): k for k, c in enumerate(coarse.tolist())}
+    found = np.zeros((*joint.shape[:2], len(coarse)))
+    for l, c in enumerate(counts.tolist()):  # noqa: E741
+        found[:, :, place[tuple(c)]] += joint[:, :, l]
+    return found
+
+
+def bracket(joint, budget):
+    """Certified bracket of the optimal error probability."""
+    certificate = ds.solve(ds.Problem.from_joint(joint, budget=budget), backend="tilt").certificate
+    return certificate.lower, certificate.upper
+
+
+# -- against enumeration -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sensors", "n", "m", "bins"),
+    [(1, 2, 2, 4), (2, 3, 2, 3), (3, 1, 1, 5), (4, 2, 3, 3), (5, 2, 1, 4), (6, 1, 2, 4), (6, 2, 2, 2), (4, 2, 2, 1)],
+)
+def test_pooled_counts_equal_enumeration_to_1e_13(sensors, n, m, bins):
+    laws, prior = random_laws(sensors, sensors, n, m, bins)
+    np.testing.assert_allclose(mixed_sensors(laws, prior), enumerated(laws, prior), rtol=1e-13, atol=0.0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(2, 4), st.floats(0.0, 0.6))
+def test_pooled_counts_of_any_law_equal_enumeration(seed, sensors, bins, share_of_zeros):
+    laws, prior = random_laws(seed, sensors, 2, 1, bins, share_of_zeros)
+    found, wanted = mixed_sensors(laws, prior), enumerated(laws, prior)
+    np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=0.0)
+    assert (found[wanted == 0.0] == 0.0).all()
+
+
+def test_tails_keep_their_digits_down_to_the_smallest_double():
+    rare = np.array([1e-60, 1e-90, 1e-75, 1e-50, 1e-20])
+    laws = np.stack([rare, 1.0 - rare], axis=1)[:, None, None, :]
+    found = mixed_sensors(laws, [[1.0]])[0, 0]
+    assert found[-1] == pytest.approx(math.prod(rare), rel=1e-14)  # all five report bin 0: 1e-295
+    # Every sensor 1e-77 for bin 0: with four reports the mass is 5e-308, and five lie under the smallest double.
+    laws = np.tile(np.array([1e-77, 1.0]), (5, 1, 1, 1))
+    found = mixed_sensors(laws, [[1.0]])[0, 0]
+    assert found[4] == pytest.approx(5.0 * 1e-77**4, rel=1e-14)
+    assert found[5] == 0.0
+
+
+def test_long_sums_keep_their_digits_down_to_the_smallest_double():
+    rare = 1e-3
+    sensors = 120
+    laws = np.tile(np.array([rare, 1.0 - rare]), (sensors, 1, 1, 1))
+    laws[::2] = [2.0 * rare, 1.0 - 2.0 * rare]
+    found = mixed_sensors(laws, [[1.0]])[0, 0]
+    exact = np.zeros(sensors + 1, dtype=object)
+    exact[0] = Fraction(1)
+    for law in laws[:, 0, 0]:
+        seldom, usual = Fraction(float(law[0])), Fraction(float(law[1]))
+        exact[1:] = exact[1:] * usual + exact[:-1] * seldom
+        exact[0] *= usual
+    wanted = np.array([float(each) for each in exact])
+    kept = wanted > 1e-307
+    assert 100 < kept.sum() < sensors + 1
+    np.testing.assert_allclose(found[kept], wanted[kept], rtol=1e-13)
+
+
+@pytest.mark.parametrize(("sensors", "bins"), [(1, (4,)), (2, (3, 2)), (3, (2, 4, 3)), (6, (4,) * 6)])
+def test_vectors_of_reports_are_products(sensors, bins):
+    prior = np.array([[0.1, 0.2], [0.0, 0.7]])
+    laws = [random_laws(s, 1, 2, 2, count)[0][0] for s, count in enumerate(bins)]
+    joint, vectors = index_sensors(laws, prior), index_vectors(bins)
+    assert vectors.tolist() == [list(v) for v in itertools.product(*map(range, bins))]
+    for l in np.random.default_rng(0).integers(0, len(vectors), 30):  # noqa: E741
+        for j, i in np.ndindex(2, 2):
+            wanted = prior[j, i] * math.prod(laws[s][j, i, k] for s, k in enumerate(vectors[l]))
+            assert joint[j, i, l] == pytest.approx(wanted, rel=1e-13, abs=0.0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 3))
+def test_pooling_the_vectors_of_reports_gives_the_pooled_counts(seed, sensors, bins):
+    laws, prior = random_laws(seed, sensors, 2, 2, bins)
+    vectors = index_vectors([bins] * sensors)
+    counts = np.array([np.bincount(v, minlength=bins) for v in vectors])
+    wanted = pooled(index_sensors(laws, prior), counts, count_vectors(sensors, bins))
+    np.testing.assert_allclose(mixed_sensors(laws, prior), wanted, rtol=1e-13)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 4), st.booleans())
+def test_pooling_the_groups_gives_the_pooled_counts(seed, first, second, alike):
+    laws, prior = random_laws(seed, first + second, 2, 2, 3)
+    if alike:
+        laws[:first] = laws[0]
+    joint = grouped_sensors([laws[:first], laws[first:]], prior)
+    counts = grouped_count_vectors([first, second], [3, 3])
+    wanted = pooled(joint, counts[:, :3] + counts[:, 3:], count_vectors(first + second, 3))
+    np.testing.assert_allclose(mixed_sensors(laws, prior), wanted, rtol=2e-13)
+
+
+# -- laws --------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.integers(1, 4))
+def test_the_order_of_the_sensors_does_not_matter(seed, sensors, bins):
+    laws, prior = random_laws(seed, sensors, 2, 2, bins)
+    order = np.random.default_rng(seed).permutation(sensors)
+    np.testing.assert_allclose(mixed_sensors(laws[order], prior), mixed_sensors(laws, prior), rtol=1e-13)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 4))
+def test_identical_sensors_reduce_to_the_multinomial(seed, sensors, bins):
+    laws, prior = random_laws(seed, 1, 2, 2, bins)
+    tiled = np.tile(laws[0], (sensors, 1, 1, 1))
+    wanted = iid_sensors(laws[0], prior, sensors)
+    assert wanted.min() > 1e-200  # so that the logarithms behind `iid_sensors` keep a dozen digits
+    np.testing.assert_allclose(mixed_sensors(tiled, prior), wanted, rtol=1e-12)
+    np.testing.assert_array_equal(grouped_sensors([tiled], prior), wanted)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.integers(1, 4), st.floats(0.0, 0.8))
+def test_every_model_sums_to_one_and_keeps_its_prior(seed, sensors, bins, share_of_zeros):
+    laws, prior = random_laws(seed, sensors, 3, 2, bins, share_of_zeros)
+    prior[0, 1] = 0.0
+    prior /= prior.sum()
+    half = (sensors + 1) // 2
+    groups = [laws[:half], laws[half:]] if sensors > 1 else [laws]
+    for joint in (mixed_sensors(laws, prior), grouped_sensors(groups, prior), index_sensors(laws[:4], prior)):
+        assert joint.sum() == pytest.approx(1.0, abs=1e-14)
+        assert (joint >= 0.0).all()
+        np.testing.assert_allclose(joint.sum(axis=2), prior, rtol=1e-13)
+        assert (joint[0, 1] == 0.0).all()
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3]))
+def test_telling_groups_apart_never_hurts(seed, share):
+    """Data processing: pooled counts are a function of the groups' counts, those of the vector of reports."""
+    rng = np.random.default_rng(seed)
+    laws = rng.dirichlet(np.ones(3), size=(4, 2, 2))
+    prior = rng.dirichlet(np.ones(4)).reshape(2, 2)
+    joints = (
+        mixed_sensors(laws, prior),
+        grouped_sensors([laws[:2], laws[2:]], prior),
+        index_sensors(laws, prior),
+    )
+    budget = share * ds.Problem.from_joint(joints[0], budget=0.0).bayes_leakage
+    (_, pool), (low_group, group), (low_all, _) = (bracket(joint, budget) for joint in joints)
+    assert low_group <= pool
+    assert low_all <= group
+
+
+def test_groups_of_identical_sensors_lose_nothing_and_pooling_does():
+    laws = [linear_conditional(0.1, 0.6, 0.2, EDGES)] * 2 + [linear_conditional(0.7, 0.3, 0.2, EDGES)] * 2
+    prior = paper_p_xy()
+    everything = index_sensors(laws, prior)
+    budget = 0.2 * ds.Problem.from_joint(everything, budget=0.0).bayes_leakage
+    whole = bracket(everything, budget)
+    groups = bracket(grouped_sensors([np.array(laws[:2]), np.array(laws[2:])], prior), budget)
+    pool = bracket(mixed_sensors(laws, prior), budget)
+    assert groups == pytest.approx(whole, rel=1e-8)
+    assert pool[0] > 1.2 * groups[1]
+
+
+# -- size --------------------------------------------------------------------------------------------------------------
+
+
+def test_two_hundred_different_sensors_with_four_bins_build_in_twenty_seconds():
+    weight, sigma = np.linspace(0.2, 0.6, 200), np.linspace(0.05, 0.3, 200)
+    laws = [linear_conditional(w, 0.6, s, EDGES) for w, s in zip(weight, sigma, strict=True)]
+    start = time.process_time()
+    joint = mixed_sensors(laws, paper_p_xy())
+    assert time.process_time() - start < 20.0  # about 2 on the machine this was written on
+    assert joint.shape == (2, 2, 1_373_701)
+    np.testing.assert_allclose(joint.sum(axis=2), paper_p_xy(), rtol=1e-12)
+    # Moments of the count of the last bin, of which the law of any one sensor is all that is needed.
+    last = count_vectors(200, 4)[:, 3]
+    share = np.array(laws)[:, 1, 0, 3]
+    given = joint[1, 0] / joint[1, 0].sum()
+    assert given @ last == pytest.approx(share.sum(), rel=1e-12)
+    assert given @ (last - share.sum()) ** 2 == pytest.approx((share * (1.0 - share)).sum(), rel=1e-10)
+
+
+def peak_bytes(make):
+    tracemalloc.start()
+    try:
+        make()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("iid", 40), ("iid", 2), ("mixed", 40), ("mixed", 2), ("grouped", 9), ("index", 7), ("counts", 40)]
+)
+def test_no_model_takes_more_memory_than_it_was_allowed(name, size):
+    laws, prior = random_laws(0, size, 2, 2, 4)
+    groups = [laws[: size // 2], laws[size // 2 :]]
+    builders = {
+        "iid": lambda limit: iid_sensors(laws[0], prior, size, max_bytes=limit),
+        "mixed": lambda limit: mixed_sensors(laws, prior, max_bytes=limit),
+        "grouped": lambda limit: grouped_sensors(groups, prior, max_bytes=limit),
+        "index": lambda limit: index_sensors(laws, prior, max_bytes=limit),
+        "counts": lambda limit: count_vectors(size, 4, max_bytes=limit),
+    }
+    build = builders[name]
+    with pytest.raises(
+        InputError, match=r"which take .* to build and the limit is 1 bytes; .*, or raise max_bytes"
+    ) as caught:
+        build(1)
+    assert "\n" not in str(caught.value)
+    taken = peak_bytes(lambda: build(1 << 40))
+    for limit in np.geomspace(1 << 12, taken, 12):  # so whoever is not refused allowed more than it takes
+        with pytest.raises(InputError, match="the limit is"):
+            build(int(limit))
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+HALF = np.full((2, 1, 1, 2), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: mixed_sensors([[[[0.5, 0.5]]], [[[0.5, 0.6]]]], [[1.0]]), r"p_z_given_xy\[1, 0, 0\] sums to 1.1, not to 1"),
+        (lambda: mixed_sensors(HALF * (1.0 + 2e-9), [[1.0]]), r"p_z_given_xy\[0, 0, 0\] sums to 1.000000002"),
+        (lambda: mixed_sensors([[[[math.nan, 0.5]]]], [[1.0]]), r"p_z_given_xy\[0, 0, 0, 0\] is nan, which is not finite"),
+        (lambda: mixed_sensors([[[[1.5, -0.5]]]], [[1.0]]), r"p_z_given_xy\[0, 0, 0, 1\] is -0.5, which is negative"),
+        (lambda: mixed_sensors([[[[1e308, 1e308]]]], [[1.0]]), r"p_z_given_xy\[0, 0, 0\] sums to inf"),
+        (lambda: mixed_sensors(HALF[0], [[1.0]]), r"give a non-empty array of shape \[sensors, n, m, bins\]"),
+        (lambda: mixed_sensors(HALF, [[0.5, 0.5]]), r"p_z_given_xy has shape \[2, 1, 1, 2\] and p_xy \[1, 2\]; give"),
+        (lambda: mixed_sensors(HALF, [[0.9]]), "p_xy sums to 0.9, not to 1"),
+        (lambda: grouped_sensors([HALF, HALF * 1.1], [[1.0]]), r"groups\[1\]\[0, 0, 0\] sums to 1.1"),
+        (lambda: grouped_sensors([], [[1.0]]), "groups is empty or no row"),
+        (lambda: grouped_sensors(3, [[1.0]]), "groups is empty or no row"),
+        (lambda: grouped_count_vectors([3], [2, 2]), "sizes has 1 entries and bins 2"),
+        (lambda: index_sensors([HALF[0], 2.0 * HALF[0]], [[1.0]]), r"p_z_given_xy\[1\]\[0, 0\] sums to 2.0"),
+        (lambda: index_sensors([], [[1.0]]), "p_z_given_xy is empty or no row"),
+        (lambda: index_vectors([2, 0]), "bins is 0; give an integer ≥ 1"),
+        (
+            lambda: mixed_sensors(np.full((4000, 1, 1, 4), 0.25), [[1.0]]),
+            "4000 sensors with 4 bins have 10,682,674,001 count vectors, which take 955 GiB to build "
+            "and the limit is 4 GiB; take fewer sensors or bins, or raise max_bytes",
+        ),
+        (
+            lambda: grouped_sensors([np.full((90, 1, 1, 4), 0.25)] * 3, [[1.0]]),
+            "groups of 90 sensors with 4 bins have about 10\\^15 vectors of counts, .*; join groups whose sensors differ",
+        ),
+        (
+            lambda: index_sensors([np.full((1, 1, 4), 0.25)] * 200, [[1.0]]),
+            "200 sensors with 4 bins have about 10\\^120 vectors of reports, .*; count the reports instead, by groups",
+        ),
+        (lambda: index_vectors([2, 3] * 40), "80 sensors with 2, 3, 2, 3, 2, 3, … bins have about 10"),
+        (lambda: iid_sensors(HALF[0], [[1.0]], 3, max_bytes=0), "max_bytes is 0; give an integer ≥ 1"),
+    ],
+)
+def test_bad_models_are_refused_in_one_sentence(build, message):
+    with pytest.raises(InputError, match=message) as caught:
+        build()
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_the_law_of_a_pair_that_never_happens_does_not_matter():
+    laws = np.full((3, 2, 1, 2), 0.5)
+    laws[:, 1] = 7.0
+    joint = mixed_sensors(laws, [[1.0], [0.0]])
+    np.testing.assert_allclose(joint[0, 0], [0.125, 0.375, 0.375, 0.125], rtol=1e-15)
+    assert (joint[1] == 0.0).all()
+
+
+# -- laws from distributions -------------------------------------------------------------------------------------------
+
+
+def test_a_binned_law_is_the_papers():
+    laws = [[stats.norm(0.4 * x + 0.6 * y, 0.1) for y in (0, 1)] for x in (0, 1)]
+    np.testing.assert_allclose(binned_law(laws, EDGES), paper_conditional(), rtol=1e-14)
+
+
+def test_sensors_of_any_kind_stack():
+    slow = [[stats.expon(scale=1.0 + x + y) for y in range(3)] for x in range(2)]
+    fast = [[stats.gamma(2.0, scale=1.0 + y) for y in range(3)] for x in range(2)]
+    cuts = [0.0, 1.0, 4.0, math.inf]
+    joint = mixed_sensors([binned_law(slow, cuts), binned_law(fast, [0.0, 0.5, 2.0, math.inf])], np.full((2, 3), 1 / 6))
+    assert joint.shape == (2, 3, 6)
+    both_low = joint[1, 2, count_vectors(2, 3).tolist().index([2, 0, 0])]
+    assert both_low == pytest.approx(slow[1][2].cdf(1.0) * fast[1][2].cdf(0.5) / 6, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ([], "distributions is not a table"),
+        ([[]], "distributions is not a table"),
+        ([[stats.norm()], []], "distributions is not a table"),
+        ([[stats.expon(loc=-1.0)]], r"the distribution of Z given \(x\[0\], y\[0\]\) has probability .* inside the edges"),
+    ],
+)
+def test_a_bad_table_of_distributions_is_refused(table, message):
+    with pytest.raises(InputError, match=message):
+        binned_law(table, [0.0, 1.0, math.inf])
