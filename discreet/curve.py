@@ -24,7 +24,7 @@ from discreet.problems.checks import positive, whole
 from discreet.problems.envelope import Bound, Envelope, envelope_of
 from discreet.problems.problem import Problem
 
-__all__ = ["Frontier", "FrontierPoint", "frontier"]
+__all__ = ["DEFAULT_WIDTH", "LARGEST_POINTS", "Frontier", "FrontierPoint", "Watch", "frontier"]
 
 DEFAULT_WIDTH = 0.01
 LARGEST_POINTS = 1000

@@ -16,7 +16,7 @@ from discreet.problems.accurate import Array
 from discreet.problems.information import entropy
 from discreet.problems.problem import LeakageBudget, Problem, constraint_of
 
-__all__ = ["ArrayBlocks", "BlockProblem", "Blocks", "Chunk"]
+__all__ = ["CHUNK_OUTCOMES", "ArrayBlocks", "BlockProblem", "Blocks", "Chunk"]
 
 CHUNK_OUTCOMES = 1 << 16
 

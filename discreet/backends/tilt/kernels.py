@@ -28,7 +28,19 @@ from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array
 
-__all__ = ["CHUNK", "SHELLS", "Scan", "compiled_available", "sample", "scan"]
+__all__ = [
+    "CHUNK",
+    "SHELLS",
+    "Found",
+    "Index",
+    "Part",
+    "Scan",
+    "compiled_available",
+    "member",
+    "sample",
+    "scan",
+    "shell_top",
+]
 
 CHUNK = 1 << 16
 _PER_OCTAVE_BITS = 3  # 8 shells per octave
