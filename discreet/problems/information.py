@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array, Pair, dot_pair, pair_product, pair_sum, sum_pair
 
@@ -112,12 +113,19 @@ def output_law(p_xz: Array, estimator: Array, marginal: Pair | None = None) -> O
         lifted = np.ldexp(p_xz, lift[:, None])
         joint = dot_pair(estimator[:, None, :], lifted[None, :, :])
         mass = _row_sums((np.ldexp(joint[0], -lift), np.ldexp(joint[1], -lift)))
-        deviation = np.ldexp(_deviation(joint, mass, sum_pair(lifted), _row_sums(p_x)), -lift)
+        deviation = _scaled_outward(_deviation(joint, mass, sum_pair(lifted), _row_sums(p_x)), -lift)
     else:
         joint = dot_pair(estimator[:, None, :], p_xz[None, :, :])  # u [m, n]
         mass = _row_sums(joint)
         deviation = _deviation(joint, mass, p_x, _row_sums(p_x))
     return OutputLaw(mass[0], deviation, p_x[0])
+
+
+def _scaled_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array:
+    """values · 2^exponent; where that is subnormal, rounded away from zero, so that nothing that leaks becomes nothing."""
+    scaled = np.ldexp(values, exponent)
+    short = np.abs(np.ldexp(scaled, -exponent)) < np.abs(values)
+    return np.asarray(np.where(short, np.nextafter(scaled, np.copysign(np.inf, values)), scaled))
 
 
 def _deviation(joint: Pair, mass: Pair, p_x: Pair, total: Pair) -> Array:

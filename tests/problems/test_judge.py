@@ -96,7 +96,7 @@ def test_gap_is_the_sum_of_the_three_residuals(data: st.DataObject) -> None:
     judged, kkt = verdict.certificate, verdict.certificate.kkt
     assume(judged.lower > 0.0)
     parts = kkt.complementarity + kkt.alignment + kkt.slackness
-    assert parts == pytest.approx(judged.gap, rel=1e-9, abs=1e-13)
+    assert parts == pytest.approx(judged.gap, rel=1e-9, abs=1e-13 * (1.0 + judged.upper))
     assert min(kkt.to_dict().values()) >= 0.0
 
 
@@ -287,6 +287,15 @@ def test_nearly_independent_data_at_budget_zero_is_consistent() -> None:
     for size in (1.0, 1e13, 1e15):
         judged = certify(problem, problem.bayes_estimator, size * np.array([[1.0, -1.0], [-1.0, 1.0]])).certificate
         assert judged.lower <= judged.upper == 0.0
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 4), (3, 4, 50), (2, 2, 5000)])
+def test_a_budget_of_the_bayes_leakage_costs_nothing(shape: tuple[int, int, int]) -> None:
+    base = _random(math.inf, *shape)
+    problem = base.with_budget(base.bayes_leakage)
+    verdict = certify(problem, problem.bayes_estimator)
+    assert verdict.certificate.relative_gap < 1e-14
+    np.testing.assert_array_equal(verdict.estimator, problem.bayes_estimator)
 
 
 def test_a_constant_and_no_duals() -> None:

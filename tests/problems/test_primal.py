@@ -53,7 +53,7 @@ def test_any_matrix_becomes_perfectly_private(data: st.DataObject) -> None:
     repaired = _repaired(problem, data.draw(garbage((problem.m, problem.N))))
     _assert_stochastic(repaired.estimator)
     assert phi_residual(repaired.law) <= LEAK_FREE
-    assert exactly.leakage(problem, repaired.estimator) <= 1e-25
+    assert exactly.leakage(problem, repaired.estimator) <= problem.m * 40 * LEAK_FREE  # a guess made once in 1e13 may tell
     if repaired.share > 0.0:
         assert repaired.error <= problem.constant_error * (1 + 1e-14)
 
@@ -136,6 +136,14 @@ def test_vertices_without_room_still_end_feasible() -> None:
     assert repaired.error <= problem.constant_error
 
 
+@pytest.mark.parametrize("faint", [1e-310, 1e-300, 1e-160])
+def test_steps_that_overflow_are_given_up(faint: float) -> None:
+    p_xz = np.array([[24.0, 24.0], [24.0, 20.0], [14.0, 24.0]])
+    problem = Problem(p_xz / p_xz.sum(), np.ones((3, 2)), 0.0)
+    repaired = _repaired(problem, np.array([[1.0, faint], [0.0, 1.0], [0.0, 0.0]]))
+    assert phi_residual(repaired.law) <= LEAK_FREE
+
+
 def test_a_verified_anchor_helps_and_a_false_one_does_no_harm() -> None:
     problem = _dirichlet(0.0, outcomes=8)
     even = normalise(0.9 * np.full((2, 8), 0.5) + 0.1 * problem.bayes_estimator)
@@ -197,5 +205,7 @@ def test_subnormal_private_values_are_not_called_private_by_underflow() -> None:
     problem = Problem(np.array([[0.5, 0.5], [5e-324, 0.0]]), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
     law = problem.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))
     assert phi_residual(law) >= 0.3
+    constant = repair(problem, np.array([[0.8, 0.2], [0.2, 0.8]]), law)
+    assert phi_residual(constant.law) == 0.0
     rare = Problem(np.array([[0.5, 0.5], [1e-310, 0.0]]), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
     assert phi_residual(rare.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))) == pytest.approx(0.3, rel=1e-9)
