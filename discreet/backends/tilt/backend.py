@@ -17,6 +17,7 @@ from discreet.backends.settings import whole
 from discreet.backends.slack import bayes_answer
 from discreet.backends.tilt.aggregation import individuals, solve_aggregated
 from discreet.backends.tilt.condense import RARE, Condensed, condense
+from discreet.backends.tilt.finish import finish
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.problems.problem import Problem
@@ -79,6 +80,7 @@ class Tilt:
             gap = max(_FINEST_GAP, _MARGIN * options.gap)
             bayes = lowered.condensed.problem.bayes_estimator
             outcome = solve_interior(lowered.model, bayes, gap=gap, max_iterations=iterations, deadline=deadline)
+            outcome = _finished(lowered.condensed.problem, outcome, gap)
             outcome = replace(outcome, estimator=lowered.condensed.restore(outcome.estimator))
         return Raw(outcome.ended, outcome, outcome.iterations)
 
@@ -87,3 +89,13 @@ class Tilt:
         outcome: Outcome = raw.value
         multiplier = None if math.isinf(outcome.multiplier) else outcome.multiplier
         return Answer(outcome.estimator, outcome.tilt, multiplier)
+
+
+def _finished(problem: Problem, outcome: Outcome, gap: float) -> Outcome:
+    """The vertex next to an interior solution, where there is one within the gap."""
+    found = finish(problem, outcome.estimator, outcome.tilt, outcome.multiplier)
+    if found is None or found.width > gap:
+        return outcome
+    return replace(
+        outcome, estimator=found.estimator(problem.m), tilt=found.tilt, multiplier=found.multiplier, ended="optimal"
+    )

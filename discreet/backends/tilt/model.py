@@ -24,7 +24,8 @@ from discreet.problems.problem import Problem
 __all__ = ["Law", "Model", "law_of", "model_of"]
 
 _RANK_TOLERANCE = 1e-13  # canonical correlations below this are rounding: X and Z are independent in that direction
-_INSIDE = 1.0 - 1e-12  # share of the budget aimed at, so that rounding does not end just outside
+_BUDGET_ROUNDING = 1e-12  # relative: the budget aimed at is that much smaller, so that rounding does not end outside
+_LAW_ROUNDING = 2.0**-50  # of r = 1 ± sqrt(2 ε): costs the leakage that much more, relative, the smaller it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +114,15 @@ def model_of(problem: Problem) -> Model:
         p_x,
         basis,
         frame,
-        problem.budget * _INSIDE,
+        _inside(problem.budget),
         problem.constant_error,
     )
+
+
+def _inside(budget: float) -> float:
+    if budget == 0.0:
+        return 0.0
+    return budget * (1.0 - min(0.5, _BUDGET_ROUNDING + _LAW_ROUNDING * float(np.sqrt(2.0 / budget))))
 
 
 def law_of(model: Model, estimator: Array) -> Law:
