@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.problems import catalog, errors
+    from discreet.problems import catalog, errors, sensors
     from discreet.problems.adversary import Inference, confidence_interval, inference
     from discreet.problems.catalog import (
         anes96,
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         fair,
         independent,
         mixture,
+        multi_groups,
+        multi_mixed,
         near_deterministic,
         paper_multi,
         paper_single,
@@ -62,6 +64,8 @@ __all__ = [
     "local_inference",
     "local_law",
     "mixture",
+    "multi_groups",
+    "multi_mixed",
     "near_deterministic",
     "paper_multi",
     "paper_single",
@@ -69,6 +73,7 @@ __all__ = [
     "road",
     "save_problem",
     "save_solution",
+    "sensors",
     "slack_budget",
     "smart_meter",
     "tiny_budget",
@@ -86,6 +91,8 @@ _HOMES = {
         "fair",
         "independent",
         "mixture",
+        "multi_groups",
+        "multi_mixed",
         "near_deterministic",
         "paper_multi",
         "paper_single",
@@ -104,7 +111,7 @@ _HOMES = {
     "reduction": ("reduce",),
     "samples": ("SampleReport",),
 }
-_MODULES = ("catalog", "errors")
+_MODULES = ("catalog", "errors", "sensors")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 

@@ -208,6 +208,40 @@ def test_tiny_and_slack_budgets():
     assert slack.budget == 3.0 * slack.bayes_leakage
 
 
+def test_sensors_that_differ_reduce_to_the_papers():
+    paper = catalog.paper_multi(sensors=5)
+    alike = {"weight_x": (0.4, 0.4), "sigma": (0.1, 0.1)}
+    mixed = catalog.multi_mixed(sensors=5, **alike)
+    pooled = catalog.multi_groups(sizes=(2, 3), pooled=True, **alike)
+    for problem in (mixed, pooled):
+        np.testing.assert_allclose(problem.p_xz, paper.p_xz, rtol=1e-12)
+        np.testing.assert_allclose(problem.loss, paper.loss, rtol=1e-12)
+
+
+def test_counts_by_group_hold_more_outcomes_and_never_a_larger_error():
+    errors = []
+    for groups, outcomes in ((1, 84), (2, 400), (3, 1000), (6, 4096)):
+        problem = catalog.multi_mixed(groups=groups)
+        assert problem.N == outcomes
+        errors.append(problem.bayes_error)
+    assert errors[0] > 1.3 * errors[1] > errors[3] > 0.0
+    apart, pooled = catalog.multi_groups(), catalog.multi_groups(pooled=True)
+    assert (apart.N, pooled.N) == (400, 84)
+    assert pooled.bayes_error > 2.0 * apart.bayes_error
+
+
+def test_correlation_of_x_and_y_keeps_their_marginals():
+    for correlation in (-0.6, 0.3):
+        problem = catalog.multi_mixed(sensors=2, correlation=correlation)
+        np.testing.assert_allclose(problem.p_x, [0.7, 0.3], rtol=1e-14)
+        np.testing.assert_allclose(problem.constant_errors, [0.5, 0.5], rtol=1e-14)
+    both = catalog.multi_mixed(sensors=8, sigma=(0.02, 0.02), correlation=0.5)
+    p_y_given_x = 0.5 + np.array([-1, 1]) * 0.5 * math.sqrt(0.25 * 0.21) / np.array([0.7, 0.3])
+    joint = np.array([[0.7, 0.7], [0.3, 0.3]]) * np.stack([1.0 - p_y_given_x, p_y_given_x], axis=1)
+    mutual = (joint * np.log(joint / np.outer([0.7, 0.3], [0.5, 0.5]))).sum()
+    assert both.bayes_leakage == pytest.approx(mutual, rel=1e-3)  # the guess is all but Y itself
+
+
 def test_smart_meter_has_the_marginals_of_its_parameters():
     problem = catalog.smart_meter(home=0.3, heating_home=0.5, heating_away=0.25)
     assert problem.p_x[1] == pytest.approx(0.3)
@@ -279,6 +313,15 @@ def test_surveys_hold_everybody():
         ("dirichlet", {"concentration": 0.0}, "concentration is 0.0; give a finite number > 0"),
         ("dirichlet", {"seed": -1}, "seed is -1; give an integer ≥ 0"),
         ("zero-mass", {"share": 1.0}, "leaves none of 60 outcomes"),
+        ("multi-mixed", {"groups": 9}, "groups is 9 and sensors is 6; give at most one group per sensor"),
+        ("multi-mixed", {"weight_x": (0.1,)}, r"weight_x is \(0.1,\); give 2 numbers"),
+        ("multi-mixed", {"sigma": "0.2,-1"}, "sigma holds -1.0; give finite numbers > 0"),
+        ("multi-mixed", {"weight_x": (0.1, math.nan)}, "weight_x holds nan; give finite numbers"),
+        ("multi-mixed", {"correlation": 0.7}, "correlation is 0.7, which the marginals do not allow; give less than 0.65"),
+        ("multi-groups", {"sizes": ()}, "sizes is empty"),
+        ("multi-groups", {"sizes": (3, 0)}, "sizes is 0; give an integer ≥ 1"),
+        ("multi-groups", {"sizes": (1, 1, 1)}, r"weight_x is \(0.1, 0.7\); give 3 numbers"),
+        ("multi-groups", {"sizes": (60, 60)}, "groups of 60 sensors with 4 bins have 1,576,963,521 vectors of counts"),
         ("building", {"few": 12}, "give many > few"),
         ("road", {"noise": 1e-3}, "is too small for a road of this size"),
         ("smart-meter", {"home": "0,5"}, "home of smart-meter is '0,5'; give a number, such as its default 0.6"),

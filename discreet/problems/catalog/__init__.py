@@ -20,6 +20,7 @@ from discreet.problems.catalog.paper import paper_multi, paper_single
 from discreet.problems.catalog.random_ import dirichlet, mixture
 from discreet.problems.catalog.registry import DEFAULT_FRACTION, Entry, Parameter, build, entries, entry
 from discreet.problems.catalog.surveys import anes96, fair
+from discreet.problems.catalog.unlike import multi_groups, multi_mixed
 
 __all__ = [
     "DEFAULT_FRACTION",
@@ -35,6 +36,8 @@ __all__ = [
     "fair",
     "independent",
     "mixture",
+    "multi_groups",
+    "multi_mixed",
     "near_deterministic",
     "paper_multi",
     "paper_single",

@@ -40,7 +40,7 @@ DEFAULT_FRACTION = 0.5
 BUDGET_WORDS = ("budget", "equivocation", "fraction")
 """Keywords of every builder besides its own parameters."""
 
-FAMILIES = ("paper", "random", "application", "survey", "adversarial")
+FAMILIES = ("paper", "sensors", "random", "application", "survey", "adversarial")
 """The kinds of entries, in the order in which they are listed."""
 
 Builder = TypeVar("Builder", bound=Callable[..., Problem])

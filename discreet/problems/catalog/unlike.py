@@ -1,0 +1,149 @@
+"""Several sensors that are not alike: pooled counts against counts by group.
+
+Sensor s reports the bin of weight_y·Y + a_s X + N(0, σ_s²), with the paper's X, Y, weight_y = 0.6 and bin edges. A sensor
+with a large a_s stands close to what is private. Pooling the counts forgets which sensor said what; counting by groups does
+not, see docs/how-to/many-sensors.md. All weights and deviations are assumed.
+
+Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
+Entropy Constrained Approach", whose sensors are all alike in its numerical section.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from discreet.problems.accurate import Array
+from discreet.problems.catalog.paper import paper_edges
+from discreet.problems.catalog.registry import finished, register, title
+from discreet.problems.checks import whole
+from discreet.problems.errors import InputError
+from discreet.problems.problem import Problem
+from discreet.problems.sensors import PAPER_WEIGHT_Y, grouped_sensors, linear_conditional, mixed_sensors, paper_p_xy
+
+__all__ = ["multi_groups", "multi_mixed"]
+
+_CORRELATION = "correlation of X and Y; p(x) and p(y) stay .7, .3 and .5, .5"
+
+
+@register(
+    "multi-mixed",
+    family="sensors",
+    summary="sensors that all differ, from far from X to close to it: pooled counts, or counts by group",
+    meanings={
+        "sensors": "number of sensors M",
+        "bins": "bins of each sensor, cut as in paper-single",
+        "weight_x": "how much of X the first and the last sensor see; those between are spaced evenly",
+        "sigma": "standard deviation of the noise of the first and the last sensor, spaced likewise",
+        "correlation": _CORRELATION,
+        "groups": "1: pooled counts; g: counts of g runs of neighbours apart; M: every report",
+    },
+)
+def multi_mixed(
+    sensors: int = 6,
+    bins: int = 4,
+    weight_x: tuple[float, ...] = (0.1, 0.7),
+    sigma: tuple[float, ...] = (0.2, 0.2),
+    correlation: float = 0.0,
+    groups: int = 1,
+    *,
+    budget: float | None = None,
+    equivocation: float | None = None,
+    fraction: float | None = None,
+) -> Problem:
+    """M sensors of which no two are the same; the pooled counts have a Poisson-multinomial law.
+
+    Outcomes are in the order of `sensors.count_vectors`, by group in that of `sensors.grouped_count_vectors`.
+    """
+    sensors, groups = whole(sensors, "sensors", 1), whole(groups, "groups", 1)
+    if groups > sensors:
+        raise InputError(f"groups is {groups} and sensors is {sensors}; give at most one group per sensor")
+    edges, prior = paper_edges(bins), _prior(correlation)
+    weights = _spaced(_finite(weight_x, "weight_x", 2), sensors)
+    sigmas = _spaced(_finite(sigma, "sigma", 2, least=0.0), sensors)
+    laws = np.array([linear_conditional(a, PAPER_WEIGHT_Y, s, edges) for a, s in zip(weights, sigmas, strict=True)])
+    joint = mixed_sensors(laws, prior) if groups == 1 else grouped_sensors(np.array_split(laws, groups), prior)
+    name = title(
+        "multi-mixed",
+        sensors=sensors,
+        bins=bins,
+        weight_x=weight_x,
+        sigma=sigma,
+        correlation=correlation,
+        groups=groups,
+    )
+    return finished(joint, name, budget, equivocation, fraction)
+
+
+@register(
+    "multi-groups",
+    family="sensors",
+    summary="groups of like sensors, some far from X and some close to it: counts by group, or pooled",
+    meanings={
+        "sizes": "number of sensors of each group",
+        "bins": "bins of each sensor, cut as in paper-single",
+        "weight_x": "how much of X the sensors of each group see",
+        "sigma": "standard deviation of the noise of each group",
+        "correlation": _CORRELATION,
+        "pooled": "pool the counts of all groups",
+    },
+)
+def multi_groups(
+    sizes: tuple[int, ...] = (3, 3),
+    bins: int = 4,
+    weight_x: tuple[float, ...] = (0.1, 0.7),
+    sigma: tuple[float, ...] = (0.2, 0.2),
+    correlation: float = 0.0,
+    pooled: bool = False,
+    *,
+    budget: float | None = None,
+    equivocation: float | None = None,
+    fraction: float | None = None,
+) -> Problem:
+    """Groups of identical sensors. Counts by group are a sufficient statistic of all reports: nothing is lost.
+
+    Outcomes are in the order of `sensors.grouped_count_vectors`, pooled in that of `sensors.count_vectors`.
+    """
+    counts = [whole(size, "sizes", 1) for size in sizes]
+    if not counts:
+        raise InputError("sizes is empty; give the number of sensors of every group")
+    weights, sigmas = _finite(weight_x, "weight_x", len(counts)), _finite(sigma, "sigma", len(counts), least=0.0)
+    edges, prior = paper_edges(bins), _prior(correlation)
+    groups = [
+        np.tile(linear_conditional(a, PAPER_WEIGHT_Y, s, edges), (size, 1, 1, 1))
+        for size, a, s in zip(counts, weights, sigmas, strict=True)
+    ]
+    joint = mixed_sensors(np.concatenate(groups), prior) if pooled else grouped_sensors(groups, prior)
+    name = title(
+        "multi-groups", sizes=sizes, bins=bins, weight_x=weight_x, sigma=sigma, correlation=correlation, pooled=pooled
+    )
+    return finished(joint, name, budget, equivocation, fraction)
+
+
+def _spaced(ends: Sequence[float], count: int) -> Array:
+    """Evenly from the first to the last of two numbers."""
+    return np.linspace(ends[0], ends[1], count)
+
+
+def _finite(values: Sequence[float], what: str, count: int, least: float = -math.inf) -> list[float]:
+    """As many finite numbers as asked for, all > least, or InputError."""
+    if isinstance(values, str) or not isinstance(values, Sequence) or len(values) != count:
+        raise InputError(f"{what} is {values!r}; give {count} numbers")
+    for value in values:
+        if not isinstance(value, int | float | np.integer | np.floating) or not least < value < math.inf:
+            above = "" if math.isinf(least) else f" > {least:g}"
+            raise InputError(f"{what} holds {value!r}; give finite numbers{above}")
+    return [float(value) for value in values]
+
+
+def _prior(correlation: float) -> Array:
+    """p(x, y) [2, 2] with the paper's marginals and a correlation of X and Y."""
+    [asked] = _finite([correlation], "correlation", 1)
+    plain = paper_p_xy()
+    covariance = asked * math.sqrt(math.prod(plain.sum(axis=1)) * math.prod(plain.sum(axis=0)))
+    prior = plain + covariance * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    if prior.min() < 0.0:
+        raise InputError(f"correlation is {correlation!r}, which the marginals do not allow; give less than 0.65 in size")
+    return prior
