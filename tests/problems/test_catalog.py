@@ -260,6 +260,13 @@ def test_building_readings_tell_the_two_variables_apart():
     assert np.abs(few - np.outer(few.sum(axis=1), few.sum(axis=0))).max() > 1e-4
 
 
+def test_building_leaks_by_the_coupling_of_load_and_occupancy():
+    apart, coupled = catalog.building(coupling=0.0), catalog.building()
+    np.testing.assert_allclose(apart.constant_errors, coupled.constant_errors, rtol=1e-13)
+    np.testing.assert_allclose(apart.p_x, coupled.p_x, rtol=1e-13)
+    assert coupled.bayes_leakage > 10.0 * apart.bayes_leakage
+
+
 def test_road_equals_a_simulation():
     problem = catalog.road(bins=6, segments=3)
     rng = np.random.default_rng(5)
@@ -323,6 +330,7 @@ def test_surveys_hold_everybody():
         ("multi-groups", {"sizes": (1, 1, 1)}, r"weight_x is \(0.1, 0.7\); give 3 numbers"),
         ("multi-groups", {"sizes": (60, 60)}, "groups of 60 sensors with 4 bins have 1,576,963,521 vectors of counts"),
         ("building", {"few": 12}, "give many > few"),
+        ("building", {"coupling": 1.5}, "coupling is 1.5; give a finite number ≥ 0 and ≤ 1"),
         ("road", {"noise": 1e-3}, "is too small for a road of this size"),
         ("smart-meter", {"home": "0,5"}, "home of smart-meter is '0,5'; give a number, such as its default 0.6"),
         ("anes96", {"bins": "4,x"}, "bins of anes96 is '4,x'; give values separated by commas, such as its default 4,3,3,3"),

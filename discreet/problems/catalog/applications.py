@@ -94,8 +94,8 @@ _CO2_PER_PERSON = 0.0052  # litres per second, seated office work: ANSI/ASHRAE 6
 _HEAT_PER_PERSON = 75.0  # W sensible, seated office work: ASHRAE Handbook of Fundamentals, non-residential heat gains
 _SET_POINT = 21.0  # °C, assumed
 _LOAD_SHIFT = (-2.0, 0.0, 2.0)  # K by low, usual and high external load, assumed
-_LOAD_SHARE = (0.3, 0.5, 0.2)  # assumed
 _OCCUPANCY_SHARE = (0.4, 0.35, 0.25)  # empty, few, many; assumed
+_LOAD_SHARE = ((0.5, 0.4, 0.1), (0.25, 0.5, 0.25), (0.1, 0.4, 0.5))  # of the load given occupancy, assumed: sun and people
 _BOOST = 1.5  # fresh air at high load ÷ usual, assumed
 
 
@@ -104,25 +104,27 @@ _BOOST = 1.5  # fresh air at high load ÷ usual, assumed
     family="application",
     summary="X: room empty, few or many people; Y: external heat load; Z: temperature and CO2 on a product grid",
     meanings={
-        "temperature_bins": "bins of temperature, even over 17 to 25 °C with open ends",
+        "temperature_bins": "bins of temperature, even over 16 to 28 °C with open ends",
         "co2_bins": "bins of CO2, even over 400 to 1600 ppm with open ends",
         "few": "people up to which a room counts as holding few",
         "many": "most people in the room",
         "fresh_air": "usual fresh air, litres per second",
-        "loss": "heat loss of the room, W/K",
+        "loss": "heat loss of the room and answer of its control, W/K",
         "temperature_noise": "standard deviation of the temperature reading, K",
         "co2_noise": "standard deviation of the CO2 reading, ppm",
+        "coupling": "how far the load goes with occupancy: 0 independent, 1 fully; the share of each load stays",
     },
 )
 def building(
-    temperature_bins: int = 10,
+    temperature_bins: int = 12,
     co2_bins: int = 12,
     few: int = 4,
     many: int = 12,
     fresh_air: float = 60.0,
-    loss: float = 500.0,
+    loss: float = 300.0,
     temperature_noise: float = 0.7,
     co2_noise: float = 60.0,
+    coupling: float = 1.0,
     *,
     budget: float | None = None,
     equivocation: float | None = None,
@@ -130,11 +132,12 @@ def building(
 ) -> Problem:
     """The climate control wants the external heat load; the readings also tell how many people are in the room.
 
-    X is empty, few (1 to `few` people, equally likely) or many (the rest, up to `many`); Y is low, usual or high load,
-    independent of X. In the steady state k people breathe CO2 up to 420 + 10^6 · 0.0052 k / (fresh air) ppm and warm the
-    room by 75 k / loss kelvin; high load also opens the ventilation. Readings are normal around these values and independent
-    given k and the load, hence dependent given X. The outcome is (temperature bin) · co2_bins + (CO2 bin). The heat and CO2
-    of a person are from the handbooks cited beside the constants; all else is assumed.
+    X is empty, few (1 to `few` people, equally likely) or many (the rest, up to `many`); Y is low, usual or high load, which
+    goes with X, because people work by day, when the sun shines. In the steady state k people breathe CO2 up to
+    420 + 10^6 · 0.0052 k / (fresh air) ppm and warm the room by 75 k / loss kelvin; high load also opens the ventilation.
+    Readings are normal around these values and independent given k and the load, hence dependent given X. The outcome is
+    (temperature bin) · co2_bins + (CO2 bin). The heat and CO2 of a person are from the handbooks cited beside the constants;
+    all else is assumed.
     """
     bins = whole(temperature_bins, "temperature_bins", 2), whole(co2_bins, "co2_bins", 2)
     few, many = whole(few, "few", 1), whole(many, "many", 2)
@@ -142,17 +145,18 @@ def building(
         raise InputError(f"many is {many} and few is {few}; give many > few")
     fresh_air, loss = positive(fresh_air, "fresh_air"), positive(loss, "loss")
     temperature_noise, co2_noise = positive(temperature_noise, "temperature_noise"), positive(co2_noise, "co2_noise")
+    share = _load_share(positive(coupling, "coupling", zero=True, most=1.0))
     people = np.arange(many + 1.0)
     joint = np.zeros((3, 3, bins[0] * bins[1]))
     for y, shift in enumerate(_LOAD_SHIFT):
         air = fresh_air * (_BOOST if y == 2 else 1.0)
         temperature = Normal((_SET_POINT + shift + _HEAT_PER_PERSON * people / loss)[:, None], temperature_noise)
         co2 = Normal((_OUTDOOR_CO2 + 1e6 * _CO2_PER_PERSON * people / air)[:, None], co2_noise)
-        warm = interval_masses(temperature, _open_edges(17.0, 25.0, bins[0]))
+        warm = interval_masses(temperature, _open_edges(16.0, 28.0, bins[0]))
         stale = interval_masses(co2, _open_edges(400.0, 1600.0, bins[1]))
         reading = (warm[:, :, None] * stale[:, None, :]).reshape(people.size, -1)  # Pr(outcome given k, y)
         for x, present in enumerate((people == 0, (people > 0) & (people <= few), people > few)):
-            joint[x, y] = _OCCUPANCY_SHARE[x] * _LOAD_SHARE[y] * reading[present].mean(axis=0)
+            joint[x, y] = _OCCUPANCY_SHARE[x] * share[x, y] * reading[present].mean(axis=0)
     name = title(
         "building",
         temperature_bins=temperature_bins,
@@ -163,8 +167,15 @@ def building(
         loss=loss,
         temperature_noise=temperature_noise,
         co2_noise=co2_noise,
+        coupling=coupling,
     )
     return finished(joint, name, budget, equivocation, fraction)
+
+
+def _load_share(coupling: float) -> Array:
+    """p(load given occupancy) [3, 3], between independence and `_LOAD_SHARE`; p(load) is the same for every coupling."""
+    full = np.array(_LOAD_SHARE)
+    return coupling * full + (1.0 - coupling) * (np.array(_OCCUPANCY_SHARE) @ full)
 
 
 def _open_edges(low: float, high: float, bins: int) -> Array:
