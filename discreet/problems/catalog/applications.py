@@ -175,7 +175,7 @@ def building(
 def _load_share(coupling: float) -> Array:
     """p(load given occupancy) [3, 3], between independence and `_LOAD_SHARE`; p(load) is the same for every coupling."""
     full = np.array(_LOAD_SHARE)
-    return coupling * full + (1.0 - coupling) * (np.array(_OCCUPANCY_SHARE) @ full)
+    return np.asarray(coupling * full + (1.0 - coupling) * (np.array(_OCCUPANCY_SHARE) @ full))
 
 
 def _open_edges(low: float, high: float, bins: int) -> Array:
