@@ -18,19 +18,24 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from discreet.backends.tilt.condense import RARE, condense
+from discreet.backends.tilt.finish import finish
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.kernels import SHELLS, Scan, member, sample, scan, shell_top
 from discreet.backends.tilt.model import model_of
 from discreet.problems.accurate import Array
+from discreet.problems.blocks import BlockProblem, Blocks
 from discreet.problems.dual import repair_duals
+from discreet.problems.information import output_law
+from discreet.problems.primal import LEAK_FREE, phi_residual
 from discreet.problems.problem import Problem
 
-__all__ = ["individuals", "solve_aggregated"]
+__all__ = ["Aggregated", "Proof", "Report", "individuals", "solve_aggregated", "spread"]
 
 _INDIVIDUALS_PER_ENTRY = 100  # outcomes kept individually in the first round, per entry of the tilt
 _LEAST_INDIVIDUALS = 1000
@@ -39,6 +44,7 @@ _SAMPLE_GAP = 1e-5  # the sample's own error is larger
 _COARSEST_GAP = 1e-6  # of a round's interior point
 _SHARE_OF_GAP = 0.2  # of the gap aimed at: what the interior point of the last round may leave
 _ROUNDS = 40
+_TRIES = 2  # sets of ties a round tries: an early round has no vertex worth a search
 _ADJUSTMENTS = 3  # of the threshold, for one tilt
 _SUBSAMPLE = 20_000  # outcomes from which the first threshold is guessed
 _VISIBLE = 0.02  # share of a subsample that estimates a quantile well; margins are about uniform below it
@@ -47,7 +53,30 @@ _STEPS = (1.0, 0.5, 0.25, 0.1, 0.03)  # towards the new tilt, until it proves mo
 
 
 @dataclass(frozen=True, eq=False)
-class _Proof:
+class Aggregated:
+    """What the rounds found.
+
+    tilt, multiplier  feasible duals                                   [m, n]
+    source            the pass whose individuals and cells the columns belong to
+    columns           the estimator on them: individuals first         [m, K + cells]
+    vertex            whether the columns are deterministic but for individuals (the ties)
+    upper, lower      the bracket, up to rounding
+    """
+
+    tilt: Array
+    multiplier: float
+    source: Proof
+    columns: Array
+    vertex: bool
+    upper: float
+    lower: float
+    iterations: int
+    passes: int
+    ended: str
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
     """Feasible duals, the pass made under them (listing margins up to `threshold`), and the bound they prove."""
 
     tilt: Array
@@ -59,74 +88,131 @@ class _Proof:
 
 @dataclass(frozen=True, eq=False)
 class _Round:
-    """A solved small problem: its outcome, the pass its outcomes came from, and the error probability it reaches."""
+    """A solved small problem: its columns and duals, the pass its outcomes came from, and the error it reaches."""
 
-    outcome: Outcome
-    source: _Proof
+    columns: Array
+    tilt: Array
+    multiplier: float
+    vertex: bool
+    source: Proof
     upper: float
 
 
+Report = Callable[[str, float, float], None]
+"""Called after every round with (what was done, lower bound, upper bound)."""
+
+
 def solve_aggregated(
-    problem: Problem, *, gap: float, max_iterations: int, deadline: float | None, threads: int = 0
-) -> Outcome:
-    """The interior point on aggregates; the outcome's estimator [m, N] covers all outcomes.
+    problem: BlockProblem,
+    *,
+    gap: float,
+    max_iterations: int = 100,
+    deadline: float | None = None,
+    threads: int = 0,
+    report: Report | None = None,
+) -> Aggregated:
+    """Solve a problem in blocks; every outcome of positive mass counts, and the Bayes rule must not keep the budget.
 
     gap: relative width of the bracket aimed at. max_iterations: for each small solve. deadline: on time.perf_counter's
-    clock. threads: for the passes (0 = all cores).
+    clock; the best so far is returned when it passes. threads: for the passes (0 = all cores).
     """
-    return _Aggregation(problem, gap, max_iterations, deadline, threads).run()
+    return _Aggregation(problem, gap, max_iterations, deadline, threads, report).run()
 
 
-def individuals(problem: Problem) -> int:
+def spread(blocks: Blocks, found: Aggregated, *, threads: int = 0) -> Array:
+    """The dense estimator [m, N]: every outcome has the column of its individual or cell."""
+    source = found.source
+    return found.columns[:, member(blocks, source.tilt, source.threshold, source.found, threads=threads)]
+
+
+def individuals(n: int, m: int) -> int:
     """How many outcomes the first round keeps as they are."""
-    return max(_LEAST_INDIVIDUALS, _INDIVIDUALS_PER_ENTRY * problem.n * problem.m)
+    return max(_LEAST_INDIVIDUALS, _INDIVIDUALS_PER_ENTRY * n * m)
 
 
 class _Aggregation:
-    def __init__(self, problem: Problem, gap: float, max_iterations: int, deadline: float | None, threads: int) -> None:
+    def __init__(
+        self,
+        problem: BlockProblem,
+        gap: float,
+        max_iterations: int,
+        deadline: float | None,
+        threads: int,
+        report: Report | None,
+    ) -> None:
         self._problem, self._gap, self._threads = problem, gap, threads
-        self._max_iterations, self._deadline = max_iterations, deadline
-        self._individuals = individuals(problem)
-        self._iterations = 0
+        self._max_iterations, self._deadline, self._report = max_iterations, deadline, report
+        self._individuals = individuals(problem.n, problem.m)
+        self._iterations = self._passes = 0
+        # a frame in which duals are made feasible: only p_x and the budget matter there
+        self._frame = Problem(problem.p_x[:, None], np.zeros((problem.m, 1)), problem.constraint)
 
-    def run(self) -> Outcome:
-        proof = self._first_proof()
+    def run(self) -> Aggregated:
+        bayes = self._bayes()
+        if bayes.upper == bayes.source.bound:  # it keeps the budget
+            return self._result(bayes, bayes.source, "optimal: the Bayes rule keeps the budget")
+        proof = self._first_proof(bayes.source.found.total)
         best: _Round | None = None
-        width, ended = math.inf, "round limit"
-        for _ in range(_ROUNDS):
+        width = math.inf
+        for count in range(1, _ROUNDS + 1):
             solved = self._solve_small(proof, width)
             if best is None or solved.upper < best.upper:
                 best = solved
-            proof = self._improve(proof, solved.outcome)
+            proof = self._improve(proof, solved)
             last, width = width, (best.upper - proof.bound) / best.upper
-            if width <= self._gap:
-                ended = "optimal"
-                break
-            if self._deadline is not None and time.perf_counter() > self._deadline:
-                ended = "time limit"
-                break
-            if self._individuals >= self._problem.N:
-                ended = "stalled"
+            if self._report is not None:
+                self._report(f"round {count}", proof.bound, best.upper)
+            ended = self._ending(width)
+            if ended:
                 break
             if width > _PROGRESS * last:
                 self._individuals *= 2
+        else:
+            ended = "round limit"
         assert best is not None
-        return Outcome(self._spread(best), proof.tilt, proof.multiplier, self._iterations, ended)
+        return self._result(best, proof, ended)
 
-    def _first_proof(self) -> _Proof:
-        """Duals from a weighted sample of the outcomes."""
+    def _result(self, best: _Round, proof: Proof, ended: str) -> Aggregated:
+        return Aggregated(
+            proof.tilt, proof.multiplier, best.source, best.columns, best.vertex, best.upper, proof.bound,
+            self._iterations, self._passes, ended,
+        )  # fmt: skip
+
+    def _bayes(self) -> _Round:
+        """The Bayes rule as a first round; its error is its bound if it keeps the budget, and inf if it does not."""
         problem = self._problem
-        doubt = problem.loss.min(axis=0)
-        weights = problem.p_z + (doubt / doubt.sum() if doubt.any() else 0.0)
-        index, times = sample(weights, _DRAWS * self._individuals)
-        share = times / weights[index]
-        p_xz, loss = problem.p_xz[:, index] * share, problem.loss[:, index] * share
-        total = p_xz.sum()
-        drawn = Problem(p_xz / total, loss / total, problem.constraint)
-        if (drawn.p_x > 0).all() and not _slack(drawn):
-            outcome = self._interior(drawn, _SAMPLE_GAP)
-            return self._prove(outcome.tilt, outcome.multiplier, None)
-        return self._prove(np.zeros((problem.m, problem.n)), 0.0, None)
+        m, n = problem.m, problem.n
+        nothing = np.zeros((m, n))
+        found = scan(problem.blocks, nothing, -1.0, threads=self._threads)
+        self._passes += 1
+        proof = Proof(nothing, 0.0, -1.0, found, found.total)
+        columns = np.zeros((m, found.keys.size))
+        columns[found.keys // (m * SHELLS), np.arange(found.keys.size)] = 1.0
+        law = output_law(found.cells[:n], columns)
+        keeps = phi_residual(law) <= LEAK_FREE if problem.constraint.perfect else law.leakage() <= problem.budget
+        return _Round(columns, nothing, 0.0, True, proof, found.total if keeps else math.inf)
+
+    def _ending(self, width: float) -> str:
+        if width <= self._gap:
+            return "optimal"
+        if self._deadline is not None and time.perf_counter() > self._deadline:
+            return "time limit"
+        return "stalled" if self._individuals >= self._problem.N else ""
+
+    def _first_proof(self, doubt: float) -> Proof:
+        """Duals from a sample of the outcomes, weighted by mass and by the Bayes rule's error (`doubt`)."""
+        problem = self._problem
+        n = problem.n
+        drawn = sample(problem.blocks, _DRAWS * self._individuals, _SUBSAMPLE, doubt=doubt, threads=self._threads)
+        self._passes += 1
+        columns = drawn.columns[:, drawn.columns[:n].sum(axis=0) > 0.0]
+        total = columns[:n].sum()
+        small = Problem(columns[:n] / total, columns[n:] / total, problem.constraint)
+        duals = np.zeros((problem.m, n)), 0.0
+        if (small.p_x > 0).all() and (problem.constraint.perfect or small.bayes_leakage > small.budget):
+            outcome = self._interior(small, _SAMPLE_GAP)
+            duals = outcome.tilt, outcome.multiplier
+        return self._prove(*duals, self._quantile(drawn.spread, duals[0]))
 
     def _interior(self, problem: Problem, gap: float) -> Outcome:
         condensed = condense(problem, RARE * self._gap)
@@ -137,71 +223,70 @@ class _Aggregation:
         self._iterations += outcome.iterations
         return replace(outcome, estimator=condensed.restore(outcome.estimator))
 
-    def _prove(self, tilt: Array, multiplier: float, before: _Proof | None) -> _Proof:
+    def _prove(self, tilt: Array, multiplier: float, threshold: float) -> Proof:
         """Make duals feasible and pass over the outcomes; the threshold is adjusted until about enough are listed."""
         problem = self._problem
-        feasible = repair_duals(problem, tilt, multiplier)
-        if feasible is None:
-            feasible = np.zeros_like(tilt), math.inf if problem.constraint.perfect else 0.0
-        wanted = min(self._individuals, problem.N)
-        threshold = self._quantile(feasible[0], wanted) if before is None else _threshold(before, wanted)
+        tilt, multiplier = self._feasible(tilt, multiplier)
+        wanted = self._individuals
+        price = 0.0 if problem.constraint.perfect else multiplier * problem.budget
         for _ in range(_ADJUSTMENTS):
-            found = scan(problem.p_xz, problem.loss, feasible[0], threshold, threads=self._threads)
-            price = 0.0 if problem.constraint.perfect else feasible[1] * problem.budget
-            proof = _Proof(*feasible, threshold, found, found.total - price)
-            if wanted / 4 <= found.listed.size <= 4 * wanted or found.listed.size == problem.N:
+            found = scan(problem.blocks, tilt, threshold, threads=self._threads)
+            self._passes += 1
+            proof = Proof(tilt, multiplier, threshold, found, found.total - price)
+            if wanted / 4 <= found.listed.size <= 4 * wanted or found.listed.size == int(found.counts.sum()):
                 break
             threshold = _threshold(proof, wanted)
         return proof
 
-    def _quantile(self, tilt: Array, wanted: int) -> float:
-        """A margin that about `wanted` outcomes do not exceed, from an even subsample."""
-        problem = self._problem
-        part = slice(None, None, max(1, problem.N // _SUBSAMPLE))
-        tilted = problem.loss[:, part] + tilt @ problem.p_xz[:, part]
-        two = np.partition(tilted, 1, axis=0)[:2]
-        margins = np.sort((two[1] - two[0]) / problem.p_z[part])
-        share = wanted / problem.N
+    def _feasible(self, tilt: Array, multiplier: float) -> tuple[Array, float]:
+        feasible = repair_duals(self._frame, tilt, multiplier)
+        if feasible is not None:
+            return feasible
+        return np.zeros_like(tilt), math.inf if self._problem.constraint.perfect else 0.0
+
+    def _quantile(self, columns: Array, tilt: Array) -> float:
+        """A margin that about as many outcomes do not exceed as shall stay individual, from an even subsample."""
+        n = self._problem.n
+        p_xz, loss = columns[:n, columns[:n].sum(axis=0) > 0.0], columns[n:, columns[:n].sum(axis=0) > 0.0]
+        two = np.partition(loss + tilt @ p_xz, 1, axis=0)[:2]
+        margins = np.sort((two[1] - two[0]) / p_xz.sum(axis=0))
+        share = min(1.0, self._individuals / self._problem.N)
         visible = max(share, _VISIBLE)
         return float(margins[min(margins.size - 1, int(visible * margins.size))] * share / visible)
 
-    def _solve_small(self, proof: _Proof, width: float) -> _Round:
-        """The interior point on individuals and cells, as exact as the present bracket makes worthwhile."""
-        problem, found = self._problem, proof.found
-        n = problem.n
-        p_xz = np.concatenate([problem.p_xz[:, found.listed], found.cells[:, :n].T], axis=1)
-        loss = np.concatenate([problem.loss[:, found.listed], found.cells[:, n:].T], axis=1)
-        small = Problem(p_xz, loss, problem.constraint)
+    def _solve_small(self, proof: Proof, width: float) -> _Round:
+        """The interior point on individuals and cells, as exact as the present bracket makes worthwhile, and its vertex."""
+        n = self._problem.n
+        columns = np.concatenate([proof.found.columns, proof.found.cells], axis=1)
+        small = Problem(columns[:n], columns[n:], self._problem.constraint)
         gap = max(_SHARE_OF_GAP * self._gap, min(_COARSEST_GAP, 1e-3 * width))
         outcome = self._interior(small, gap)
-        return _Round(outcome, proof, small.error_probability(outcome.estimator))
+        found = finish(small, outcome.estimator, outcome.tilt, outcome.multiplier, tries=_TRIES)
+        if found is not None and found.width <= gap:
+            estimator, vertex = found.estimator(small.m), bool((found.ties < proof.found.listed.size).all())
+            error = small.error_probability(estimator)
+            return _Round(estimator, found.tilt, found.multiplier, vertex, proof, error)
+        error = small.error_probability(outcome.estimator)
+        return _Round(outcome.estimator, outcome.tilt, outcome.multiplier, False, proof, error)
 
-    def _improve(self, proof: _Proof, outcome: Outcome) -> _Proof:
+    def _improve(self, proof: Proof, solved: _Round) -> Proof:
         """The proof of the new tilt, or of one part of the way to it: never worse than the one at hand."""
+        threshold = _threshold(proof, self._individuals)
         for step in _STEPS:
-            tilt = proof.tilt + step * (outcome.tilt - proof.tilt)
-            multiplier = outcome.multiplier
+            multiplier = solved.multiplier
             if step < 1.0 and math.isfinite(multiplier):
                 multiplier = proof.multiplier + step * (multiplier - proof.multiplier)
-            better = self._prove(tilt, multiplier, proof)
+            better = self._prove(proof.tilt + step * (solved.tilt - proof.tilt), multiplier, threshold)
             if better.bound > proof.bound:
                 return better
         return (
-            proof if proof.found.listed.size >= self._individuals / 2 else self._prove(proof.tilt, proof.multiplier, proof)
+            proof
+            if proof.found.listed.size >= self._individuals / 2
+            else self._prove(proof.tilt, proof.multiplier, threshold)
         )
 
-    def _spread(self, best: _Round) -> Array:
-        """The estimator over all outcomes: each has the column of its individual or cell in the small problem."""
-        problem, source = self._problem, best.source
-        group = member(problem.p_xz, problem.loss, source.tilt, source.threshold, source.found, threads=self._threads)
-        return best.outcome.estimator[:, group]
 
-
-def _slack(problem: Problem) -> bool:
-    return problem.bayes_leakage <= problem.budget
-
-
-def _threshold(proof: _Proof, wanted: int) -> float:
+def _threshold(proof: Proof, wanted: int) -> float:
     """A margin that about `wanted` outcomes do not exceed, from the counts of a pass."""
     listed = proof.found.listed.size
     if listed >= wanted:

@@ -15,11 +15,12 @@ import numpy as np
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.settings import whole
 from discreet.backends.slack import bayes_answer
-from discreet.backends.tilt.aggregation import individuals, solve_aggregated
+from discreet.backends.tilt.aggregation import individuals, solve_aggregated, spread
 from discreet.backends.tilt.condense import RARE, Condensed, condense
 from discreet.backends.tilt.finish import finish
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import Model, model_of
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.problem import Problem
 
 __all__ = ["Tilt"]
@@ -56,10 +57,10 @@ class Tilt:
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
         """Centre and scale the problem, unless the Bayes rule keeps the budget or outcomes are many enough to aggregate."""
+        if problem.N >= _AGGREGATE_FROM * individuals(problem.n, problem.m):
+            return _Lowered(problem, slack=False)
         if bayes_answer(problem) is not None:
             return _Lowered(problem, slack=True)
-        if problem.N >= _AGGREGATE_FROM * individuals(problem):
-            return _Lowered(problem, slack=False)
         condensed = condense(problem, RARE * options.gap)
         return _Lowered(problem, False, condensed, model_of(condensed.problem))
 
@@ -74,7 +75,10 @@ class Tilt:
         elif lowered.model is None:
             threads = whole(options, self.name, "threads", 0)
             gap = max(_FINEST_GAP, _AGGREGATE_MARGIN * options.gap)
-            outcome = solve_aggregated(problem, gap=gap, max_iterations=iterations, deadline=deadline, threads=threads)
+            blocks = BlockProblem.of(problem)
+            found = solve_aggregated(blocks, gap=gap, max_iterations=iterations, deadline=deadline, threads=threads)
+            estimator = spread(blocks.blocks, found, threads=threads)
+            outcome = Outcome(estimator, found.tilt, found.multiplier, found.iterations, found.ended)
         else:
             assert lowered.condensed is not None
             gap = max(_FINEST_GAP, _MARGIN * options.gap)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,8 @@ _NEWTON_STEPS = 12
 _MENDINGS = 6
 _LEAK_FREE = 1e-14  # ‖Φ P‖∞ that rounding leaves
 _EXACT = 1e-13  # relative width that needs no further try
-_ONE_BY_ONE = 8  # numbers of ties tried one after the other; then doubling
+_ONE_BY_ONE = 4  # numbers of ties tried one after the other; then doubling
+_TRIES = 8
 _SETTLED = 1e-14  # relative change of the multiplier and absolute change of probabilities that ends Newton's method
 
 
@@ -64,15 +66,15 @@ class Finished:
         return found
 
 
-def finish(problem: Problem, estimator: Array, tilt: Array, multiplier: float) -> Finished | None:
+def finish(problem: Problem, estimator: Array, tilt: Array, multiplier: float, *, tries: int = _TRIES) -> Finished | None:
     """Find the vertex next to an interior solution (estimator [m, N], tilt [m, n], μ); None if none is consistent.
 
-    Outcomes and private values need positive probability.
+    Outcomes and private values need positive probability. tries: sets of ties to try before giving up.
     """
     active = _active(problem, estimator, tilt)
     marginal = sum_pair(problem.p_xz)
     best: Finished | None = None
-    for candidate in _candidates(problem, active, estimator):
+    for candidate in islice(_candidates(problem, active, estimator), tries):
         found = _mended(problem, candidate, estimator, multiplier, marginal)
         if found is None:
             continue

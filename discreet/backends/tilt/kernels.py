@@ -1,4 +1,4 @@
-"""The two passes over the outcomes that large problems need, in NumPy and, where numba is installed, compiled.
+"""The passes over the outcomes that large problems need, in NumPy and, where numba is installed, compiled.
 
     scan     for every outcome: which guess is best under a tilt, by how much (the margin), the sum of the best tilted losses
              (the dual bound); outcomes with a margin up to a threshold are listed, all others are summed into cells
@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -27,22 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array
+from discreet.problems.blocks import CHUNK_OUTCOMES, Blocks, Chunk
 
-__all__ = [
-    "CHUNK",
-    "SHELLS",
-    "Found",
-    "Index",
-    "Part",
-    "Scan",
-    "compiled_available",
-    "member",
-    "sample",
-    "scan",
-    "shell_top",
-]
+__all__ = ["SHELLS", "Sample", "Scan", "compiled_available", "member", "sample", "scan", "shell_top"]
 
-CHUNK = 1 << 16
 _PER_OCTAVE_BITS = 3  # 8 shells per octave
 _OCTAVES = 44  # margins from 2^-42 to 4; what is smaller or larger shares the last shell on its side
 SHELLS = _OCTAVES << _PER_OCTAVE_BITS
@@ -58,14 +47,16 @@ class Scan:
     """What one pass found.
 
     total    Σ_l min_i tilted loss
-    listed   indices of the outcomes with a margin ≤ threshold, increasing
-    cells    [cells, n + m] sums of (p_xz, loss) of all others, empty cells left out
-    counts   [cells] how many outcomes are in each
-    keys     [cells] (best · m + second best) · SHELLS + shell
+    listed   indices of the outcomes with a margin ≤ threshold, increasing          [K]
+    columns  their (p_xz, loss)                                                      [n + m, K]
+    cells    sums of (p_xz, loss) of all others, empty cells left out                [n + m, cells]
+    counts   how many outcomes are in each cell                                      [cells]
+    keys     (best · m + second best) · SHELLS + shell                               [cells]
     """
 
     total: float
     listed: Index
+    columns: Array
     cells: Array
     counts: NDArray[np.int64]
     keys: NDArray[np.int64]
@@ -78,33 +69,46 @@ def compiled_available() -> bool:
     return find_spec("numba") is not None
 
 
-def scan(p_xz: Array, loss: Array, tilt: Array, threshold: float, *, threads: int = 0, compiled: bool | None = None) -> Scan:
-    """One pass under a *feasible* tilt [m, n]; arrays [n, N], [m, N], every outcome of positive mass."""
-    n, m, outcomes = p_xz.shape[0], loss.shape[0], p_xz.shape[1]
-    kernel = _scan_kernel(n, m, _use_compiled(outcomes, compiled))
-    parts = _each_chunk(outcomes, threads, lambda lo, hi: kernel(p_xz, loss, tilt, threshold, lo, hi))
+def scan(blocks: Blocks, tilt: Array, threshold: float, *, threads: int = 0, compiled: bool | None = None) -> Scan:
+    """One pass under a *feasible* tilt [m, n]. Outcomes of no mass are passed over. threads: 0 = all cores."""
+    n, m = blocks.n, blocks.m
+    kernel = _scan_kernel(n, m, _use_compiled(blocks.N, compiled))
     cells, counts = np.zeros((m * m * SHELLS, n + m)), np.zeros(m * m * SHELLS, dtype=np.int64)
-    totals, listed = [], []
-    for total, found, keys, sums, number in parts:
+    totals: list[float] = []
+    listed: list[Index] = []
+    columns: list[Array] = []
+
+    def work(chunk: Chunk) -> Part:
+        p_xz, loss = chunk.read()
+        total, found, keys, sums, number = kernel(p_xz, loss, tilt, threshold)
+        return total, found + chunk.start, np.concatenate([p_xz[:, found], loss[:, found]]), keys, sums, number
+
+    for total, found, rows, keys, sums, number in _each_chunk(blocks, threads, work):
         totals.append(total)
         listed.append(found)
+        columns.append(rows)
         cells[keys] += sums
         counts[keys] += number
     keys = np.flatnonzero(counts)
-    return Scan(math.fsum(totals), np.concatenate(listed), cells[keys], counts[keys], keys)
+    return Scan(
+        math.fsum(totals), np.concatenate(listed), np.concatenate(columns, axis=1), cells[keys].T, counts[keys], keys
+    )
 
 
-def member(p_xz: Array, loss: Array, tilt: Array, threshold: float, found: Scan, *, threads: int = 0) -> Index:
-    """[N] the place of every outcome in (found.listed, found.cells): the pass of `scan`, remembering where each went."""
-    place = np.full(loss.shape[0] ** 2 * SHELLS, -1, dtype=np.intp)
+def member(blocks: Blocks, tilt: Array, threshold: float, found: Scan, *, threads: int = 0) -> Index:
+    """[N] the place of every outcome in (found.listed, found.cells): the pass of `scan`, remembering where each went.
+
+    Outcomes of no mass are given place 0.
+    """
+    place = np.zeros(blocks.m**2 * SHELLS, dtype=np.intp)
     place[found.keys] = found.listed.size + np.arange(found.keys.size)
-    group = np.empty(p_xz.shape[1], dtype=np.intp)
+    group = np.zeros(blocks.N, dtype=np.intp)
 
-    def work(lo: int, hi: int) -> None:
-        margin, key, _ = _classified(p_xz[:, lo:hi], loss[:, lo:hi], tilt)
-        group[lo:hi] = np.where(margin <= threshold, -1, place[key])
+    def work(chunk: Chunk) -> None:
+        margin, key, _ = _classified(*chunk.read(), tilt)
+        group[chunk.start : chunk.start + chunk.count] = np.where(margin > threshold, place[key], 0)
 
-    for _ in _each_chunk(p_xz.shape[1], threads, work):
+    for _ in _each_chunk(blocks, threads, work):
         continue
     group[found.listed] = np.arange(found.listed.size)
     return group
@@ -116,62 +120,106 @@ def shell_top(shell: int) -> float:
     return float(bits.view(np.float64)[0])
 
 
-def sample(weights: Array, count: int) -> tuple[Index, Array]:
-    """About `count` systematic draws from positive weights [N]: distinct indices and how often each was drawn."""
-    cumulative = np.cumsum(weights)
-    drawn = np.searchsorted(cumulative, (np.arange(count) + 0.5) * (cumulative[-1] / count))
-    index, times = np.unique(np.minimum(drawn, weights.size - 1), return_counts=True)
-    return index, times.astype(np.float64)
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Outcomes drawn in proportion to a weight.
+
+    columns  (p_xz, loss) of the distinct outcomes drawn, scaled so that their sums estimate the sums over all   [n + m, K]
+    spread   columns of an even subsample by index, for quantiles over outcomes                                   [n + m, K']
+    """
+
+    columns: Array
+    spread: Array
+
+
+def sample(blocks: Blocks, count: int, even: int, *, doubt: float, threads: int = 0) -> Sample:
+    """About `count` systematic draws, half by mass and half by the Bayes rule's error, and `even` by index.
+
+    doubt: the Bayes rule's error probability (0 if unknown: all draws by mass). The draws are systematic in every chunk,
+    evenly spaced in cumulative weight, with at least half a draw's chance for each chunk rounded up.
+    """
+    stride = max(1, blocks.N // even)
+    whole = 2.0 if doubt > 0.0 else 1.0
+
+    def work(chunk: Chunk) -> tuple[Array, Array]:
+        p_xz, loss = chunk.read()
+        weights = p_xz.sum(axis=0)
+        if doubt > 0.0:
+            weights = weights + loss.min(axis=0) / doubt
+        cumulative = np.cumsum(weights)
+        draws = math.ceil(count * float(cumulative[-1]) / whole)
+        if draws == 0:
+            return np.empty((blocks.n + blocks.m, 0)), np.empty((blocks.n + blocks.m, 0))
+        drawn = np.searchsorted(cumulative, (np.arange(draws) + 0.5) * (cumulative[-1] / draws))
+        index, times = np.unique(np.minimum(drawn, chunk.count - 1), return_counts=True)
+        rows = np.concatenate([p_xz[:, index], loss[:, index]])
+        first = -chunk.start % stride
+        spread = np.concatenate([p_xz[:, first::stride], loss[:, first::stride]])
+        return rows * (times * (cumulative[-1] / draws) / weights[index]), spread
+
+    parts = list(_each_chunk(blocks, threads, work))
+    return Sample(np.concatenate([p[0] for p in parts], axis=1), np.concatenate([p[1] for p in parts], axis=1))
 
 
 def _use_compiled(outcomes: int, wanted: bool | None) -> bool:
     return outcomes >= _COMPILED_FROM and compiled_available() if wanted is None else wanted
 
 
-Part = tuple[float, Index, NDArray[np.int64], Array, NDArray[np.int64]]
+Kernel = Callable[[Array, Array, Array, float], tuple[float, Index, NDArray[np.int64], Array, NDArray[np.int64]]]
+Part = tuple[float, Index, Array, NDArray[np.int64], Array, NDArray[np.int64]]
 Found = TypeVar("Found")
 
 
-def _each_chunk(outcomes: int, threads: int, work: Callable[[int, int], Found]) -> Iterator[Found]:
-    bounds = [(start, min(start + CHUNK, outcomes)) for start in range(0, outcomes, CHUNK)]
-    workers = min(threads or os.cpu_count() or 1, len(bounds))
-    if workers <= 1:
-        yield from (work(lo, hi) for lo, hi in bounds)
+def _each_chunk(blocks: Blocks, threads: int, work: Callable[[Chunk], Found]) -> Iterator[Found]:
+    """The results of `work` on every chunk, in order; at most a few chunks are in flight."""
+    workers = threads or os.cpu_count() or 1
+    if workers <= 1 or blocks.N <= CHUNK_OUTCOMES:
+        yield from map(work, blocks.chunks())
         return
     with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(lambda bound: work(*bound), bounds)
+        waiting: deque[Future[Found]] = deque()
+        for chunk in blocks.chunks():
+            waiting.append(pool.submit(work, chunk))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 @cache
-def _scan_kernel(n: int, m: int, compiled: bool) -> Callable[..., Part]:
+def _scan_kernel(n: int, m: int, compiled: bool) -> Kernel:
     if not compiled:
         return _scan_chunk
     chunk = _compile_scan(n, m)
 
-    def run(p_xz: Array, loss: Array, tilt: Array, threshold: float, lo: int, hi: int) -> Part:
-        listed = np.empty(hi - lo, dtype=np.intp)
+    def run(
+        p_xz: Array, loss: Array, tilt: Array, threshold: float
+    ) -> tuple[float, Index, NDArray[np.int64], Array, NDArray[np.int64]]:
+        listed = np.empty(p_xz.shape[1], dtype=np.intp)
         cells = np.zeros((m * m * SHELLS, n + m))
         counts = np.zeros(m * m * SHELLS, dtype=np.int64)
-        total, found = chunk(p_xz, loss, tilt, threshold, lo, hi, listed, cells, counts)
+        total, found = chunk(p_xz, loss, tilt, threshold, listed, cells, counts)
         keys = np.flatnonzero(counts)
         return total, listed[:found], keys, cells[keys], counts[keys]
 
     return run
 
 
-def _scan_chunk(p_xz: Array, loss: Array, tilt: Array, threshold: float, lo: int, hi: int) -> Part:
-    """The pass over outcomes lo … hi − 1 in NumPy."""
-    a, losses = p_xz[:, lo:hi], loss[:, lo:hi]
-    margin, key, least = _classified(a, losses, tilt)
-    near = margin <= threshold
-    keys, place, number = np.unique(key[~near], return_inverse=True, return_counts=True)
-    rows = np.concatenate([a, losses])[:, ~near]
+def _scan_chunk(
+    p_xz: Array, loss: Array, tilt: Array, threshold: float
+) -> tuple[float, Index, NDArray[np.int64], Array, NDArray[np.int64]]:
+    """The pass over one chunk in NumPy."""
+    margin, key, least = _classified(p_xz, loss, tilt)
+    far = np.flatnonzero(margin > threshold)
+    keys, place, number = np.unique(key[far], return_inverse=True, return_counts=True)
+    rows = np.concatenate([p_xz, loss])[:, far]
     sums = np.stack([np.bincount(place, weights=row, minlength=keys.size) for row in rows], axis=1)
-    return float(least.sum()), np.flatnonzero(near) + lo, keys, sums.astype(np.float64), number.astype(np.int64)
+    near = np.flatnonzero(margin <= threshold)
+    return float(least.sum()), near, keys, sums.astype(np.float64), number.astype(np.int64)
 
 
 def _classified(a: Array, losses: Array, tilt: Array) -> tuple[Array, NDArray[np.int64], Array]:
-    """Margin, cell key and least tilted loss of outcomes, each summed in the order of the compiled kernel."""
+    """Margin (nan without mass), cell key and least tilted loss, each summed in the order of the compiled kernel."""
     m, places = losses.shape[0], np.arange(a.shape[1])
     tilted = losses + tilt[:, :1] * a[:1]
     mass = a[0].copy()
@@ -182,7 +230,8 @@ def _classified(a: Array, losses: Array, tilt: Array) -> tuple[Array, NDArray[np
     least = tilted[best, places]
     tilted[best, places] = np.inf
     second = np.argmin(tilted, axis=0)
-    margin = (tilted[second, places] - least) / mass
+    with np.errstate(invalid="ignore", divide="ignore"):
+        margin = np.where(mass > 0.0, (tilted[second, places] - least) / mass, np.nan)
     shell = (margin.view(np.int64) >> _SHIFT) - _BOTTOM
     return margin, (best * m + second) * SHELLS + np.clip(shell, 0, SHELLS - 1), least
 
@@ -194,13 +243,15 @@ def _compile_scan(n: int, m: int) -> Any:
     shells, bottom, shift = SHELLS, _BOTTOM, _SHIFT
 
     @numba.njit(nogil=True, cache=True)
-    def chunk(p_xz, loss, tilt, threshold, lo, hi, listed, cells, counts):  # type: ignore[no-untyped-def]
+    def chunk(p_xz, loss, tilt, threshold, listed, cells, counts):  # type: ignore[no-untyped-def]
         found = 0
         total = 0.0
-        for l in range(lo, hi):  # noqa: E741 (the symbol of the theory)
+        for l in range(p_xz.shape[1]):  # noqa: E741 (the symbol of the theory)
             mass = 0.0
             for j in range(n):
                 mass += p_xz[j, l]
+            if mass == 0.0:
+                continue
             least = np.inf
             runner_up = np.inf
             best = 0
