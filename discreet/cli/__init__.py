@@ -1,4 +1,4 @@
-"""The command line: `discreet solve | compare | problems | doctor`, one file per command. `main` is the entry point."""
+"""The command line, one file per command; `discreet --help` lists them. `main` is the entry point."""
 
 from __future__ import annotations
 

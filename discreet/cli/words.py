@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.problems.errors import InputError
 
@@ -21,9 +21,20 @@ if TYPE_CHECKING:
     from discreet.problems.problem import Problem
     from discreet.reports.compare import Contestant
 
-__all__ = ["BudgetWords", "contestants", "is_file", "pairs", "problem", "settings", "split_list"]
+__all__ = [
+    "BudgetWords",
+    "contestants",
+    "is_file",
+    "numbers",
+    "pairs",
+    "problem",
+    "settings",
+    "split_list",
+    "whole_numbers",
+]
 
 _SUFFIX = ".npz"
+_Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -58,22 +69,25 @@ def is_file(spec: str) -> bool:
     return spec.endswith(_SUFFIX) or os.sep in spec or "/" in spec
 
 
-def problem(spec: str, extra: Iterable[str] = (), budget: BudgetWords | None = None) -> Problem:
+def problem(
+    spec: str, extra: Iterable[str] = (), budget: BudgetWords | None = None, *, default_budget: float | None = None
+) -> Problem:
     """The problem of a specification and further key=value words, under a budget if one is given.
 
-    Otherwise a catalog problem has its default budget and a file its own (FileError if it has none).
+    Otherwise a catalog problem has its default budget and a file its own (FileError if it has none and no `default_budget`,
+    in nats, stands for it).
     """
     budget = budget or BudgetWords()
-    model = _read(spec, extra, budget) if is_file(spec) else _build(spec, extra)
+    model = _read(spec, extra, budget, default_budget) if is_file(spec) else _build(spec, extra)
     return budget.apply(model)
 
 
-def _read(spec: str, extra: Iterable[str], budget: BudgetWords) -> Problem:
+def _read(spec: str, extra: Iterable[str], budget: BudgetWords, default_budget: float | None) -> Problem:
     if tuple(extra):
         raise InputError(f"--set changes a catalog problem's parameters and {spec!r} is a file; leave --set out")
     from discreet.problems.files import load_problem
 
-    return load_problem(spec, budget=math.inf if budget.given else None)
+    return load_problem(spec, budget=math.inf if budget.given else None, default_budget=default_budget)
 
 
 def _build(spec: str, extra: Iterable[str]) -> Problem:
@@ -126,6 +140,23 @@ def pairs(words: Iterable[str], where: str) -> dict[str, str]:
 def split_list(text: str) -> list[str]:
     """Words separated by commas, without empty ones."""
     return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def numbers(text: str, flag: str) -> list[float]:
+    """Numbers separated by commas, at least one."""
+    return [_number(word, float, flag, "numbers such as 0.2,0.5") for word in split_list(text) or [text]]
+
+
+def whole_numbers(text: str, flag: str) -> list[int]:
+    """Integers separated by commas, at least one."""
+    return [_number(word, int, flag, "whole numbers such as 1,5,10") for word in split_list(text) or [text]]
+
+
+def _number(word: str, kind: type[_Number], flag: str, wanted: str) -> _Number:
+    try:
+        return kind(word)
+    except ValueError:
+        raise InputError(f"{flag} has {word!r}; give {wanted}") from None
 
 
 def _pieces(inline: str) -> Sequence[str]:

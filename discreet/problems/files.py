@@ -39,9 +39,10 @@ def load_problem(
     *,
     budget: float | None = None,
     equivocation: float | None = None,
+    default_budget: float | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> Problem:
-    """Read a problem file. `budget` or `equivocation` (nats) replaces the budget in the file.
+    """Read a problem file. `budget` or `equivocation` (nats) replaces the file's budget, `default_budget` a missing one.
 
     max_bytes bounds the array data the file may declare. Raises FileError for anything wrong with the file, or if it has no
     budget and none is given; InputError if the budget given here is out of range.
@@ -53,8 +54,8 @@ def load_problem(
     try:
         # Without constraint first: what is wrong with the arrays is the file's fault, a bad budget may be the caller's.
         problem = _model(where, stored, name)
-        if budget is None and equivocation is None and own is not None:
-            return problem.with_budget(own)
+        if budget is None and equivocation is None and (own is not None or default_budget is not None):
+            return problem.with_budget(default_budget if own is None else own)
     except FileError:
         raise
     except InputError as error:

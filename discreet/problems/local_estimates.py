@@ -23,7 +23,7 @@ from discreet.problems.adversary import Inference, check_confidence, confidence_
 from discreet.problems.checks import check_total, mass_array, whole
 from discreet.problems.errors import InputError
 from discreet.problems.information import entropy, fano_bound, phi_divergence
-from discreet.problems.sensors import iid_sensors
+from discreet.problems.sensors import grouped_sensors
 
 __all__ = ["LARGEST_EXACT", "local_inference", "local_law"]
 
@@ -83,13 +83,8 @@ def local_inference(
 
 
 def _enumerated(groups: list[tuple[Array, int]], prior: Array) -> Inference:
-    """All combinations of counts, a group of like sensors after the other."""
-    even = np.full(prior.shape, 1.0 / prior.size)
-    seen = prior[:, :, None]
-    for law, count in groups:
-        conditional = iid_sensors(law, even, count) * prior.size
-        seen = (seen[:, :, :, None] * conditional[:, :, None, :]).reshape(*prior.shape, -1)
-    seen = seen / seen.sum()
+    """All combinations of counts, over all groups of like sensors."""
+    seen = grouped_sensors([np.tile(law, (count, 1, 1, 1)) for law, count in groups], prior)
     x_seen = seen.sum(axis=1)
     p_x, p_seen = x_seen.sum(axis=1), x_seen.sum(axis=0)
     independent = p_x[:, None] * p_seen

@@ -1,25 +1,37 @@
-"""The tables of the terminal, for rich: a solution, a comparison, its agreements, the catalog and the doctor's findings."""
+"""The tables of the terminal, for rich: a solution, an audit, a curve, a comparison, the catalog, the doctor's findings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from discreet.backends.solution import Solution, Status
 from discreet.reports import wording
 from discreet.reports.agreement import summarise
 from discreet.reports.compare import Comparison, Row
+from discreet.reports.inference_words import inference_lines
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
     from discreet.backends.isolated import Probe
+    from discreet.problems.adversary import Inference
     from discreet.problems.catalog.registry import Entry
     from discreet.problems.judge import Certificate
     from discreet.problems.problem import Problem
 
-__all__ = ["agreement_table", "case_tables", "catalog_table", "doctor_table", "entry_table", "shown", "solution_table"]
+__all__ = [
+    "agreement_table",
+    "audit_table",
+    "case_tables",
+    "catalog_table",
+    "curve_table",
+    "doctor_table",
+    "entry_table",
+    "shown",
+    "solution_table",
+]
 
 _STYLES = {
     Status.CERTIFIED: "green",
@@ -29,6 +41,11 @@ _STYLES = {
     Status.TIMED_OUT: "red",
     Status.UNSUPPORTED: "dim",
     Status.ABSENT: "dim",
+}
+_AUDITED = {  # the same facts as Status.meaning, of an estimator that no backend gave
+    Status.CERTIFIED: "it keeps the budget and lies within the asked gap of the optimum, proven",
+    Status.INACCURATE: "it keeps the budget, but the proven bracket is wider than the asked gap",
+    Status.VIOLATED_PRIVACY: "it leaks more than the budget; the bracket is that of its repair",
 }
 _STATES = {"available": "green", "absent": "yellow", "broken": "bold red"}
 
@@ -40,6 +57,44 @@ def solution_table(solution: Solution) -> Table:
     table.add_column()
     for name, value in _solution_lines(solution):
         table.add_row(name, value)
+    return table
+
+
+def audit_table(title: str, status: Status, judged: Certificate, found: Inference) -> Table:
+    """What the judge says of an estimator as it stands, and what its guess gives away."""
+    table = _table(title=_plain(title), show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    table.add_row("status", _plain(f"{status.value}: {_AUDITED.get(status, status.meaning)}", _STYLES[status]))
+    table.add_row("error probability", f"{judged.own_error:.12g}")
+    table.add_row("best possible", _plain(_bracket_words(judged)))
+    table.add_row(
+        "leaks",
+        _plain(f"{judged.own_leakage:.6g} nats, ‖ΦP‖ {judged.own_phi_residual:.1e}; {wording.budget(judged.budget)}"),
+    )
+    for name, words in inference_lines(found):
+        table.add_row(_plain(name), _plain(words))
+    return table
+
+
+def curve_table(title: str, points: Sequence[Mapping[str, Any]]) -> Table:
+    """The solved points of a privacy–utility curve, as `FrontierPoint.to_dict` gives them."""
+    table = _table(title=_plain(f"Privacy and utility: {title or 'problem'}"))
+    for heading in ("budget, nats", "error probability", "leakage, nats", "equivocation, nats", "multiplier", "s"):
+        table.add_column(heading, justify="right")
+    table.add_column("status")
+    for point in points:
+        solved = point["leakage_nats"] is not None
+        cells = [
+            wording.number(point["budget_nats"], 6),
+            wording.bracket(point["lower"], point["upper"]) if solved else wording.NOTHING,
+            wording.number(point["leakage_nats"], 6) if solved else wording.NOTHING,
+            f"{point['equivocation_nats']:.10g}" if solved else wording.NOTHING,
+            "∞" if point["multiplier"] is None else wording.number(point["multiplier"], 5),
+            wording.seconds(point["seconds"]),
+        ]
+        status = Status(point["status"])
+        table.add_row(*map(_plain, cells), _plain(status.value, _STYLES[status]))
     return table
 
 

@@ -1,0 +1,76 @@
+"""`discreet audit`: what a given estimator leaks and what can be inferred from its guesses, by the judge's word alone."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Set
+
+if TYPE_CHECKING:
+    from discreet.backends.solution import Status
+    from discreet.problems.adversary import Inference
+    from discreet.problems.judge import Certificate
+
+__all__ = ["audit"]
+
+
+def audit(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.")],
+    solution: Annotated[str, typer.Argument(metavar="SOLUTION.npz", help="A solution file; only its arrays are read.")],
+    parameters: Set = None,
+    leakage: Leakage = None,
+    equivocation: Equivocation = None,
+    perfect: Perfect = False,
+    fraction: Fraction = None,
+    gap: Gap = 1e-9,
+    as_json: Json = False,
+) -> None:
+    """Judge an estimator from a file: is it within the budget, how far from the best, what does its guess give away.
+
+    Nothing the file says of itself is believed. Exits with 1 unless the estimator, as it stands, keeps the budget and is
+    certified to the gap.
+
+    Examples:
+
+      discreet audit paper-single:bins=64 answer.npz --leakage 0.01
+
+      discreet audit model.npz answer.npz --json
+    """
+    from discreet.backends.solution import Status, derive_status
+    from discreet.cli import screen, words
+    from discreet.problems.adversary import inference
+    from discreet.problems.files import load_solution
+    from discreet.problems.judge import certify
+    from discreet.problems.primal import normalise
+
+    with screen.waiting("judging"):
+        model = words.problem(problem, parameters or (), words.BudgetWords(leakage, equivocation, perfect, fraction))
+        stored = load_solution(solution)
+        certificate = certify(model, stored.estimator, stored.tilt, stored.multiplier).certificate
+        found = inference(model, normalise(stored.estimator))
+    status = derive_status(certificate, gap)
+    if as_json:
+        screen.print_json(_record(status, certificate, found))
+    else:
+        from discreet.reports.tables import audit_table
+
+        screen.output().print(audit_table(model.name or problem, status, certificate, found))
+    if status is not Status.CERTIFIED:
+        raise typer.Exit(1)
+
+
+def _record(status: Status, certificate: Certificate, found: Inference) -> dict[str, Any]:
+    return {
+        "status": status.value,
+        "error_probability": certificate.own_error,
+        "leakage_nats": certificate.own_leakage,
+        "phi_residual": certificate.own_phi_residual,
+        "budget_nats": certificate.budget if math.isfinite(certificate.budget) else None,
+        "lower_bound": certificate.lower,
+        "upper_bound": certificate.upper,
+        "kkt": certificate.kkt.to_dict(),
+        "inference": found.to_dict(),
+    }

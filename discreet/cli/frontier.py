@@ -1,0 +1,134 @@
+"""`discreet frontier`: the privacy–utility curve of one problem, bracketed at every budget."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Set
+
+if TYPE_CHECKING:
+    from discreet.curve import Frontier
+    from discreet.reports.figures import Figure
+
+__all__ = ["frontier"]
+
+_NAMES = ("frontier.svg", "frontier.png", "frontier.csv", "frontier.json")
+
+
+def frontier(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.")],
+    parameters: Set = None,
+    leakage: Leakage = None,
+    equivocation: Equivocation = None,
+    perfect: Perfect = False,
+    fraction: Fraction = None,
+    points: Annotated[int | None, typer.Option(metavar="K", help="Most budgets to solve; at least 2.")] = None,
+    width: Annotated[
+        float | None,
+        typer.Option(
+            metavar="W", help="Stop when the bracket is nowhere wider than W of the curve's height.  [default: 0.01]"
+        ),
+    ] = None,
+    backend: Annotated[str, typer.Option(metavar="NAME", help="Which backend; see discreet doctor.")] = "tilt",
+    gap: Gap = 1e-9,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="S", help="Seconds per point, as far as the backend can.")
+    ] = None,
+    csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the points there.")] = None,
+    svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Draw the curve there.")] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write frontier.svg, .csv, .json and, with matplotlib, .png there.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """The best error probability at every leakage budget, from perfect privacy to where more budget buys nothing.
+
+    The curve is convex: chords between solved points bound it from above, tangents from below, at every budget. Points go
+    where the bracket is widest, until --width or --points. A budget given, or the problem's own, is one of the points.
+    Exits with 1 unless every point is certified and the width reached.
+
+    Examples:
+
+      discreet frontier paper-single --set bins=64
+
+      discreet frontier paper-multi:sensors=10 --width 0.001 --out curve
+
+      discreet frontier model.npz --points 20 --csv curve.csv --svg curve.svg
+    """
+    from discreet.cli import screen, words
+    from discreet.curve import frontier as trace
+    from discreet.reports.figure_svg import standalone
+    from discreet.reports.outputs import check_folder, replace_file
+
+    if out is not None:
+        check_folder(out, _NAMES)
+    with screen.progress() as watch:
+        model = words.problem(
+            problem,
+            parameters or (),
+            words.BudgetWords(leakage, equivocation, perfect, fraction),
+            default_budget=math.inf,  # the curve has every budget
+        )
+        curve = trace(model, points=points, width=width, backend=backend, gap=gap, time_limit=time_limit, watch=watch)
+    drawn = _figure(curve)
+    if csv is not None:
+        screen.say(f"wrote {replace_file(csv, curve.to_csv())}")
+    if svg is not None:
+        screen.say(f"wrote {replace_file(svg, standalone(drawn))}")
+    if out is not None:
+        _write(curve, drawn, out)
+    if as_json:
+        screen.print_json(curve.to_dict())
+    else:
+        from discreet.reports.tables import curve_table
+
+        screen.output().print(curve_table(curve.problem, [row.to_dict() for row in curve.rows]))
+        screen.say(_verdict(curve))
+    if not (curve.certified and curve.reached):
+        raise typer.Exit(1)
+
+
+def _figure(curve: Frontier) -> Figure:
+    from discreet.reports import wording
+    from discreet.reports.curve_figure import curve_figure
+
+    return curve_figure(
+        curve.envelope,
+        [row.budget_nats for row in curve.rows],
+        title=f"Privacy and utility: {curve.problem or 'problem'}",
+        subtitle=f"{len(curve.rows)} points; certified within {wording.number(100 * curve.width, 2)} % of its height",
+        bayes_error=curve.bayes_error_probability,
+    )
+
+
+def _write(curve: Frontier, drawn: Figure, out: str) -> None:
+    import json
+
+    from discreet.cli import screen
+    from discreet.problems.errors import Absent
+    from discreet.reports.figure_png import png
+    from discreet.reports.figure_svg import standalone
+    from discreet.reports.outputs import write_folder
+
+    contents: dict[str, str | bytes] = {
+        "frontier.svg": standalone(drawn),
+        "frontier.csv": curve.to_csv(),
+        "frontier.json": json.dumps(curve.to_dict(), indent=1, allow_nan=False) + "\n",
+    }
+    try:
+        contents["frontier.png"] = png(drawn)
+    except Absent as absent:
+        screen.say(str(absent))
+    written = write_folder(out, contents, {"command": "discreet frontier"})
+    screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
+
+
+def _verdict(curve: Frontier) -> str:
+    from discreet.reports import wording
+
+    width = f"the bracket is nowhere wider than {wording.number(100 * curve.width, 2)} % of the curve's height"
+    asked = "" if curve.reached else f", where {wording.number(100 * (curve.asked_width or 0.0), 2)} % was asked for"
+    return f"{len(curve.rows)} points in {wording.seconds(curve.seconds)} s; {width}{asked}"

@@ -1,0 +1,9 @@
+"""The paper's numerical section, computed again: `study` its numbers, `pictures` its figures, `page` and `files` the rest.
+
+Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
+Entropy Constrained Approach", numerical section.
+"""
+
+from __future__ import annotations
+
+__all__: list[str] = []

@@ -1,0 +1,180 @@
+"""The figures of a study, and its numbers as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+
+from discreet.backends.solution import Status
+from discreet.paper.study import GuessRow, SensorRow, Study
+from discreet.reports import wording
+from discreet.reports.curve_figure import curve_grid, floats
+from discreet.reports.figures import Figure, Series
+
+__all__ = ["figures", "tables"]
+
+_APART = 0.2  # of the distance of two categories: the exact value's mark beside the simulated bar
+
+
+def figures(study: Study) -> tuple[Figure, ...]:
+    """In the order of the page: inference of X, law of X given the guess, cost of privacy, whole curves, their shapes."""
+    return _inference(study), _guesses(study), _utility(study), _curves(study), _shapes(study)
+
+
+def tables(study: Study) -> dict[str, str]:
+    """CSV text by name: sensors.csv, guesses.csv, curves.csv."""
+    columns = ["sensors", "fraction_of_bayes_leakage", "budget_nats", "lower", "upper", "multiplier", "status"]
+    lines = [
+        (
+            count,
+            row.budget_nats / curve.bayes_leakage_nats,
+            row.budget_nats,
+            row.lower,
+            row.upper,
+            row.multiplier,
+            row.status,
+        )
+        for count, curve in study.curves
+        for row in curve.rows
+    ]
+    return {
+        "sensors.csv": _csv([f.name for f in fields(SensorRow)], (asdict(row).values() for row in study.sensors)),
+        "guesses.csv": _csv([f.name for f in fields(GuessRow)], (asdict(row).values() for row in study.guesses)),
+        "curves.csv": _csv(columns, lines),
+    }
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([value.value if isinstance(value, Status) else value for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _inference(study: Study) -> Figure:
+    rows = study.sensors
+    counts = tuple(float(row.sensors) for row in rows)
+    blind = float(study.p_x.min())
+    last = rows[-1]
+    return Figure(
+        name="inference-of-x",
+        title="The oblivious scheme gives X away",
+        subtitle="error probability of the best inference of X from every sensor's own estimate of Y",
+        x_label="sensors M",
+        y_label="error probability of inferring X",
+        log_y=True,
+        series=(
+            Series("from the local estimates", counts, tuple(row.local_x_error for row in rows), "both", 1),
+            Series("Fano's bound (sharp)", counts, tuple(row.local_x_fano for row in rows), "line", 2),
+            Series("without seeing anything, or only a perfectly private guess", (1.0,), (blind,), "level", 5),
+        ),
+        description=(
+            f"From {wording.number(rows[0].local_x_error, 3)} with one sensor to {wording.number(last.local_x_error, 3)} "
+            f"with {last.sensors}; without seeing anything it is {blind:.2g}."
+        ),
+    )
+
+
+def _guesses(study: Study) -> Figure:
+    rows, settings = study.guesses, study.settings
+    places = tuple(float(k) for k in range(len(rows)))
+    hints = tuple(f"{row.hits} of {row.draws}: {row.simulated:.4f}, [{row.low:.4f}, {row.high:.4f}]" for row in rows)
+    inside = sum(row.low <= row.exact <= row.high for row in rows)
+    return Figure(
+        name="x-given-guess",
+        title="A perfectly private guess says nothing about X",
+        subtitle=f"{settings.guess_sensors} sensors, {settings.samples:,} simulated guesses, "
+        f"{100 * settings.confidence:g} % confidence intervals",
+        x_label="value of X given the guess",
+        y_label="conditional probability",
+        categories=tuple(f"X={row.x} | Ŷ={row.guess}" for row in rows),
+        y_range=(0.0, 1.0),
+        series=(
+            Series("simulated", places, tuple(row.simulated for row in rows), "bars", 0, _lows(rows), _highs(rows), hints),
+            Series("exact", tuple(place + _APART for place in places), tuple(row.exact for row in rows), "points", 1),
+        ),
+        description=f"{inside} of {len(rows)} intervals cover the exact value, which is the prior of X for either guess.",
+    )
+
+
+def _lows(rows: Sequence[GuessRow]) -> tuple[float, ...]:
+    return tuple(row.low for row in rows)
+
+
+def _highs(rows: Sequence[GuessRow]) -> tuple[float, ...]:
+    return tuple(row.high for row in rows)
+
+
+def _utility(study: Study) -> Figure:
+    rows = study.sensors
+    counts = tuple(float(row.sensors) for row in rows)
+    private = tuple(row.private_y_error for row in rows)
+    last = rows[-1]
+    return Figure(
+        name="cost-of-perfect-privacy",
+        title="What perfect privacy costs",
+        subtitle="error probability of the best estimate of Y",
+        x_label="sensors M",
+        y_label="error probability of Y",
+        log_y=True,
+        series=(
+            Series("perfect privacy, from all measurements", counts, private, "both", 0),
+            Series("oblivious fusion of local estimates", counts, tuple(row.local_y_error for row in rows), "both", 1),
+            Series("Bayes rule from all measurements", counts, tuple(row.bayes_y_error for row in rows), "line", 5),
+        ),
+        description=(
+            f"With {last.sensors} sensors perfect privacy errs {wording.number(last.private_y_error, 3)}, the "
+            f"oblivious fusion {wording.number(last.local_y_error, 3)}."
+        ),
+    )
+
+
+def _curves(study: Study) -> Figure:
+    return Figure(
+        name="privacy-utility-curves",
+        title="The whole privacy–utility curve",
+        subtitle="certified: the optimum lies within the line's width at every budget",
+        x_label="leakage budget, as a share of what the Bayes rule leaks (I_MAP)",
+        y_label="error probability of Y",
+        log_y=True,
+        series=_lines(study, relative=False),
+        description="; ".join(
+            f"M = {count}: from {wording.number(curve.rows[0].upper, 3)} at perfect privacy to "
+            f"{wording.number(curve.bayes_error_probability, 3)} at {wording.number(curve.bayes_leakage_nats, 3)} nats"
+            for count, curve in study.curves
+        )
+        + ".",
+    )
+
+
+def _shapes(study: Study) -> Figure:
+    return Figure(
+        name="privacy-utility-shapes",
+        title="The same curves, relative to the Bayes rule",
+        subtitle="how many times more often than the Bayes rule the best private estimator errs",
+        x_label="leakage budget, as a share of what the Bayes rule leaks (I_MAP)",
+        y_label="error probability ÷ that of the Bayes rule",
+        series=_lines(study, relative=True),
+        description="At perfect privacy: "
+        + "; ".join(
+            f"M = {count}, {curve.rows[0].upper / curve.bayes_error_probability:.3g} times" for count, curve in study.curves
+        )
+        + ".",
+    )
+
+
+def _lines(study: Study, *, relative: bool) -> tuple[Series, ...]:
+    """Every curve over budgets relative to I_MAP, with the band between its envelopes."""
+    drawn = []
+    for k, (count, curve) in enumerate(study.curves):
+        grid = curve_grid(curve.envelope, [row.budget_nats for row in curve.rows])
+        unit = curve.bayes_error_probability if relative else 1.0
+        low, high = floats(np.maximum(curve.lower(grid), 0.0) / unit), floats(curve.upper(grid) / unit)
+        drawn.append(Series(f"M = {count}", floats(grid / curve.envelope.horizon), high, "line", k, low, high))
+    return tuple(drawn)

@@ -1,0 +1,99 @@
+"""Figures as PNG, by matplotlib (the extra `plots`), without its global state: no window, no `pyplot`."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from discreet.problems.errors import Absent
+from discreet.reports.figures import DASHES, LIGHT, MARKERS, Figure, Series
+
+__all__ = ["png", "require_matplotlib"]
+
+_SHAPES = {"circle": "o", "diamond": "D", "square": "s", "triangle": "^", "cross": "P"}
+_INK, _SOFT, _LINE = "#1b2430", "#55616f", "#dfe4ea"
+_DOTS_PER_INCH = 160
+_BAR = 0.34
+
+
+def require_matplotlib() -> None:
+    """Raise Absent, with the remedy, if PNG files cannot be drawn here."""
+    try:
+        import matplotlib.backends.backend_agg  # noqa: F401
+    except ImportError as error:
+        raise Absent(f'PNG files need matplotlib, which does not import ({error}); pip install "discreet[plots]"') from error
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as the bytes of a PNG file, on a light ground. Raises Absent without matplotlib."""
+    require_matplotlib()
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    with mpl.rc_context({"font.size": 10, "text.color": _INK, "axes.edgecolor": _SOFT, "axes.labelcolor": _SOFT}):
+        canvas = Canvas(figsize=(7.2, 5.0), dpi=_DOTS_PER_INCH, layout="constrained", facecolor="white")
+        FigureCanvasAgg(canvas)
+        axes = canvas.add_subplot()
+        _prepare(figure, axes)
+        for series in figure.series:
+            _draw(series, axes)
+        labelled = [series for series in figure.series if series.label]
+        canvas.suptitle(f"{figure.title}", x=0.02, ha="left", fontsize=13, fontweight="bold")
+        axes.set_title(figure.subtitle, loc="left", fontsize=10, color=_SOFT, pad=10)
+        if labelled:
+            canvas.legend(loc="outside lower center", ncols=min(3, len(labelled)), frameon=False, fontsize=9)
+        stream = io.BytesIO()
+        canvas.savefig(stream, format="png", metadata={"Software": "discreet", "Title": figure.title})
+    return stream.getvalue()
+
+
+def _prepare(figure: Figure, axes: Any) -> None:
+    """Scales, ends and ticks as in the SVG."""
+    for log, axis, limit, (ends, marks) in (
+        (figure.log_x, axes.xaxis, axes.set_xlim, figure.x_axis()),
+        (figure.log_y, axes.yaxis, axes.set_ylim, figure.y_axis()),
+    ):
+        if log:
+            (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log")
+        limit(*ends)
+        axis.set_ticks([place for place, _ in marks], labels=[words for _, words in marks])
+        axis.set_ticks([], minor=True)
+    axes.tick_params(colors=_SOFT, labelsize=9)
+    axes.grid(axis="y", color=_LINE, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel(figure.x_label)
+    axes.set_ylabel(figure.y_label)
+
+
+def _draw(series: Series, axes: Any) -> None:
+    colour = LIGHT[series.tone % len(LIGHT)]
+    label = series.label or None
+    dash = _dash(series)
+    if series.kind == "level":
+        axes.axhline(series.y[0], color=colour, linewidth=1.8, linestyle=dash, label=label)
+        return
+    if series.kind == "bars":
+        axes.bar(series.x, series.y, width=_BAR, color=colour, alpha=0.55, label=label)
+    elif series.kind != "points":
+        if series.low:
+            axes.fill_between(series.x, series.low, series.high, color=colour, alpha=0.28, linewidth=0.0)
+        mark = _SHAPES[MARKERS[series.tone % len(MARKERS)]] if series.kind == "both" else ""
+        axes.plot(series.x, series.y, color=colour, linewidth=1.8, linestyle=dash, marker=mark, markersize=4.5, label=label)
+        return
+    if series.low:
+        reach = [[y - a for y, a in zip(series.y, series.low, strict=True)], _above(series)]
+        axes.errorbar(series.x, series.y, yerr=reach, fmt="none", ecolor=_INK, capsize=4, linewidth=1.2)
+    if series.kind == "points":
+        mark = _SHAPES[MARKERS[series.tone % len(MARKERS)]]
+        axes.plot(series.x, series.y, linestyle="none", marker=mark, color=colour, markersize=5.5, label=label)
+
+
+def _above(series: Series) -> list[float]:
+    return [b - y for y, b in zip(series.y, series.high, strict=True)]
+
+
+def _dash(series: Series) -> Any:
+    lengths = [float(length) for length in DASHES[series.tone % len(DASHES)].split()]
+    return (0, [0.5 * length for length in lengths]) if lengths else "solid"

@@ -1,0 +1,137 @@
+"""Figures as data: what is drawn, apart from how. `figure_svg` and `figure_png` draw the same `Figure`.
+
+A series is told apart by tone, dash and marker, never by colour alone. Tones are six colours that people with
+colour-blindness can tell apart, each with a lighter twin for dark grounds.
+
+Source of the colours: M. Okabe, K. Ito, "Color Universal Design" (2008), darkened or lightened for contrast.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from discreet.reports import wording
+
+__all__ = ["DARK", "DASHES", "LIGHT", "MARKERS", "Figure", "Range", "Series", "Tick", "extent", "ticks"]
+
+LIGHT = ("#0063a6", "#b64a00", "#00785a", "#a33a7a", "#6b5b00", "#4b5563")
+DARK = ("#6cb8f0", "#f29b52", "#3fc9a2", "#e79bc8", "#d9c64a", "#a3afbd")
+DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2")
+MARKERS = ("circle", "diamond", "square", "triangle", "cross", "circle")
+
+Tick = tuple[float, str]
+Range = tuple[float, float]
+Kind = Literal["line", "points", "both", "bars", "level"]
+
+_MOST_TICKS = 6
+
+
+@dataclass(frozen=True)
+class Series:
+    """One thing drawn. `low` and `high` are the ends of intervals: whiskers of points and bars, a band around a line.
+
+    kind    "line"; "points"; "both"; "bars", from 0; "level": a line across the whole figure at y[0]
+    tone    index of its colour, dash and marker
+    hints   words for each point, shown when pointed at
+    """
+
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    kind: Kind = "line"
+    tone: int = 0
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A titled plane with series. `name` is the stem of its files, `description` its text for those who cannot see it.
+
+    categories   words under the places 0, 1, 2, ... of the x axis, instead of numbers
+    y_range      ends of the y axis; None: what the series need
+    """
+
+    name: str
+    title: str
+    subtitle: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    description: str
+    log_x: bool = False
+    log_y: bool = False
+    categories: tuple[str, ...] = ()
+    y_range: Range | None = None
+
+    def x_axis(self) -> tuple[Range, list[Tick]]:
+        """Ends and ticks of the x axis."""
+        if self.categories:
+            return (-0.6, len(self.categories) - 0.4), [(float(k), words) for k, words in enumerate(self.categories)]
+        ends = extent((value for series in self.series for value in series.x), self.log_x, padded=False)
+        return ends, ticks(ends, self.log_x)
+
+    def y_axis(self) -> tuple[Range, list[Tick]]:
+        """Ends and ticks of the y axis."""
+        values = [value for series in self.series for value in (*series.y, *series.low, *series.high)]
+        ends = self.y_range or extent(values, self.log_y, padded=True)
+        return ends, ticks(ends, self.log_y)
+
+
+def extent(values: Iterable[float], log: bool, *, padded: bool) -> Range:
+    """Ends of an axis that shows all finite values (the positive ones on a logarithmic axis)."""
+    shown = [value for value in values if math.isfinite(value) and (value > 0.0 or not log)]
+    low, high = min(shown, default=1.0), max(shown, default=1.0)
+    if log:
+        reach = 0.04 * math.log(high / low) if high > low else math.log(2.0)
+        return (low * math.exp(-reach), high * math.exp(reach)) if padded or high == low else (low, high)
+    if high == low:
+        reach = 0.5 * abs(high) or 1.0
+        return low - reach, high + reach
+    reach = 0.05 * (high - low) if padded else 0.0
+    return (low - reach if low != 0.0 else low), high + reach
+
+
+def ticks(ends: Range, log: bool) -> list[Tick]:
+    """Places and words of at most about six ticks inside the ends."""
+    return _log_ticks(ends) if log else _linear_ticks(ends)
+
+
+def _linear_ticks(ends: Range) -> list[Tick]:
+    rough = (ends[1] - ends[0]) / _MOST_TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= rough * (1.0 - 1e-9))
+    first = math.ceil(ends[0] / step - 1e-9)
+    places = [k * step for k in range(first, math.floor(ends[1] / step + 1e-9) + 1)]
+    return [(place, words) for place, words in zip(places, _alike(places, step), strict=True)]
+
+
+def _alike(places: Sequence[float], step: float) -> list[str]:
+    """The same number of decimals, or the same power of ten, for all."""
+    largest = max(abs(place) for place in places)
+    if largest == 0.0 or 1e-3 <= largest < 1e5:
+        decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+        return [f"{place:.{decimals}f}" for place in places]
+    exponent = math.floor(math.log10(largest) + 1e-9)
+    decimals = max(0, exponent - math.floor(math.log10(step) + 1e-9))
+    power = wording.scientific(10.0**exponent) if not -3 <= exponent < 3 else f"{10.0**exponent:g}"
+    return ["0" if place == 0.0 else f"{place / 10.0**exponent:.{decimals}f}·{power}" for place in places]
+
+
+def _log_ticks(ends: Range) -> list[Tick]:
+    low, high = math.log10(ends[0]), math.log10(ends[1])
+    decades = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
+    if len(decades) >= 3:
+        stride = math.ceil(len(decades) / _MOST_TICKS)
+        return [(10.0**e, wording.scientific(10.0**e)) for e in decades if e % stride == 0]
+    exponents = range(math.floor(low), math.ceil(high) + 1)
+    for factors in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
+        places = [factor * 10.0**e for e in exponents for factor in factors]
+        inside = [place for place in places if ends[0] * (1.0 - 1e-9) <= place <= ends[1] * (1.0 + 1e-9)]
+        if len(inside) >= 3:
+            return [(place, wording.number(place, 2)) for place in inside]
+    return _linear_ticks(ends)

@@ -1,0 +1,121 @@
+"""Writing files: each all or nothing; in folders only over files that were made here and left as they were.
+
+A folder of outputs holds a manifest with the SHA-256 of every file written. A file that is not in it, or that has been
+changed since, is somebody else's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from discreet.problems.errors import FileError
+
+__all__ = ["MANIFEST", "check_folder", "replace_file", "write_folder"]
+
+MANIFEST = "made-by-discreet.json"
+
+_LARGEST_MANIFEST = 1 << 20
+
+
+def replace_file(path: str | Path, content: str | bytes) -> Path:
+    """Write a file all or nothing over whatever stands there: a temporary file takes its place. Raises FileError."""
+    target = Path(path)
+    try:
+        return _replace(target, content)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FileError(f"{str(target)!r} cannot be written: {reason}; choose another place") from error
+
+
+def check_folder(folder: str | Path, names: Iterable[str]) -> None:
+    """Raise FileError if `write_folder` would refuse these names: worth asking before minutes of work."""
+    directory = Path(folder)
+    try:
+        if directory.exists() and not directory.is_dir():
+            raise FileError(f"{directory} is a file and the results need a folder; choose another --out")
+        known = _known(directory)
+        for name in names:
+            _refuse_foreign(directory / name, known.get(name, []))
+    except (OSError, ValueError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"{str(directory)!r} cannot be used for results: {error}; choose another --out") from error
+
+
+def write_folder(folder: str | Path, contents: Mapping[str, str | bytes], record: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Write files by name into a folder, made if need be, with a manifest that also holds `record`.
+
+    Raises FileError, and changes nothing, when a name is taken by a file that was not made here or has been changed since,
+    or when the folder cannot be written.
+    """
+    directory = Path(folder)
+    check_folder(directory, contents)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        old = _known(directory)
+        new = {name: [_digest(content)] for name, content in contents.items()}
+        # Both generations while files change over, so that an interruption leaves nothing that looks foreign.
+        both = {name: [*old.get(name, []), *new.get(name, [])] for name in {*old, *new}}
+        _replace(directory / MANIFEST, _manifest(record, both))
+        written = tuple(_replace(directory / name, content) for name, content in contents.items())
+        _replace(directory / MANIFEST, _manifest(record, old | new))
+    except OSError as error:
+        raise FileError(f"{directory} cannot be written: {error.strerror or error}; choose another --out") from error
+    return written
+
+
+def _manifest(record: Mapping[str, Any], digests: Mapping[str, list[str]]) -> str:
+    entries = {"made_by": "discreet", **record, "sha256": dict(sorted(digests.items()))}
+    return json.dumps(entries, indent=1, allow_nan=False) + "\n"
+
+
+def _known(directory: Path) -> dict[str, list[str]]:
+    """Digests of the files made here before, by name; a manifest that is not one says nothing and is never replaced."""
+    path = directory / MANIFEST
+    if not path.exists() and not path.is_symlink():
+        return {}
+    try:
+        if path.is_symlink() or path.stat().st_size > _LARGEST_MANIFEST:
+            raise ValueError("it is a link or too large")
+        found = json.loads(path.read_text(encoding="utf-8"))["sha256"]
+        return {str(name): [str(digest) for digest in digests] for name, digests in found.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise FileError(f"{path} is not a list of files made by discreet ({error}); choose another --out") from None
+
+
+def _refuse_foreign(path: Path, digests: list[str]) -> None:
+    if not path.exists() and not path.is_symlink():
+        return
+    if path.is_symlink() or not path.is_file() or _digest(path.read_bytes()) not in digests:
+        raise FileError(f"{path} was not made here, or was changed since, and is left alone; choose another --out")
+
+
+def _digest(content: str | bytes) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+def _replace(path: Path, content: str | bytes) -> Path:
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}-")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    return path
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
