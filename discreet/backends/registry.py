@@ -146,11 +146,14 @@ def availability(name: str) -> Availability:
 
 def versions_of(backend: Backend) -> dict[str, str]:
     """Versions of discreet, numpy, scipy and the backend's libraries, for the record of a solution."""
-    found = {}
-    for library in ("discreet", "numpy", "scipy", *backend.capabilities.libraries):
-        try:
-            found[library] = importlib.metadata.version(library)
-        except importlib.metadata.PackageNotFoundError:
-            # a checkout that is not installed still knows its own version
-            found[library] = getattr(importlib.import_module(library), "__version__", "unknown")
-    return found
+    return {library: _version(library) for library in ("discreet", "numpy", "scipy", *backend.capabilities.libraries)}
+
+
+@cache
+def _version(library: str) -> str:
+    """Read once: it takes milliseconds, and a curve solves many points."""
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        # a checkout that is not installed still knows its own version
+        return str(getattr(importlib.import_module(library), "__version__", "unknown"))

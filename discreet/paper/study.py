@@ -60,7 +60,7 @@ class Settings:
     edges: tuple[float, ...] = (0.2, 0.5, 0.8)
     guess_sensors: int = 10
     curve_sensors: tuple[int, ...] = (1, 2, 5, 10, 20)
-    curve_width: float = 0.01
+    curve_width: float = 0.003
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
