@@ -167,8 +167,8 @@ def serving(case: Case) -> list[str]:
 def best_bracket(case: Case) -> tuple[float, float]:
     """(lower, upper): the best that all serving backends together prove about the optimum.
 
-    At budget 0 an estimator counts as private with ‖Φ P‖∞ up to 1e-13, and may then be better than a lower bound that holds for
-    the residual of another: by at most Σ_ij |t_ij| π_j times that residual, which is taken off here.
+    At budget 0 an estimator counts as private with ‖Φ P‖∞ up to 1e-13, and may then be better than a lower bound that holds
+    for the residual of another: by at most Σ_ij |t_ij| π_j times that residual, which is taken off here.
     """
     solved = [solution for solution in (solution_of(name, case) for name in serving(case)) if solution.certificate]
     lower = max(solution.certificate.lower - allowance(solution) for solution in solved if solution.certificate)
