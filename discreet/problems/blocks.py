@@ -7,10 +7,14 @@ have to find again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from importlib.util import find_spec
+from typing import Protocol, TypeVar
 
 from discreet.problems.accurate import Array
 from discreet.problems.information import entropy
@@ -19,11 +23,43 @@ from discreet.problems.problem import LeakageBudget, Problem, constraint_of
 __all__ = ["CHUNK_OUTCOMES", "ArrayBlocks", "BlockProblem", "Blocks", "Chunk"]
 
 CHUNK_OUTCOMES = 1 << 16
+_AHEAD = 3  # pieces of work handed out per thread before the oldest result is taken
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+
+def compiled_available() -> bool:
+    """Whether numba, which compiles the passes over the outcomes (extra `fast`), can be imported."""
+    return find_spec("numba") is not None
+
+
+def in_order(items: Iterable[Item], threads: int, work: Callable[[Item], Found]) -> Iterator[Found]:
+    """work(item) for every item, on `threads` threads (0 = all cores), results in the order of the items.
+
+    Only a few items are taken ahead of the results, so chunks that hold data are not all alive at once. When the caller
+    stops early or an exception passes through, what has not begun is cancelled.
+    """
+    workers = threads or os.cpu_count() or 1
+    if workers <= 1:
+        yield from map(work, items)
+        return
+    waiting: deque[Future[Found]] = deque()
+    pool = ThreadPoolExecutor(workers)
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) >= _AHEAD * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some consecutive outcomes. `read()` gives their (p_xz [n, count], loss [m, count]); it may be called from any thread."""
+    """Consecutive outcomes; `read()` gives their (p_xz [n, count], loss [m, count]) and may be called from any thread."""
 
     start: int
     count: int

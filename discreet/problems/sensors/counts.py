@@ -24,7 +24,7 @@ from discreet.problems.checks import whole
 from discreet.problems.information import phi_divergence
 from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, checked_law, checked_prior, said
 
-__all__ = ["Counts", "count_vectors", "iid_sensors", "lattice_size", "multinomial"]
+__all__ = ["Counts", "count_vectors", "deviance", "iid_sensors", "lattice_size", "multinomial", "stirling_remainder"]
 
 Counts = NDArray[np.int32]
 
@@ -108,7 +108,7 @@ def multinomial(counts: Counts, law: Array, wanted: NDArray[np.bool_]) -> Array:
         masses = found[j, i]
         masses[:] = coefficient
         for k, probability in enumerate(law[j, i]):
-            masses -= _deviance(number, sensors * probability)[counts[:, k]]
+            masses -= deviance(number, sensors * probability)[counts[:, k]]
         np.exp(masses, out=masses)
         masses /= masses.sum()
     return found
@@ -116,7 +116,7 @@ def multinomial(counts: Counts, law: Array, wanted: NDArray[np.bool_]) -> Array:
 
 def _log_coefficient(counts: Counts, sensors: int) -> Array:
     """δ(M) − Σ δ(c_k) + ½ log(2πM / Π 2πc_k) [N]: all of log p(c) that does not depend on the bin probabilities."""
-    table = _stirling_remainder(sensors) + 0.5 * np.log(2.0 * np.pi * np.maximum(np.arange(sensors + 1), 1.0))
+    table = stirling_remainder(sensors) + 0.5 * np.log(2.0 * np.pi * np.maximum(np.arange(sensors + 1), 1.0))
     table[0] = 0.0  # an empty bin contributes nothing
     total = np.full(len(counts), table[sensors])
     for k in range(counts.shape[1]):
@@ -124,7 +124,7 @@ def _log_coefficient(counts: Counts, sensors: int) -> Array:
     return total
 
 
-def _stirling_remainder(largest: int) -> Array:
+def stirling_remainder(largest: int) -> Array:
     """δ(c) = log c! − (½ log(2πc) + c log c − c) for c = 0..largest; δ(0) is set to 0."""
     c = np.maximum(np.arange(largest + 1, dtype=np.float64), 1.0)
     s = 1.0 / (c * c)
@@ -135,7 +135,7 @@ def _stirling_remainder(largest: int) -> Array:
     return np.asarray(remainder)
 
 
-def _deviance(count: Array, mean: float) -> Array:
+def deviance(count: Array, mean: float) -> Array:
     """D(c, μ) = c log(c/μ) + μ − c, without cancellation near c = μ; inf where c > 0 = μ, 0 where both are 0."""
     if mean == 0.0:
         return np.where(count > 0.0, np.inf, 0.0)

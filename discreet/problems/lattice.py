@@ -1,0 +1,286 @@
+"""Count lattices that are never stored: the counts of M identical sensors, generated chunk by chunk.
+
+The outcomes and their order are those of `count_vectors`: lexicographic, the last count being what the others leave. A *row*
+holds the first K − 2 of K counts fixed, so its outcomes differ in the last two; a chunk is a run of whole rows, found by
+unranking its first one. The law of each (x_j, y_i) is evaluated in the saddle-point form of `sensors.counts` from tables of
+(count, bin), once per 64 outcomes of a row, and continued from there by ratios of neighbouring probabilities, away from the
+row's mode so that underflow only ever meets what is smaller still. With numba a chunk is generated compiled
+(`lattice_kernels`), otherwise by NumPy; values agree to about 1e-13.
+
+**Truncation.** With `tail` = τ > 0 an outcome c is left out when S(c) = Σ_k D(c_k, M q_k) > T under *every* (x_j, y_i) with
+law q, D(c, μ) = c log(c/μ) + μ − c. What is left out has probability at most τ under each of them, if T solves
+
+    e^{−x} (e x / d)^d = τ,   d = K − 1,   x = T − d log 2 > d.
+
+Proof. For a binomial count C of n trials with probability ρ let Y = n KL(C/n ‖ ρ). Chernoff's bound on either side of the
+mean gives Pr(Y ≥ y) ≤ min(1, 2e^{−y}), hence E e^{λY} ≤ 2^λ/(1 − λ) for 0 ≤ λ < 1. By the chain rule of divergence S(C) =
+M KL(C/M ‖ q) is a sum of d such terms, as count k is binomial given the counts before it; so E e^{λS} ≤ (2^λ/(1 − λ))^d.
+Markov's inequality with λ = 1 − d/x gives Pr(S ≥ T) ≤ e^{−λT} (2^λ/(1 − λ))^d = e^{−x} (e x/d)^d. ∎
+
+S is convex along a row, so what is kept of a row is an interval (of several laws: the hull). Everything left out is put
+together in one last outcome, *rest*, whose mass is the known total less what was generated where that difference has digits,
+and in any case not less than the mass left out nor more than τ; the generated outcomes are scaled to make totals exact.
+
+Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000); H. Chernoff, "A measure of asymptotic
+efficiency for tests of a hypothesis based on the sum of observations", Ann. Math. Statist. 23 (1952).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.accurate import Array
+from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Chunk, compiled_available, in_order
+from discreet.problems.checks import mass_array, positive, whole
+from discreet.problems.errors import InputError
+from discreet.problems.information import entropy
+from discreet.problems.lattice_kernels import Tables, compiled_generate, compiled_windows, generate, windows
+from discreet.problems.problem import LeakageBudget, constraint_of
+from discreet.problems.sensors.counts import deviance, lattice_size, stirling_remainder
+from discreet.problems.sensors.inputs import checked_law, checked_prior, said
+
+__all__ = ["CountLattice", "lattice_problem"]
+
+_MOST_OUTCOMES = 1 << 62
+_MOST_TABLE_BYTES = 1 << 29
+_PLANNED_ROWS = 1 << 15  # rows whose lengths are found at once
+_NOISE = 1e-12  # relative rounding of a sum of generated probabilities, bounded generously
+_MARGIN = 1e-9  # relative, on T: covers the rounding of S
+_COMPILED_FROM = 1 << 16  # outcomes from which waiting for a compiled kernel pays
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Consecutive rows, from the row of a rank on, and of each of them the second to last counts in [low, high)."""
+
+    first_row: int
+    rows: int
+    start: int
+    count: int
+    low: int
+    high: int
+
+
+class CountLattice:
+    """The counts of `sensors` independent sensors as blocks of outcomes [n, ·] and [m, ·]; nothing is stored.
+
+    p_z_given_xy   Pr(one sensor reports bin k given x_j, y_i) [n, m, bins], bins ≥ 2
+    p_xy           p(x_j, y_i) [n, m]
+    loss_matrix    loss of guessing i' when the truth is i [m, guesses], ≥ 0; default 0/1 loss
+    tail           τ: most mass that may be put together in a last outcome "rest"; 0 keeps every outcome
+    threads        for the passes that plan it (0 = all cores)
+    compiled       whether to use numba; by default where it is installed and there are enough outcomes
+
+    `rest` [n, m] is what the last outcome holds of each (x_j, y_i), all 0 where nothing was left out; `left_out` counts the
+    outcomes in it. Values are the same for every `threads`. Planning takes two passes. Raises InputError for arrays that
+    are not probabilities within 1e-9, and for more than 2^62 outcomes or half a GiB of tables.
+    """
+
+    def __init__(
+        self,
+        p_z_given_xy: Any,
+        p_xy: Any,
+        sensors: int,
+        loss_matrix: Any = None,
+        tail: float = 0.0,
+        *,
+        threads: int = 0,
+        compiled: bool | None = None,
+    ) -> None:
+        self.sensors = whole(sensors, "sensors", 1)
+        self.prior = checked_prior(p_xy)
+        law = checked_law(p_z_given_xy, self.prior, "p_z_given_xy", sensors=False)
+        self.bins = law.shape[2]
+        self.loss_matrix = _losses(loss_matrix, self.prior.shape[1])
+        tail = positive(tail, "tail", zero=True, most=0.5)
+        self.size = _allowed_size(self.sensors, self.bins, self.prior)
+        self._compiled = compiled_available() and self.size >= _COMPILED_FROM if compiled is None else compiled
+        self._pairs = np.argwhere(self.prior > 0.0)
+        self._tables = _tables_of(law[tuple(self._pairs.T)], self.prior.shape, self.sensors, tail)
+        self._runs = self._plan()
+        generated = self._runs[-1].start + self._runs[-1].count
+        self.left_out = self.size - generated
+        self.rest = np.zeros_like(self.prior)
+        self._weights = np.ones(len(self._pairs))
+        self._normalise(tail, threads)
+
+    @property
+    def n(self) -> int:
+        """Private values."""
+        return int(self.prior.shape[0])
+
+    @property
+    def m(self) -> int:
+        """Guesses."""
+        return int(self.loss_matrix.shape[1])
+
+    @property
+    def N(self) -> int:  # noqa: N802 (the symbol of the theory)
+        """Outcomes that are generated, with the rest."""
+        return self.size - self.left_out + (1 if self.left_out else 0)
+
+    @property
+    def tail(self) -> float:
+        """Mass of the last outcome "rest"; at least the mass of what was left out."""
+        return float(self.rest.sum())
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Runs of rows of about 65,536 outcomes, and last the rest."""
+        for run in self._runs:
+            yield Chunk(run.start, run.count, partial(self._read, run))
+        if self.left_out:
+            yield Chunk(self.N - 1, 1, self._read_rest)
+
+    def _read(self, run: _Run) -> tuple[Array, Array]:
+        p_xz, loss = np.empty((self.n, run.count)), np.empty((self.m, run.count))
+        self._generate(run, p_xz, loss)
+        return p_xz, loss
+
+    def _read_rest(self) -> tuple[Array, Array]:
+        return self.rest.sum(axis=1)[:, None], (self.loss_matrix.T @ self.rest.sum(axis=0))[:, None]
+
+    def _generate(self, run: _Run, p_xz: Array | None, loss: Array | None) -> Array:
+        """Fill the arrays, if given, and return the sum over the run of each pair's probabilities [pairs]."""
+        make = compiled_generate if self._compiled else generate
+        first = self._tables.unrank(np.array([run.first_row]))[0]
+        return make(
+            self._tables, self._pairs, self._weights, self.loss_matrix, first, run.rows, run.low, run.high, p_xz, loss
+        )
+
+    def _plan(self) -> list[_Run]:
+        """Rows gathered into runs of about CHUNK_OUTCOMES; a longer row is cut into pieces."""
+        find, everything = compiled_windows if self._compiled else windows, self.sensors + 1
+        runs: list[_Run] = []
+        start = first = count = 0
+        rows = lattice_size(self.sensors, self.bins - 1)
+        for done in range(0, rows, _PLANNED_ROWS):
+            low, high = find(self._tables, self._tables.unrank(np.array([done]))[0], min(_PLANNED_ROWS, rows - done))
+            lengths = high - low
+            reached = np.concatenate([[0], np.cumsum(lengths)])
+            here = 0  # rows of this batch that are already in runs
+            while here < lengths.size:
+                upto = int(np.searchsorted(reached, reached[here] + CHUNK_OUTCOMES - count, side="right")) - 1
+                if upto < lengths.size and upto == here and count == 0:  # one row, longer than a chunk
+                    for piece in range(int(low[here]), int(high[here]), CHUNK_OUTCOMES):
+                        end = min(piece + CHUNK_OUTCOMES, int(high[here]))
+                        runs.append(_Run(done + here, 1, start, end - piece, piece, end))
+                        start += end - piece
+                    here += 1
+                    first = done + here
+                    continue
+                count += int(reached[upto] - reached[here])
+                here = upto
+                if here < lengths.size and count:
+                    runs.append(_Run(first, done + here - first, start, count, 0, everything))
+                    start, first, count = start + count, done + here, 0
+        if count:
+            runs.append(_Run(first, rows - first, start, count, 0, everything))
+        return runs
+
+    def _normalise(self, tail: float, threads: int) -> None:
+        """One pass for the totals; then the rest, and the weights that make all totals exact."""
+        parts = in_order(self._runs, threads, lambda run: self._generate(run, None, None))
+        generated = np.array([math.fsum(column) for column in np.array(list(parts)).T])
+        prior = self.prior[tuple(self._pairs.T)]
+        rest = np.zeros_like(prior)
+        if self.left_out:
+            rest = prior * np.minimum(tail, np.maximum(0.0, 1.0 - generated) + _NOISE)
+        self.rest[tuple(self._pairs.T)] = rest
+        self._weights = (prior - rest) / generated
+
+
+def lattice_problem(
+    p_z_given_xy: Any,
+    p_xy: Any,
+    sensors: int,
+    budget: float | LeakageBudget | None = None,
+    *,
+    equivocation: float | None = None,
+    loss_matrix: Any = None,
+    tail: float = 0.0,
+    name: str = "",
+    threads: int = 0,
+    compiled: bool | None = None,
+) -> BlockProblem:
+    """The problem of `sensors` identical sensors of which the guesser sees the counts, as blocks (see `CountLattice`).
+
+    Give one of budget (nats) and equivocation (H0, nats). Law: with tail = 0 the blocks, put together, are the problem of
+    `iid_sensors` within a relative 1e-12.
+    """
+    lattice = CountLattice(p_z_given_xy, p_xy, sensors, loss_matrix, tail, threads=threads, compiled=compiled)
+    p_x = lattice.prior.sum(axis=1)
+    constraint = constraint_of(budget, equivocation, entropy(p_x))
+    return BlockProblem(lattice, constraint, p_x, lattice.loss_matrix.T @ lattice.prior.sum(axis=0), name, lattice.tail)
+
+
+def _losses(loss_matrix: Any, m: int) -> Array:
+    if loss_matrix is None:
+        return np.asarray(1.0 - np.eye(m))
+    matrix = mass_array(loss_matrix, "loss_matrix", 2, "[m, guesses]")
+    if matrix.shape[0] != m:
+        raise InputError(f"loss_matrix has {matrix.shape[0]} rows but Y has {m} values; give one row per value of Y")
+    return matrix
+
+
+def _allowed_size(sensors: int, bins: int, prior: Array) -> int:
+    if bins < 2:
+        raise InputError("p_z_given_xy has one bin, so its counts say nothing; give at least two bins")
+    size = lattice_size(sensors, bins)
+    if size > _MOST_OUTCOMES:
+        raise InputError(
+            f"{sensors} sensors with {bins} bins have {said(size)} count vectors, more than anybody can visit; "
+            "take fewer sensors or bins"
+        )
+    needed = 16 * prior.size * bins * (sensors + 1)
+    if needed > _MOST_TABLE_BYTES:
+        raise InputError(
+            f"{sensors} sensors with {bins} bins need {needed:,} bytes of tables and the limit is {_MOST_TABLE_BYTES:,}; "
+            "take fewer sensors or bins"
+        )
+    return size
+
+
+def _tables_of(law: Array, shape: tuple[int, int], sensors: int, tail: float) -> Tables:
+    """Everything that depends on one count only, for laws [pairs, bins]."""
+    number = np.arange(sensors + 1, dtype=np.float64)
+    coefficient = stirling_remainder(sensors) + 0.5 * np.log(2.0 * np.pi * np.maximum(number, 1.0))
+    coefficient[0] = 0.0  # an empty bin contributes nothing
+    distance = np.array([[deviance(number, sensors * q) for q in row] for row in law])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inverse = np.where(number > 0.0, 1.0 / number, 0.0)
+        up = np.where(law[:, -1] > 0.0, law[:, -2] / law[:, -1], 0.0)
+        down = np.where(law[:, -2] > 0.0, law[:, -1] / law[:, -2], 0.0)
+        share = np.where(law[:, -2] > 0.0, law[:, -2] / (law[:, -2] + law[:, -1]), 0.0)
+    return Tables(
+        sensors=sensors,
+        bins=law.shape[1],
+        shape=shape,
+        log=-coefficient - distance,
+        top=float(coefficient[sensors]),
+        deviance=distance if tail > 0.0 else np.zeros((len(law), law.shape[1], 0)),
+        limit=_limit(tail, law.shape[1] - 1),
+        inverse=inverse,
+        up=up,
+        down=down,
+        share=share,
+    )
+
+
+def _limit(tail: float, degrees: int) -> float:
+    """The T of the module's theorem, rounded upward; inf for tail = 0."""
+    if tail == 0.0:
+        return math.inf
+    low, high = float(degrees), 10.0 * (degrees - math.log(tail)) + 10.0
+    for _ in range(100):
+        x = 0.5 * (low + high)
+        low, high = (x, high) if -x + degrees * (1.0 + math.log(x / degrees)) > math.log(tail) else (low, x)
+    return (high + degrees * math.log(2.0)) * (1.0 + _MARGIN)

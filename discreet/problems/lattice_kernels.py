@@ -1,0 +1,379 @@
+"""Rows of a count lattice: where they begin and end, and their probabilities; in NumPy and compiled by numba.
+
+A row is a vector of the first K − 2 counts; what they leave, R, is shared by the last two. Rows are numbered in
+lexicographic order, and `unrank` finds a row from its number by the combinatorial number system. `windows` gives the
+interval of the second to last count that is kept; `generate` fills (p_xz, loss) and adds up the probabilities. The compiled
+versions step from row to row. Both take the same decisions on windows, since they add the same numbers in the same order.
+
+Source: D. E. Knuth, *The Art of Computer Programming* 4A, §7.2.1.3 (combinatorial number system).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.accurate import Array
+from discreet.problems.sensors.counts import lattice_size
+
+__all__ = ["SEGMENT", "Tables", "compiled_generate", "compiled_windows", "generate", "windows"]
+
+LOG_LEAST = -708.0  # probabilities under e to this become 0: their last digits are lost, and processors slow down
+SEGMENT = 64  # outcomes of a row between two exponentials; bounds the rounding that ratios accumulate
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What the probabilities of all count vectors are made of; pairs are the (x_j, y_i) that can happen.
+
+    shape      (values of X, values of Y)
+    log        [pairs, K, M + 1] terms whose sum over k, plus `top`, is log Pr(c given the pair)
+    deviance   [pairs, K, M + 1] D(c, M q_k), or [pairs, K, 0] when nothing is left out
+    limit      T: outcomes with Σ_k D > T under every pair are left out; inf for none
+    inverse    [M + 1] 1/c, 0 at c = 0
+    up, down   [pairs] q_{K−1}/q_K and its inverse, 0 where not finite
+    share      [pairs] q_{K−1}/(q_{K−1} + q_K)
+    """
+
+    sensors: int
+    bins: int
+    shape: tuple[int, int]
+    log: Array
+    top: float
+    deviance: Array
+    limit: float
+    inverse: Array
+    up: Array
+    down: Array
+    share: Array
+
+    @cached_property
+    def _below(self) -> list[Index]:
+        """For p = 0 … K − 1 parts the number of ways to share t = 0 … M among them."""
+        largest = self.sensors
+        return [
+            np.array([lattice_size(t, parts) if parts else int(t == 0) for t in range(largest + 1)], dtype=np.int64)
+            for parts in range(self.bins)
+        ]
+
+    def unrank(self, ranks: Index) -> Index:
+        """The rows [·, K − 1] (their K − 2 counts and what is left) with the given numbers."""
+        row = np.empty((ranks.size, self.bins - 1), dtype=np.int64)
+        left, rank = np.full(ranks.size, self.sensors, dtype=np.int64), ranks.astype(np.int64)
+        for k in range(self.bins - 2):
+            ways = self._below[self.bins - 1 - k]
+            rest = np.searchsorted(ways, ways[left] - rank)  # least remainder that leaves the rank among its ways
+            row[:, k] = left - rest
+            rank = rank - (ways[left] - ways[rest])
+            left = rest
+        row[:, -1] = left
+        return row
+
+
+# -- NumPy -------------------------------------------------------------------------------------------------------------
+
+
+def windows(tables: Tables, first: Index, rows: int) -> tuple[Index, Index]:
+    """[low, high) of the second to last count that is kept, for `rows` rows from `first` on; empty where all is left out."""
+    return _windows(tables, _rows(tables, first, rows))
+
+
+def _rows(tables: Tables, first: Index, rows: int) -> Index:
+    return tables.unrank(_rank(tables, first) + np.arange(rows))
+
+
+def _rank(tables: Tables, row: Index) -> int:
+    rank, left = 0, tables.sensors
+    for k in range(tables.bins - 2):
+        parts = tables.bins - 1 - k
+        rank += lattice_size(left, parts) - lattice_size(left - int(row[k]), parts)
+        left -= int(row[k])
+    return rank
+
+
+def _windows(tables: Tables, row: Index) -> tuple[Index, Index]:
+    left = row[:, -1]
+    if np.isinf(tables.limit):
+        return np.zeros_like(left), left + 1
+    low, high = left + 1, np.zeros_like(left)
+    for pair in range(len(tables.share)):
+        table = tables.deviance[pair]
+        before = np.zeros(len(row))
+        for k in range(tables.bins - 2):
+            before += table[k][row[:, k]]
+        own_low, own_high = _interval(before, table[-2], table[-1], left, float(tables.share[pair]), tables.limit)
+        low, high = np.minimum(low, own_low), np.maximum(high, own_high)
+    return np.minimum(low, high), high
+
+
+def _interval(before: Array, a: Array, b: Array, left: Index, share: float, limit: float) -> tuple[Index, Index]:
+    """Where the convex function before + a[c] + b[left − c] is at most limit; [left + 1, 0) where nowhere."""
+
+    def inside(c: Index) -> NDArray[np.bool_]:
+        return np.asarray((before + a[c]) + b[left - c] <= limit)
+
+    near = np.minimum((left * share).astype(np.int64), left)
+    other = np.minimum(near + 1, left)
+    top = np.where(inside(near), near, other)
+    kept = inside(top)
+    out, last = np.full_like(left, -1), top.copy()  # `out` is outside (or −1), `last` is inside
+    while (open_ := kept & (last - out > 1)).any():
+        middle = (last + out) // 2
+        good = inside(np.maximum(middle, 0))
+        out, last = np.where(open_ & ~good, middle, out), np.where(open_ & good, middle, last)
+    first = last
+    last, out = top.copy(), left + 1
+    while (open_ := kept & (out - last > 1)).any():
+        middle = (last + out) // 2
+        good = inside(np.minimum(middle, left))
+        out, last = np.where(open_ & ~good, middle, out), np.where(open_ & good, middle, last)
+    return np.where(kept, first, left + 1), np.where(kept, last + 1, 0)
+
+
+def generate(
+    tables: Tables,
+    pairs: NDArray[np.intp],
+    weights: Array,
+    losses: Array,
+    first: Index,
+    rows: int,
+    low: int,
+    high: int,
+    p_xz: Array | None,
+    loss: Array | None,
+) -> Array:
+    """Probabilities times weights [pairs] of `rows` rows from `first` on, second to last counts in [low, high).
+
+    Fills p_xz [n, ·] and loss [m, ·] where given (losses [values of Y, m] per pair) and returns the sums [pairs].
+    """
+    row = _rows(tables, first, rows)
+    start, stop = _windows(tables, row)
+    start, stop = np.maximum(start, low), np.minimum(stop, high)
+    lengths = np.maximum(stop - start, 0)
+    place = np.repeat(np.arange(rows), lengths)
+    count = np.arange(place.size) - np.repeat(np.cumsum(lengths) - lengths, lengths) + start[place]
+    rest = row[place, -1] - count
+    sums = np.empty(len(pairs))
+    joint = np.zeros((*tables.shape, place.size if p_xz is not None else 0))
+    for pair, (j, i) in enumerate(pairs):
+        table = tables.log[pair]
+        before = np.full(rows, tables.top)
+        for k in range(tables.bins - 2):
+            before += table[k][row[:, k]]
+        log = before[place] + table[-2][count] + table[-1][rest]
+        mass = np.where(log < LOG_LEAST, 0.0, np.exp(log)) * weights[pair]
+        sums[pair] = mass.sum()
+        if joint.size:
+            joint[j, i] = mass
+    if p_xz is not None and loss is not None:
+        p_xz[:] = joint.sum(axis=1)
+        loss[:] = losses.T @ joint.sum(axis=0)
+    return sums
+
+
+# -- numba -------------------------------------------------------------------------------------------------------------
+
+
+def compiled_windows(tables: Tables, first: Index, rows: int) -> tuple[Index, Index]:
+    """`windows`, compiled."""
+    low, high = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
+    _stepping()[2](first.copy(), tables.deviance, tables.share, tables.limit, low, high)
+    return low, high
+
+
+def compiled_generate(
+    tables: Tables,
+    pairs: NDArray[np.intp],
+    weights: Array,
+    losses: Array,
+    first: Index,
+    rows: int,
+    low: int,
+    high: int,
+    p_xz: Array | None,
+    loss: Array | None,
+) -> Array:
+    """`generate`, compiled."""
+    sums = np.zeros(len(pairs))
+    nothing = np.empty((0, 0))
+    n, kinds = tables.shape
+    _generator(n, kinds, losses.shape[1])(
+        first.copy(),
+        rows,
+        low,
+        high,
+        tables.log,
+        tables.top,
+        tables.deviance,
+        tables.limit,
+        tables.inverse,
+        tables.up,
+        tables.down,
+        tables.share,
+        pairs[:, 0] * kinds + pairs[:, 1],
+        weights,
+        losses,
+        nothing if p_xz is None else p_xz,
+        nothing if loss is None else loss,
+        sums,
+    )
+    return sums
+
+
+@cache
+def _stepping() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., None]]:
+    """The next row, its window, and the windows of many rows. numba keeps machine code beside the source or in the user's
+    cache."""
+    import numba
+
+    @numba.njit(nogil=True, cache=True)
+    def advance(row):  # type: ignore[no-untyped-def]
+        """The next row, in place."""
+        last = row.size - 1
+        if row[last] > 0:
+            if last > 0:
+                row[last - 1] += 1
+            row[last] -= 1
+            return
+        k = last - 1
+        while k > 0 and row[k] == 0:
+            k -= 1
+        if k > 0:
+            row[last] = row[k] - 1
+            row[k] = 0
+            row[k - 1] += 1
+
+    @numba.njit(nogil=True, cache=True)
+    def window(row, deviance, share, limit):  # type: ignore[no-untyped-def]
+        left = row[row.size - 1]
+        if limit == np.inf:
+            return 0, left + 1
+        bins = row.size + 1
+        low, high = left + 1, 0
+        for pair in range(share.size):
+            before = 0.0
+            for k in range(bins - 2):
+                before += deviance[pair, k, row[k]]
+            if before > limit:
+                continue
+            a, b = deviance[pair, bins - 2], deviance[pair, bins - 1]
+            top = min(int(left * share[pair]), left)
+            if not (before + a[top]) + b[left - top] <= limit:
+                top = min(top + 1, left)
+                if not (before + a[top]) + b[left - top] <= limit:
+                    continue
+            out, last = -1, top
+            while last - out > 1:
+                middle = (last + out) // 2
+                if (before + a[middle]) + b[left - middle] <= limit:
+                    last = middle
+                else:
+                    out = middle
+            low = min(low, last)
+            out, last = left + 1, top
+            while out - last > 1:
+                middle = (last + out) // 2
+                if (before + a[middle]) + b[left - middle] <= limit:
+                    last = middle
+                else:
+                    out = middle
+            high = max(high, last + 1)
+        return min(low, high), high
+
+    @numba.njit(nogil=True, cache=True)
+    def all_windows(row, deviance, share, limit, low, high):  # type: ignore[no-untyped-def]
+        for place in range(low.size):
+            low[place], high[place] = window(row, deviance, share, limit)
+            advance(row)
+
+    return advance, window, all_windows
+
+
+@cache
+def _generator(n: int, kinds: int, m: int) -> Callable[..., None]:
+    """The kernel for n private values, `kinds` values of Y and m guesses, whose loops are of constant length."""
+    import numba
+
+    advance, window, _ = _stepping()
+    segment, least = SEGMENT, LOG_LEAST
+
+    @numba.njit(nogil=True, cache=True)
+    def run(  # type: ignore[no-untyped-def]
+        row, rows, first, stop, log, top, deviance, limit, inverse, up, down, share, place, weights, losses, p_xz, loss, sums
+    ):
+        pairs, bins, last = share.size, row.size + 1, row.size - 1
+        mass = np.zeros((n * kinds, segment))  # rows of pairs that cannot happen stay 0
+        base, correction = np.empty(pairs), np.zeros(pairs)
+        storing = p_xz.size > 0
+        at = 0
+        for _ in range(rows):
+            left = row[last]
+            low, high = window(row, deviance, share, limit)
+            low, high = max(low, first), min(high, stop)
+            if low < high:
+                for pair in range(pairs):
+                    value = top
+                    for k in range(bins - 2):
+                        value += log[pair, k, row[k]]
+                    base[pair] = value
+            start = low // segment * segment
+            while start < high:
+                end = min(start + segment - 1, left)
+                for pair in range(pairs):
+                    # outward from the most probable outcome of the segment
+                    mode = min(int((left + 1) * share[pair]), left)
+                    begin = min(max(mode, start), end)
+                    slot = place[pair]
+                    log_peak = (base[pair] + log[pair, bins - 2, begin]) + log[pair, bins - 1, left - begin]
+                    if log_peak < least:
+                        for k in range(end - start + 1):
+                            mass[slot, k] = 0.0
+                        continue
+                    peak = np.exp(log_peak) * weights[pair]
+                    mass[slot, begin - start] = peak
+                    value, ratio = peak, up[pair]
+                    for c in range(begin, end):
+                        value *= ((left - c) * ratio) * inverse[c + 1]
+                        mass[slot, c + 1 - start] = value
+                    value, ratio = peak, down[pair]
+                    for c in range(begin, start, -1):
+                        value *= (c * ratio) * inverse[left - c + 1]
+                        mass[slot, c - 1 - start] = value
+                skip, size = max(low - start, 0), min(high, end + 1) - max(low, start)
+                if storing:
+                    for j in range(n):
+                        for k in range(size):
+                            value = mass[j * kinds, skip + k]
+                            for kind in range(1, kinds):
+                                value += mass[j * kinds + kind, skip + k]
+                            p_xz[j, at + k] = value
+                    for guess in range(m):
+                        for k in range(size):
+                            value = 0.0
+                            for kind in range(kinds):
+                                part = mass[kind, skip + k]
+                                for j in range(1, n):
+                                    part += mass[j * kinds + kind, skip + k]
+                                value += losses[kind, guess] * part
+                            loss[guess, at + k] = value
+                else:
+                    for pair in range(pairs):
+                        part = -correction[pair]
+                        for k in range(skip, skip + size):
+                            part += mass[place[pair], k]
+                        total = sums[pair] + part
+                        correction[pair] = (total - sums[pair]) - part
+                        sums[pair] = total
+                at += size
+                start += segment
+            advance(row)
+
+    compiled: Callable[..., None] = run
+    return compiled

@@ -1,0 +1,209 @@
+"""Count lattices: what is generated is what `iid_sensors` stores, and what is left out is accounted for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.problems.accurate import Array
+from discreet.problems.blocks import BlockProblem, Blocks, in_order
+from discreet.problems.errors import InputError
+from discreet.problems.lattice import CountLattice, lattice_problem
+from discreet.problems.lattice_kernels import compiled_windows, windows
+from discreet.problems.problem import Problem
+from discreet.problems.sensors import (
+    PAPER_EDGES,
+    count_vectors,
+    iid_sensors,
+    linear_conditional,
+    paper_conditional,
+    paper_p_xy,
+)
+from discreet.problems.sensors.counts import lattice_size
+
+BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
+DISTINCT = np.random.default_rng(3).dirichlet(np.full(4, 0.7), size=(3, 2))
+CASES = {
+    "paper": (paper_conditional(), paper_p_xy(), 15),
+    "noisy": (linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES), paper_p_xy(), 40),
+    "two bins": (np.array([[[0.2, 0.8], [0.7, 0.3]], [[1.0, 0.0], [0.0, 1.0]]]), np.full((2, 2), 0.25), 200),
+    "three by two": (DISTINCT, np.array([[0.1, 0.2], [0.3, 0.0], [0.15, 0.25]]), 12),
+    "empty bins": (np.array([[[0.0, 0.5, 0.0, 0.5]], [[0.3, 0.0, 0.7, 0.0]]]), np.array([[0.4], [0.6]]), 9),
+    "one sensor": (DISTINCT, np.full((3, 2), 1 / 6), 1),
+    "long rows": (DISTINCT[:, :, :3] / DISTINCT[:, :, :3].sum(axis=2, keepdims=True), np.full((3, 2), 1 / 6), 300),
+}
+
+
+def together(blocks: Blocks) -> tuple[Array, Array]:
+    """All blocks as two arrays; checks that chunks follow one another."""
+    parts, at = [], 0
+    for chunk in blocks.chunks():
+        assert chunk.start == at
+        a, loss = chunk.read()
+        assert a.shape == (blocks.n, chunk.count)
+        assert loss.shape == (blocks.m, chunk.count)
+        parts.append((a, loss))
+        at += chunk.count
+    assert at == blocks.N
+    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate([loss for _, loss in parts], axis=1)
+
+
+def assert_close(found: Array, expected: Array, tolerance: float) -> None:
+    """Relative, but for what is so rare that a processor has fewer digits for it."""
+    alive = expected > 1e-290
+    np.testing.assert_allclose(found[alive], expected[alive], rtol=tolerance)
+    assert (found[~alive] <= 1e-289).all()
+
+
+@BOTH
+@pytest.mark.parametrize("name", CASES)
+def test_blocks_are_the_stored_model(name: str, compiled: bool) -> None:
+    law, prior, sensors = CASES[name]
+    stored = Problem.from_joint(iid_sensors(law, prior, sensors), 0.1)
+    streamed = lattice_problem(law, prior, sensors, 0.1, compiled=compiled)
+    a, loss = together(streamed.blocks)
+    assert_close(a, stored.p_xz, 1e-12)
+    assert_close(loss, stored.loss, 1e-12)
+    np.testing.assert_allclose(streamed.p_x, stored.p_x, rtol=1e-14)
+    np.testing.assert_allclose(streamed.guess_losses, loss.sum(axis=1), rtol=1e-13, atol=1e-15)
+    assert abs(a.sum() - 1.0) < 1e-14
+    assert streamed.tail == 0.0
+    assert streamed.N == lattice_size(sensors, law.shape[2])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_versions_generate_the_same(name: str) -> None:
+    law, prior, sensors = CASES[name]
+    for tail in (0.0, 1e-9):
+        slow, fast = (CountLattice(law, prior, sensors, tail=tail, compiled=compiled) for compiled in (False, True))
+        assert slow.N == fast.N
+        np.testing.assert_allclose(slow.rest, fast.rest, rtol=1e-3, atol=1e-13)
+        for left, right in zip(together(slow), together(fast), strict=True):
+            assert_close(right[:, :-1], left[:, :-1], 5e-13)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_rows_are_numbered_lexicographically(data: st.DataObject) -> None:
+    sensors, bins = data.draw(st.integers(1, 12)), data.draw(st.integers(2, 5))
+    lattice = CountLattice(np.full((1, 1, bins), 1.0 / bins), [[1.0]], sensors, compiled=False)
+    rows = lattice._tables.unrank(np.arange(lattice_size(sensors, bins - 1)))
+    np.testing.assert_array_equal(rows, count_vectors(sensors, bins - 1))
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_windows_hold_all_that_has_mass(data: st.DataObject) -> None:
+    """Both versions keep the same, and what they leave out is under the limit of the theorem for every law."""
+    seed, bins = data.draw(st.integers(0, 10**6)), data.draw(st.integers(2, 4))
+    sensors, tail = data.draw(st.sampled_from([3, 17, 60])), data.draw(st.sampled_from([1e-15, 1e-6, 1e-2, 0.4]))
+    rng = np.random.default_rng(seed)
+    law = rng.dirichlet(np.full(bins, 10.0 ** rng.uniform(-1, 1)), size=(2, 2))
+    prior = rng.dirichlet(np.ones(4)).reshape(2, 2)
+    lattice = CountLattice(law, prior, sensors, tail=tail, compiled=False)
+    tables, rows = lattice._tables, lattice_size(sensors, bins - 1)
+    first = tables.unrank(np.array([0]))[0]
+    low, high = windows(tables, first, rows)
+    for mine, theirs in zip(compiled_windows(tables, first, rows), (low, high), strict=True):
+        kept = low < high
+        np.testing.assert_array_equal(mine[kept], theirs[kept])
+    assert int(np.maximum(high - low, 0).sum()) == lattice.size - lattice.left_out
+    counts = count_vectors(sensors, bins)
+    row = np.repeat(np.arange(rows), tables.unrank(np.arange(rows))[:, -1] + 1)
+    out = (counts[:, -2] < low[row]) | (counts[:, -2] >= high[row])
+    joint = iid_sensors(law, prior, sensors)
+    lost = joint[:, :, out].sum(axis=2)
+    assert (lost <= tail * prior * (1 + 1e-12)).all()
+    assert (lost <= lattice.rest * (1 + 1e-9)).all()
+    assert lattice.tail <= tail * (1 + 1e-15)
+
+
+@BOTH
+def test_truncated_totals_are_exact(compiled: bool) -> None:
+    law, prior, sensors = CASES["noisy"]
+    for tail in (1e-300, 1e-15, 1e-6, 0.1):
+        problem = lattice_problem(law, prior, sensors, 0.1, tail=tail, compiled=compiled)
+        a, loss = together(problem.blocks)
+        np.testing.assert_allclose(a.sum(axis=1), problem.p_x, rtol=4e-16)
+        np.testing.assert_allclose(loss.sum(axis=1), problem.guess_losses, rtol=4e-16)
+        if problem.tail:
+            assert problem.tail <= tail * (1 + 1e-15)
+            assert a[:, -1].sum() == pytest.approx(problem.tail, rel=1e-12)
+
+
+def test_smaller_tails_keep_more() -> None:
+    law, prior, sensors = CASES["noisy"]
+    sizes = [CountLattice(law, prior, sensors, tail=tail).N for tail in (0.1, 1e-6, 1e-15, 1e-60)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < 0.5 * sizes[2]
+
+
+@BOTH
+def test_long_rows_are_cut_into_pieces(compiled: bool) -> None:
+    law = np.array([[[0.3, 0.7]], [[0.31, 0.69]]])
+    whole = CountLattice(law, [[0.5], [0.5]], 200_000, compiled=compiled)
+    sizes = [chunk.count for chunk in whole.chunks()]
+    assert max(sizes) <= 1 << 16
+    a, _ = together(whole)
+    stored = iid_sensors(law, [[0.5], [0.5]], 200_000).sum(axis=1)
+    assert_close(a, stored, 2e-10)  # |log p| here is up to 10^5: neither side has more digits
+    likely = stored > 1e-30
+    np.testing.assert_allclose(a[likely], stored[likely], rtol=1e-10)
+    short = CountLattice(law, [[0.5], [0.5]], 200_000, tail=1e-15, compiled=compiled)
+    assert short.N < 7_000
+
+
+def test_values_do_not_depend_on_threads_or_chunks() -> None:
+    law, prior, _ = CASES["noisy"]
+    one, two = (CountLattice(law, prior, 80, tail=1e-12, threads=threads, compiled=True) for threads in (1, 2))
+    assert sum(1 for _ in one.chunks()) > 1
+    for left, right in zip(together(one), together(two), strict=True):
+        np.testing.assert_array_equal(left, right)
+    parallel = list(in_order(two.chunks(), 2, lambda chunk: chunk.read()[0]))
+    np.testing.assert_array_equal(np.concatenate(parallel, axis=1), together(one)[0])
+
+
+def test_loss_matrix_and_equivocation() -> None:
+    law, prior, sensors = CASES["three by two"]
+    matrix = np.array([[0.0, 1.0, 0.3], [2.0, 0.0, 0.3]])
+    stored = Problem.from_joint(iid_sensors(law, prior, sensors), 0.1, loss_matrix=matrix)
+    for compiled in (False, True):
+        problem = lattice_problem(law, prior, sensors, equivocation=0.5, loss_matrix=matrix, compiled=compiled, name="many")
+        assert (problem.n, problem.m, problem.name) == (3, 3, "many")
+        assert problem.budget == pytest.approx(stored.entropy_x - 0.5, rel=1e-12)
+        assert_close(together(problem.blocks)[1], stored.loss, 1e-12)
+
+
+def test_a_problem_of_blocks_keeps_its_totals_under_another_budget() -> None:
+    problem = lattice_problem(*CASES["paper"], 0.1)
+    other = problem.with_budget(0.2)
+    assert isinstance(other, BlockProblem)
+    assert other.budget == 0.2
+    assert other.blocks is problem.blocks
+
+
+@pytest.mark.parametrize(
+    ("law", "prior", "sensors", "tail", "words"),
+    [
+        ([[[1.0]]], [[1.0]], 3, 0.0, "at least two bins"),
+        ([[[0.5, 0.4]]], [[1.0]], 3, 0.0, "sums to 0.9"),
+        ([[[0.5, 0.5]]], [[0.9]], 3, 0.0, "p_xy"),
+        ([[[0.5, 0.5]]], [[1.0]], 0, 0.0, "sensors"),
+        ([[[0.5, 0.5]]], [[1.0]], 3, -1e-3, "tail"),
+        ([[[0.5, 0.5]]], [[1.0]], 3, math.nan, "tail"),
+        (np.full((1, 1, 40), 1 / 40), [[1.0]], 500, 0.0, "more than anybody can visit"),
+        ([[[0.5, 0.5]]], [[1.0]], 10**8, 0.0, "tables"),
+    ],
+)
+def test_bad_models_are_refused(law: object, prior: object, sensors: int, tail: float, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        CountLattice(law, prior, sensors, tail=tail)
+
+
+def test_a_loss_matrix_needs_a_row_per_value_of_y() -> None:
+    with pytest.raises(InputError, match="one row per value"):
+        CountLattice([[[0.5, 0.5]]], [[1.0]], 3, np.ones((2, 2)))
