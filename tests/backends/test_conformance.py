@@ -108,6 +108,8 @@ INSTANCES = (
     small("paper-single", bins=24, all_budgets=True),
     small("paper-multi", sensors=1),
     small("paper-multi", sensors=4, all_budgets=True),
+    small("multi-mixed", sensors=3),
+    small("multi-groups", sizes=(2, 2)),
     small("dirichlet", n=3, m=3, N=20),
     small("dirichlet", n=2, m=4, N=12, seed=1),
     small("dirichlet", n=4, m=2, N=30, seed=2, sparsity=0.6),
