@@ -17,7 +17,7 @@ from discreet.backends.settings import whole
 from discreet.backends.slack import bayes_answer
 from discreet.backends.tilt.aggregation import individuals, solve_aggregated, spread
 from discreet.backends.tilt.condense import RARE, Condensed, condense
-from discreet.backends.tilt.finish import finish
+from discreet.backends.tilt.finish import shortcut
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.problems.blocks import BlockProblem
@@ -82,9 +82,15 @@ class Tilt:
         else:
             assert lowered.condensed is not None
             gap = max(_FINEST_GAP, _MARGIN * options.gap)
-            bayes = lowered.condensed.problem.bayes_estimator
-            outcome = solve_interior(lowered.model, bayes, gap=gap, max_iterations=iterations, deadline=deadline)
-            outcome = _finished(lowered.condensed.problem, outcome, gap)
+            condensed = lowered.condensed.problem
+            outcome = solve_interior(
+                lowered.model,
+                condensed.bayes_estimator,
+                gap=gap,
+                max_iterations=iterations,
+                deadline=deadline,
+                shortcut=shortcut(condensed, gap),
+            )
             outcome = replace(outcome, estimator=lowered.condensed.restore(outcome.estimator))
         return Raw(outcome.ended, outcome, outcome.iterations)
 
@@ -93,13 +99,3 @@ class Tilt:
         outcome: Outcome = raw.value
         multiplier = None if math.isinf(outcome.multiplier) else outcome.multiplier
         return Answer(outcome.estimator, outcome.tilt, multiplier)
-
-
-def _finished(problem: Problem, outcome: Outcome, gap: float) -> Outcome:
-    """The vertex next to an interior solution, where there is one within the gap."""
-    found = finish(problem, outcome.estimator, outcome.tilt, outcome.multiplier)
-    if found is None or found.width > gap:
-        return outcome
-    return replace(
-        outcome, estimator=found.estimator(problem.m), tilt=found.tilt, multiplier=found.multiplier, ended="optimal"
-    )

@@ -16,18 +16,19 @@ Source: discreet, docs/theory.md (at most (m − 1) n ties; finishing by ties).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.tilt.interior_point import Outcome
 from discreet.problems.accurate import Array, Pair, sum_pair
 from discreet.problems.information import OutputLaw, output_law
 from discreet.problems.problem import Problem
 
-__all__ = ["Finished", "finish"]
+__all__ = ["Finished", "finish", "shortcut"]
 
 _COLUMN_ROUNDING = 2.0**-51  # of the columns of the ties: the budget is met by a law that far off
 _NEWTON_STEPS = 12
@@ -36,6 +37,7 @@ _LEAK_FREE = 1e-14  # ‖Φ P‖∞ that rounding leaves
 _EXACT = 1e-13  # relative width that needs no further try
 _ONE_BY_ONE = 4  # numbers of ties tried one after the other; then doubling
 _TRIES = 8
+_FEW_TRIES = 2
 _SETTLED = 1e-14  # relative change of the multiplier and absolute change of probabilities that ends Newton's method
 
 
@@ -64,6 +66,21 @@ class Finished:
         found[self.labels, np.arange(self.labels.size)] = 1.0
         found[:, self.ties] = self.columns
         return found
+
+
+def shortcut(problem: Problem, gap: float, tries: int = _TRIES) -> Callable[[Outcome], Outcome | None]:
+    """What the interior point calls to end early: the vertex next to an iterate, if it is within the relative gap."""
+
+    def attempt(outcome: Outcome) -> Outcome | None:
+        few = tries if outcome.ended != "optimal" or tries < _TRIES else _FEW_TRIES
+        found = finish(problem, outcome.estimator, outcome.tilt, outcome.multiplier, tries=few)
+        if found is None or found.width > gap:
+            return None
+        return replace(
+            outcome, estimator=found.estimator(problem.m), tilt=found.tilt, multiplier=found.multiplier, ended="optimal"
+        )
+
+    return attempt
 
 
 def finish(problem: Problem, estimator: Array, tilt: Array, multiplier: float, *, tries: int = _TRIES) -> Finished | None:

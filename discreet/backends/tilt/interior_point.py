@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,6 +36,7 @@ _TO_BOUNDARY = 0.99
 _START_DISTANCE = 0.3  # slack of the best guess at the start, in units of loss
 _START_MIX = 0.1  # least share of the uniform estimator at the start
 _MULTIPLIER_STARTS = (1.0, 1e2, 1e4, 1e-2)  # times 0.3 / sqrt(2 ε), each tried when the one before stalled
+_SHORTCUT_WIDTHS = (1e-4, 1e-6, 1e-8)
 _CENTRALITY_CORRECTORS = 3
 _AMBITION = 0.3  # how much longer a step each centrality corrector aims at
 _NEIGHBOURHOOD = 10.0  # products between target / this and target × this count as centred
@@ -54,22 +56,39 @@ class Outcome:
     ended: str
 
 
-def solve_interior(model: Model, bayes: Array, *, gap: float, max_iterations: int, deadline: float | None = None) -> Outcome:
+Shortcut = Callable[["Outcome"], "Outcome | None"]
+"""Tries to end early from an iterate: the vertex next to it, if that is within the gap."""
+
+
+def solve_interior(
+    model: Model,
+    bayes: Array,
+    *,
+    gap: float,
+    max_iterations: int,
+    deadline: float | None = None,
+    shortcut: Shortcut | None = None,
+) -> Outcome:
     """Run the interior point. `bayes` is the Bayes rule [m, N]; `deadline` is on time.perf_counter's clock.
+
+    `shortcut` is tried as the relative width of the bracket passes each of `_SHORTCUT_WIDTHS`, and at the end.
 
     A run that stalls (a multiplier many orders away from its start) is repeated from another multiplier; the best counts.
     """
     runs: list[tuple[float, Outcome]] = []
     spent = 0
     for factor in (1.0,) if model.perfect else _MULTIPLIER_STARTS:
-        runs.append(_run(model, _start(model, bayes, factor), gap, max_iterations - spent, deadline))
+        runs.append(_run(model, _start(model, bayes, factor), gap, max_iterations - spent, deadline, shortcut))
         spent += runs[-1][1].iterations
         if runs[-1][1].ended != "stalled" or spent >= max_iterations:
             break
     return replace(min(runs, key=lambda run: run[0])[1], iterations=spent)
 
 
-def _run(model: Model, at: Iterate, gap: float, max_iterations: int, deadline: float | None) -> tuple[float, Outcome]:
+def _run(
+    model: Model, at: Iterate, gap: float, max_iterations: int, deadline: float | None, shortcut: Shortcut | None
+) -> tuple[float, Outcome]:
+    widths = [width for width in _SHORTCUT_WIDTHS if width > gap] if shortcut is not None else []
     kappa = 0.0 if model.perfect else at.unused * at.multiplier / _mean_product(model, at)
     best, least, since_best, ended = at, np.inf, 0, ""
     for iteration in range(max_iterations + 1):
@@ -79,6 +98,11 @@ def _run(model: Model, at: Iterate, gap: float, max_iterations: int, deadline: f
             best, least, since_best = at, merit, 0
         else:
             since_best += 1
+        if shortcut is not None and widths and merit * gap <= widths[0]:
+            widths = [width for width in widths if width < merit * gap]
+            found = shortcut(_outcome(model, at, iteration, "optimal"))
+            if found is not None:
+                return 0.0, found
         patience = _PATIENCE if _mean_product(model, at) <= gap * upper else _LONG_PATIENCE
         ended = _ending(merit, since_best >= patience, iteration == max_iterations, deadline)
         if ended:
@@ -88,7 +112,13 @@ def _run(model: Model, at: Iterate, gap: float, max_iterations: int, deadline: f
             ended = "stalled"
             break
         at = moved
-    return least, Outcome(best.estimator, best.tilt @ model.frame.T, best.multiplier, iteration, ended)
+    outcome = _outcome(model, best, iteration, ended)
+    found = shortcut(outcome) if shortcut is not None else None
+    return (least, outcome) if found is None else (0.0, found)
+
+
+def _outcome(model: Model, at: Iterate, iterations: int, ended: str) -> Outcome:
+    return Outcome(at.estimator, at.tilt @ model.frame.T, at.multiplier, iterations, ended)
 
 
 def _ending(merit: float, stalled: bool, exhausted: bool, deadline: float | None) -> str:
