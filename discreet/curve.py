@@ -112,9 +112,12 @@ class Frontier:
 
     @property
     def width(self) -> float:
-        """The widest bracket anywhere, as a share of the curve's height; 0 for a flat curve."""
+        """The widest bracket anywhere, as a share of the curve's height; 0 where it is within the gap asked of a point.
+
+        (A flat curve has no height, and no bracket is narrower than rounding.)
+        """
         widest = float(self.envelope.candidates()[1][0])
-        return 0.0 if widest == 0.0 else widest / self.envelope.height
+        return 0.0 if widest <= self.gap * float(self.envelope.upper(0.0)) else widest / self.envelope.height
 
     @property
     def reached(self) -> bool:
@@ -180,7 +183,7 @@ def frontier(
     most = LARGEST_POINTS if points is None else whole(points, "points", 2)
     target = DEFAULT_WIDTH if width is None and points is None else width
     wanted = None if target is None else positive(target, "width")
-    search = _Search(problem, Sweep(problem, backend, gap=gap, time_limit=time_limit, settings=settings))
+    search = _Search(problem, gap, Sweep(problem, backend, gap=gap, time_limit=time_limit, settings=settings))
     budget: float | None = 0.0
     while budget is not None:
         if watch is not None:
@@ -205,8 +208,8 @@ def frontier(
 class _Search:
     """Points so far, what they prove, and where the next one should be."""
 
-    def __init__(self, problem: Problem, sweep: Sweep) -> None:
-        self._problem, self._sweep = problem, sweep
+    def __init__(self, problem: Problem, gap: float, sweep: Sweep) -> None:
+        self._problem, self._gap, self._sweep = problem, gap, sweep
         self._bounds: list[Bound] = []
         self.points: dict[float, FrontierPoint] = {}
         self.envelope = envelope_of(problem, ())
@@ -225,7 +228,7 @@ class _Search:
         for end in (horizon, self._problem.budget):
             if end <= horizon and end not in self.points:
                 return float(end)
-        enough = 0.0 if wanted is None else wanted * self.envelope.height
+        enough = max(self._gap * float(self.envelope.upper(0.0)), (wanted or 0.0) * self.envelope.height)
         for budget, width in zip(*self.envelope.candidates(), strict=True):
             if width <= enough:
                 return None

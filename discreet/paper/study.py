@@ -27,7 +27,7 @@ from discreet.backends.solution import Solution, Status
 from discreet.curve import Frontier, frontier
 from discreet.problems.accurate import Array
 from discreet.problems.adversary import check_confidence, confidence_interval
-from discreet.problems.checks import whole
+from discreet.problems.checks import positive, whole
 from discreet.problems.errors import InputError
 from discreet.problems.local_estimates import local_inference
 from discreet.problems.problem import Problem
@@ -67,7 +67,11 @@ class Settings:
         whole(self.sensors, "sensors", 1)
         whole(self.samples, "samples", 1)
         whole(self.seed, "seed", 0)
+        whole(self.guess_sensors, "guess_sensors", 1)
+        for count in self.curve_sensors:
+            whole(count, "curve_sensors", 1)
         check_confidence(self.confidence)
+        positive(self.curve_width, "curve_width")
         most, bins = self.most, self.all_edges.size - 1
         size = math.comb(most + bins - 1, bins - 1)
         if size > LARGEST_LATTICE:

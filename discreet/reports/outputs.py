@@ -37,15 +37,15 @@ def replace_file(path: str | Path, content: str | bytes) -> Path:
 def check_folder(folder: str | Path, names: Iterable[str]) -> None:
     """Raise FileError if `write_folder` would refuse these names: worth asking before minutes of work."""
     directory = Path(folder)
+    if "\0" in str(directory):
+        raise FileError(f"{str(directory)!r} holds a null character, which no path can; choose another --out")
     try:
         if directory.exists() and not directory.is_dir():
             raise FileError(f"{directory} is a file and the results need a folder; choose another --out")
         known = _known(directory)
         for name in names:
             _refuse_foreign(directory / name, known.get(name, []))
-    except (OSError, ValueError) as error:
-        if isinstance(error, FileError):
-            raise
+    except OSError as error:
         raise FileError(f"{str(directory)!r} cannot be used for results: {error}; choose another --out") from error
 
 

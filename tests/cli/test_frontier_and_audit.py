@@ -1,0 +1,150 @@
+"""The commands `frontier` and `audit`: what they print and write, their exit codes, and one sentence for every mistake."""
+
+from __future__ import annotations
+
+import csv
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import discreet as ds
+from discreet.cli.app import app
+from discreet.reports.outputs import MANIFEST
+
+
+def run(*arguments: str) -> Result:
+    result = CliRunner().invoke(app, list(arguments))
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    return result
+
+
+def refused(*arguments: str) -> str:
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, ""), result.stdout
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+# -- frontier ------------------------------------------------------------------------------------------------------------
+
+
+def test_frontier_prints_a_line_for_every_point() -> None:
+    result = run("frontier", "paper-single", "--points", "5")
+    assert result.exit_code == 0
+    assert result.stdout.count("certified") == 5
+    assert "5 points" in result.stderr
+    assert "∞" in result.stdout
+
+
+def test_frontier_json_is_json_and_nothing_else() -> None:
+    result = run("frontier", "paper-single:bins=16", "--width", "0.05", "--json")
+    assert result.exit_code == 0
+    record = json.loads(result.stdout)
+    assert record["reached"] is True
+    assert record["width"] <= 0.05
+    assert record["points"][0]["budget_nats"] == 0.0
+
+
+def test_a_budget_is_one_of_the_points() -> None:
+    record = json.loads(run("frontier", "paper-single", "--leakage", "0.004", "--points", "4", "--json").stdout)
+    assert 0.004 in [point["budget_nats"] for point in record["points"]]
+
+
+def test_a_file_needs_no_budget(tmp_path: Path) -> None:
+    problem = ds.problems.paper_single()
+    np.savez(tmp_path / "model.npz", p_xz=problem.p_xz, loss=problem.loss)
+    record = json.loads(run("frontier", str(tmp_path / "model.npz"), "--points", "3", "--json").stdout)
+    assert len(record["points"]) == 3
+    assert "holds no budget" in refused("solve", str(tmp_path / "model.npz"))
+
+
+def test_frontier_writes_what_it_is_asked_for(tmp_path: Path) -> None:
+    table, picture, folder = tmp_path / "points.csv", tmp_path / "curve.svg", tmp_path / "all"
+    arguments = (
+        "frontier",
+        "paper-single",
+        "--points",
+        "4",
+        "--csv",
+        str(table),
+        "--svg",
+        str(picture),
+        "--out",
+        str(folder),
+    )
+    assert run(*arguments).exit_code == 0
+    assert len(list(csv.DictReader(table.read_text().splitlines()))) == 4
+    ET.fromstring(picture.read_text(encoding="utf-8"))
+    assert {"frontier.svg", "frontier.csv", "frontier.json", MANIFEST} <= {path.name for path in folder.iterdir()}
+    assert run(*arguments).exit_code == 0  # over its own files
+    (folder / "frontier.csv").write_text("mine")
+    assert "left alone" in refused(*arguments)
+
+
+def test_frontier_exits_with_1_when_the_width_is_not_reached() -> None:
+    result = run("frontier", "paper-single", "--points", "3", "--width", "0.001")
+    assert result.exit_code == 1
+    assert "was asked for" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nothing"], "nothing"),
+        (["paper-single", "--points", "1"], "points is 1"),
+        (["paper-single", "--width", "-1"], "width is -1"),
+        (["paper-single", "--backend", "nobody"], "nobody"),
+        (["paper-single", "--csv", "missing/curve.csv", "--points", "2"], "cannot be written"),
+        (["paper-single", "--perfect", "--leakage", "1"], "both set the leakage budget"),
+    ],
+)
+def test_frontier_refuses_in_one_sentence(arguments: list[str], words: str) -> None:
+    assert words in refused("frontier", *arguments)
+
+
+# -- audit ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> str:
+    path = tmp_path / "answer.npz"
+    ds.solve(ds.problems.paper_single(budget=0.005), "tilt").save(str(path))
+    return str(path)
+
+
+def test_audit_judges_a_good_estimator(answer: str) -> None:
+    result = run("audit", "paper-single", answer, "--leakage", "0.005")
+    assert result.exit_code == 0
+    for words in ("certified: it keeps the budget", "infers X", "Fano's bound", "leaks"):
+        assert words in result.stdout
+    record = json.loads(run("audit", "paper-single", answer, "--leakage", "0.005", "--json").stdout)
+    assert record["status"] == "certified"
+    assert record["leakage_nats"] == pytest.approx(0.005, rel=1e-9)
+    assert record["inference"]["x_error"] == pytest.approx(0.3, rel=1e-9)
+    assert record["inference"]["xy_error"] is None
+
+
+def test_audit_finds_a_leak_whatever_the_file_says(answer: str) -> None:
+    result = run("audit", "paper-single", answer, "--leakage", "0.001", "--json")
+    assert result.exit_code == 1
+    record = json.loads(result.stdout)
+    assert record["status"] == "violated-privacy"
+    assert record["leakage_nats"] == pytest.approx(0.005, rel=1e-9)
+    assert record["lower_bound"] <= record["upper_bound"]
+
+
+def test_audit_of_an_estimator_that_is_not_the_best(answer: str) -> None:
+    result = run("audit", "paper-single", answer, "--leakage", "0.009")
+    assert result.exit_code == 1
+    assert "inaccurate" in result.stdout
+
+
+def test_audit_refuses_in_one_sentence(answer: str, tmp_path: Path) -> None:
+    assert "shape" in refused("audit", "paper-single:bins=8", answer, "--perfect")
+    assert "missing.npz" in refused("audit", "paper-single", str(tmp_path / "missing.npz"))
+    (tmp_path / "bad.npz").write_bytes(b"nothing")
+    assert "bad.npz" in refused("audit", "paper-single", str(tmp_path / "bad.npz"))

@@ -1,0 +1,206 @@
+"""The paper's numerical section: numbers that must hold, figures and tables that hold them, files that are complete."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sys
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from discreet.cli.app import app
+from discreet.paper.files import NAMES, write_study
+from discreet.paper.page import page
+from discreet.paper.pictures import figures, tables
+from discreet.paper.study import GuessRow, Settings, Study, run_study
+from discreet.problems.errors import FileError, InputError
+from discreet.reports.outputs import MANIFEST
+
+SMALL = Settings(sensors=10, samples=4000, seed=7, curve_sensors=(1, 3), curve_width=0.02)
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return run_study(SMALL)
+
+
+def test_the_numbers_that_are_known(study: Study) -> None:
+    last = study.sensors[-1]
+    assert last.sensors == 10
+    assert last.private_y_error == pytest.approx(0.00418235677, rel=1e-8)  # exact arithmetic: tests/backends/test_tilt.py
+    assert last.private_y_lower == pytest.approx(0.00418235677, rel=1e-8)
+    assert last.bayes_y_error == pytest.approx(0.0022650930, abs=5e-11)
+    assert last.local_x_error == pytest.approx(0.0914002342, rel=1e-8)
+    assert study.certified
+
+
+def test_the_laws_between_the_columns(study: Study) -> None:
+    assert [row.sensors for row in study.sensors] == list(range(1, 11))
+    for row in study.sensors:
+        assert row.private_y_lower <= row.private_y_error
+        assert row.bayes_y_error <= min(row.private_y_error, row.local_y_error) * (1.0 + 1e-9)
+        assert row.local_x_fano <= row.local_x_error + 1e-9 <= 0.3 + 2e-9
+        assert row.local_xy_error >= max(row.local_x_error, row.local_y_error) - 1e-12
+    assert (np.diff([row.local_x_error for row in study.sensors]) < 1e-12).all()
+    assert (np.diff([row.private_y_error for row in study.sensors]) < 1e-12).all()
+
+
+def test_the_guess_leaves_the_law_of_x_as_it_was(study: Study) -> None:
+    assert [(row.guess, row.x) for row in study.guesses] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    for row in study.guesses:
+        assert row.exact == pytest.approx(0.3 if row.x else 0.7, rel=1e-10)
+        assert row.low <= row.simulated <= row.high
+        assert row.low <= row.exact <= row.high  # at this seed
+        assert row.simulated == row.hits / row.draws
+    assert sum(row.hits for row in study.guesses) == SMALL.samples
+    assert len({row.draws for row in study.guesses if row.guess == 0}) == 1
+
+
+def test_the_simulation_is_repeatable_and_covers(study: Study) -> None:
+    def guesses(seed: int) -> tuple[GuessRow, ...]:
+        return run_study(Settings(sensors=1, samples=500, seed=seed, guess_sensors=2, curve_sensors=(1,))).guesses
+
+    assert guesses(5) == guesses(5)
+    assert guesses(5) != guesses(6)
+    covered = sum(row.low <= row.exact <= row.high for seed in range(12) for row in guesses(seed))
+    assert covered >= 41  # of 48, at 95 % each
+
+
+def test_the_watch_hears_every_step() -> None:
+    heard: list[tuple[int, int]] = []
+    settings = Settings(sensors=2, samples=50, guess_sensors=2, curve_sensors=(1,), curve_width=0.1)
+    run_study(settings, lambda done, total, what: heard.append((done, total)))
+    assert heard == [(k, settings.steps) for k in range(settings.steps + 1)]
+
+
+def test_every_figure_shows_what_was_computed(study: Study) -> None:
+    inference, guesses, utility, curves, shapes = figures(study)
+    assert inference.series[0].y == tuple(row.local_x_error for row in study.sensors)
+    assert utility.series[0].y == tuple(row.private_y_error for row in study.sensors)
+    assert utility.series[1].y == tuple(row.local_y_error for row in study.sensors)
+    assert guesses.series[0].y == tuple(row.simulated for row in study.guesses)
+    assert [series.label for series in curves.series] == ["M = 1", "M = 3"]
+    for (_, curve), absolute, relative in zip(study.curves, curves.series, shapes.series, strict=True):
+        assert (absolute.x[0], absolute.x[-1]) == (0.0, 1.0)
+        assert absolute.y[0] == pytest.approx(curve.rows[0].upper, rel=1e-12)
+        assert relative.y[-1] == pytest.approx(1.0, rel=1e-9)
+        assert (np.array(absolute.low) <= np.array(absolute.high)).all()
+
+
+def test_the_tables_hold_the_numbers_unrounded(study: Study) -> None:
+    found = {name: list(csv.DictReader(io.StringIO(text))) for name, text in tables(study).items()}
+    assert set(found) == {"sensors.csv", "guesses.csv", "curves.csv"}
+    assert [float(line["local_x_error"]) for line in found["sensors.csv"]] == [row.local_x_error for row in study.sensors]
+    assert found["sensors.csv"][0]["status"] == "certified"
+    assert len(found["guesses.csv"]) == 4
+    ends = [line for line in found["curves.csv"] if line["sensors"] == "3"]
+    assert float(ends[0]["budget_nats"]) == 0.0
+    assert float(ends[-1]["fraction_of_bayes_leakage"]) == pytest.approx(1.0, rel=1e-9)
+
+
+class Reader(HTMLParser):
+    """Open elements and addresses of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.ids: set[str] = set()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "link", "br"):
+            self.open.append(tag)
+        named = dict(attributes)
+        self.addresses += [value for name, value in attributes if name in ("href", "src") and value]
+        self.ids |= {named["id"]} if named.get("id") else set()
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_nobody(study: Study) -> None:
+    beside = [name for name in NAMES if name != "index.html"]
+    text = page(study, beside)
+    reader = Reader()
+    reader.feed(text)
+    assert reader.open == []
+    assert set(beside) <= set(reader.addresses)
+    assert all(address in beside or address[1:] in reader.ids for address in reader.addresses)
+    assert "<script" not in text
+    assert "0.00418235677" in text
+    assert "prefers-color-scheme:dark" in text
+    assert "nan" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL).lower().split()
+
+
+def test_the_files_are_complete_and_only_replace_their_own(study: Study, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    written, missing = write_study(study, tmp_path)
+    assert missing == ""
+    assert sorted(path.name for path in written) == sorted(NAMES)
+    assert json.loads((tmp_path / MANIFEST).read_text())["settings"]["samples"] == SMALL.samples
+    for path in tmp_path.glob("*.svg"):
+        ET.fromstring(path.read_text(encoding="utf-8"))
+    write_study(study, tmp_path)
+    (tmp_path / "sensors.csv").write_text("mine")
+    with pytest.raises(FileError, match=r"sensors\.csv was not made here, or was changed"):
+        write_study(study, tmp_path)
+
+
+def test_without_matplotlib_everything_but_png_is_written(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
+    written, missing = write_study(study, tmp_path)
+    assert "discreet[plots]" in missing
+    assert missing.count("\n") == 0
+    assert {path.name for path in written} == {name for name in NAMES if not name.endswith(".png")}
+    assert ".png" not in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sensors": 0}, "sensors is 0"),
+        ({"samples": 0}, "samples is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"edges": (0.5, 0.2)}, "must be strictly increasing"),
+        ({"edges": (0.2, float("nan"))}, "finite inner edges"),
+        ({"sensors": 1000}, "the limit here is"),
+        ({"edges": tuple(np.linspace(0.0, 1.0, 40)), "sensors": 10}, "41 bins"),
+        ({"confidence": 1.0}, "confidence is 1.0"),
+        ({"curve_sensors": (0,)}, "curve_sensors is 0"),
+        ({"guess_sensors": 0}, "guess_sensors is 0"),
+    ],
+)
+def test_bad_settings_are_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Settings(**options)  # type: ignore[arg-type]
+
+
+def test_the_command(tmp_path: Path) -> None:
+    out = str(tmp_path / "paper")
+    arguments = ["reproduce", "--sensors", "2", "--samples", "100", "--curves", "1", "--edges", ".3,.5,.7", "--out", out]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == ""
+    assert "files beside it" in done.stderr
+    assert "0.3, 0.5, 0.7" in (tmp_path / "paper" / "index.html").read_text(encoding="utf-8")
+    (tmp_path / "paper" / "index.html").write_text("mine")
+    again = CliRunner().invoke(app, arguments)
+    assert again.exit_code == 2
+    assert again.stderr.count("\n") == 1
+    for flags, words in ((["--edges", "a,b"], "--edges has 'a'"), (["--curves", "1.5"], "--curves has '1.5'")):
+        refused = CliRunner().invoke(app, ["reproduce", *flags, "--out", str(tmp_path / "other")])
+        assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+        assert words in refused.stderr
+    assert not (tmp_path / "other").exists()

@@ -1,0 +1,261 @@
+"""The untrusted user: exact errors against brute force, laws of information, and intervals that cover."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import estimators, joints
+
+import discreet as ds
+from discreet.problems.accurate import Array
+from discreet.problems.adversary import Inference, confidence_interval, inference
+from discreet.problems.errors import InputError
+from discreet.problems.local_estimates import local_inference, local_law
+from discreet.problems.sensors import iid_sensors, paper_conditional, paper_p_xy
+
+PERFECT_TEN = 0.00418235677  # exact arithmetic: tests/backends/test_tilt.py
+
+
+@st.composite
+def drawn_guess(draw: st.DrawFn) -> tuple[Array, Array]:
+    joint = draw(joints())
+    return joint, draw(estimators((draw(st.integers(1, 3)), joint.shape[2])))
+
+
+def best(masses: Array) -> float:
+    """Error probability of the best inference of v from s, by trying every guessing rule; p(v, s) [v, S]."""
+    values, seen = masses.shape
+    rules = itertools.product(range(values), repeat=seen)
+    return float(min(sum(masses[v, s] for s in range(seen) for v in range(values) if v != rule[s]) for rule in rules))
+
+
+@given(drawn_guess())
+@settings(max_examples=80)
+def test_errors_are_those_of_the_best_rule(drawn: tuple[Array, Array]) -> None:
+    joint, estimator = drawn
+    found = inference(joint, estimator)
+    seen = np.einsum("xyz,gz->xyg", joint, estimator)
+    assert found.x_error == pytest.approx(best(seen.sum(axis=1)), rel=1e-12, abs=1e-15)
+    assert found.y_error == pytest.approx(best(seen.sum(axis=0)), rel=1e-12, abs=1e-15)
+    assert found.xy_error == pytest.approx(best(seen.reshape(-1, seen.shape[2])), rel=1e-12, abs=1e-15)
+
+
+@given(drawn_guess())
+@settings(max_examples=80)
+def test_laws_of_inference(drawn: tuple[Array, Array]) -> None:
+    joint, estimator = drawn
+    found = inference(joint, estimator)
+    n = int((joint.sum(axis=(1, 2)) > 0).sum())
+    assert found.exact
+    assert 0.0 <= found.x_error <= found.x_error_blind + 1e-12
+    assert found.xy_error is not None
+    assert found.y_error is not None
+    assert found.xy_error >= max(found.x_error, found.y_error) - 1e-12
+    assert found.x_error >= found.fano_sharp - 1e-9
+    assert found.fano_sharp >= found.fano_plain
+    assert 0.0 <= found.equivocation_nats <= math.log(n) + 1e-12
+
+
+@given(drawn_guess())
+@settings(max_examples=40)
+def test_a_problem_says_the_same_as_its_joint_but_not_of_both(drawn: tuple[Array, Array]) -> None:
+    joint, estimator = drawn
+    m = joint.shape[1]
+    estimator = np.resize(estimator, (m, joint.shape[2]))
+    estimator = estimator / estimator.sum(axis=0) if (estimator.sum(axis=0) > 0).all() else np.full(estimator.shape, 1 / m)
+    whole, part = inference(joint, estimator), inference(ds.Problem.from_joint(joint, 0.0), estimator)
+    assert part.x_error == pytest.approx(whole.x_error, rel=1e-9, abs=1e-13)
+    assert part.y_error == pytest.approx(whole.y_error, rel=1e-9, abs=1e-13)
+    assert part.leakage_nats == pytest.approx(whole.leakage_nats, rel=1e-6, abs=1e-13)
+    assert part.xy_error is None
+
+
+def test_perfect_privacy_at_ten_sensors_gives_nothing_away() -> None:
+    joint = iid_sensors(paper_conditional(), paper_p_xy(), 10)
+    solution = ds.solve(ds.Problem.from_joint(joint, 0.0), "tilt")
+    found = inference(joint, solution.estimator)
+    assert found.x_error == pytest.approx(0.3, rel=1e-14)
+    assert found.x_error_blind == pytest.approx(0.3, rel=1e-14)
+    assert found.y_error == pytest.approx(PERFECT_TEN, rel=1e-8)
+    assert found.leakage_nats < 1e-25
+    assert found.fano_sharp == pytest.approx(0.3, rel=1e-9)
+    assert found.fano_plain == 0.0  # one bit at most: the plain form is empty for two values
+
+
+def test_the_plain_fano_bound_is_in_bits() -> None:
+    joint = np.full((4, 1, 1), 0.25)
+    found = inference(joint, np.ones((1, 1)))
+    assert found.fano_plain == pytest.approx(0.5, rel=1e-12)  # (2 bits − 1) / log2 4
+    assert found.fano_sharp == pytest.approx(0.75, rel=1e-9)
+    assert found.x_error == 0.75
+
+
+def test_the_record_is_plain() -> None:
+    found = local_inference(paper_conditional(), paper_p_xy(), 3, exactly=False, samples=200)
+    record = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert record["samples"] == 200
+    assert record["exact"] is False
+    assert record["intervals"]["x_error"] == list(found.intervals["x_error"])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (np.full((2, 3), 0.5), "3 columns and the model 4 outcomes"),
+        (np.full((2, 4), 0.4), "column 0 of the estimator sums to 0.8"),
+        (np.full((3, 4), 1 / 3), "3 guesses and the problem 2"),
+        (np.full((2, 4), -0.5), "negative"),
+        ("text", "not an array"),
+    ],
+)
+def test_estimators_that_are_none_are_refused(estimator: object, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        inference(ds.problems.paper_single(), estimator)
+
+
+# -- local estimates -------------------------------------------------------------------------------------------------------
+
+
+def brute_force(laws: list[Array], prior: Array) -> Array:
+    """p(x, y, all local estimates) [n, m, m^M], every vector of estimates on its own."""
+    n, m = prior.shape
+    seen = prior.reshape(n, m, 1)
+    for law in laws:
+        local = np.zeros((n, m, m))
+        for z in range(law.shape[2]):
+            guess = int(np.argmax((prior * law[:, :, z]).sum(axis=0)))
+            local[:, :, guess] += law[:, :, z]
+        seen = (seen[:, :, :, None] * local[:, :, None, :]).reshape(n, m, -1)
+    return np.asarray(seen)
+
+
+def check(found: Inference, seen: Array) -> None:
+    of_x = seen.sum(axis=1)
+    of_x = of_x[:, of_x.sum(axis=0) > 0]  # some vectors of estimates never occur
+    assert found.x_error == pytest.approx(1.0 - of_x.max(axis=0).sum(), rel=1e-10, abs=1e-14)
+    assert found.y_error == pytest.approx(1.0 - seen.sum(axis=0).max(axis=0).sum(), rel=1e-10, abs=1e-14)
+    assert found.xy_error == pytest.approx(1.0 - seen.max(axis=(0, 1)).sum(), rel=1e-10, abs=1e-14)
+    posterior = of_x / of_x.sum(axis=0)
+    entropies = -np.where(posterior > 0, posterior * np.log(np.where(posterior > 0, posterior, 1.0)), 0.0).sum(axis=0)
+    assert found.equivocation_nats == pytest.approx(entropies @ of_x.sum(axis=0), rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("sensors", range(1, 7))
+def test_like_sensors_agree_with_brute_force(sensors: int) -> None:
+    law, prior = paper_conditional(), paper_p_xy()
+    check(local_inference(law, prior, sensors), brute_force([law] * sensors, prior))
+
+
+@given(st.integers(0, 1000), st.integers(2, 3), st.integers(2, 3), st.lists(st.integers(0, 2), min_size=1, max_size=5))
+@settings(max_examples=30)
+def test_unlike_sensors_agree_with_brute_force(seed: int, n: int, m: int, kinds: list[int]) -> None:
+    rng = np.random.default_rng(seed)
+    prior = rng.dirichlet(np.ones(n * m)).reshape(n, m)
+    kind = [rng.dirichlet(np.ones(bins), size=(n, m)) for bins in (2, 4, 5)]
+    laws = [kind[k] for k in kinds]
+    check(local_inference(laws, prior), brute_force(laws, prior))
+
+
+def test_a_local_law_is_that_of_the_map_guess() -> None:
+    found = local_law(paper_conditional(), paper_p_xy())
+    assert found.shape == (2, 2, 2)
+    np.testing.assert_allclose(found.sum(axis=2), 1.0, rtol=1e-12)
+    # The guess is 1 exactly when Z > 0.5, whose mean is .6 y + .4 x.
+    assert found[0, 1, 1] == pytest.approx(0.8413447460685429, rel=1e-12)
+    assert found[1, 0, 1] == pytest.approx(0.15865525393145707, rel=1e-12)
+
+
+def test_more_sensors_give_more_away() -> None:
+    errors = [local_inference(paper_conditional(), paper_p_xy(), k).x_error for k in (1, 5, 10, 20, 30)]
+    assert errors[0] == pytest.approx(0.3, rel=1e-12)
+    assert (np.diff(errors) < 0).all()
+    assert errors[-1] < 0.003
+
+
+def test_simulation_repeats_and_its_intervals_cover() -> None:
+    law, prior = paper_conditional(), paper_p_xy()
+    exact = local_inference(law, prior, 8)
+    covered = dict.fromkeys(("x_error", "y_error", "xy_error", "equivocation_nats", "leakage_nats"), 0)
+    for seed in range(40):
+        found = local_inference(law, prior, 8, exactly=False, samples=1000, seed=seed, confidence=0.95)
+        assert found.samples == 1000
+        for name in covered:
+            low, high = found.intervals[name]
+            covered[name] += low <= getattr(exact, name) <= high
+            assert low <= getattr(found, name) <= high
+    assert min(covered.values()) >= 34  # 38 expected; fewer than 34 of 40 has a probability under 1 in 100
+    first, again = (local_inference(law, prior, 8, exactly=False, samples=100, seed=3) for _ in range(2))
+    assert first == again
+
+
+def test_very_many_kinds_of_sensors_are_simulated() -> None:
+    rng = np.random.default_rng(1)
+    laws = [rng.dirichlet(np.ones(3), size=(2, 2)) for _ in range(25)]  # 2^25 vectors of estimates
+    found = local_inference(laws, paper_p_xy(), samples=500)
+    assert not found.exact
+    assert found.samples == 500
+    assert found.intervals["x_error"][0] <= found.x_error <= found.x_error_blind + 0.1
+
+
+def test_a_sensor_that_excludes_values_is_simulated_too() -> None:
+    law = np.array([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])  # reports y itself
+    found = local_inference(law, paper_p_xy(), 3, exactly=False, samples=400)
+    assert found.y_error == 0.0
+    assert found.x_error == pytest.approx(0.3, abs=0.1)
+    assert found.equivocation_nats == pytest.approx(0.6108643, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("laws", "sensors", "options", "words"),
+    [
+        (paper_conditional(), None, {}, "sensors is not given"),
+        ([], None, {}, "no sensor"),
+        (paper_conditional(), 0, {}, "sensors is 0"),
+        (2.0 * paper_conditional(), 3, {}, "sums to 2"),
+        (np.full((3, 2, 2), 0.5), 3, {}, "must agree"),
+        ([paper_conditional(), np.full((2, 2, 2), -1.0)], None, {}, r"laws\[1\]"),
+        (paper_conditional(), 3, {"exactly": False, "samples": 0}, "samples is 0"),
+        (paper_conditional(), 3, {"exactly": False, "seed": -1}, "seed is -1"),
+        (paper_conditional(), 3, {"exactly": False, "confidence": 1.0}, "confidence is 1.0"),
+    ],
+)
+def test_bad_sensors_are_refused(laws: object, sensors: int | None, options: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        local_inference(laws, paper_p_xy(), sensors, **options)  # type: ignore[arg-type]
+
+
+# -- intervals ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.003, 0.3, 0.5, 0.97, 1.0])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_clopper_pearson_covers_with_at_least_its_confidence(probability: float, confidence: float) -> None:
+    samples = 60
+    hits = np.arange(samples + 1)
+    log_choose = np.array([math.lgamma(61) - math.lgamma(k + 1) - math.lgamma(61 - k) for k in hits])
+    masses = np.exp(log_choose) * probability**hits * (1.0 - probability) ** (samples - hits)
+    ends = [confidence_interval(int(k), samples, confidence) for k in hits]
+    covered = sum(mass for mass, (low, high) in zip(masses, ends, strict=True) if low <= probability <= high)
+    assert covered >= confidence - 1e-9
+
+
+def test_an_interval_known_from_the_literature() -> None:
+    low, high = confidence_interval(10, 100)
+    assert (low, high) == pytest.approx((0.04900469, 0.17622260), rel=1e-6)
+    assert confidence_interval(0, 10)[0] == 0.0
+    assert confidence_interval(10, 10)[1] == 1.0
+    with pytest.raises(InputError, match="3 hits in 2 samples"):
+        confidence_interval(3, 2)
+
+
+def test_several_batches_of_samples_add_up() -> None:
+    found = local_inference(paper_conditional(), paper_p_xy(), 4, exactly=False, samples=40_000, seed=5)
+    exact = local_inference(paper_conditional(), paper_p_xy(), 4)
+    assert found.x_error == pytest.approx(exact.x_error, abs=0.01)
+    assert found.equivocation_nats == pytest.approx(exact.equivocation_nats, abs=0.01)

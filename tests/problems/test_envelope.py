@@ -1,0 +1,163 @@
+"""Laws of the envelopes: convex, non-increasing, in order, around the truth, and tighter with every certificate."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import budgets, estimators, joints, tilts
+
+from discreet.problems.catalog import build
+from discreet.problems.envelope import Bound, Envelope, envelope_of
+from discreet.problems.errors import InputError
+from discreet.problems.judge import certify
+from discreet.problems.problem import Problem
+
+
+@st.composite
+def judged(draw: st.DrawFn) -> tuple[Problem, list[Bound]]:
+    """A model and a few certificates of it at drawn budgets, from any estimators and any duals."""
+    model = Problem.from_joint(draw(joints()), np.inf)
+    bounds = []
+    for _ in range(draw(st.integers(0, 4))):
+        scale = draw(st.sampled_from([1.0, max(model.bayes_leakage, 1e-300)]))
+        problem = model.with_budget(draw(budgets.filter(np.isfinite)) * scale)
+        tilt = draw(st.none() | tilts((model.m, model.n)))
+        multiplier = None if tilt is None else draw(st.floats(0.0, 1e3))
+        verdict = certify(problem, draw(estimators((model.m, model.N))), tilt, multiplier)
+        bounds.append(Bound.of(verdict.certificate, verdict.multiplier))
+    return model, bounds
+
+
+def places(model: Problem, bounds: list[Bound], found: Envelope) -> np.ndarray:
+    """Budgets worth looking at: everything known, between, around and beyond."""
+    known = [0.0, 5e-324, model.bayes_leakage, found.horizon, 2.0 * found.horizon + 1.0, *(bound.budget for bound in bounds)]
+    known += [float(budget) for budget in found.candidates()[0]]
+    ordered = np.unique(known)
+    return np.unique(np.concatenate([ordered, 0.5 * (ordered[1:] + ordered[:-1]), found.horizon * np.linspace(0, 1, 17)]))
+
+
+@given(judged())
+@settings(max_examples=80)
+def test_envelopes_are_in_order_and_do_not_increase(drawn: tuple[Problem, list[Bound]]) -> None:
+    model, bounds = drawn
+    found = envelope_of(model, bounds)
+    at = places(model, bounds, found)
+    upper, lower = found.upper(at), found.lower(at)
+    assert (lower <= upper).all()
+    slack = 1e-14 * upper[:-1]  # the formulas round each on its own
+    assert (np.diff(upper) <= slack).all()
+    assert (np.diff(lower) <= slack + 1e-300).all()
+    assert (found.width(at) >= 0.0).all()
+
+
+@given(judged())
+@settings(max_examples=80)
+def test_the_upper_envelope_is_convex_in_exact_arithmetic(drawn: tuple[Problem, list[Bound]]) -> None:
+    found = envelope_of(*drawn)
+    corners = [(Fraction(x), Fraction(y)) for x, y in found.vertices.tolist()]
+    assert corners[0][0] == 0
+    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(corners)]
+    assert all(slope < 0 for slope in slopes)
+    # The hull is built in floating point; where three points are in line within rounding either may be kept.
+    assert all(a <= b * (1 - Fraction(1, 2**40)) for a, b in itertools.pairwise(slopes))
+
+
+@given(judged())
+@settings(max_examples=50)
+def test_the_lower_envelope_is_convex(drawn: tuple[Problem, list[Bound]]) -> None:
+    model, bounds = drawn
+    found = envelope_of(model, bounds)
+    ends = [0.0, *(bound.budget for bound in bounds if bound.budget <= found.horizon), found.horizon]
+    for a in ends:
+        for b in ends:
+            values = found.lower([a, 0.5 * (a + b), b])
+            if a > 0.0 and b > 0.0:  # at 0 itself it may jump up, which is convex too, but the middle must not
+                assert values[1] <= 0.5 * (values[0] + values[2]) + 1e-13 * found.upper(0.0)
+
+
+@given(judged())
+@settings(max_examples=50)
+def test_every_certificate_is_kept_and_every_estimator_obeys(drawn: tuple[Problem, list[Bound]]) -> None:
+    model, bounds = drawn
+    found = envelope_of(model, bounds)
+    for bound in bounds:
+        assert found.upper(bound.budget) <= bound.upper * (1.0 + 1e-14)
+        if 0.0 < bound.budget <= found.horizon:
+            rounding = 1e-13 * (bound.lower + min(bound.multiplier, 1e300) * found.horizon)
+            assert found.lower(bound.budget) >= bound.lower - rounding
+    assert found.upper(0.0) <= model.constant_error * (1.0 + 1e-14)
+    assert found.upper(found.horizon) <= model.bayes_error * (1.0 + 1e-14) or found.horizon == 0.0
+    assert found.lower(np.inf) <= model.bayes_error
+
+
+@given(judged(), st.data())
+@settings(max_examples=50)
+def test_no_estimator_is_under_the_lower_envelope(drawn: tuple[Problem, list[Bound]], data: st.DataObject) -> None:
+    model, bounds = drawn
+    found = envelope_of(model, bounds)
+    estimator = data.draw(estimators((model.m, model.N)))
+    leakage = model.output_law(estimator).leakage_ceiling(1e-15)
+    assert model.error_probability(estimator) >= found.lower(leakage) * (1.0 - 1e-12)
+
+
+@given(judged())
+@settings(max_examples=50)
+def test_more_certificates_never_widen(drawn: tuple[Problem, list[Bound]]) -> None:
+    model, bounds = drawn
+    few, many = envelope_of(model, bounds[:-1]), envelope_of(model, bounds)
+    at = places(model, bounds, many)
+    slack = 1e-13 * few.upper(0.0)
+    raised = max(0.0, float(many.upper(0.0) - few.upper(0.0)))  # exact privacy may turn out dearer than a rounded estimator
+    assert raised <= 1e-9 * few.upper(0.0)
+    assert (many.upper(at) <= few.upper(at) + slack + raised).all()
+    assert (many.lower(at) >= few.lower(at) - slack).all()
+
+
+@given(judged())
+@settings(max_examples=50)
+def test_the_bracket_is_nowhere_wider_than_at_its_candidates(drawn: tuple[Problem, list[Bound]]) -> None:
+    model, bounds = drawn
+    found = envelope_of(model, bounds)
+    budget, width = found.candidates()
+    assert (np.diff(width) <= 0.0).all()
+    assert ((budget >= 0.0) & (budget <= found.horizon)).all()
+    dense = found.width(found.horizon * np.linspace(0.0, 1.0, 301) ** 2)
+    assert dense.max() <= width[0] + 1e-12 * found.upper(0.0)
+
+
+def test_without_certificates_it_is_the_bayes_rule_and_the_best_constant() -> None:
+    model = build("paper-single", bins=16)
+    found = envelope_of(model, ())
+    assert found.upper(0.0) == pytest.approx(0.5, rel=1e-14)
+    assert found.upper(found.horizon) == pytest.approx(model.bayes_error, rel=1e-14)
+    assert found.lower(0.0) == pytest.approx(model.bayes_error, rel=1e-14)
+    half = found.upper(0.5 * found.horizon)
+    assert half == pytest.approx(0.5 * (0.5 + model.bayes_error), rel=1e-12)  # the chord
+
+
+def test_a_single_tangent_is_followed_on_both_sides() -> None:
+    model = build("paper-single", bins=16)
+    bound = Bound(0.005, 0.09, 0.1, 2.0)
+    found = envelope_of(model, [bound])
+    assert found.lower([0.004, 0.005, 0.006]) == pytest.approx([0.092, 0.09, 0.088], rel=1e-12)
+    assert found.upper([0.005, 0.01]) == pytest.approx(
+        [0.1, 0.1 + (model.bayes_error - 0.1) * (0.01 - 0.005) / (model.bayes_leakage - 0.005)], rel=1e-9
+    )
+
+
+def test_a_bound_of_zero_is_no_tangent() -> None:
+    model = build("paper-single", bins=16)
+    assert envelope_of(model, [Bound(0.005, 0.0, 0.1, 1e6)]).tangents.shape[0] == 1
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, [0.1, -1e-9]])
+def test_a_budget_that_is_none_is_refused(bad: object) -> None:
+    found = envelope_of(build("paper-single"), ())
+    for side in (found.upper, found.lower, found.width):
+        with pytest.raises(InputError, match="nats ≥ 0"):
+            side(bad)

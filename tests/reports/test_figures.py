@@ -1,0 +1,171 @@
+"""Figures: axes that show everything, ticks that are round, SVG that is well-formed, PNG where matplotlib is there."""
+
+from __future__ import annotations
+
+import re
+import struct
+import sys
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as ds
+from discreet.problems.errors import Absent
+from discreet.reports import figure_png
+from discreet.reports.curve_figure import curve_figure, curve_grid
+from discreet.reports.figure_svg import standalone, svg
+from discreet.reports.figures import DARK, DASHES, LIGHT, MARKERS, Figure, Series, extent, ticks
+
+NAMESPACE = {"s": "http://www.w3.org/2000/svg"}
+FIGURE = Figure(
+    name="all",
+    title="Everything <&> more",
+    subtitle="a subtitle",
+    x_label="x",
+    y_label="y",
+    log_y=True,
+    series=(
+        Series("a line", (0.0, 1.0, 2.0), (1.0, 0.1, 0.01), "line", 0, (0.9, 0.09, 0.009), (1.1, 0.11, 0.011)),
+        Series("points", (0.0, 1.0, 2.0), (0.5, 0.05, 0.005), "points", 1, (0.4, 0.04, 0.004), (0.6, 0.06, 0.006), ("i", "j", "<k>")),
+        Series("both", (0.0, 2.0), (0.02, 0.03), "both", 2),
+        *(Series(f"tone {tone}", (1.0,), (0.2,), "points", tone) for tone in (3, 4, 5)),
+        Series("", (0.0,), (0.3,), "level", 5),
+    ),
+    description="what it shows",
+)  # fmt: skip
+BARS = Figure(
+    name="bars",
+    title="Bars",
+    subtitle="",
+    x_label="",
+    y_label="",
+    series=(Series("a", (0.0, 1.0), (0.3, 0.7), "bars", 0, (0.2, 0.6), (0.4, 0.8)),),
+    description="",
+    categories=("one", "two"),
+    y_range=(0.0, 1.0),
+)
+
+
+@given(st.lists(st.floats(1e-12, 1e12), min_size=1, max_size=8), st.booleans(), st.booleans())
+@settings(max_examples=200)
+def test_an_axis_shows_everything_and_its_ticks_lie_on_it(values: list[float], log: bool, padded: bool) -> None:
+    low, high = ends = extent(values, log, padded=padded)
+    assert low < high
+    assert low <= min(values) * (1.0 + 1e-12)
+    assert high >= max(values) * (1.0 - 1e-12)
+    marks = ticks(ends, log)
+    assert 1 <= len(marks) <= 9
+    places = [place for place, _ in marks]
+    assert places == sorted(places)
+    assert all(low - 1e-6 * (high - low) <= place <= high + 1e-6 * (high - low) for place in places)
+    assert len({words for _, words in marks}) == len(marks)
+
+
+@pytest.mark.parametrize(
+    ("ends", "log", "words"),
+    [
+        ((0.0, 1.0), False, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
+        ((1.0, 30.0), False, ["5", "10", "15", "20", "25", "30"]),
+        ((0.0, 1.2e-5), False, ["0", "0.2·10⁻⁵", "0.4·10⁻⁵", "0.6·10⁻⁵", "0.8·10⁻⁵", "1.0·10⁻⁵", "1.2·10⁻⁵"]),
+        ((1e-7, 0.2), True, ["10⁻⁶", "10⁻⁴", "0.01"]),
+        ((0.06, 0.13), True, ["0.06", "0.08", "0.10", "0.12"]),
+        ((-1.0, 1.0), False, ["-1.0", "-0.5", "0.0", "0.5", "1.0"]),
+    ],
+)
+def test_ticks_are_round_numbers(ends: tuple[float, float], log: bool, words: list[str]) -> None:
+    found = [word for _, word in ticks(ends, log)]
+    assert found == words or set(words) <= set(found)
+
+
+def test_values_that_cannot_be_shown_are_left_out_of_the_ends() -> None:
+    assert extent([0.0, 0.1, np.inf, np.nan], True, padded=False) == (0.05, 0.2)
+    assert extent([], False, padded=True) == (0.5, 1.5)
+
+
+@pytest.mark.parametrize("figure", [FIGURE, BARS], ids=lambda figure: figure.name)
+def test_the_file_is_well_formed_and_says_what_it_shows(figure: Figure) -> None:
+    root = ET.fromstring(standalone(figure))
+    assert root.attrib["role"] == "img"
+    assert figure.title in root.attrib["aria-label"]
+    assert "prefers-color-scheme:dark" in standalone(figure)
+    words = {text.text for text in root.iterfind(".//s:text", NAMESPACE)}
+    assert figure.title in words
+    assert {series.label for series in figure.series if series.label} <= words
+    assert set(figure.categories) <= words
+    hints = [title.text for title in root.iterfind(".//s:title", NAMESPACE)]
+    assert hints == [hint for series in figure.series for hint in series.hints]
+    assert "nan" not in standalone(figure)
+
+
+def test_everything_stays_inside_the_box() -> None:
+    for figure in (FIGURE, BARS):
+        root = ET.fromstring(standalone(figure))
+        width, height = map(float, root.attrib["viewBox"].split()[2:])
+        for element in root.iter():
+            for name, most in (("x", width), ("cx", width), ("y", height), ("cy", height)):
+                if name in element.attrib and "%" not in element.attrib[name]:
+                    assert 0.0 <= float(element.attrib[name]) <= most
+        for path in root.iterfind(".//s:path", NAMESPACE):
+            start = re.match(r"M([-\d.]+) ([-\d.]+)", path.attrib["d"])
+            assert start is not None
+            assert 0.0 <= float(start[1]) <= width
+            assert 0.0 <= float(start[2]) <= height
+
+
+def test_inside_a_page_there_is_no_second_style_and_no_title() -> None:
+    inside = svg(FIGURE, titled=False)
+    assert "<style" not in inside
+    assert ">a subtitle<" not in inside
+    ET.fromstring(inside)
+
+
+def test_tones_differ_in_more_than_colour() -> None:
+    looks = list(zip(LIGHT, DARK, DASHES, MARKERS, strict=True))
+    assert len(set(LIGHT)) == len(set(DARK)) == len(set(DASHES)) == len(looks)
+    assert len(set(MARKERS[:5])) == 5
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+@pytest.mark.parametrize(("tones", "ground"), [(LIGHT, "#ffffff"), (DARK, "#161b22")])
+def test_tones_stand_out_from_their_ground(tones: tuple[str, ...], ground: str) -> None:
+    for tone in tones:
+        light, dark = sorted((luminance(tone), luminance(ground)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize("figure", [FIGURE, BARS], ids=lambda figure: figure.name)
+def test_png(figure: Figure) -> None:
+    pytest.importorskip("matplotlib")
+    drawn = figure_png.png(figure)
+    assert drawn.startswith(b"\x89PNG\r\n\x1a\n")
+    assert struct.unpack(">II", drawn[16:24]) == (1152, 800)
+    assert drawn == figure_png.png(figure)
+
+
+def test_without_matplotlib_one_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
+    with pytest.raises(Absent, match=r"matplotlib.*discreet\[plots\]"):
+        figure_png.png(FIGURE)
+
+
+def test_the_picture_of_a_curve_shows_both_envelopes_and_every_point() -> None:
+    curve = ds.frontier(ds.problems.paper_single(bins=16), points=6)
+    budgets = [row.budget_nats for row in curve.rows]
+    figure = curve_figure(curve.envelope, budgets, title="t", subtitle="s", bayes_error=curve.bayes_error_probability)
+    band, solved, bayes = figure.series
+    assert (np.array(band.low) <= np.array(band.high)).all()
+    assert list(solved.x) == budgets
+    assert len(solved.hints) == len(budgets)
+    assert bayes.y[0] == curve.bayes_error_probability
+    grid = curve_grid(curve.envelope, budgets)
+    assert set(curve.envelope.vertices[:, 0]) <= set(grid)
+    assert (grid[0], grid[-1]) == (0.0, curve.envelope.horizon)
+    ET.fromstring(standalone(figure))

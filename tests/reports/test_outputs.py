@@ -1,0 +1,117 @@
+"""Writing files: all or nothing, and never over what was not made here or has been changed since."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from discreet.problems.errors import FileError
+from discreet.reports import outputs
+from discreet.reports.outputs import MANIFEST, check_folder, replace_file, write_folder
+
+CONTENTS = {"a.txt": "one", "b.bin": b"\x00\xff"}
+
+
+def test_a_folder_is_made_written_and_written_again(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "down"
+    paths = write_folder(folder, CONTENTS, {"command": "test"})
+    assert [path.name for path in paths] == ["a.txt", "b.bin"]
+    assert (folder / "b.bin").read_bytes() == b"\x00\xff"
+    manifest = json.loads((folder / MANIFEST).read_text())
+    assert manifest["command"] == "test"
+    assert set(manifest["sha256"]) == set(CONTENTS)
+    write_folder(folder, {"a.txt": "two", "c.txt": "new"}, {"command": "again"})
+    assert (folder / "a.txt").read_text() == "two"
+    assert (folder / "b.bin").exists()
+    assert set(json.loads((folder / MANIFEST).read_text())["sha256"]) == {"a.txt", "b.bin", "c.txt"}
+    assert sorted(entry.name for entry in folder.iterdir()) == ["a.txt", "b.bin", "c.txt", MANIFEST]
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_somebody_elses_file_is_left_alone_and_so_is_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "b.bin").write_text("mine")
+    before = snapshot(tmp_path)
+    for call in (lambda: check_folder(tmp_path, CONTENTS), lambda: write_folder(tmp_path, CONTENTS, {})):
+        with pytest.raises(FileError, match=r"b\.bin was not made here"):
+            call()
+    assert snapshot(tmp_path) == before
+
+
+def test_a_file_made_here_and_changed_since_is_left_alone(tmp_path: Path) -> None:
+    write_folder(tmp_path, CONTENTS, {})
+    (tmp_path / "a.txt").write_text("my notes")
+    before = snapshot(tmp_path)
+    with pytest.raises(FileError, match="changed since"):
+        write_folder(tmp_path, CONTENTS, {})
+    assert snapshot(tmp_path) == before
+
+
+def test_links_folders_and_false_manifests_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "a.txt").mkdir()
+    with pytest.raises(FileError, match="not made here"):
+        check_folder(tmp_path / "one", CONTENTS)
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "a.txt").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileError, match="not made here"):
+        check_folder(tmp_path / "two", CONTENTS)
+    for k, text in enumerate(["not json", "[]", "{}", '{"sha256": 3}', "[" * 100_000]):
+        folder = tmp_path / f"false{k}"
+        folder.mkdir()
+        (folder / MANIFEST).write_text(text)
+        with pytest.raises(FileError, match="not a list of files"):
+            write_folder(folder, CONTENTS, {})
+        assert snapshot(folder) == {MANIFEST: text.encode()}
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="is a file"):
+        check_folder(tmp_path / "file", CONTENTS)
+    with pytest.raises(FileError, match="null character"):
+        check_folder("null\0character", CONTENTS)
+
+
+def test_an_interruption_leaves_a_folder_that_can_be_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(tmp_path, CONTENTS, {})
+    replace = os.replace
+    done: list[str] = []
+
+    def interrupted(source: str, target: Path) -> None:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(str(target))
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(outputs.os, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            write_folder(tmp_path, {"a.txt": "new", "b.bin": "new"}, {})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.bin", MANIFEST]  # nothing temporary
+    assert (tmp_path / "a.txt").read_text() == "new"
+    assert (tmp_path / "b.bin").read_bytes() == b"\x00\xff"
+    write_folder(tmp_path, {"a.txt": "newer", "b.bin": "newer"}, {})
+    assert (tmp_path / "b.bin").read_text() == "newer"
+
+
+def test_one_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "curve.csv"
+    assert replace_file(target, "old") == target
+    replace_file(target, b"new")
+    assert target.read_text() == "new"
+    with pytest.raises(FileError, match="cannot be written"):
+        replace_file(tmp_path / "missing" / "curve.csv", "x")
+    with pytest.raises(FileError, match="cannot be written"):
+        replace_file(tmp_path, "x")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(outputs.os, "replace", full)
+    with pytest.raises(FileError, match="No space left"):
+        replace_file(target, "newer")
+    assert target.read_text() == "new"
+    assert len(list(tmp_path.iterdir())) == 1

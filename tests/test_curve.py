@@ -1,0 +1,187 @@
+"""The privacy–utility curve: envelopes that hold at every budget, points where they help, complete records."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as ds
+from discreet.backends.solution import Status
+from discreet.backends.sweep import Sweep
+from discreet.problems.accurate import Array
+
+
+def model(seed: int, shape: tuple[int, int, int]) -> ds.Problem:
+    joint = np.random.default_rng(seed).dirichlet(np.full(math.prod(shape), 0.5)).reshape(shape)
+    return ds.Problem.from_joint(joint, 0.0)
+
+
+models = st.builds(model, st.integers(0, 10_000), st.tuples(st.integers(2, 3), st.integers(2, 3), st.integers(3, 8)))
+
+
+def grid(curve: ds.Frontier) -> Array:
+    """Budgets over and beyond the curve, among them its points and the middles between them."""
+    solved = np.array([row.budget_nats for row in curve.rows])
+    even = 1.2 * curve.envelope.horizon * np.linspace(0.0, 1.0, 101) ** 2
+    return np.unique(np.concatenate([even, solved, 0.5 * (solved[1:] + solved[:-1])]))
+
+
+@given(models)
+@settings(max_examples=15)
+def test_the_envelopes_are_convex_monotone_and_in_order(problem: ds.Problem) -> None:
+    curve = ds.frontier(problem, points=8)
+    at = grid(curve)
+    upper, lower = curve.upper(at), curve.lower(at)
+    slack = 1e-13 * upper[0]
+    assert (lower <= upper).all()
+    for values in (upper, lower):
+        assert (np.diff(values) <= slack).all()
+        share = (at[2:] - at[1:-1]) / (at[2:] - at[:-2])
+        chords = share * values[:-2] + (1.0 - share) * values[2:]
+        start = 1 if values is lower else 0  # at 0 alone the lower one may jump up
+        assert (values[1:-1][start:] <= chords[start:] + slack).all()
+
+
+@given(models, st.floats(0.0, 1.1), st.integers(3, 10))
+@settings(max_examples=25)
+def test_exact_solutions_lie_inside(problem: ds.Problem, share: float, points: int) -> None:
+    curve = ds.frontier(problem, points=points)
+    budget = share * problem.bayes_leakage
+    solution = ds.solve(problem.with_budget(budget), "tilt")
+    assert solution.certificate is not None
+    assert curve.lower(budget) <= solution.certificate.upper
+    assert curve.upper(budget) >= solution.certificate.lower
+
+
+@pytest.mark.parametrize("width", [0.1, 0.01, 0.002])
+def test_a_stated_width_is_reached_everywhere(width: float) -> None:
+    problem = ds.problems.paper_single(bins=32)
+    curve = ds.frontier(problem, width=width)
+    assert curve.reached
+    assert curve.certified
+    assert curve.width <= width
+    at = grid(curve)
+    at = at[at > 0.0]
+    assert (curve.upper(at) - curve.lower(at)).max() <= width * curve.envelope.height * (1.0 + 1e-9)
+
+
+def test_points_are_ends_own_budget_and_then_where_the_bracket_is_widest() -> None:
+    problem = ds.problems.paper_single(bins=32, budget=0.005)
+    two, three, four = (ds.frontier(problem, points=k) for k in (2, 3, 4))
+    horizon = two.envelope.horizon
+    assert horizon == pytest.approx(problem.bayes_leakage, rel=1e-12)
+    assert [row.budget_nats for row in two.rows] == [0.0, horizon]
+    assert [row.budget_nats for row in three.rows] == [0.0, 0.005, horizon]
+    assert two.width > three.width > four.width
+    assert {row.budget_nats for row in four.rows} > {row.budget_nats for row in three.rows}
+    assert three.reached  # only a number was asked for
+
+
+def test_the_default_is_one_per_cent() -> None:
+    curve = ds.frontier(ds.problems.paper_multi(sensors=5))
+    assert curve.asked_width == 0.01
+    assert curve.width <= 0.01
+    assert len(curve.rows) < 40
+    assert curve.rows[0].multiplier == math.inf
+    assert curve.rows[-1].upper == pytest.approx(curve.bayes_error_probability, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "name", ["x-equals-y", "independent", "near-deterministic", "duplicated", "zero-mass", "tiny-budget"]
+)
+def test_adversarial_models_have_curves(name: str) -> None:
+    curve = ds.frontier(ds.problems.catalog.build(name), width=0.05)
+    assert curve.reached
+    at = grid(curve)
+    assert (curve.lower(at) <= curve.upper(at)).all()
+
+
+def test_a_model_that_leaks_nothing_has_a_flat_curve() -> None:
+    x, yz = np.array([0.3, 0.7]), np.array([[0.4, 0.1], [0.1, 0.4]])
+    curve = ds.frontier(ds.Problem.from_joint(x[:, None, None] * yz, 0.0))
+    assert curve.upper([0.0, 1.0]) == pytest.approx([0.2, 0.2], rel=1e-9)
+    assert curve.reached
+
+
+def test_a_backend_that_fails_leaves_the_envelopes_wide_and_right() -> None:
+    problem = ds.problems.paper_single(bins=16)
+    curve = ds.frontier(problem, points=5, backend="highs")  # serves perfect privacy only
+    statuses = {row.budget_nats: row.status for row in curve.rows}
+    assert statuses[0.0] is Status.CERTIFIED
+    assert Status.UNSUPPORTED in statuses.values()
+    assert not curve.certified
+    truth = ds.solve(problem.with_budget(0.005), "tilt").error_probability
+    assert curve.lower(0.005) <= truth <= curve.upper(0.005)
+    assert curve.upper(0.0) < 0.5 * (1.0 - 1e-6) or problem.constant_error < 0.5
+
+
+def test_a_width_that_cannot_be_reached_ends_and_says_so() -> None:
+    curve = ds.frontier(ds.problems.paper_single(bins=16), width=1e-9, points=9)
+    assert len(curve.rows) == 9
+    assert not curve.reached
+    assert curve.asked_width == 1e-9
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"points": 1}, "points is 1"),
+        ({"points": 2.5}, "points is 2.5"),
+        ({"width": 0.0}, "width is 0.0"),
+        ({"width": math.nan}, "width is nan"),
+        ({"backend": "nobody"}, "nobody"),
+        ({"gap": 2.0}, "gap is 2.0"),
+        ({"time_limit": -1.0}, "time limit"),
+        ({"settings": {"nothing": 1}, "points": 3}, "no setting 'nothing'"),
+    ],
+)
+def test_bad_values_are_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises(ds.InputError, match=words):
+        ds.frontier(ds.problems.paper_single(), **options)  # type: ignore[arg-type]
+
+
+def test_the_watch_hears_of_every_point() -> None:
+    heard: list[tuple[int, int, str]] = []
+    ds.frontier(ds.problems.paper_single(), points=4, watch=lambda *news: heard.append(news))
+    assert [(done, most) for done, most, _ in heard] == [(0, 4), (1, 4), (2, 4), (3, 4)]
+    assert all("nats" in words for _, _, words in heard)
+
+
+def test_records_are_strict_json_and_csv_that_hold_the_envelopes() -> None:
+    curve = ds.frontier(ds.problems.paper_single(bins=16), points=6)
+    record = json.loads(json.dumps(curve.to_dict(), allow_nan=False))
+    assert record["problem"] == "paper-single(bins=16)"
+    assert record["points"][0]["multiplier"] is None
+    assert record["points"][0]["status"] == "certified"
+    table = list(csv.DictReader(io.StringIO(curve.to_csv())))
+    assert [float(line["budget_nats"]) for line in table] == [row.budget_nats for row in curve.rows]
+    assert table[0]["multiplier"] == ""
+    chords = np.interp(0.004, [float(t["budget_nats"]) for t in table], [float(t["upper"]) for t in table])
+    assert curve.upper(0.004) == pytest.approx(chords, rel=1e-12)
+    tangents = [
+        float(t["lower"]) - float(t["multiplier"]) * (0.004 - float(t["budget_nats"])) for t in table if t["multiplier"]
+    ]
+    assert curve.lower(0.004) == pytest.approx(max(tangents), rel=1e-10)
+    assert "6 points" in repr(curve)
+
+
+def test_a_sweep_gives_what_solve_gives() -> None:
+    problem = ds.problems.catalog.build("duplicated")  # has outcomes to merge
+    sweep = Sweep(problem, "tilt", gap=1e-9)
+    for share in (0.0, 0.3, 1.0):
+        budget = share * problem.bayes_leakage
+        solution, seconds = sweep.solve(budget)
+        alone = ds.solve(problem.with_budget(budget), "tilt")
+        assert seconds > 0.0
+        assert solution.status is alone.status
+        assert solution.problem.budget == budget
+        assert solution.estimator is not None
+        assert solution.estimator.shape == (problem.m, problem.N)
+        assert solution.error_probability == pytest.approx(alone.error_probability, rel=1e-8)
