@@ -129,7 +129,7 @@ class Solution:
             "own_phi_residual": number(judged.own_phi_residual) if judged else None,
             "phi_residual": number(judged.phi_residual) if judged else None,
             "blend": number(judged.blend) if judged else None,
-            "kkt": judged.kkt.to_dict() if judged else None,
+            "kkt": {name: number(value) for name, value in judged.kkt.to_dict().items()} if judged else None,
             "multiplier": number(self.multiplier),
             "iterations": self.iterations,
             "lower_seconds": self.timings.lower_seconds,
