@@ -33,9 +33,10 @@ from discreet.problems.local_estimates import local_inference
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import check_edges, count_vectors, iid_sensors, paper_conditional, paper_p_xy
 
-__all__ = ["GuessRow", "SensorRow", "Settings", "Study", "run_study"]
+__all__ = ["LARGEST_LATTICE", "GuessRow", "SensorRow", "Settings", "Study", "Watch", "run_study"]
 
 LARGEST_LATTICE = 1_000_000
+"""Most count vectors of one model here."""
 
 Watch = Callable[[int, int, str], None]
 

@@ -230,7 +230,7 @@ def test_bad_sensors_are_refused(laws: object, sensors: int | None, options: dic
         local_inference(laws, paper_p_xy(), sensors, **options)  # type: ignore[arg-type]
 
 
-# -- intervals ---------------------------------------------------------------------------------------------------------------
+# -- intervals ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("probability", [0.0, 0.003, 0.3, 0.5, 0.97, 1.0])
