@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.tilt.interior_point import Outcome
+from discreet.backends.unused_guesses import tilt_unused_guesses
 from discreet.problems.accurate import Array, Pair, sum_pair
 from discreet.problems.information import OutputLaw, output_law
 from discreet.problems.problem import Problem
@@ -31,6 +32,7 @@ from discreet.problems.problem import Problem
 __all__ = ["Finished", "finish", "shortcut"]
 
 _COLUMN_ROUNDING = 2.0**-51  # of the columns of the ties: the budget is met by a law that far off
+_FAINT = 1e-3  # probability of a guess that may be on its way out
 _NEWTON_STEPS = 12
 _MENDINGS = 6
 _LEAK_FREE = 1e-14  # ‖Φ P‖∞ that rounding leaves
@@ -92,7 +94,7 @@ def finish(problem: Problem, estimator: Array, tilt: Array, multiplier: float, *
     marginal = sum_pair(problem.p_xz)
     best: Finished | None = None
     for candidate in islice(_candidates(problem, active, estimator), tries):
-        found = _mended(problem, candidate, estimator, multiplier, marginal)
+        found = _mended(problem, candidate, estimator, tilt, multiplier, marginal)
         if found is None:
             continue
         found = replace(found, width=_relative_width(problem, found))
@@ -111,7 +113,20 @@ def _relative_width(problem: Problem, found: Finished) -> float:
 
 
 def _candidates(problem: Problem, active: NDArray[np.bool_], estimator: Array) -> Iterator[NDArray[np.bool_]]:
-    """Sets of active guesses worth trying: all ties if they are few enough, then the heaviest one, two, four, ...
+    """Sets of active guesses worth trying: first without the guesses that hardly occur, then with all.
+
+    A guess that the optimum never gives keeps a vanishing probability inside the feasible set.
+    """
+    faint = (estimator @ problem.p_z < _FAINT) & (np.bincount(np.argmax(estimator, axis=0), minlength=problem.m) == 0)
+    if faint.any():
+        used = active.copy()
+        used[faint] = False
+        yield from _fewer_ties(problem, used, estimator)
+    yield from _fewer_ties(problem, active, estimator)
+
+
+def _fewer_ties(problem: Problem, active: NDArray[np.bool_], estimator: Array) -> Iterator[NDArray[np.bool_]]:
+    """All ties if they are few enough, then the heaviest one, two, four, ...
 
     The weight of a tie is the probability it spends on guesses other than its first; outcomes of next to no mass often
     look like ties only because nothing has pushed them to a side yet.
@@ -133,7 +148,7 @@ def _candidates(problem: Problem, active: NDArray[np.bool_], estimator: Array) -
 
 
 def _mended(
-    problem: Problem, active: NDArray[np.bool_], estimator: Array, multiplier: float, marginal: Pair
+    problem: Problem, active: NDArray[np.bool_], estimator: Array, tilt: Array, multiplier: float, marginal: Pair
 ) -> Finished | None:
     """Solve for the vertex of a set of active guesses, mending the set while it turns out inconsistent."""
     active = active.copy()
@@ -142,18 +157,34 @@ def _mended(
         solved = vertex.solve(multiplier)
         if solved is None:
             return None
-        shares, tilt, new_multiplier = solved
+        shares, new_tilt, new_multiplier = solved
         columns = vertex.columns(shares)
         if ((columns < 0.0) | (columns > 1.0)).any():
             active = _without(active, vertex.ties, columns)
             continue
-        wrong = _contradicted(problem, vertex, tilt)
+        new_tilt = _with_unused(problem, new_tilt, new_multiplier, vertex.mass(shares), tilt)
+        wrong = _contradicted(problem, vertex, new_tilt)
         if not wrong.size:
-            return Finished(vertex.labels, vertex.ties, columns, tilt, new_multiplier)
-        losses = problem.loss[:, wrong] + tilt @ problem.p_xz[:, wrong]
+            return Finished(vertex.labels, vertex.ties, columns, new_tilt, new_multiplier)
+        losses = problem.loss[:, wrong] + new_tilt @ problem.p_xz[:, wrong]
         active[:, wrong] = False
         active[np.argmin(losses, axis=0), wrong] = True
     return None
+
+
+def _with_unused(problem: Problem, tilt: Array, multiplier: float, mass: Array, interior: Array) -> Array:
+    """The tilt with rows for the guesses that never occur, such that they are nowhere better.
+
+    At ε = 0 those of the interior solution serve, in the gauge of the new ones; otherwise they are searched for.
+    """
+    unused = mass == 0.0
+    if not unused.any():
+        return tilt
+    if not problem.constraint.perfect:
+        return tilt_unused_guesses(problem, tilt, multiplier, mass)
+    filled = tilt.copy()
+    filled[unused] = interior[unused] + (tilt[~unused] - interior[~unused]).mean(axis=0)
+    return filled
 
 
 def _active(problem: Problem, estimator: Array, tilt: Array) -> NDArray[np.bool_]:
@@ -220,6 +251,10 @@ class _Vertex:
         found[self.labels[self.ties], np.arange(self.ties.size)] = 1.0 - found.sum(axis=0)
         return found
 
+    def mass(self, shares: Array) -> Array:
+        """Pr(Ŷ = y_i) [m]; exactly 0 for a guess that is nowhere active."""
+        return self._law(shares).mass
+
     def _law(self, shares: Array) -> OutputLaw:
         columns = self.columns(shares)
         return OutputLaw(
@@ -250,13 +285,15 @@ class _Vertex:
         excess = self._loss_differences()
         for _ in range(_NEWTON_STEPS):
             law = self._law(shares)
-            if not law.mass.min() > 0.0:
+            if law.mass.min() < 0.0:
                 return None
-            excess_ratio = law.ratio_minus_one()
+            excess_ratio = law.ratio_minus_one()  # 0 where the guess never occurs
             if not excess_ratio.min() > -1.0:
                 return None
             log_ratio = np.log1p(excess_ratio)
             slopes = self._differences(log_ratio)
+            if not (law.mass[:, None] * law.p_x + law.deviation)[law.mass > 0.0].min() > 0.0:
+                return None
             curvature = self._curvature(law)
             scale = abs(mu) * budget  # the leakage equation in the units of the others
             matrix = np.block([[mu * curvature, slopes[:, None]], [mu * slopes[None], np.zeros((1, 1))]])
@@ -282,7 +319,7 @@ class _Vertex:
         mass = rows.sum(axis=1)
         labels = self.labels[self.ties[self._places]]
         total = np.zeros((rows.shape[0], rows.shape[0]))
-        for i in range(joint.shape[0]):
+        for i in np.flatnonzero(law.mass > 0.0):
             sign = (self._guesses == i).astype(float) - (labels == i)
             weighted = rows * sign[:, None]
             total += (weighted / joint[i]) @ weighted.T - np.outer(mass * sign, mass * sign) / law.mass[i]

@@ -30,9 +30,10 @@ from discreet.backends.tilt.newton import Direction, Iterate, Newton
 from discreet.problems.accurate import Array
 from discreet.problems.information import phi_divergence
 
-__all__ = ["Outcome", "solve_interior"]
+__all__ = ["Outcome", "Shortcut", "solve_interior"]
 
 _TO_BOUNDARY = 0.99
+_BY_MISALIGNMENT = ((0.3, 0.7), (0.03, 0.9), (0.0, _TO_BOUNDARY))  # in units of log ratio
 _START_DISTANCE = 0.3  # slack of the best guess at the start, in units of loss
 _START_MIX = 0.1  # least share of the uniform estimator at the start
 _MULTIPLIER_STARTS = (1.0, 1e2, 1e4, 1e-2)  # times 0.3 / sqrt(2 ε), each tried when the one before stalled
@@ -183,7 +184,7 @@ def _merit(model: Model, at: Iterate, law: Law, gap: float) -> tuple[float, floa
     """(merit, error probability reached): merit ≤ 1 means done, and is what the iterate lacks in units of what is asked.
 
     It is the width of the bracket the iterate proves, up to rounding, over gap × error probability. Leakage above the
-    budget is priced at what blending with a constant guess costs; at budget 0 it must also be at the level of rounding.
+    budget is priced at what blending with a constant guess costs, and must besides be at the level of rounding.
     """
     error = float((model.losses * at.estimator).sum(axis=0) @ model.mass)
     tilted = model.losses + at.tilt @ model.features
@@ -194,7 +195,7 @@ def _merit(model: Model, at: Iterate, law: Law, gap: float) -> tuple[float, floa
     excess = min(1.0, max(0.0, law.leakage / model.budget - 1.0))
     error += excess * max(0.0, model.constant_error - error)
     lower = float((tilted - _support(model, at)[:, None]).min(axis=0) @ model.mass) - at.multiplier * model.budget
-    return (error - lower) / (gap * error), error
+    return max((error - lower) / (gap * error), excess / model.budget_rounding), error
 
 
 def _support(model: Model, at: Iterate) -> Array:
@@ -222,10 +223,23 @@ def _advance(model: Model, at: Iterate, law: Law, kappa: float) -> Iterate | Non
             if not sum(min(1.0, a) for a in longer) > sum(min(1.0, a) for a in lengths) + 0.1 * _AMBITION:
                 break
             step, lengths = better, longer
-        moved = _moved(at, step, *(min(1.0, _TO_BOUNDARY * length) for length in lengths))
+        share = _share_of_step(model, at, law)
+        moved = _moved(at, step, *(min(1.0, share * length) for length in lengths))
     if not (np.isfinite(moved.estimator).all() and moved.estimator.min() > 0.0 and moved.slack.min() > 0.0):
         return None
     return replace(moved, estimator=moved.estimator / moved.estimator.sum(axis=0))
+
+
+def _share_of_step(model: Model, at: Iterate, law: Law) -> float:
+    """How far towards the boundary to go.
+
+    A guess that the optimum never gives has a vanishing u_i, of which only the direction matters. A step that shrinks u_i
+    by a factor multiplies the error of its direction by that factor: so shrink slowly while some tilt is not aligned.
+    """
+    if model.perfect:
+        return _TO_BOUNDARY
+    misaligned = float(np.abs(at.tilt / at.multiplier - law.gradient).max())
+    return next(share for bound, share in _BY_MISALIGNMENT if misaligned >= bound)
 
 
 def _corrected(model: Model, at: Iterate, newton: Newton, kappa: float) -> tuple[float, Direction, tuple[float, float]]:

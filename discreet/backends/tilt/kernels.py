@@ -39,7 +39,7 @@ _BOTTOM = (1023 - 42) << _PER_OCTAVE_BITS
 _SHIFT = 52 - _PER_OCTAVE_BITS
 _COMPILED_FROM = 1 << 16  # outcomes from which a compiled kernel pays, once it exists
 
-Index = NDArray[np.intp]
+_Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Scan:
     """
 
     total: float
-    listed: Index
+    listed: _Index
     columns: Array
     cells: Array
     counts: NDArray[np.int64]
@@ -75,10 +75,10 @@ def scan(blocks: Blocks, tilt: Array, threshold: float, *, threads: int = 0, com
     kernel = _scan_kernel(n, m, _use_compiled(blocks.N, compiled))
     cells, counts = np.zeros((m * m * SHELLS, n + m)), np.zeros(m * m * SHELLS, dtype=np.int64)
     totals: list[float] = []
-    listed: list[Index] = []
+    listed: list[_Index] = []
     columns: list[Array] = []
 
-    def work(chunk: Chunk) -> Part:
+    def work(chunk: Chunk) -> _Part:
         p_xz, loss = chunk.read()
         total, found, keys, sums, number = kernel(p_xz, loss, tilt, threshold)
         return total, found + chunk.start, np.concatenate([p_xz[:, found], loss[:, found]]), keys, sums, number
@@ -95,7 +95,7 @@ def scan(blocks: Blocks, tilt: Array, threshold: float, *, threads: int = 0, com
     )
 
 
-def member(blocks: Blocks, tilt: Array, threshold: float, found: Scan, *, threads: int = 0) -> Index:
+def member(blocks: Blocks, tilt: Array, threshold: float, found: Scan, *, threads: int = 0) -> _Index:
     """[N] the place of every outcome in (found.listed, found.cells): the pass of `scan`, remembering where each went.
 
     Outcomes of no mass are given place 0.
@@ -165,19 +165,19 @@ def _use_compiled(outcomes: int, wanted: bool | None) -> bool:
     return outcomes >= _COMPILED_FROM and compiled_available() if wanted is None else wanted
 
 
-Kernel = Callable[[Array, Array, Array, float], tuple[float, Index, NDArray[np.int64], Array, NDArray[np.int64]]]
-Part = tuple[float, Index, Array, NDArray[np.int64], Array, NDArray[np.int64]]
-Found = TypeVar("Found")
+_Kernel = Callable[[Array, Array, Array, float], tuple[float, _Index, NDArray[np.int64], Array, NDArray[np.int64]]]
+_Part = tuple[float, _Index, Array, NDArray[np.int64], Array, NDArray[np.int64]]
+_Found = TypeVar("_Found")
 
 
-def _each_chunk(blocks: Blocks, threads: int, work: Callable[[Chunk], Found]) -> Iterator[Found]:
+def _each_chunk(blocks: Blocks, threads: int, work: Callable[[Chunk], _Found]) -> Iterator[_Found]:
     """The results of `work` on every chunk, in order; at most a few chunks are in flight."""
     workers = threads or os.cpu_count() or 1
     if workers <= 1 or blocks.N <= CHUNK_OUTCOMES:
         yield from map(work, blocks.chunks())
         return
     with ThreadPoolExecutor(workers) as pool:
-        waiting: deque[Future[Found]] = deque()
+        waiting: deque[Future[_Found]] = deque()
         for chunk in blocks.chunks():
             waiting.append(pool.submit(work, chunk))
             if len(waiting) > 2 * workers:
@@ -187,14 +187,14 @@ def _each_chunk(blocks: Blocks, threads: int, work: Callable[[Chunk], Found]) ->
 
 
 @cache
-def _scan_kernel(n: int, m: int, compiled: bool) -> Kernel:
+def _scan_kernel(n: int, m: int, compiled: bool) -> _Kernel:
     if not compiled:
         return _scan_chunk
     chunk = _compile_scan(n, m)
 
     def run(
         p_xz: Array, loss: Array, tilt: Array, threshold: float
-    ) -> tuple[float, Index, NDArray[np.int64], Array, NDArray[np.int64]]:
+    ) -> tuple[float, _Index, NDArray[np.int64], Array, NDArray[np.int64]]:
         listed = np.empty(p_xz.shape[1], dtype=np.intp)
         cells = np.zeros((m * m * SHELLS, n + m))
         counts = np.zeros(m * m * SHELLS, dtype=np.int64)
@@ -207,7 +207,7 @@ def _scan_kernel(n: int, m: int, compiled: bool) -> Kernel:
 
 def _scan_chunk(
     p_xz: Array, loss: Array, tilt: Array, threshold: float
-) -> tuple[float, Index, NDArray[np.int64], Array, NDArray[np.int64]]:
+) -> tuple[float, _Index, NDArray[np.int64], Array, NDArray[np.int64]]:
     """The pass over one chunk in NumPy."""
     margin, key, least = _classified(p_xz, loss, tilt)
     far = np.flatnonzero(margin > threshold)

@@ -40,7 +40,8 @@ class Model:
     p_x       π_j                        [n]
     basis     B                          [n, k − 1]
     frame     (1, B): coordinates → R^n  [n, k]
-    budget    ε in nats, finite
+    budget    ε in nats, finite, less what rounding may move
+    budget_rounding  that relative amount
     constant_error  error probability of the best constant guess
     """
 
@@ -53,6 +54,7 @@ class Model:
     basis: Array
     frame: Array
     budget: float
+    budget_rounding: float
     constant_error: float
 
     @property
@@ -105,6 +107,7 @@ def model_of(problem: Problem) -> Model:
         basis, directions = basis @ rotation, rotation.T @ directions
     features = np.concatenate([np.ones((1, problem.N)), directions])
     frame = np.concatenate([np.ones((problem.n, 1)), basis], axis=1)
+    rounding = _rounding(problem.budget)
     return Model(
         mass,
         problem.loss / mass,
@@ -114,15 +117,15 @@ def model_of(problem: Problem) -> Model:
         p_x,
         basis,
         frame,
-        _inside(problem.budget),
+        problem.budget * (1.0 - rounding),
+        rounding,
         problem.constant_error,
     )
 
 
-def _inside(budget: float) -> float:
-    if budget == 0.0:
-        return 0.0
-    return budget * (1.0 - min(0.5, _BUDGET_ROUNDING + _LAW_ROUNDING * float(np.sqrt(2.0 / budget))))
+def _rounding(budget: float) -> float:
+    """By how much, relative, rounding may move the leakage of an estimator near the budget."""
+    return min(0.5, _BUDGET_ROUNDING + _LAW_ROUNDING * float(np.sqrt(2.0 / budget))) if budget > 0.0 else 0.0
 
 
 def law_of(model: Model, estimator: Array) -> Law:
