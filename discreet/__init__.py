@@ -17,12 +17,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet import backends, problems, reports
+    from discreet.backends.continuous import (
+        ContinuousSolution,
+        QuantiserDesign,
+        SampledEstimate,
+        design_quantiser,
+        estimate_continuous_by_samples,
+        solve_continuous,
+    )
     from discreet.backends.contract import Options
     from discreet.backends.isolated import solve_isolated
     from discreet.backends.run import solve
     from discreet.backends.solution import Solution, Status
     from discreet.curve import Frontier, FrontierPoint, frontier
     from discreet.problems.adversary import Inference, inference
+    from discreet.problems.continuous import (
+        ContinuousCertificate,
+        ContinuousProblem,
+        Density,
+        IntervalRule,
+        Mixture,
+        NormalDensity,
+        certify_rule,
+        paper_continuous,
+    )
     from discreet.problems.errors import DiscreetError, FileError, InputError
     from discreet.problems.files import load_problem, load_solution, save_problem, save_solution
     from discreet.problems.judge import Certificate, certify
@@ -31,29 +49,43 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate",
+    "ContinuousCertificate",
+    "ContinuousProblem",
+    "ContinuousSolution",
+    "Density",
     "DiscreetError",
     "FileError",
     "Frontier",
     "FrontierPoint",
     "Inference",
     "InputError",
+    "IntervalRule",
+    "Mixture",
+    "NormalDensity",
     "Options",
     "Problem",
+    "QuantiserDesign",
+    "SampledEstimate",
     "Solution",
     "Status",
     "__version__",
     "backends",
     "certify",
+    "certify_rule",
+    "design_quantiser",
+    "estimate_continuous_by_samples",
     "frontier",
     "inference",
     "load_problem",
     "load_solution",
     "local_inference",
+    "paper_continuous",
     "problems",
     "reports",
     "save_problem",
     "save_solution",
     "solve",
+    "solve_continuous",
     "solve_isolated",
 ]
 
@@ -61,25 +93,39 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Certificate": "problems.judge",
+    "ContinuousCertificate": "problems.continuous",
+    "ContinuousProblem": "problems.continuous",
+    "ContinuousSolution": "backends.continuous",
+    "Density": "problems.continuous",
     "DiscreetError": "problems.errors",
     "FileError": "problems.errors",
     "Frontier": "curve",
     "FrontierPoint": "curve",
     "Inference": "problems.adversary",
     "InputError": "problems.errors",
+    "IntervalRule": "problems.continuous",
+    "Mixture": "problems.continuous",
+    "NormalDensity": "problems.continuous",
     "Options": "backends.contract",
     "Problem": "problems.problem",
+    "QuantiserDesign": "backends.continuous",
+    "SampledEstimate": "backends.continuous",
     "Solution": "backends.solution",
     "Status": "backends.solution",
     "certify": "problems.judge",
+    "certify_rule": "problems.continuous",
+    "design_quantiser": "backends.continuous",
+    "estimate_continuous_by_samples": "backends.continuous",
     "frontier": "curve",
     "inference": "problems.adversary",
     "load_problem": "problems.files",
     "load_solution": "problems.files",
     "local_inference": "problems.local_estimates",
+    "paper_continuous": "problems.continuous",
     "save_problem": "problems.files",
     "save_solution": "problems.files",
     "solve": "backends.run",
+    "solve_continuous": "backends.continuous",
     "solve_isolated": "backends.isolated",
 }
 _PACKAGES = ("backends", "problems", "reports")

@@ -1,0 +1,23 @@
+"""Solving continuous measurements, on top of the discrete `tilt` backend.
+
+boundaries  where the label of a tilted Bayes rule changes, to the last bit
+finish      Newton's method on the boundaries of a rule, for positive budgets and for perfect privacy
+tidy        few intervals and no coin, from an estimator on a fine partition
+solver      the loop: partition, solve, refine at the boundaries, finish, certify
+quantiser   bin edges that make the best discrete problem of a given size
+confidence  finite-sample confidence limits
+sampled     measurements in several dimensions, through samples: a confidence interval in place of a certificate
+"""
+
+from discreet.backends.continuous.quantiser import QuantiserDesign, design_quantiser
+from discreet.backends.continuous.sampled import SampledEstimate, estimate_continuous_by_samples
+from discreet.backends.continuous.solver import ContinuousSolution, solve_continuous
+
+__all__ = [
+    "ContinuousSolution",
+    "QuantiserDesign",
+    "SampledEstimate",
+    "design_quantiser",
+    "estimate_continuous_by_samples",
+    "solve_continuous",
+]

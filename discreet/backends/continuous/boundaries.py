@@ -1,0 +1,90 @@
+"""Where the label of a tilted Bayes rule changes: roots of differences of tilted densities, to the last bit.
+
+The certified subdivision has bracketed every change of label; bisection on the sign of F_l − F_r, all brackets at once,
+finds the root inside. A change where the difference jumps over zero (a density with an edge there) or that lies in a tail
+nobody resolved is *pinned*: it is an exact boundary, but no root, and Newton's method must not move it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.accurate import Array
+from discreet.problems.continuous import ContinuousProblem, IntervalRule, Sweep
+from discreet.problems.continuous.validation import midpoints
+
+__all__ = ["Boundaries", "relative_difference", "trace"]
+
+_HALVINGS = 200
+_ROOT = 1e-6  # a difference of tilted losses per density above this, at the last bit, is a jump
+
+
+@dataclass(frozen=True, eq=False)
+class Boundaries:
+    """A deterministic rule as numbers: increasing positions [K − 1], labels [K], and which positions are pinned."""
+
+    positions: Array
+    labels: NDArray[np.intp]
+    pinned: NDArray[np.bool_]
+
+    def rule(self, guesses: int) -> IntervalRule:
+        """The rule with these boundaries."""
+        return IntervalRule.from_labels(self.positions, self.labels, guesses)
+
+
+def trace(problem: ContinuousProblem, tilt: Array, swept: Sweep) -> Boundaries:
+    """The boundaries of the tilted Bayes rule of a tilt [m, n] whose subdivision is at hand."""
+    left, right = swept.labels[:-1], swept.labels[1:]
+    low, high = swept.brackets[:, 0].copy(), swept.brackets[:, 1].copy()
+    apart = np.isfinite(low) & np.isfinite(high)
+    at_low = relative_difference(problem, tilt, low, left, right)
+    at_high = relative_difference(problem, tilt, high, left, right)
+    rooted = apart & (at_low <= 0.0) & (at_high >= 0.0)
+    for _ in range(_HALVINGS):
+        middle = midpoints(low, high)
+        inside = rooted & (low < middle) & (middle < high)
+        if not inside.any():
+            break
+        value = relative_difference(problem, tilt, np.where(inside, middle, 0.0), left, right)
+        low = np.where(inside & (value <= 0.0), middle, low)
+        high = np.where(inside & (value > 0.0), middle, high)
+    positions = np.where(rooted, low, swept.edges[1:-1])
+    jump = np.abs(relative_difference(problem, tilt, np.where(rooted, high, 0.0), left, right)) > _ROOT
+    jump |= np.abs(relative_difference(problem, tilt, np.where(rooted, low, 0.0), left, right)) > _ROOT
+    return _increasing(Boundaries(positions, swept.labels, ~rooted | jump))
+
+
+def relative_difference(
+    problem: ContinuousProblem, tilt: Array, z: Array, left: NDArray[np.intp], right: NDArray[np.intp]
+) -> Array:
+    """(F_l − F_r)/p at points z [K], for labels left and right [K]; 0 where no density is positive."""
+    if not z.size:
+        return np.empty(0)
+    densities = problem.densities(z)
+    coefficients = problem.tilted(tilt)
+    with np.errstate(invalid="ignore", over="ignore"):
+        value = ((coefficients[left] - coefficients[right]).T * densities).sum(axis=0)
+        total = problem.private.sum(axis=0) @ densities
+        ratio = np.divide(value, total, out=np.zeros(z.size), where=total > 0.0)
+    return np.asarray(np.nan_to_num(ratio))
+
+
+def _increasing(found: Boundaries) -> Boundaries:
+    """Drop intervals that vanished: neighbours whose roots came out equal or crossed by rounding."""
+    positions, labels, pinned = list(found.positions), list(found.labels), list(found.pinned)
+    k = 0
+    while k + 1 < len(positions):
+        if positions[k + 1] > positions[k]:
+            k += 1
+            continue
+        del positions[k + 1], labels[k + 1], pinned[k + 1]
+    kept = [0, *(k + 1 for k in range(len(positions)) if labels[k + 1] != labels[k])]
+    inner = [k - 1 for k in kept[1:]]
+    return Boundaries(
+        np.array([positions[k] for k in inner], dtype=np.float64),
+        np.array([labels[k] for k in kept], dtype=np.intp),
+        np.array([pinned[k] for k in inner], dtype=bool),
+    )

@@ -1,0 +1,189 @@
+"""Newton's method on the boundaries: the last digits of a rule whose labels are known.
+
+At the optimum, tilted losses tie at every boundary b_k between labels l and r. For a positive budget the tilt is a function
+of the boundaries and μ, t = μ ∇g(u(b)), and the unknowns (b, μ) solve
+
+    (F_l − F_r)(b_k) / p(b_k) = 0  for each k,        leakage(b) = ε :
+
+as many equations as unknowns. At budget 0 the unknowns are (b, t), and the equations are the ties, Φ P = 0 and π·t_i = 0;
+they are consistent but have redundant members (and t is free along common shifts), so steps are least-squares steps of
+least norm. This is why a deterministic rule can be perfectly private: its boundaries have the freedom that randomising on
+bins has in the discrete problem. With u_i = ∫ of a over the intervals of label i, moving b_k adds a(b_k) to u_l and takes
+it from u_r.
+
+With wrong labels the iteration fails, which costs nothing: the result is a proposal, to be certified.
+
+Source: docs/theory.md, "Finishing by ties" and "Continuous measurements".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.backends.continuous.boundaries import Boundaries, relative_difference
+from discreet.problems.accurate import Array
+from discreet.problems.continuous import ContinuousProblem
+from discreet.problems.information import OutputLaw
+
+__all__ = ["Finished", "finish"]
+
+_STEPS = 40
+_PATIENCE = 4
+_DIFFERENCE = 1e-5  # of the room around a boundary: step of the derivative along z, which only steers
+_SINGULAR = 1e-12
+_UNDER = 1e-15  # relative: how far under the ceiling the budget is aimed at
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """Boundaries with the duals they determine: tilt [m, n] and μ (inf at budget 0)."""
+
+    boundaries: Boundaries
+    tilt: Array
+    multiplier: float
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    """Residuals [R], their Jacobian [R, unknowns], and the duals at a point."""
+
+    residual: Array
+    jacobian: Array
+    tilt: Array
+
+    @property
+    def merit(self) -> float:
+        return float(np.abs(self.residual).max(initial=0.0))
+
+
+def finish(problem: ContinuousProblem, start: Boundaries, tilt: Array, multiplier: float) -> Finished | None:
+    """Polish a rule from near its optimum; None if nothing finite came of it."""
+    free = np.flatnonzero(~start.pinned)
+    if not free.size:
+        return None
+    perfect = problem.constraint.perfect
+    at = Finished(start, tilt, math.inf if perfect else multiplier)
+    best, least, waiting = None, math.inf, 0
+    for _ in range(_STEPS):
+        system = _perfect_system(problem, at, free) if perfect else _priced_system(problem, at, free)
+        if not (np.isfinite(system.residual).all() and np.isfinite(system.jacobian).all()):
+            break
+        if system.merit < least:
+            best, least, waiting = replace(at, tilt=system.tilt), system.merit, 0
+        else:
+            waiting += 1
+        if waiting >= _PATIENCE:
+            break
+        step = _least_squares(system)
+        at = _moved(problem, at, free, step)
+    return best
+
+
+def _least_squares(system: _System) -> Array:
+    """The least-norm step, with rows scaled to one so that no unit decides what counts as singular."""
+    rows = np.linalg.norm(system.jacobian, axis=1)
+    rows[rows == 0.0] = 1.0
+    columns = np.linalg.norm(system.jacobian / rows[:, None], axis=0)
+    columns[columns == 0.0] = 1.0
+    scaled = system.jacobian / rows[:, None] / columns
+    return np.asarray(np.linalg.lstsq(scaled, -system.residual / rows, rcond=_SINGULAR)[0] / columns)
+
+
+def _moved(problem: ContinuousProblem, at: Finished, free: NDArray[np.intp], step: Array) -> Finished:
+    """Take the step, shortened so that boundaries keep their order and μ its sign."""
+    moves = np.zeros(at.boundaries.positions.size)
+    moves[free] = step[: free.size]
+    share = min(1.0, _room_for(problem, at.boundaries.positions, moves))
+    tilt, multiplier = at.tilt, at.multiplier
+    if problem.constraint.perfect:
+        tilt = tilt + share * step[free.size :].reshape(tilt.shape)
+    else:
+        if step[-1] < 0.0:
+            share = min(share, 0.5 * multiplier / -step[-1])
+        multiplier += share * step[-1]
+    positions = at.boundaries.positions + share * moves
+    return Finished(replace(at.boundaries, positions=positions), tilt, multiplier)
+
+
+def _room(problem: ContinuousProblem, positions: Array) -> Array:
+    """The distance of each boundary to its nearest neighbour (or, for one alone, the spread of the measurement)."""
+    spread = problem.quantiles[-10] - problem.quantiles[9] if problem.quantiles.size > 20 else np.ptp(problem.quantiles)
+    gaps = np.concatenate([[spread], np.diff(positions), [spread]])
+    return np.asarray(np.minimum(np.minimum(gaps[1:], gaps[:-1]), spread))
+
+
+def _room_for(problem: ContinuousProblem, positions: Array, moves: Array) -> float:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = 0.4 * _room(problem, positions) / np.abs(moves)
+    return float(np.nanmin(shares, initial=1.0))
+
+
+# -- the two systems -----------------------------------------------------------------------------------------------------
+
+
+def _law(problem: ContinuousProblem, at: Boundaries) -> OutputLaw:
+    return at.rule(problem.m).output_law(problem)
+
+
+def _changes(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp]) -> Array:
+    """∂u_ij/∂b_k [m, n, K]."""
+    change = np.zeros((problem.m, problem.n, free.size))
+    densities = problem.private @ problem.densities(at.positions[free])
+    for k in range(free.size):
+        change[at.labels[free[k]], :, k] += densities[:, k]
+        change[at.labels[free[k] + 1], :, k] -= densities[:, k]
+    return change
+
+
+def _ties(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp], tilt: Array) -> tuple[Array, Array, Array]:
+    """Ties [K], their derivative along z at fixed tilt [K], and along the tilt [K, m, n]."""
+    z, left, right = at.positions[free], at.labels[free], at.labels[free + 1]
+    h = _DIFFERENCE * _room(problem, at.positions)[free]
+    slope = relative_difference(problem, tilt, z + h, left, right) - relative_difference(problem, tilt, z - h, left, right)
+    along = np.zeros((free.size, *tilt.shape))
+    posterior = problem.posterior(z).T
+    rows = np.arange(free.size)
+    np.add.at(along, (rows, left), posterior)
+    np.subtract.at(along, (rows, right), posterior)
+    return relative_difference(problem, tilt, z, left, right), slope / (2.0 * h), along
+
+
+def _priced_system(problem: ContinuousProblem, at: Finished, free: NDArray[np.intp]) -> _System:
+    """Ties and budget in the unknowns (b, μ)."""
+    law = _law(problem, at.boundaries)
+    gradient = np.log1p(np.maximum(law.ratio_minus_one(), -1.0 + 1e-15))  # ∇g
+    tilt = at.multiplier * gradient
+    change = _changes(problem, at.boundaries, free)
+    joint = law.mass[:, None] * law.p_x + law.deviation
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        curved = change / joint[:, :, None] - change.sum(axis=1, keepdims=True) / law.mass[:, None, None]
+    curved[~np.isfinite(curved)] = 0.0
+    ties, slope, along = _ties(problem, at.boundaries, free, tilt)
+    by_boundary = at.multiplier * np.einsum("kij,ijl->kl", along, curved) + np.diag(slope)
+    by_price = np.einsum("kij,ij->k", along, gradient)
+    budget_row = np.einsum("ij,ijl->l", gradient, change) / problem.budget
+    aim = problem.budget * (1.0 - _UNDER) - 1.01 * (law.leakage_ceiling(problem.accuracy) - law.leakage())
+    residual = np.concatenate([ties, [(law.leakage() - aim) / problem.budget]])
+    jacobian = np.block([[by_boundary, by_price[:, None]], [budget_row[None, :], np.zeros((1, 1))]])
+    return _System(residual, jacobian, tilt)
+
+
+def _perfect_system(problem: ContinuousProblem, at: Finished, free: NDArray[np.intp]) -> _System:
+    """Ties, Φ P = 0 and the gauge π·t_i = 0 in the unknowns (b, t)."""
+    m, n = at.tilt.shape
+    law = _law(problem, at.boundaries)
+    change = _changes(problem, at.boundaries, free)
+    deviating = change - change.sum(axis=1, keepdims=True) * law.p_x[None, :, None]
+    ties, slope, along = _ties(problem, at.boundaries, free, at.tilt)
+    gauge = np.kron(np.eye(m), law.p_x)
+    jacobian = np.zeros((free.size + m * n + m, free.size + m * n))
+    jacobian[: free.size, : free.size] = np.diag(slope)
+    jacobian[: free.size, free.size :] = along.reshape(free.size, m * n)
+    jacobian[free.size : free.size + m * n, : free.size] = deviating.reshape(m * n, free.size)
+    jacobian[free.size + m * n :, free.size :] = gauge
+    residual = np.concatenate([ties, law.deviation.ravel(), gauge @ at.tilt.ravel()])
+    return _System(residual, jacobian, at.tilt)

@@ -1,0 +1,212 @@
+"""Quantiser design: bin edges that minimise the optimal error probability for a given number of bins.
+
+With edges e_1 < … < e_{N−1} the best estimator on the bins has the error probability E(e). By the envelope theorem its
+derivative follows from an optimal estimator P and tilt of the discrete problem alone: moving e_k to the right hands density
+at e_k from bin k + 1 to bin k, priced by the tilted losses F_i = L_i + Σ_j t_ij p(x_j, ·) of the guesses made there,
+
+    ∂E/∂e_k = Σ_i (P_ik − P_i,k+1) F_i(e_k).
+
+E is not convex in e, so several starts descend by L-BFGS, in coordinates that keep the edges in order whatever the step:
+the edges are quantiles of Z at levels whose gaps are a softmax. Starts: the boundaries of the best continuous rule
+(with enough bins they are optimal, and no quantiser does better), edges at equal masses, even edges, and seeded draws.
+
+Every E(e) compared is that of an optimum certified by the judge, and E(e) ≥ the certified lower bound of the continuous
+problem. That the edges themselves are the best possible is certified only as far as these two meet.
+
+Source: docs/theory.md, "Continuous measurements"; D. C. Liu, J. Nocedal, "On the limited memory BFGS method for large
+scale optimization", Math. Program. 45 (1989).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.backends.continuous.solver import ContinuousSolution, solve_continuous
+from discreet.backends.run import solve
+from discreet.backends.solution import Solution
+from discreet.problems.accurate import Array
+from discreet.problems.checks import whole
+from discreet.problems.continuous import ContinuousProblem
+from discreet.problems.errors import BackendError, InputError
+
+__all__ = ["QuantiserDesign", "design_quantiser", "edge_gradient", "even_edges"]
+
+_GAP = 1e-10
+_REACHED = 1e-8  # relative excess over the continuous bound at which no further start is tried
+_LEAST_GAP = 1e-4  # of the softmax scale: keeps the logarithm of a gap finite at the start
+_GRID = 4096  # levels at which the quantile function of Z is tabulated
+
+
+@dataclass(frozen=True, eq=False)
+class QuantiserDesign:
+    """Bin edges and what they achieve.
+
+    edges       [bins + 1] from −inf to inf
+    solution    of the discrete problem on the bins, certified
+    continuous  the solution of the continuous problem, whose lower bound holds for every quantiser
+    starts      error probability reached from each start, by name
+    """
+
+    edges: Array
+    solution: Solution
+    continuous: ContinuousSolution
+    starts: dict[str, float]
+
+    @property
+    def error_probability(self) -> float:
+        """Error probability of the best estimator on these bins."""
+        return self.solution.error_probability
+
+    @property
+    def excess(self) -> float:
+        """By how much, relative, it may be improved by any quantiser at all: against the continuous lower bound."""
+        lower = self.continuous.certificate.lower
+        return (self.error_probability - lower) / lower if lower > 0.0 else self.error_probability
+
+    def __repr__(self) -> str:
+        bins, error = self.edges.size - 1, self.error_probability
+        return f"QuantiserDesign({bins} bins, error probability {error:.12g}, excess {self.excess:.1e})"
+
+
+def design_quantiser(
+    problem: ContinuousProblem,
+    bins: int,
+    *,
+    rng: np.random.Generator | None = None,
+    random_starts: int = 2,
+    max_iterations: int = 100,
+    continuous: ContinuousSolution | None = None,
+) -> QuantiserDesign:
+    """Design the edges of `bins` ≥ 2 bins for a problem under its own budget.
+
+    rng             for the random starts (seeded with 0 by default); random_starts: how many
+    max_iterations  of L-BFGS from each start
+    continuous      `solve_continuous(problem)`, where it is at hand
+
+    Raises InputError for fewer than two bins.
+    """
+    bins, random_starts = whole(bins, "bins", 2), whole(random_starts, "random_starts", 0)
+    rng = np.random.default_rng(0) if rng is None else rng
+    best = solve_continuous(problem) if continuous is None else continuous
+    scale = _QuantileScale(problem)
+    reached: dict[str, float] = {}
+    found: tuple[float, Array] | None = None
+    for name, start in _starts(problem, best, bins, scale, rng, random_starts):
+        value, edges = _descend(problem, scale, start, max_iterations)
+        reached[name] = value
+        if found is None or value < found[0]:
+            found = value, edges
+        if found[0] <= best.certificate.lower * (1.0 + _REACHED):
+            break
+    if found is None:
+        raise BackendError("no start of the quantiser design led to a solution")
+    return QuantiserDesign(found[1], _solved(problem, found[1]), best, reached)
+
+
+def even_edges(bins: int, low: float, high: float) -> Array:
+    """Edges [bins + 1] of equally wide bins over [low, high], the outer two stretched to ±inf."""
+    return np.concatenate([[-np.inf], np.linspace(low, high, bins + 1)[1:-1], [np.inf]])
+
+
+def edge_gradient(problem: ContinuousProblem, edges: Array, solution: Solution) -> Array:
+    """∂E/∂e_k [bins − 1] of the optimal error probability along the inner edges."""
+    if solution.estimator is None or solution.tilt is None:
+        raise InputError("the solution has no estimator; solve the discrete problem on these edges first")
+    tilted = problem.tilted(solution.tilt) @ problem.densities(edges[1:-1])
+    return np.asarray(((solution.estimator[:, :-1] - solution.estimator[:, 1:]) * tilted).sum(axis=0))
+
+
+def _solved(problem: ContinuousProblem, edges: Array) -> Solution:
+    solution = solve(problem.on(edges), "tilt", gap=_GAP)
+    if solution.estimator is None:
+        raise BackendError(f"the discrete problem of {edges.size - 1} bins was not solved: {solution.message}")
+    return solution
+
+
+class _QuantileScale:
+    """Quantiles of Z (tabulated, interpolated): a monotone map from levels in (0, 1) to edges, and its slope."""
+
+    def __init__(self, problem: ContinuousProblem) -> None:
+        inner = problem.quantiles
+        points = np.unique(np.concatenate([inner, np.linspace(inner[9], inner[-10], _GRID)]))
+        weight = problem.private.sum(axis=0)
+        levels = weight @ problem.tails(points)[0]
+        kept = np.concatenate([[True], np.diff(np.maximum.accumulate(levels)) > 0.0])
+        self.levels, self.points = np.maximum.accumulate(levels)[kept], points[kept]
+
+    def edges(self, levels: Array) -> Array:
+        """Edges at levels."""
+        return np.asarray(np.interp(levels, self.levels, self.points))
+
+    def slope(self, levels: Array) -> Array:
+        """d edge / d level."""
+        k = np.clip(np.searchsorted(self.levels, levels), 1, self.levels.size - 1)
+        return np.asarray((self.points[k] - self.points[k - 1]) / (self.levels[k] - self.levels[k - 1]))
+
+    def inverse(self, edges: Array) -> Array:
+        """Levels of edges."""
+        return np.asarray(np.interp(edges, self.points, self.levels))
+
+
+def _starts(
+    problem: ContinuousProblem,
+    best: ContinuousSolution,
+    bins: int,
+    scale: _QuantileScale,
+    rng: np.random.Generator,
+    random_starts: int,
+) -> list[tuple[str, Array]]:
+    """Named starts, as levels [bins − 1], increasing in (0, 1)."""
+    equal = np.arange(1, bins) / bins
+    spread = scale.points[scale.levels > 1e-4][0], scale.points[scale.levels < 1.0 - 1e-4][-1]
+    starts = [
+        ("continuous rule", _fitted(scale.inverse(best.rule.boundaries), bins)),
+        ("equal masses", equal),
+        ("even edges", scale.inverse(even_edges(bins, *spread)[1:-1])),
+    ]
+    starts += [(f"random {k + 1}", np.sort(rng.uniform(0.02, 0.98, bins - 1))) for k in range(random_starts)]
+    return starts
+
+
+def _fitted(levels: Array, count: int) -> Array:
+    """Exactly count − 1 levels: the widest gaps halved while there are too few, the closest pair joined while too many."""
+    found = np.unique(np.clip(levels, 1e-6, 1.0 - 1e-6))
+    while found.size > count - 1:
+        k = int(np.diff(np.concatenate([[0.0], found, [1.0]])).argmin())
+        found = np.delete(found, min(max(k - 1, 0), found.size - 1))
+    while found.size < count - 1:
+        ends = np.concatenate([[0.0], found, [1.0]])
+        k = int(np.diff(ends).argmax())
+        found = np.insert(found, k, 0.5 * (ends[k] + ends[k + 1]))
+    return found
+
+
+def _descend(problem: ContinuousProblem, scale: _QuantileScale, start: Array, iterations: int) -> tuple[float, Array]:
+    """L-BFGS on the logarithms of the level gaps; the best point seen."""
+    from scipy.optimize import minimize
+
+    seen: list[tuple[float, Array]] = []
+
+    def value(logs: Array) -> tuple[float, Array]:
+        gaps = np.exp(logs - logs.max())
+        gaps /= gaps.sum()
+        levels = np.cumsum(gaps)[:-1]
+        inner = scale.edges(levels)
+        if not (np.diff(inner) > 0.0).all():
+            return 1.0, np.zeros(logs.size)
+        edges = np.concatenate([[-np.inf], inner, [np.inf]])
+        solution = _solved(problem, edges)
+        seen.append((solution.error_probability, edges))
+        along = edge_gradient(problem, edges, solution) * scale.slope(levels)
+        # level_k = Σ_{h ≤ k} gap_h, and the gaps are a softmax of the logarithms
+        by_gap = np.concatenate([np.cumsum(along[::-1])[::-1], [0.0]])
+        return solution.error_probability, gaps * (by_gap - gaps @ by_gap)
+
+    gaps = np.diff(np.concatenate([[0.0], start, [1.0]]))
+    logs = np.log(np.maximum(gaps, _LEAST_GAP / gaps.size))
+    minimize(value, logs, jac=True, method="L-BFGS-B", options={"maxiter": iterations, "ftol": 1e-13, "gtol": 1e-9})
+    if not seen:
+        raise BackendError("the starting edges of a quantiser design coincide")
+    return min(seen, key=lambda pair: pair[0])

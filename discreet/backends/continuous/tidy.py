@@ -1,0 +1,81 @@
+"""A rule with few intervals from one with many: what a discrete estimator on a fine partition means.
+
+An estimator on a partition carries entries of rounding size and spreads its randomisation over neighbouring cells. Tidying
+joins neighbours of one label, and averages by mass over neighbours at which the same guesses tie. Where all densities are
+proportional on such an interval (the only way a continuous model ties on a whole interval), cutting it into labelled parts
+of the same masses changes neither error nor leakage, so that the rule needs no coin. What comes out is a proposal, to be
+certified like any other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.problems.accurate import Array
+from discreet.problems.continuous import ContinuousProblem, IntervalRule
+from discreet.problems.continuous.validation import midpoints
+
+__all__ = ["cut", "tidied"]
+
+_TINY = 1e-9
+_TIE = 1e-6  # of the mass of a cell: tilted losses this close count as tied
+_HALVINGS = 200
+
+
+def tidied(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> IntervalRule:
+    """Neighbours of one label joined, and neighbours at which the same guesses tie averaged by mass."""
+    estimator = np.where(rule.estimator < _TINY, 0.0, rule.estimator)
+    estimator /= estimator.sum(axis=0)
+    discrete = problem.on(rule.edges)
+    tilted = discrete.loss + tilt @ discrete.p_xz
+    tied = tilted <= tilted.min(axis=0) + _TIE * discrete.p_z
+    kind = (tied * (2.0 ** np.arange(problem.m))[:, None]).sum(axis=0)  # the set of tied guesses, as a number
+    single = tied.sum(axis=0) == 1
+    kind = np.where(single, -1.0 - estimator.argmax(axis=0), kind)
+    starts = np.flatnonzero(np.concatenate([[True], kind[1:] != kind[:-1]]))
+    mass = np.maximum(discrete.p_z, 1e-300)
+    columns = np.add.reduceat(estimator * mass, starts, axis=1)
+    labelled = np.eye(problem.m)[:, columns.argmax(axis=0)]
+    columns = np.where(single[starts], labelled, columns / columns.sum(axis=0))
+    return IntervalRule(np.concatenate([rule.edges[starts], [np.inf]]), columns).simplified()
+
+
+def cut(problem: ContinuousProblem, rule: IntervalRule) -> IntervalRule:
+    """Intervals that randomise cut into labelled parts of the same mass, in the order of the guesses."""
+    edges: list[float] = []
+    labels: list[int] = []
+    for k in range(rule.edges.size - 1):
+        low, high = float(rule.edges[k]), float(rule.edges[k + 1])
+        column = rule.estimator[:, k]
+        used = np.flatnonzero(column > 0.0)
+        shares = np.cumsum(column[used])[:-1]
+        points = _split_by_mass(problem, low, high, shares) if shares.size else np.empty(0)
+        edges += [low, *points.tolist()]
+        labels += [int(i) for i in used]
+    kept = [0, *(k for k in range(1, len(edges)) if edges[k] > edges[k - 1] and labels[k] != labels[k - 1])]
+    return IntervalRule.from_labels([edges[k] for k in kept[1:]], np.array([labels[k] for k in kept]), problem.m)
+
+
+def _split_by_mass(problem: ContinuousProblem, low: float, high: float, shares: Array) -> Array:
+    """Points that leave given shares of the mass of (low, high] to their left, by bisection."""
+    inner = problem.quantiles
+    bottom, top = np.clip([low, high], inner[0] - np.ptp(inner), inner[-1] + np.ptp(inner))
+    left, right = np.full(shares.size, bottom), np.full(shares.size, top)
+    whole = _mass(problem, low, high)
+    for _ in range(_HALVINGS):
+        middle = midpoints(left, right)
+        inside = (left < middle) & (middle < right)
+        if not inside.any():
+            break
+        masses = np.array([_mass(problem, low, point) for point in middle])
+        under = masses < shares * whole
+        left, right = np.where(inside & under, middle, left), np.where(inside & ~under, middle, right)
+    return left
+
+
+def _mass(problem: ContinuousProblem, low: float, high: float) -> float:
+    """Pr(low < Z ≤ high), 0 when low ≥ high."""
+    if not low < high:
+        return 0.0
+    masses, _ = problem.masses(np.array([low, high]))
+    return float(problem.private.sum(axis=0) @ masses[:, 0])

@@ -1,0 +1,219 @@
+"""The lower side: the integral of the least tilted loss, ∫ min_i F_i(z) dz, bounded from below by certified subdivision.
+
+With F_i = Σ_q c_iq f_q and any label k on an interval I,
+
+    ∫_I min_i F_i  =  ∫_I F_k − ∫_I max_i (F_k − F_i)⁺,
+
+and ∫_I F_k is exact through the cdf. F_k − F_i = Σ_q d_q f_q with known signs d_q, and on an interval without a breakpoint
+every f_q is monotone, so it lies between its end values lo_q and hi_q. Hence, with D_i = Σ_{d_q>0} d_q hi_q − Σ_{d_q<0}
+|d_q| lo_q, the loss of calling the interval k is at most
+
+    slack(I)  =  min( |I| · max_i D_i⁺ ,  Σ_q max_i (d_iq)⁺ · mass_q(I) ).
+
+Where all f_q of a set have monotone ratios ρ_q = f_q/f_r to a member r (`modes`), their part of F_k − F_i is also at most
+f_r · (Σ_{d_q>0} d_q max ρ_q − Σ_{d_q<0} |d_q| min ρ_q), which integrates to mass_r times the bracket: a third form of the
+slack, sharp where densities are proportional on a whole interval and the best rule ties there.
+
+Where every D_i ≤ 0 the label is proven and the slack is 0. The intervals with the largest slack are halved until the sum
+is under a target. Near a simple crossing of two tilted losses D is proportional to the width, so the slack left is
+quadratic in the width of the few undecided intervals; out in the tails the second form bounds it by the mass left over.
+No root finder, no derivative, and no quadrature is trusted.
+
+What is assumed: densities, cdfs and survival functions have the problem's stated relative accuracy η (values are widened
+by it), and the densities are monotone between their breakpoints. Roundings of the coefficients are far below η and are
+covered by the same allowance, η Σ_q max_i |c_iq|. At a breakpoint, where a density may jump, the neighbouring doubles are
+edges too, so that no value from the wrong side of a jump is taken for a range. Densities under 1e-300 count as zero.
+
+Source: docs/theory.md, "Continuous measurements".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.accurate import Array
+from discreet.problems.continuous.model import ContinuousProblem
+from discreet.problems.continuous.validation import midpoints
+
+__all__ = ["Sweep", "sweep"]
+
+_ROUNDS = 200
+_MOST_CELLS = 60_000
+_STALLED = 0.999  # progress of the slack per round under which the subdivision gives up, once it is fine
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a subdivision has proven.
+
+    value       a lower bound of ∫ min_i F_i, everything allowed for
+    slack       the part of it lost to undecided intervals
+    allowance   the part lost to the assumed inaccuracy of the densities and cdfs
+    edges       [K + 1] neighbouring intervals of one label joined
+    labels      [K]
+    brackets    [K − 1, 2] an interval around each inner edge whose outer neighbours carry the two labels
+    cells       intervals looked at
+    """
+
+    value: float
+    slack: float
+    allowance: float
+    edges: Array
+    labels: NDArray[np.intp]
+    brackets: Array
+    cells: int
+
+
+@dataclass
+class _Cells:
+    """Edges [E + 1] with densities, cdf and survival values [Q, E + 1] at them."""
+
+    edges: Array
+    density: Array
+    below: Array
+    above: Array
+
+    @classmethod
+    def at(cls, problem: ContinuousProblem, edges: Array) -> _Cells:
+        return cls(edges, problem.densities(edges), *problem.tails(edges))
+
+    def split(self, problem: ContinuousProblem, points: Array) -> _Cells:
+        more = _Cells.at(problem, points)
+        place = np.searchsorted(self.edges, points)
+        pairs = ((self.density, more.density), (self.below, more.below), (self.above, more.above))
+        return _Cells(np.insert(self.edges, place, points), *(np.insert(old, place, new, axis=1) for old, new in pairs))
+
+
+def sweep(problem: ContinuousProblem, tilt: Array, target: float) -> Sweep:
+    """Bound ∫ min_i F_i for a tilt [m, n] from below, subdividing until at most `target` is lost (or nothing helps).
+
+    The value is a valid bound however the subdivision ends.
+    """
+    coefficients = problem.tilted(tilt)
+    cells = _Cells.at(problem, _first_edges(problem))
+    before, floor = math.inf, _noise(problem, coefficients)
+    for _ in range(_ROUNDS):
+        labels, slack = _decide(problem, coefficients, cells)
+        lost = float(slack.sum())
+        points = _where_to_split(cells.edges, slack, max(target, floor))
+        fine = labels.size > _MOST_CELLS // 8 and lost > _STALLED * before
+        if lost <= max(target, floor) or not points.size or fine or labels.size + points.size > _MOST_CELLS:
+            break
+        before = lost
+        cells = cells.split(problem, points)
+    return _joined(problem, tilt, cells, labels, slack)
+
+
+def _first_edges(problem: ContinuousProblem) -> Array:
+    points = problem.breakpoints
+    beside = np.concatenate([np.nextafter(points, -np.inf), points, np.nextafter(points, np.inf)])
+    return np.unique(np.concatenate([[-np.inf, np.inf], problem.quantiles, beside]))
+
+
+def _noise(problem: ContinuousProblem, coefficients: Array) -> float:
+    """What the assumed accuracy costs anyway: subdividing below a share of it gains nothing."""
+    return 0.1 * problem.accuracy * float(np.abs(coefficients).max(axis=0).sum())
+
+
+def _decide(problem: ContinuousProblem, coefficients: Array, cells: _Cells) -> tuple[NDArray[np.intp], Array]:
+    """A label for every cell, and the slack of calling it that."""
+    masses, error = problem.masses_from(cells.edges, cells.below, cells.above)
+    low = np.minimum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 - problem.accuracy)
+    low[np.isinf(low)] = 0.0  # between two doubles at a pole: no floor is known there
+    high = np.maximum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 + problem.accuracy)
+    widths = np.diff(cells.edges)
+    families = _families(problem)
+    # Any label will do; the mass of a cell of a few doubles is all rounding, its densities are not.
+    vague = (error.sum(axis=0) > 1e-3 * masses.sum(axis=0)) & np.isfinite(high).all(axis=0) & (high.max(axis=0) > 0.0)
+    labels = np.asarray((coefficients @ np.where(vague, low + high, masses)).argmin(axis=0))
+    slack = np.zeros(labels.size)
+    for k in np.unique(labels):
+        mine = labels == k
+        difference = coefficients[k] - coefficients
+        gain, cost = np.maximum(difference, 0.0), np.maximum(-difference, 0.0)
+        excess = np.maximum((_product(gain, high[:, mine]) - cost @ low[:, mine]).max(axis=0), 0.0)
+        with np.errstate(invalid="ignore"):  # 0 · inf: a decided cell of infinite width, or a pole
+            by_width = np.where(excess == 0.0, 0.0, excess * widths[mine])
+        by_mass = gain.max(axis=0) @ (masses[:, mine] + error[:, mine])
+        slack[mine] = np.minimum(by_width, by_mass)
+        if families:
+            weights = masses[:, mine] + error[:, mine]
+            at = np.flatnonzero(mine)[slack[mine] > 0.0]
+            ends = cells.density[:, at], cells.density[:, at + 1]
+            by_ratio = _by_ratio(families, gain, cost, weights[:, slack[mine] > 0.0], ends, problem.accuracy)
+            slack[at] = np.minimum(slack[at], by_ratio)
+    return labels, slack
+
+
+def _families(problem: ContinuousProblem) -> list[list[int]]:
+    """Indices of the components of each ratio family with at least two members."""
+    groups: dict[Hashable, list[int]] = {}
+    for q, each in enumerate(problem.components):
+        if each.family is not None:
+            groups.setdefault(each.family, []).append(q)
+    return [members for members in groups.values() if len(members) > 1]
+
+
+def _by_ratio(
+    families: list[list[int]], gain: Array, cost: Array, masses: Array, ends: tuple[Array, Array], accuracy: float
+) -> Array:
+    """The slack by monotone ratios within families, and by masses for all other components [cells]."""
+    alone = np.setdiff1d(np.arange(masses.shape[0]), [q for members in families for q in members])
+    total: Array = gain[:, alone].max(axis=0) @ masses[alone]
+    columns = np.arange(masses.shape[1])
+    for members in families:
+        reference = masses[members].argmax(axis=0)
+        ratios = []
+        for end in ends:
+            density = end[members]
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                ratios.append(density / density[reference, columns])
+        low, high = np.minimum(*ratios) * (1.0 - 3.0 * accuracy), np.maximum(*ratios) * (1.0 + 3.0 * accuracy)
+        usable = np.isfinite(low).all(axis=0) & np.isfinite(high).all(axis=0)
+        low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
+        bracket = (gain[:, members] @ high - cost[:, members] @ low).max(axis=0)
+        part = np.maximum(bracket, 0.0) * masses[members][reference, columns]
+        total = total + np.where(usable, part, gain[:, members].max(axis=0) @ masses[members])
+    return total
+
+
+def _product(gain: Array, high: Array) -> Array:
+    """gain @ high where a density may be infinite at the end of a cell (0 · inf counts as 0)."""
+    if np.isfinite(high).all():
+        return np.asarray(gain @ high)
+    poles = (gain > 0.0).astype(np.float64) @ np.isinf(high).astype(np.float64)
+    return np.where(poles > 0.0, np.inf, gain @ np.where(np.isinf(high), 0.0, high))
+
+
+def _where_to_split(edges: Array, slack: Array, target: float) -> Array:
+    """Middles of the cells that hold more than their part of the slack and can still be halved."""
+    undecided = max(1, int((slack > 0.0).sum()))
+    chosen = slack > 0.5 * target / undecided
+    low, high = edges[:-1][chosen], edges[1:][chosen]
+    left, right = np.isinf(low), np.isinf(high)
+    middle = midpoints(np.where(left, 0.0, low), np.where(right, 0.0, high))
+    span = edges[-2] - edges[1]
+    with np.errstate(over="ignore"):
+        middle = np.where(left, high - span, np.where(right, low + span, middle))
+    return np.asarray(middle[(low < middle) & (middle < high) & np.isfinite(middle)])
+
+
+def _joined(problem: ContinuousProblem, tilt: Array, cells: _Cells, labels: NDArray[np.intp], slack: Array) -> Sweep:
+    """Join cells of one label and add up: exact masses, minus slack, minus what the assumed accuracy may hide."""
+    changes = np.flatnonzero(labels[1:] != labels[:-1]) + 1
+    kept = np.concatenate([[0], changes, [labels.size]])
+    edges, names = cells.edges[kept], labels[kept[:-1]]
+    masses, error = problem.masses_from(edges, cells.below[:, kept], cells.above[:, kept])
+    coefficients = problem.tilted(tilt)[names].T
+    size = (problem.losses + np.abs(tilt) @ problem.private)[names].T
+    total = math.fsum((coefficients * masses).ravel())
+    largest = (problem.losses + np.abs(tilt) @ problem.private).max(axis=0)
+    allowance = float((size * error).sum()) + problem.accuracy * float(largest.sum())
+    lost = float(slack.sum()) * (1.0 + 1e-12)
+    brackets = np.stack([cells.edges[changes - 1], cells.edges[np.minimum(changes + 1, labels.size)]], axis=1)
+    return Sweep(total - lost - allowance, lost, allowance, edges, names, brackets, int(labels.size))

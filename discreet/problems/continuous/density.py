@@ -1,0 +1,257 @@
+"""Densities of a one-dimensional measurement that are monotone between known points, and mixtures of them.
+
+Everything the continuous solver proves rests on two facts about each density f_q: its cdf (and survival function) give the
+mass of any interval, and between neighbouring *breakpoints* f_q is monotone, so that its range over an interval is spanned
+by its values at the ends. `component` prepares whatever the user gives (a frozen scipy.stats distribution, a
+`NormalDensity`, a `Density` made of callables) as a `Component` with these facts; a `Mixture` is taken apart into its
+components, since mixtures need not be unimodal but are linear in components that are.
+
+Breakpoints are the modes (and antimodes) and every point where the density jumps, such as the ends of its support. They
+are known for the common families of scipy.stats (`modes`), given by the user for callables, and otherwise located
+numerically, which the certificate then lists among its assumptions.
+
+Source: docs/theory.md, "Continuous measurements".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.problems.accurate import Array
+from discreet.problems.continuous.modes import known_breakpoints, ratio_family
+from discreet.problems.errors import InputError
+
+__all__ = ["LEVELS", "Component", "Density", "Mixture", "NormalDensity", "component", "expand"]
+
+LEVELS = np.array([1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, *np.arange(0.04, 0.51, 0.06)])
+"""Probabilities in each tail at which quantiles are taken; the last one is the median but for 0.02."""
+
+_SQRT_TAU = math.sqrt(2.0 * math.pi)
+_LARGEST_COORDINATE = 700.0  # sinh of more would overflow
+_HALVINGS = 80
+_UNIT = 2.0**-53
+_GRID = 4001  # quantiles at which unknown breakpoints are looked for
+
+
+@dataclass(frozen=True)
+class NormalDensity:
+    """The normal law with a mean and a standard deviation σ > 0: scipy.stats.norm without the second its import takes."""
+
+    mean: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.mean) and math.isfinite(self.sigma) and self.sigma > 0.0):
+            raise InputError(f"a normal density with mean {self.mean} and σ {self.sigma}; both must be finite and σ > 0")
+
+    def pdf(self, z: Any) -> Array:
+        """Density at z."""
+        x = (np.asarray(z, dtype=np.float64) - self.mean) / self.sigma
+        return np.asarray(np.exp(-0.5 * np.minimum(np.abs(x), 1e100) ** 2) / (_SQRT_TAU * self.sigma))
+
+    def cdf(self, z: Any) -> Array:
+        """Pr(Z ≤ z)."""
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr((np.asarray(z, dtype=np.float64) - self.mean) / self.sigma))
+
+    def sf(self, z: Any) -> Array:
+        """Pr(Z > z), relatively precise in the upper tail."""
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr((self.mean - np.asarray(z, dtype=np.float64)) / self.sigma))
+
+    def ppf(self, p: Any) -> Array:
+        """Quantiles."""
+        from scipy.special import ndtri
+
+        return np.asarray(self.mean + self.sigma * ndtri(p))
+
+    def isf(self, p: Any) -> Array:
+        """Upper quantiles."""
+        from scipy.special import ndtri
+
+        return np.asarray(self.mean - self.sigma * ndtri(p))
+
+    def rvs(self, size: int, random_state: np.random.Generator) -> Array:
+        """Draws [size]."""
+        return random_state.normal(self.mean, self.sigma, size)
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """A density given by vectorised callables of z.
+
+    pdf, cdf      density and Pr(Z ≤ z)
+    sf            Pr(Z > z); without it upper tails are 1 − cdf and keep absolute precision only
+    breakpoints   all points where the density turns from rising to falling or back, or jumps; None to have them located
+                  numerically, which the certificate will list as assumed
+    ratio_family  any key; densities of one key have monotone ratios between breakpoints (see `modes`)
+    """
+
+    pdf: Callable[[Array], Any]
+    cdf: Callable[[Array], Any]
+    sf: Callable[[Array], Any] | None = None
+    breakpoints: Sequence[float] | None = None
+    ratio_family: Hashable | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Σ_r weights_r × components_r; weights ≥ 0 that sum to one, components as for any other entry of a problem."""
+
+    weights: Sequence[float]
+    components: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if weights.ndim != 1 or weights.size != len(self.components) or not weights.size:
+            raise InputError(f"a mixture has {len(self.components)} components and weights of shape {list(weights.shape)}")
+        if not ((weights >= 0.0).all() and abs(float(weights.sum()) - 1.0) <= 1e-9):
+            raise InputError(f"the weights {weights.tolist()} of a mixture must be ≥ 0 and sum to 1 within 1e-9")
+        object.__setattr__(self, "weights", tuple((weights / weights.sum()).tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """A density ready for use.
+
+    breakpoints   finite, increasing
+    located       they were found numerically
+    median        splits the line: intervals below it are measured by the cdf, above it by the survival function
+    quantiles     at `LEVELS` of both tails, increasing
+    upper_floor   absolute error of upper-tail probabilities beyond the relative one (0 with a survival function)
+    family        ratio family, None if unknown
+    """
+
+    what: str
+    pdf_: Callable[[Array], Any]
+    cdf_: Callable[[Array], Any]
+    sf_: Callable[[Array], Any]
+    breakpoints: Array
+    located: bool
+    median: float
+    quantiles: Array
+    upper_floor: float
+    family: Hashable | None = None
+
+    def pdf(self, z: Array) -> Array:
+        """Densities at finite points; 0 at ±inf; may be inf at a pole."""
+        finite = np.isfinite(z)
+        values = np.zeros(z.shape)
+        values[finite] = self._numbers(self.pdf_, z[finite], "density")
+        return values
+
+    def tails(self, z: Array) -> tuple[Array, Array]:
+        """(Pr(Z ≤ z), Pr(Z > z)) at any points, ±inf included."""
+        below, above = (z == np.inf) * 1.0, (z == -np.inf) * 1.0
+        finite = np.isfinite(z)
+        below[finite] = self._numbers(self.cdf_, z[finite], "cdf")
+        above[finite] = self._numbers(self.sf_, z[finite], "survival function")
+        return below, above
+
+    def _numbers(self, function: Callable[[Array], Any], z: Array, what: str) -> Array:
+        if not z.size:
+            return np.empty(0)
+        with np.errstate(all="ignore"):  # an overflow inside where the value is 0; what comes out is checked here
+            try:
+                values = np.asarray(function(z), dtype=np.float64)
+            except OverflowError:  # what some densities of scipy.stats raise at a pole, for all points at once
+                values = np.array([_at_point(function, point) for point in z])
+        if values.shape != z.shape:
+            raise InputError(
+                f"the {what} of {self.what} returns shape {list(values.shape)} for {z.size} points; vectorise it"
+            )
+        wrong = np.flatnonzero(np.isnan(values) | (values < 0.0))
+        if wrong.size:
+            k = int(wrong[0])
+            raise InputError(f"the {what} of {self.what} is {values[k]} at z = {z[k]:.12g}; it must be ≥ 0 everywhere")
+        return values
+
+
+def _at_point(function: Callable[[Array], Any], point: float) -> float:
+    try:
+        return float(np.asarray(function(np.array([point])))[0])
+    except OverflowError:
+        return math.inf
+
+
+def expand(entry: Any, what: str) -> list[tuple[float, Any]]:
+    """The (weight, component) pairs of an entry: itself, or a mixture taken apart."""
+    if not isinstance(entry, Mixture):
+        return [(1.0, entry)]
+    pairs = zip(entry.weights, entry.components, strict=True)
+    return [(weight * inner, part) for weight, each in pairs if weight > 0.0 for inner, part in expand(each, what)]
+
+
+def component(entry: Any, what: str) -> Component:
+    """Prepare one density; raises InputError, naming it by `what`, for anything without pdf and cdf."""
+    if not callable(getattr(entry, "pdf", None)) or not callable(getattr(entry, "cdf", None)):
+        raise InputError(
+            f"{what} is {entry!r}, which has no pdf and cdf; give a continuous distribution or a discreet Density"
+        )
+    cdf, upper = entry.cdf, getattr(entry, "sf", None)
+    exact = upper is not None and _has_own_sf(entry)
+    sf = upper if upper is not None else lambda z: np.maximum(1.0 - np.asarray(cdf(z)), 0.0)
+    bare = Component(what, entry.pdf, cdf, sf, np.empty(0), False, 0.0, np.empty(0), 0.0)
+    lower, higher = _quantiles(bare, entry, LEVELS)
+    quantiles = np.unique(np.concatenate([lower, higher]))
+    given = entry.breakpoints if isinstance(entry, Density) else known_breakpoints(entry)
+    points = _located(bare, entry) if given is None else np.asarray(list(given), dtype=np.float64)
+    points = np.unique(points[np.isfinite(points)])
+    median = 0.5 * (float(lower[-1]) + float(higher[-1]))
+    floor = 0.0 if exact else 4.0 * _UNIT
+    return Component(what, entry.pdf, cdf, sf, points, given is None, median, quantiles, floor, ratio_family(entry))
+
+
+def _has_own_sf(entry: Any) -> bool:
+    """Whether a scipy distribution brings a survival function; the default, 1 − cdf, has no digits in the upper tail."""
+    if not hasattr(entry, "dist"):
+        return True
+    from scipy import stats
+
+    return getattr(type(entry.dist), "_sf", None) is not stats.rv_continuous._sf
+
+
+def _quantiles(bare: Component, entry: Any, levels: Array) -> tuple[Array, Array]:
+    """Points with about `levels` of the mass below, and above. They only guide; no proof rests on them."""
+    if hasattr(entry, "ppf") and hasattr(entry, "isf"):
+        with np.errstate(all="ignore"):
+            found = np.asarray(entry.ppf(levels), dtype=np.float64), np.asarray(entry.isf(levels), dtype=np.float64)
+        if all(np.isfinite(each).all() for each in found):
+            return found
+    return _bisected(bare, levels, 0), _bisected(bare, levels, 1)
+
+
+def _bisected(bare: Component, levels: Array, side: int) -> Array:
+    """Quantiles of the lower (side 0) or upper (1) tail by bisection in the coordinate asinh z."""
+    low, high = np.full(levels.shape, -_LARGEST_COORDINATE), np.full(levels.shape, _LARGEST_COORDINATE)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        left_of = (bare.tails(np.sinh(middle))[side] < levels) ^ (side == 1)
+        low, high = np.where(left_of, middle, low), np.where(left_of, high, middle)
+    return np.asarray(np.sinh(0.5 * (low + high)))
+
+
+def _located(bare: Component, entry: Any) -> Array:
+    """Turning points of a density of which nothing is known: where its values on a fine grid of quantiles turn.
+
+    The grid cells around each turn are halved towards it; the support's ends, where known, are added.
+    """
+    levels = np.concatenate([LEVELS[:7], np.linspace(1e-3, 0.5, _GRID // 2)])
+    points = np.unique(np.concatenate(_quantiles(bare, entry, levels)))
+    for _ in range(60):
+        steps = np.sign(np.diff(bare.pdf(points)))
+        turns = np.flatnonzero(steps[1:] * steps[:-1] < 0) + 1
+        around = np.concatenate([0.5 * (points[turns - 1] + points[turns]), 0.5 * (points[turns] + points[turns + 1])])
+        more = np.unique(np.concatenate([points[turns - 1], points[turns], points[turns + 1], around]))
+        if more.size == 0 or np.isin(more, points).all() or turns.size > 64:
+            break
+        points = more
+    ends = np.asarray(entry.support(), dtype=np.float64) if hasattr(entry, "support") else np.empty(0)
+    return np.concatenate([points[turns], ends])

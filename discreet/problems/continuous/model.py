@@ -1,0 +1,254 @@
+"""The continuous problem: find the rule P(z) of least error probability whose guess leaks at most a budget about X.
+
+    minimise ∫ Σ_i P_i(z) L_i(z) dz   over rules   with   I(X; Ŷ) ≤ ε,      L_i(z) = Σ_jk loss(y_k, i) p(x_j, y_k, z)
+
+It is the paper's OP (and OP-PP-CM at ε = 0) for a one-dimensional Z. Everything is linear in the component densities f_q:
+p(x_j, z) = Σ_q `private`[j, q] f_q(z) and L_i(z) = Σ_q `losses`[i, q] f_q(z), so that a tilt t gives the tilted losses
+F_i(z) = Σ_q c_iq f_q(z) with c = losses + t·private. On a partition into intervals it is a discrete `Problem` (`on`).
+
+Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
+Entropy Constrained Approach"; docs/theory.md, "Continuous measurements".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from discreet.problems.accurate import Array
+from discreet.problems.checks import check_total, mass_array, positive
+from discreet.problems.continuous.density import Component, component, expand
+from discreet.problems.continuous.modes import FAMILIES
+from discreet.problems.continuous.validation import check_component
+from discreet.problems.errors import InputError
+from discreet.problems.problem import LeakageBudget, Problem
+
+__all__ = ["ACCURACY", "ContinuousProblem"]
+
+ACCURACY = 1e-13
+"""Relative error allowed for in the values of densities, cdfs and survival functions."""
+
+_UNIT = 2.0**-53
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class ContinuousProblem:
+    """A privacy-aware estimation problem over a one-dimensional continuous measurement. Immutable.
+
+    p_xy          p(x_j, y_k) [n, m], sums to one
+    loss_matrix   loss of guessing i when the truth is k [m, guesses]
+    components    the distinct densities f_q, Q of them
+    private       coefficients of p(x_j, z) [n, Q]
+    losses        coefficients of L_i(z) [guesses, Q]
+    accuracy      assumed relative error of densities, cdfs and survival functions
+    """
+
+    p_xy: Array
+    loss_matrix: Array
+    components: tuple[Component, ...]
+    private: Array
+    losses: Array
+    accuracy: float
+    constraint: LeakageBudget
+    name: str
+
+    def __init__(
+        self,
+        distributions: Sequence[Sequence[Any]],
+        p_xy: Any,
+        budget: float | LeakageBudget | None = None,
+        *,
+        equivocation: float | None = None,
+        loss_matrix: Any = None,
+        accuracy: float = ACCURACY,
+        name: str = "",
+    ) -> None:
+        """Validate and freeze.
+
+        distributions   [n][m] laws of Z given (x_j, y_k): frozen scipy.stats distributions, `NormalDensity`, `Density`
+                        made of callables, or a `Mixture` of these
+        p_xy            p(x_j, y_k) [n, m]
+        loss_matrix     [m, guesses] ≥ 0; 0/1 loss by default
+        budget          leakage budget ε in nats (0 perfect privacy, inf none), or `equivocation` H0 in nats
+
+        Raises InputError in one sentence for a p_xy that is not a law within 1e-9, NaN anywhere, a shape that does not
+        fit, or a density that does not integrate to one within 1e-9 against its own cdf. Equal distributions (the same
+        object, or the same scipy family with the same parameters) are recognised as one density.
+        """
+        prior = mass_array(p_xy, "p_xy", 2, "[n, m]")
+        prior = prior / check_total(prior, "p_xy")
+        n, m = prior.shape
+        matrix = 1.0 - np.eye(m) if loss_matrix is None else mass_array(loss_matrix, "loss_matrix", 2, "[m, guesses]")
+        if matrix.shape[0] != m:
+            raise InputError(f"loss_matrix has {matrix.shape[0]} rows but Y has {m} values; give one row per value of Y")
+        if len(distributions) != n or any(len(row) != m for row in distributions):
+            raise InputError(f"p_xy has shape {[n, m]} but distributions does not; give {n} rows of {m} distributions")
+        components, weights = _components(distributions, prior)
+        fields = {
+            "p_xy": prior,
+            "loss_matrix": matrix,
+            "components": components,
+            "private": weights.sum(axis=1),
+            "losses": np.einsum("jkq,ki->iq", weights, matrix),
+            "accuracy": positive(accuracy, "accuracy", most=1e-6),
+            "name": name,
+        }
+        for key, value in fields.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, key, value)
+        object.__setattr__(self, "constraint", self._law.with_budget(budget, equivocation=equivocation).constraint)
+
+    def with_budget(
+        self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None
+    ) -> ContinuousProblem:
+        """The same model under another budget (or equivocation)."""
+        constraint = self._law.with_budget(budget, equivocation=equivocation).constraint
+        other = object.__new__(ContinuousProblem)
+        other.__dict__.update(self.__dict__)
+        other.__dict__["constraint"] = constraint
+        return other
+
+    # -- sizes and laws ------------------------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Number of private values."""
+        return int(self.p_xy.shape[0])
+
+    @property
+    def m(self) -> int:
+        """Number of guesses."""
+        return int(self.losses.shape[0])
+
+    @property
+    def budget(self) -> float:
+        """Leakage budget ε in nats."""
+        return self.constraint.nats
+
+    @cached_property
+    def _law(self) -> Problem:
+        """The problem on the trivial partition (one outcome): it knows π and checks budgets."""
+        everything = np.ones((len(self.components), 1))
+        return Problem(self.private @ everything, self.losses @ everything, np.inf)
+
+    @property
+    def p_x(self) -> Array:
+        """π_j = p(x_j) [n]."""
+        return self._law.p_x
+
+    @property
+    def entropy_x(self) -> float:
+        """H(X) in nats."""
+        return self._law.entropy_x
+
+    @property
+    def equivocation(self) -> float:
+        """The paper's H0 = H(X) − ε in nats."""
+        return self.entropy_x - self.budget
+
+    @property
+    def constant_error(self) -> float:
+        """Error probability of the best constant guess, which leaks nothing."""
+        return self._law.constant_error
+
+    @cached_property
+    def breakpoints(self) -> Array:
+        """Where any component stops being monotone or jumps, increasing."""
+        return np.unique(np.concatenate([np.empty(0), *(each.breakpoints for each in self.components)]))
+
+    @cached_property
+    def quantiles(self) -> Array:
+        """Quantiles of all components, both tails, increasing: where a first partition should have edges."""
+        return np.unique(np.concatenate([each.quantiles for each in self.components]))
+
+    # -- values at points and on intervals -----------------------------------------------------------------------------
+
+    def densities(self, z: Any) -> Array:
+        """f_q(z) [Q, points]; 0 at ±inf."""
+        points = np.atleast_1d(np.asarray(z, dtype=np.float64))
+        return np.stack([each.pdf(points) for each in self.components])
+
+    def tails(self, z: Array) -> tuple[Array, Array]:
+        """Cdf and survival function of every component at points, ±inf included; each [Q, points]."""
+        pairs = [each.tails(z) for each in self.components]
+        return np.stack([pair[0] for pair in pairs]), np.stack([pair[1] for pair in pairs])
+
+    def masses(self, edges: Array) -> tuple[Array, Array]:
+        """Mass of every component in every interval [Q, N] of edges [N + 1], and the error each may have.
+
+        Intervals below the median are differences of cdf values, above it of survival values, so that tails keep their
+        relative precision; the error is `accuracy` times the two values used.
+        """
+        return self.masses_from(edges, *self.tails(edges))
+
+    def masses_from(self, edges: Array, below: Array, above: Array) -> tuple[Array, Array]:
+        """`masses` from cdf and survival values at the edges that are at hand."""
+        median = np.array([each.median for each in self.components])[:, None]
+        floor = np.array([each.upper_floor for each in self.components])[:, None]
+        left, right = edges[1:] <= median, edges[:-1] >= median
+        masses = np.where(left, below[:, 1:] - below[:, :-1], above[:, :-1] - above[:, 1:])
+        masses = np.where(left | right, masses, (1.0 - below[:, :-1]) - above[:, 1:])
+        used = np.where(left, below[:, 1:] + below[:, :-1], above[:, :-1] + above[:, 1:])
+        used = np.where(left | right, used, below[:, :-1] + above[:, 1:])
+        masses = np.maximum(masses, 0.0)
+        error = self.accuracy * used + 4.0 * _UNIT * masses + np.where(left, 0.0, floor)
+        return masses, error
+
+    def tilted(self, tilt: Array) -> Array:
+        """Coefficients c [m, Q] of the tilted losses F_i = Σ_q c_iq f_q for a tilt [m, n]."""
+        return np.asarray(self.losses + tilt @ self.private)
+
+    def posterior(self, z: Any) -> Array:
+        """p(x_j given z) [n, points]; the prior where no density is positive."""
+        joint = self.private @ self.densities(z)
+        total = joint.sum(axis=0)
+        prior = np.tile(self.p_x[:, None], (1, total.size))
+        return np.asarray(np.divide(joint, total, out=prior, where=total > 0.0))
+
+    def on(self, edges: Array) -> Problem:
+        """The discrete problem on the intervals (e_k, e_{k+1}] of edges [N + 1] that run from −inf to inf."""
+        masses, _ = self.masses(edges)
+        return Problem(self.private @ masses, self.losses @ masses, self.constraint, name=self.name)
+
+    def __repr__(self) -> str:
+        title = f"{self.name!r}, " if self.name else ""
+        sizes = f"n={self.n}, m={self.m}, {len(self.components)} densities"
+        return f"ContinuousProblem({title}{sizes}, budget={self.budget:g} nats)"
+
+
+def _components(distributions: Sequence[Sequence[Any]], prior: Array) -> tuple[tuple[Component, ...], Array]:
+    """The distinct densities, checked, and p(x_j, y_k) × their weight in Z given (x_j, y_k), [n, m, Q]."""
+    found: dict[Any, Component] = {}
+    terms: list[tuple[int, int, Any, float]] = []
+    for j, row in enumerate(distributions):
+        for k, entry in enumerate(row):
+            what = f"Z given (x[{j}], y[{k}])"
+            for weight, part in expand(entry, what):
+                key = _identity(part)
+                if key not in found:
+                    found[key] = component(part, what)
+                    check_component(found[key])
+                terms.append((j, k, key, weight * prior[j, k]))
+    order = {key: q for q, key in enumerate(found)}
+    weights = np.zeros((*prior.shape, len(found)))
+    for j, k, key, weight in terms:
+        weights[j, k, order[key]] += weight
+    return tuple(found.values()), weights
+
+
+def _identity(part: Any) -> Any:
+    """Equal for distributions that are surely the same: frozen ones by family and parameters, others by object."""
+    try:
+        if hasattr(part, "dist"):
+            shapes, location, scale = part.dist._parse_args(*part.args, **part.kwds)
+            key = (type(part.dist), tuple(float(each) for each in shapes), float(location), float(scale))
+            return key if part.dist.name in FAMILIES else id(part)
+        hash(part)
+        return part
+    except TypeError:  # parameters or objects that cannot be compared
+        return id(part)

@@ -1,0 +1,138 @@
+"""A rule for a continuous measurement: finitely many intervals, each with a label or a randomisation.
+
+On its own partition a rule is an estimator of a discrete problem, so its error probability and leakage are those of that
+problem: exact through the cdf, nothing is integrated numerically.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.accurate import Array
+from discreet.problems.continuous.model import ContinuousProblem
+from discreet.problems.errors import InputError
+from discreet.problems.information import OutputLaw
+from discreet.problems.problem import Problem
+
+__all__ = ["IntervalRule"]
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalRule:
+    """Guess i with probability estimator[i, k] when the measurement lies in (edges[k], edges[k + 1]].
+
+    edges       [K + 1], strictly increasing from −inf to inf
+    estimator   [m, K], every column a probability vector
+
+    Raises InputError for edges out of order, NaN, or columns that do not sum to one within 1e-9.
+    """
+
+    edges: Array
+    estimator: Array
+
+    def __post_init__(self) -> None:
+        edges = np.array(self.edges, dtype=np.float64)
+        estimator = np.array(self.estimator, dtype=np.float64)
+        if edges.ndim != 1 or edges.size < 2 or edges[0] != -np.inf or edges[-1] != np.inf:
+            raise InputError("the edges of a rule must be one row from -inf to inf; every measurement needs a guess")
+        wrong = np.flatnonzero(~(edges[1:] > edges[:-1]))
+        if wrong.size:
+            k = int(wrong[0])
+            raise InputError(f"edges[{k}] = {edges[k]} and edges[{k + 1}] = {edges[k + 1]}; edges must strictly increase")
+        if estimator.ndim != 2 or estimator.shape[1] != edges.size - 1:
+            raise InputError(
+                f"the estimator has shape {list(estimator.shape)} but the edges make {edges.size - 1} intervals"
+            )
+        if not ((estimator >= 0.0).all() and (np.abs(estimator.sum(axis=0) - 1.0) <= 1e-9).all()):
+            raise InputError("every column of a rule's estimator must be a probability vector within 1e-9")
+        for key, value in (("edges", edges), ("estimator", estimator)):
+            value.setflags(write=False)
+            object.__setattr__(self, key, value)
+
+    @classmethod
+    def from_labels(cls, boundaries: Any, labels: Any, guesses: int) -> IntervalRule:
+        """The deterministic rule with finite boundaries [K − 1], increasing, and labels [K] out of `guesses`."""
+        inner, chosen = np.asarray(boundaries, dtype=np.float64), np.asarray(labels)
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or not ((chosen >= 0) & (chosen < guesses)).all():
+            raise InputError(f"the labels are {labels!r}; give integers from 0 to {guesses - 1}, one per interval")
+        return cls(np.concatenate([[-np.inf], inner, [np.inf]]), np.eye(guesses)[:, chosen])
+
+    @property
+    def boundaries(self) -> Array:
+        """The finite edges."""
+        return self.edges[1:-1]
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether every interval has one guess."""
+        return bool(((self.estimator == 0.0) | (self.estimator == 1.0)).all())
+
+    @property
+    def labels(self) -> NDArray[np.intp]:
+        """The guess of each interval [K]; −1 where it is random."""
+        return np.where(self.estimator.max(axis=0) == 1.0, self.estimator.argmax(axis=0), -1)
+
+    def probabilities(self, z: Any) -> Array:
+        """Pr(Ŷ = i given z) [m, ...] for measurements of any shape; InputError for NaN."""
+        points = np.asarray(z, dtype=np.float64)
+        if np.isnan(points).any():
+            raise InputError("a measurement is NaN; the rule has no guess for it")
+        return np.asarray(self.estimator[:, self._interval(points)])
+
+    def __call__(self, z: Any, rng: np.random.Generator | None = None) -> NDArray[np.intp]:
+        """Guesses for measurements of any shape. Intervals with a randomisation need `rng`."""
+        columns = self.probabilities(z)
+        if (columns.max(axis=0) == 1.0).all():
+            return np.asarray(columns.argmax(axis=0))
+        if rng is None:
+            raise InputError("the rule is random at some of these measurements; give rng=numpy.random.default_rng(seed)")
+        drawn = rng.random(columns.shape[1:])
+        guesses = (np.cumsum(columns, axis=0) <= drawn * columns.sum(axis=0)).sum(axis=0)
+        return np.asarray(np.minimum(guesses, columns.shape[0] - 1))
+
+    def _interval(self, points: Array) -> NDArray[np.intp]:
+        return np.maximum(np.searchsorted(self.edges, points, side="left") - 1, 0)
+
+    # -- exact values --------------------------------------------------------------------------------------------------
+
+    def on(self, problem: ContinuousProblem) -> Problem:
+        """The discrete problem on the rule's own partition."""
+        if self.estimator.shape[0] != problem.m:
+            raise InputError(f"the rule has {self.estimator.shape[0]} guesses and the problem {problem.m}")
+        return problem.on(self.edges)
+
+    def error_probability(self, problem: ContinuousProblem) -> float:
+        """Error probability (expected loss), exact through the cdf."""
+        return self.on(problem).error_probability(self.estimator)
+
+    def output_law(self, problem: ContinuousProblem) -> OutputLaw:
+        """The joint law of (X, Ŷ)."""
+        return self.on(problem).output_law(self.estimator)
+
+    def leakage(self, problem: ContinuousProblem) -> float:
+        """I(X; Ŷ) in nats."""
+        return self.output_law(problem).leakage()
+
+    def simplified(self) -> IntervalRule:
+        """The same rule with neighbouring intervals that are treated alike joined."""
+        changes = (self.estimator[:, 1:] != self.estimator[:, :-1]).any(axis=0)
+        kept = np.concatenate([[True], changes])
+        return IntervalRule(np.concatenate([self.edges[:-1][kept], [np.inf]]), self.estimator[:, kept])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers for files: finite boundaries and one column of probabilities per interval."""
+        return {"boundaries": self.boundaries.tolist(), "probabilities": self.estimator.T.tolist()}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> IntervalRule:
+        """The rule that `to_dict` wrote."""
+        inner = np.asarray(stored["boundaries"], dtype=np.float64)
+        return cls(np.concatenate([[-np.inf], inner, [np.inf]]), np.asarray(stored["probabilities"], dtype=np.float64).T)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{edge:.9g}" for edge in self.boundaries[:6]) + (", ..." if self.boundaries.size > 6 else "")
+        return f"IntervalRule(boundaries [{shown}], labels {self.labels[:7].tolist()})"
