@@ -199,11 +199,9 @@ def _sums_of_others(values: Array) -> Array:
 
 
 class _Solver:
-    """Equilibrated LU with iterative refinement of a symmetric indefinite system."""
+    """Equilibrated inverse with iterative refinement of a small symmetric indefinite system."""
 
     def __init__(self, matrix: Array) -> None:
-        from scipy.linalg import lapack
-
         scale = np.ones(matrix.shape[0])
         scaled = matrix
         for _ in range(_EQUILIBRATIONS):
@@ -212,12 +210,14 @@ class _Solver:
             scale /= largest
             scaled = matrix * scale[:, None] * scale
         self._scale, self._matrix = scale, scaled
-        self._factors, self._pivots, _ = lapack.dgetrf(scaled)
-        self._backsolve = lapack.dgetrs
+        try:
+            self._inverse = np.linalg.inv(scaled)
+        except np.linalg.LinAlgError:  # singular to working precision: the caller sees a step that is not finite
+            self._inverse = np.full_like(scaled, np.nan)
 
     def __call__(self, right: Array) -> Array:
         wanted = right * self._scale
-        found = self._backsolve(self._factors, self._pivots, wanted)[0]
+        found = self._inverse @ wanted
         for _ in range(_REFINEMENTS):
-            found = found + self._backsolve(self._factors, self._pivots, wanted - self._matrix @ found)[0]
+            found = found + self._inverse @ (wanted - self._matrix @ found)
         return np.asarray(found * self._scale)
