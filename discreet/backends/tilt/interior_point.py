@@ -37,7 +37,8 @@ _BY_MISALIGNMENT = ((0.3, 0.7), (0.03, 0.9), (0.0, _TO_BOUNDARY))  # in units of
 _START_DISTANCE = 0.3  # slack of the best guess at the start, in units of loss
 _START_MIX = 0.1  # least share of the uniform estimator at the start
 _MULTIPLIER_STARTS = (1.0, 1e2, 1e4, 1e-2)  # times 0.3 / sqrt(2 ε), each tried when the one before stalled
-_SHORTCUT_WIDTHS = (1e-4, 1e-6, 1e-8)
+_START_CORRECTIONS = 6
+_SHORTCUT_WIDTHS = (1e-6, 1e-8)  # relative, of the bracket: where ending early is worth a try
 _CENTRALITY_CORRECTORS = 3
 _AMBITION = 0.3  # how much longer a step each centrality corrector aims at
 _NEIGHBOURHOOD = 10.0  # products between target / this and target × this count as centred
@@ -150,22 +151,22 @@ def _start(model: Model, bayes: Array, factor: float) -> Iterate:
 
 
 def _starting_share(model: Model, bayes: Array) -> float:
-    """Share of the uniform estimator that leaves half the budget unused, at least `_START_MIX`.
+    """Share of the uniform estimator that leaves about half the budget unused, at least `_START_MIX`.
 
-    The law is linear in the estimator and leakage falls with the share, so this is bisection on [m, k] numbers.
+    The law is linear in the estimator, and leakage falls with the share θ, nearly as (1 − θ)²: a few corrections of that
+    guess on [m, k] numbers find it.
     """
     if model.perfect:
         return 0.5
     sharp = bayes @ model.weighted.T
     flat = np.tile(model.weighted.sum(axis=1) / bayes.shape[0], (bayes.shape[0], 1))
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        share = 0.5 * (low + high)
-        if _leakage(model, (1.0 - share) * sharp + share * flat) <= 0.5 * model.budget:
-            high = share
-        else:
-            low = share
-    return max(high, _START_MIX)
+    kept, aim = 1.0, 0.5 * model.budget
+    for _ in range(_START_CORRECTIONS):
+        leakage = _leakage(model, kept * sharp + (1.0 - kept) * flat)
+        if leakage <= aim:
+            break
+        kept *= 0.95 * math.sqrt(aim / leakage)
+    return max(1.0 - kept, _START_MIX)
 
 
 def _leakage(model: Model, coordinates: Array) -> float:
