@@ -160,13 +160,13 @@ def _starting_share(model: Model, bayes: Array) -> float:
         return 0.5
     sharp = bayes @ model.weighted.T
     flat = np.tile(model.weighted.sum(axis=1) / bayes.shape[0], (bayes.shape[0], 1))
-    kept, aim = 1.0, 0.5 * model.budget
+    kept, aim = 1.0 - _START_MIX, 0.5 * model.budget
     for _ in range(_START_CORRECTIONS):
         leakage = _leakage(model, kept * sharp + (1.0 - kept) * flat)
         if leakage <= aim:
             break
         kept *= 0.95 * math.sqrt(aim / leakage)
-    return max(1.0 - kept, _START_MIX)
+    return 1.0 - kept
 
 
 def _leakage(model: Model, coordinates: Array) -> float:
