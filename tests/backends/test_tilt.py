@@ -154,7 +154,7 @@ def test_time_limit_is_honoured_and_the_best_iterate_returned() -> None:
 
 
 def test_iteration_limit() -> None:
-    solution = solve(catalog.build("paper-single", bins=64, budget=0.01), "tilt", max_iterations=2)
+    solution = solve(catalog.build("mixture", n=4, m=4, N=2000, fraction=0.5), "tilt", max_iterations=2)
     assert solution.claimed == "iteration limit"
     assert solution.iterations == 2
     assert solution.status is Status.INACCURATE
