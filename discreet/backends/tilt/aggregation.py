@@ -45,7 +45,7 @@ _COARSEST_GAP = 1e-6  # of a round's interior point
 _SHARE_OF_GAP = 0.2  # of the gap aimed at: what the interior point of the last round may leave
 _ROUNDS = 40
 _TRIES = 2  # sets of ties a round tries: an early round has no vertex worth a search
-_ADJUSTMENTS = 3  # of the threshold, for one tilt
+_ADJUSTMENTS = 2  # of the threshold, for one tilt
 _SUBSAMPLE = 20_000  # outcomes from which the first threshold is guessed
 _VISIBLE = 0.02  # share of a subsample that estimates a quantile well; margins are about uniform below it
 _PROGRESS = 0.1  # a round must shrink the bracket by this factor, or the next one keeps more individuals
@@ -293,4 +293,7 @@ def _threshold(proof: Proof, wanted: int) -> float:
         return proof.threshold * wanted / listed
     counts = np.bincount(proof.found.keys % SHELLS, weights=proof.found.counts, minlength=SHELLS)
     reached = listed + np.cumsum(counts)
-    return shell_top(int(np.searchsorted(reached, wanted)))
+    shell = min(int(np.searchsorted(reached, wanted)), SHELLS - 1)
+    top, bottom = shell_top(shell), max(proof.threshold, shell_top(shell - 1) if shell else 0.0)
+    before = reached[shell] - counts[shell]
+    return bottom + (top - bottom) * min(1.0, (wanted - before) / max(counts[shell], 1.0))
