@@ -20,7 +20,17 @@ from discreet.problems.accurate import Array
 from discreet.problems.information import entropy
 from discreet.problems.problem import LeakageBudget, Problem, constraint_of
 
-__all__ = ["CHUNK_OUTCOMES", "ArrayBlocks", "BlockProblem", "Blocks", "Chunk", "compiled_available", "in_order"]
+__all__ = [
+    "CHUNK_OUTCOMES",
+    "ArrayBlocks",
+    "BlockProblem",
+    "Blocks",
+    "Chunk",
+    "Found",
+    "Item",
+    "compiled_available",
+    "in_order",
+]
 
 CHUNK_OUTCOMES = 1 << 16
 _AHEAD = 3  # pieces of work handed out per thread before the oldest result is taken

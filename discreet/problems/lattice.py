@@ -46,7 +46,7 @@ from discreet.problems.problem import LeakageBudget, constraint_of
 from discreet.problems.sensors.counts import deviance, lattice_size, stirling_remainder
 from discreet.problems.sensors.inputs import checked_law, checked_prior, said
 
-__all__ = ["CountLattice", "lattice_problem"]
+__all__ = ["CountLattice", "Index", "lattice_problem"]
 
 _MOST_OUTCOMES = 1 << 62
 _MOST_TABLE_BYTES = 1 << 29

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from discreet.problems.accurate import Array
 from discreet.problems.sensors.counts import lattice_size
 
-__all__ = ["SEGMENT", "Tables", "compiled_generate", "compiled_windows", "generate", "windows"]
+__all__ = ["LOG_LEAST", "SEGMENT", "Index", "Tables", "compiled_generate", "compiled_windows", "generate", "windows"]
 
 LOG_LEAST = -708.0  # probabilities under e to this become 0: their last digits are lost, and processors slow down
 SEGMENT = 64  # outcomes of a row between two exponentials; bounds the rounding that ratios accumulate
