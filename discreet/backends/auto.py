@@ -1,18 +1,19 @@
 """`auto`: the Bayes rule when the budget is slack, otherwise the best backend there is.
 
-Backends are asked in the order of the table below, each only if it is available and serves the problem. The first that
-calls its own answer optimal is taken; since nobody is believed here, one that does not is still compared, by the judge's
-certificate, with the next. What was chosen is said in `claimed`.
+Backends are asked in the order of the table below, each only if it is available and serves the problem. The first answer
+that the judge certifies within the asked gap is taken; if there is none, the one with the narrowest bracket. Whatever a
+backend raises, the next one is asked; the time limit is for all of them together. What was chosen is said in `claimed`.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 from discreet.backends.contract import Answer, Backend, Capabilities, Options, Raw, Regime, refuse_unserved
 from discreet.backends.registry import load_backend, require_libraries
 from discreet.backends.slack import bayes_answer
-from discreet.problems.errors import BackendError
+from discreet.problems.errors import BackendError, InputError
 from discreet.problems.judge import certify
 from discreet.problems.problem import Problem
 
@@ -55,16 +56,22 @@ class Auto:
         return _Lowered(problem, bayes_answer(problem))
 
     def solve(self, lowered: _Lowered, options: Options) -> Raw:
-        """Ask the backends in turn until one calls its answer optimal; otherwise keep the best certified one."""
+        """Ask the backends in turn until one is certified within the gap; otherwise keep the narrowest bracket."""
         if lowered.slack is not None:
             return Raw("the Bayes rule keeps the budget", lowered.slack, 0)
         best: _Found | None = None
         refusals: list[str] = []
+        started = time.perf_counter()
         for name in PREFERENCE:
+            left = None if options.time_limit is None else options.time_limit - (time.perf_counter() - started)
+            if left is not None and left <= 0.0:
+                break
             try:
-                found = _ask(name, lowered.problem, options, alone=best is None)
-            except BackendError as error:
-                refusals.append(str(error))
+                found = _ask(name, lowered.problem, replace(options, time_limit=left, settings={}))
+            except InputError:
+                raise
+            except Exception as error:  # a backend's library may raise anything; the next backend is asked
+                refusals.append(f"{name}: {type(error).__name__}: {error}")
                 continue
             if best is None or found.relative_gap < best.relative_gap:
                 best = found
@@ -80,16 +87,12 @@ class Auto:
         return answer
 
 
-def _ask(name: str, problem: Problem, options: Options, *, alone: bool) -> _Found:
-    """One backend's answer. A first answer that is called optimal is not judged here: the loop outside will do that."""
+def _ask(name: str, problem: Problem, options: Options) -> _Found:
+    """One backend's answer, with the judge's relative gap."""
     backend: Backend = load_backend(name)
-    plain = replace(options, settings={})
-    refuse_unserved(backend, problem, plain, {})
+    refuse_unserved(backend, problem, options, {})
     require_libraries(backend)
-    raw = backend.solve(backend.lower(problem, plain), plain)
+    raw = backend.solve(backend.lower(problem, options), options)
     answer = backend.lift(raw)
-    gap = 0.0
-    if not (alone and raw.claimed == "optimal"):
-        verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, anchors=answer.anchors)
-        gap = verdict.certificate.relative_gap
-    return _Found(answer, f"{name}: {raw.claimed}", raw.iterations, gap)
+    verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, anchors=answer.anchors)
+    return _Found(answer, f"{name}: {raw.claimed}", raw.iterations, verdict.certificate.relative_gap)

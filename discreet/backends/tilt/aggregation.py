@@ -34,8 +34,9 @@ from discreet.problems.dual import repair_duals
 from discreet.problems.information import output_law
 from discreet.problems.primal import LEAK_FREE, phi_residual
 from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
 
-__all__ = ["Aggregated", "Proof", "Report", "individuals", "solve_aggregated", "spread"]
+__all__ = ["Aggregated", "Proof", "Report", "individuals", "rule_of", "solve_aggregated", "spread"]
 
 _INDIVIDUALS_PER_ENTRY = 100  # outcomes kept individually in the first round, per entry of the tilt
 _LEAST_INDIVIDUALS = 1000
@@ -44,6 +45,10 @@ _SAMPLE_GAP = 1e-5  # the sample's own error is larger
 _COARSEST_GAP = 1e-6  # of a round's interior point
 _SHARE_OF_GAP = 0.2  # of the gap aimed at: what the interior point of the last round may leave
 _ROUNDS = 40
+_EXTRA_ROUNDS = 4  # after the bracket is narrow enough, for an answer that is a vertex
+_VERTEX_WIDTH = 1e-6
+_VERTEX_TRIES = 8  # sets of ties tried then
+_DETERMINED = 1.0 - 1e-9  # probability of a guess that counts as certain when an interior answer is stated as a rule
 _TRIES = 2  # sets of ties a round tries: an early round has no vertex worth a search
 _ADJUSTMENTS = 2  # of the threshold, for one tilt
 _SUBSAMPLE = 20_000  # outcomes from which the first threshold is guessed
@@ -59,7 +64,7 @@ class Aggregated:
     tilt, multiplier  feasible duals                                   [m, n]
     source            the pass whose individuals and cells the columns belong to
     columns           the estimator on them: individuals first         [m, K + cells]
-    vertex            whether the columns are deterministic but for individuals (the ties)
+    vertex            the tilt of which these columns are the rule: deterministic, but for individuals; or None   [m, n]
     upper, lower      the bracket, up to rounding
     """
 
@@ -67,7 +72,7 @@ class Aggregated:
     multiplier: float
     source: Proof
     columns: Array
-    vertex: bool
+    vertex: Array | None
     upper: float
     lower: float
     iterations: int
@@ -93,7 +98,7 @@ class _Round:
     columns: Array
     tilt: Array
     multiplier: float
-    vertex: bool
+    vertex: Array | None
     source: Proof
     upper: float
 
@@ -110,13 +115,23 @@ def solve_aggregated(
     deadline: float | None = None,
     threads: int = 0,
     report: Report | None = None,
+    vertex: bool = False,
 ) -> Aggregated:
     """Solve a problem in blocks; every outcome of positive mass counts, and the Bayes rule must not keep the budget.
 
     gap: relative width of the bracket aimed at. max_iterations: for each small solve. deadline: on time.perf_counter's
-    clock; the best so far is returned when it passes. threads: for the passes (0 = all cores).
+    clock; the best so far is returned when it passes, and at an interrupt from the keyboard once there is any. threads:
+    for the passes (0 = all cores). vertex: go on, within reason, until the answer can be stated as a rule.
     """
-    return _Aggregation(problem, gap, max_iterations, deadline, threads, report).run()
+    return _Aggregation(problem, gap, max_iterations, deadline, threads, report, vertex).run()
+
+
+def rule_of(found: Aggregated) -> Rule:
+    """The answer as a rule: its tilt, and the individuals that randomise. Exact if the answer is a vertex."""
+    columns = found.columns[:, : found.source.found.listed.size]
+    ties = np.flatnonzero(columns.max(axis=0) < _DETERMINED)
+    tilt = found.tilt if found.vertex is None else found.vertex
+    return Rule(tilt, found.source.found.listed[ties], columns[:, ties])
 
 
 def spread(blocks: Blocks, found: Aggregated, *, threads: int = 0) -> Array:
@@ -139,13 +154,13 @@ class _Aggregation:
         deadline: float | None,
         threads: int,
         report: Report | None,
+        vertex: bool,
     ) -> None:
         self._problem, self._gap, self._threads = problem, gap, threads
         self._max_iterations, self._deadline, self._report = max_iterations, deadline, report
         self._individuals = individuals(problem.n, problem.m)
+        self._vertex = vertex
         self._iterations = self._passes = 0
-        # a frame in which duals are made feasible: only p_x and the budget matter there
-        self._frame = Problem(problem.p_x[:, None], np.zeros((problem.m, 1)), problem.constraint)
 
     def run(self) -> Aggregated:
         bayes = self._bayes()
@@ -153,24 +168,37 @@ class _Aggregation:
             return self._result(bayes, bayes.source, "optimal: the Bayes rule keeps the budget")
         proof = self._first_proof(bayes.source.found.total)
         best: _Round | None = None
-        width = math.inf
+        width, extra = math.inf, _EXTRA_ROUNDS if self._vertex else 0
+        ended = "round limit"
         for count in range(1, _ROUNDS + 1):
-            solved = self._solve_small(proof, width)
-            if best is None or solved.upper < best.upper:
-                best = solved
-            proof = self._improve(proof, solved)
+            try:
+                solved = self._solve_small(proof, width)
+                best = solved if best is None or self._better(solved, best) else best
+                proof = self._improve(proof, solved)
+            except KeyboardInterrupt:
+                if best is None:
+                    raise
+                ended = "interrupted"
+                break
             last, width = width, (best.upper - proof.bound) / best.upper
             if self._report is not None:
                 self._report(f"round {count}", proof.bound, best.upper)
-            ended = self._ending(width)
-            if ended:
+            ended = self._ending(width) or ended
+            if width <= self._gap and best.vertex is None and extra > 0:
+                extra -= 1
+                ended = "round limit"
+            if ended != "round limit":
                 break
             if width > _PROGRESS * last:
                 self._individuals *= 2
-        else:
-            ended = "round limit"
         assert best is not None
         return self._result(best, proof, ended)
+
+    def _better(self, one: _Round, other: _Round) -> bool:
+        """A lower error; or, where a rule is wanted, a vertex within the gap."""
+        if self._vertex and one.vertex is not None and other.vertex is None:
+            return one.upper <= other.upper * (1.0 + self._gap)
+        return one.upper < other.upper
 
     def _result(self, best: _Round, proof: Proof, ended: str) -> Aggregated:
         return Aggregated(
@@ -190,7 +218,7 @@ class _Aggregation:
         columns[found.keys // (m * SHELLS), np.arange(found.keys.size)] = 1.0
         law = output_law(found.cells[:n], columns)
         keeps = phi_residual(law) <= LEAK_FREE if problem.constraint.perfect else law.leakage() <= problem.budget
-        return _Round(columns, nothing, 0.0, True, proof, found.total if keeps else math.inf)
+        return _Round(columns, nothing, 0.0, nothing, proof, found.total if keeps else math.inf)
 
     def _ending(self, width: float) -> str:
         if width <= self._gap:
@@ -239,7 +267,7 @@ class _Aggregation:
         return proof
 
     def _feasible(self, tilt: Array, multiplier: float) -> tuple[Array, float]:
-        feasible = repair_duals(self._frame, tilt, multiplier)
+        feasible = repair_duals(self._problem, tilt, multiplier)
         if feasible is not None:
             return feasible
         return np.zeros_like(tilt), math.inf if self._problem.constraint.perfect else 0.0
@@ -261,13 +289,14 @@ class _Aggregation:
         small = Problem(columns[:n], columns[n:], self._problem.constraint)
         gap = max(_SHARE_OF_GAP * self._gap, min(_COARSEST_GAP, 1e-3 * width))
         outcome = self._interior(small, gap)
-        found = finish(small, outcome.estimator, outcome.tilt, outcome.multiplier, tries=_TRIES)
+        tries = _VERTEX_TRIES if self._vertex and width <= _VERTEX_WIDTH else _TRIES
+        found = finish(small, outcome.estimator, outcome.tilt, outcome.multiplier, tries=tries)
         if found is not None and found.width <= gap:
-            estimator, vertex = found.estimator(small.m), bool((found.ties < proof.found.listed.size).all())
-            error = small.error_probability(estimator)
-            return _Round(estimator, found.tilt, found.multiplier, vertex, proof, error)
+            estimator = found.estimator(small.m)
+            vertex = found.tilt if (found.ties < proof.found.listed.size).all() else None
+            return _Round(estimator, found.tilt, found.multiplier, vertex, proof, small.error_probability(estimator))
         error = small.error_probability(outcome.estimator)
-        return _Round(outcome.estimator, outcome.tilt, outcome.multiplier, False, proof, error)
+        return _Round(outcome.estimator, outcome.tilt, outcome.multiplier, None, proof, error)
 
     def _improve(self, proof: Proof, solved: _Round) -> Proof:
         """The proof of the new tilt, or of one part of the way to it: never worse than the one at hand."""
@@ -296,4 +325,4 @@ def _threshold(proof: Proof, wanted: int) -> float:
     shell = min(int(np.searchsorted(reached, wanted)), SHELLS - 1)
     top, bottom = shell_top(shell), max(proof.threshold, shell_top(shell - 1) if shell else 0.0)
     before = reached[shell] - counts[shell]
-    return bottom + (top - bottom) * min(1.0, (wanted - before) / max(counts[shell], 1.0))
+    return float(bottom + (top - bottom) * min(1.0, (wanted - before) / max(counts[shell], 1.0)))
