@@ -78,8 +78,9 @@ def finish(problem: ContinuousProblem, start: Boundaries, tilt: Array, multiplie
             waiting += 1
         if waiting >= _PATIENCE:
             break
-        step = _least_squares(system)
-        at = _moved(problem, at, free, step)
+        at = _moved(problem, at, free, _least_squares(system))
+        if not (np.diff(at.boundaries.positions) > 0.0).all():  # an interval has shrunk to nothing: wrong labels
+            break
     return best
 
 

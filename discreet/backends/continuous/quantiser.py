@@ -36,6 +36,7 @@ __all__ = ["QuantiserDesign", "design_quantiser", "edge_gradient", "even_edges"]
 _GAP = 1e-10
 _REACHED = 1e-8  # relative excess over the continuous bound at which no further start is tried
 _LEAST_GAP = 1e-4  # of the softmax scale: keeps the logarithm of a gap finite at the start
+_MOST_BINS = 2000
 _GRID = 4096  # levels at which the quantile function of Z is tabulated
 
 
@@ -85,9 +86,13 @@ def design_quantiser(
     max_iterations  of L-BFGS from each start
     continuous      `solve_continuous(problem)`, where it is at hand
 
-    Raises InputError for fewer than two bins.
+    Raises InputError for fewer than two bins, or more than 2,000.
     """
     bins, random_starts = whole(bins, "bins", 2), whole(random_starts, "random_starts", 0)
+    if bins > _MOST_BINS:
+        raise InputError(
+            f"{bins:,} bins; the limit is {_MOST_BINS:,}: a quantiser so fine gains nothing on the continuous rule"
+        )
     rng = np.random.default_rng(0) if rng is None else rng
     best = solve_continuous(problem) if continuous is None else continuous
     scale = _QuantileScale(problem)

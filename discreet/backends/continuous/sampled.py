@@ -40,6 +40,7 @@ from discreet.problems.problem import Problem
 __all__ = ["SampledEstimate", "estimate_continuous_by_samples"]
 
 _LEARNING = 50_000  # most outcomes of the discrete problem that is solved
+_MOST_NUMBERS = 50_000_000  # posteriors held at once: 400 MB, and twice that at the peak
 _GAP = 1e-7  # of it: far below the sampling error
 _AIM = 1.05  # of the difference between what the draws show and what they cannot rule out
 
@@ -113,6 +114,10 @@ def estimate_continuous_by_samples(
     """
     model = sampled_model(distributions, p_xy, loss_matrix)
     samples = whole(samples, "samples", 1000)
+    if samples * model.prior.size > _MOST_NUMBERS:
+        raise InputError(
+            f"{samples:,} draws of {model.prior.size} posteriors are more than {_MOST_NUMBERS:,} numbers; take fewer draws"
+        )
     if not 0.0 < confidence < 1.0:
         raise InputError(f"the confidence is {confidence!r}; give a number between 0 and 1, such as 0.99")
     if not budget > 0.0:

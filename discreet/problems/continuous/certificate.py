@@ -16,7 +16,9 @@ from discreet.problems.accurate import Array
 from discreet.problems.continuous.bound import Sweep, sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
+from discreet.problems.continuous.validation import midpoints
 from discreet.problems.dual import repair_duals
+from discreet.problems.errors import InputError
 from discreet.problems.information import OutputLaw
 from discreet.problems.judge import certify
 from discreet.problems.primal import phi_residual
@@ -78,14 +80,26 @@ class Judged:
 
 
 def certify_rule(
-    problem: ContinuousProblem, rule: IntervalRule, tilt: Array, multiplier: float | None = None, *, gap: float = 1e-8
+    problem: ContinuousProblem,
+    rule: IntervalRule,
+    tilt: Array | None = None,
+    multiplier: float | None = None,
+    *,
+    gap: float = 1e-8,
 ) -> Judged:
     """Judge a rule and duals (tilt [m, n], multiplier μ), both repaired where they are not feasible.
 
-    gap: relative width that the lower bound's own subdivision should stay well under.
+    Without duals they are derived from the rule. gap: relative width that the lower bound's own subdivision should stay
+    well under. Raises InputError only for wrong shapes.
     """
+    if tilt is None:
+        tilt, multiplier = _derived(problem, rule)
+    if np.shape(tilt) != (problem.m, problem.n):
+        raise InputError(f"the tilt has shape {list(np.shape(tilt))} but the problem needs {[problem.m, problem.n]}")
     kept, law, error = reached(problem, rule, tilt, multiplier)
-    upper = error * (1.0 + problem.accuracy) + float((np.diff(kept.edges) > 0).sum()) * 2.0**-1070
+    upper = error * (1.0 + problem.accuracy)
+    if error < 1e-290 and (problem.losses > 0.0).any():
+        upper += kept.estimator.size * 2.0**-1070  # products may have vanished
     tilt, multiplier = feasible_duals(problem, tilt, multiplier)
     swept = sweep(problem, tilt, _SLACK_SHARE * gap * upper)
     lower = swept.value - problem.accuracy * float(np.abs(tilt).max())  # the prior is rounded, too
@@ -107,6 +121,16 @@ def certify_rule(
         assumes=_assumptions(problem),
     )
     return Judged(kept, tilt, multiplier, certificate, swept)
+
+
+def _derived(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Array, float]:
+    """Duals for a rule that came without: those the judge finds for it on a partition fine enough to be like no partition."""
+    inner = np.unique(np.concatenate([problem.quantiles, problem.breakpoints]))
+    for _ in range(3):
+        inner = np.unique(np.concatenate([inner, midpoints(inner[:-1], inner[1:])]))
+    edges = np.unique(np.concatenate([rule.edges, inner]))
+    verdict = certify(problem.on(edges), rule.probabilities(edges[1:]))
+    return verdict.tilt, verdict.multiplier
 
 
 def reached(

@@ -35,6 +35,8 @@ _SQRT_TAU = math.sqrt(2.0 * math.pi)
 _LARGEST_COORDINATE = 700.0  # sinh of more would overflow
 _HALVINGS = 80
 _UNIT = 2.0**-53
+_STEP_NOISE = 1e-13  # relative steps under this are rounding, not shape
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 _GRID = 4001  # quantiles at which unknown breakpoints are looked for
 
 
@@ -163,6 +165,8 @@ class Component:
                 values = np.asarray(function(z), dtype=np.float64)
             except OverflowError:  # what some densities of scipy.stats raise at a pole, for all points at once
                 values = np.array([_at_point(function, point) for point in z])
+            except (TypeError, ValueError) as error:
+                raise InputError(f"the {what} of {self.what} cannot be evaluated at an array of points: {error}") from None
         if values.shape != z.shape:
             raise InputError(
                 f"the {what} of {self.what} returns shape {list(values.shape)} for {z.size} points; vectorise it"
@@ -221,8 +225,11 @@ def _has_own_sf(entry: Any) -> bool:
 def _quantiles(bare: Component, entry: Any, levels: Array) -> tuple[Array, Array]:
     """Points with about `levels` of the mass below, and above. They only guide; no proof rests on them."""
     if hasattr(entry, "ppf") and hasattr(entry, "isf"):
-        with np.errstate(all="ignore"):
-            found = np.asarray(entry.ppf(levels), dtype=np.float64), np.asarray(entry.isf(levels), dtype=np.float64)
+        try:
+            with np.errstate(all="ignore"):
+                found = np.asarray(entry.ppf(levels), dtype=np.float64), np.asarray(entry.isf(levels), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the quantiles of {bare.what} cannot be evaluated: {error}; give one distribution") from None
         if all(np.isfinite(each).all() for each in found):
             return found
     return _bisected(bare, levels, 0), _bisected(bare, levels, 1)
@@ -241,17 +248,18 @@ def _bisected(bare: Component, levels: Array, side: int) -> Array:
 def _located(bare: Component, entry: Any) -> Array:
     """Turning points of a density of which nothing is known: where its values on a fine grid of quantiles turn.
 
-    The grid cells around each turn are halved towards it; the support's ends, where known, are added.
+    Each turn is narrowed by golden section; the support's ends, where known, are added.
     """
     levels = np.concatenate([LEVELS[:7], np.linspace(1e-3, 0.5, _GRID // 2)])
     points = np.unique(np.concatenate(_quantiles(bare, entry, levels)))
-    for _ in range(60):
-        steps = np.sign(np.diff(bare.pdf(points)))
-        turns = np.flatnonzero(steps[1:] * steps[:-1] < 0) + 1
-        around = np.concatenate([0.5 * (points[turns - 1] + points[turns]), 0.5 * (points[turns] + points[turns + 1])])
-        more = np.unique(np.concatenate([points[turns - 1], points[turns], points[turns + 1], around]))
-        if more.size == 0 or np.isin(more, points).all() or turns.size > 64:
-            break
-        points = more
+    values = bare.pdf(points)
+    steps = np.diff(np.minimum(values, 1e300))
+    real = np.flatnonzero(np.abs(steps) > _STEP_NOISE * np.minimum(values[1:], 1e300))
+    turns = np.flatnonzero(np.sign(steps[real][1:]) != np.sign(steps[real][:-1]))
+    low, high, sign = points[real[turns]], points[real[turns + 1] + 1], np.sign(steps[real[turns]])
+    for _ in range(_HALVINGS):
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        up = sign * bare.pdf(left) < sign * bare.pdf(right)
+        low, high = np.where(up, left, low), np.where(up, high, right)
     ends = np.asarray(entry.support(), dtype=np.float64) if hasattr(entry, "support") else np.empty(0)
-    return np.concatenate([points[turns], ends])
+    return np.concatenate([0.5 * (low + high), ends])

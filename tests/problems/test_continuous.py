@@ -1,0 +1,392 @@
+"""Continuous problems, rules, and the lower bound: laws, exact values, and refusals."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from discreet.problems.accurate import Array
+from discreet.problems.continuous import (
+    ContinuousProblem,
+    Density,
+    IntervalRule,
+    Mixture,
+    NormalDensity,
+    certify_rule,
+    paper_continuous,
+    sweep,
+)
+from discreet.problems.continuous.density import component
+from discreet.problems.continuous.model import ACCURACY
+from discreet.problems.errors import InputError
+
+P_XY = np.array([[0.3, 0.2], [0.15, 0.35]])
+
+
+def grid(family: Any) -> list[list[Any]]:
+    return [[family(j, i) for i in range(2)] for j in range(2)]
+
+
+def shifted_normals() -> list[list[Any]]:
+    return grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
+
+
+def mixtures(seed: int, n: int = 3, m: int = 3, parts: int = 3, budget: float = math.inf) -> ContinuousProblem:
+    rng = np.random.default_rng(seed)
+    laws = [
+        [
+            Mixture(rng.dirichlet(np.ones(parts)), [NormalDensity(rng.normal(0, 2), rng.uniform(0.2, 1)) for _ in range(parts)])
+            for _ in range(m)
+        ]
+        for _ in range(n)
+    ]
+    return ContinuousProblem(laws, rng.dirichlet(np.ones(n * m)).reshape(n, m), budget)
+
+
+# -- the problem ---------------------------------------------------------------------------------------------------------
+
+
+def test_on_a_partition_it_is_the_discrete_problem_of_the_same_model() -> None:
+    edges = np.array([-np.inf, 0.2, 0.5, 0.8, np.inf])
+    from discreet.problems import paper_single
+
+    ours, theirs = paper_continuous(0.01).on(edges), paper_single(budget=0.01)
+    np.testing.assert_allclose(ours.p_xz, theirs.p_xz, rtol=1e-14)
+    np.testing.assert_allclose(ours.loss, theirs.loss, rtol=1e-14)
+    assert ours.budget == theirs.budget
+
+
+def test_equal_distributions_are_one_density() -> None:
+    same = ContinuousProblem(grid(lambda j, i: stats.norm(i, 1.0)), P_XY, 0.0)
+    assert len(same.components) == 2
+    spelt = ContinuousProblem([[stats.norm(0, 1), stats.norm(loc=0.0, scale=1.0)]], [[0.5, 0.5]], 0.1)
+    assert len(spelt.components) == 1
+
+
+def test_tails_keep_relative_precision() -> None:
+    problem = paper_continuous(0.01)
+    masses, error = problem.masses(np.array([2.0, 2.1, np.inf]))
+    expected = stats.norm(1.0, 0.1).sf(2.0) - stats.norm(1.0, 0.1).sf(2.1)
+    assert masses[3, 0] == pytest.approx(expected, rel=1e-13)
+    assert error[3, 0] < 1e-12 * masses[3, 0]
+
+
+def test_normal_values_are_as_accurate_as_assumed() -> None:
+    import mpmath
+
+    density = NormalDensity(0.0, 1.0)
+    with mpmath.workdps(40):
+        for z in (-37.0, -20.0, -8.3, -1.1, 0.0, 0.7, 5.5, 15.0, 30.0):
+            assert float(abs(density.pdf(z) / mpmath.npdf(z) - 1)) < ACCURACY
+            assert float(abs(density.cdf(z) / mpmath.ncdf(z) - 1)) < ACCURACY
+            assert float(abs(density.sf(z) / mpmath.ncdf(-z) - 1)) < ACCURACY
+
+
+def test_budgets_and_equivocation_agree() -> None:
+    problem = paper_continuous(0.01)
+    assert problem.with_budget(equivocation=problem.entropy_x - 0.02).budget == pytest.approx(0.02, rel=1e-12)
+    assert paper_continuous(equivocation=problem.equivocation).budget == pytest.approx(0.01, rel=1e-12)
+    assert problem.with_budget(0.0).components is problem.components
+    np.testing.assert_allclose(problem.posterior([0.5, 1e9]).sum(axis=0), 1.0)
+    np.testing.assert_allclose(problem.posterior([1e9])[:, 0], problem.p_x)
+    assert "4 densities" in repr(problem)
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (Density(lambda z: 1.01 * NormalDensity(0, 1).pdf(z), NormalDensity(0, 1).cdf, breakpoints=[0.0]), "does not integrate"),
+        (Density(NormalDensity(0, 1).pdf, lambda z: 0.99 * NormalDensity(0, 1).cdf(z), breakpoints=[0.0]), "not from 0 to 1"),
+        (Density(NormalDensity(0.01, 1).pdf, NormalDensity(0, 1).cdf, breakpoints=[0.0]), "does not integrate"),
+        (Density(lambda z: np.full(z.shape, np.nan), NormalDensity(0, 1).cdf, breakpoints=[0.0]), "nan"),
+        (Density(lambda z: 1.0, NormalDensity(0, 1).cdf, breakpoints=[0.0]), "vectorise"),
+        (Density(NormalDensity(0, 1).pdf, NormalDensity(0, 1).cdf, NormalDensity(0.1, 1).sf, [0.0]), "add up to 1"),
+        (stats.norm(0, -1), "nan"),
+        (stats.norm([0, 1], 1), "one distribution"),
+        (stats.poisson(3), "no pdf and cdf"),
+        ("normal", "no pdf and cdf"),
+    ],
+)
+def test_a_bad_density_is_one_clear_sentence(entry: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        ContinuousProblem([[NormalDensity(0, 1), entry]], [[0.5, 0.5]], 0.1)
+
+
+@pytest.mark.parametrize(
+    ("p_xy", "options", "words"),
+    [
+        ([[0.3, 0.2], [0.15, np.nan]], {}, "not finite"),
+        ([[0.3, 0.2], [0.15, 0.35 + 2e-9]], {}, "not to 1 within 1e-09"),
+        ([[0.3, 0.2, 0.5]], {}, "give 1 rows of 3"),
+        ([[0.3, 0.2], [0.15, 0.35]], {"loss_matrix": np.ones((3, 2))}, "3 rows"),
+        ([[0.3, 0.2], [0.15, 0.35]], {"accuracy": 0.1}, "accuracy"),
+    ],
+)
+def test_a_bad_model_is_one_clear_sentence(p_xy: Any, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        ContinuousProblem(shifted_normals(), p_xy, 0.1, **options)
+
+
+def test_bad_budgets_parameters_and_mixtures_are_refused() -> None:
+    with pytest.raises(InputError, match="exactly one"):
+        ContinuousProblem(shifted_normals(), P_XY)
+    with pytest.raises(InputError, match="leakage budget"):
+        paper_continuous(-1.0)
+    with pytest.raises(InputError, match="σ"):
+        NormalDensity(0.0, 0.0)
+    with pytest.raises(InputError, match="sum to 1"):
+        Mixture([0.5, 0.4], [NormalDensity(0, 1), NormalDensity(1, 1)])
+    with pytest.raises(InputError, match="components"):
+        Mixture([1.0], [])
+
+
+def test_a_total_within_the_tolerance_is_scaled() -> None:
+    problem = ContinuousProblem(shifted_normals(), P_XY + np.array([[0, 0], [0, 5e-10]]), 0.1)
+    assert problem.p_xy.sum() == pytest.approx(1.0, abs=1e-15)
+
+
+# -- densities -----------------------------------------------------------------------------------------------------------
+
+FAMILIES = {
+    "beta": stats.beta(0.5, 0.7), "beta22": stats.beta(2, 3), "cauchy": stats.cauchy(1, 2), "chi": stats.chi(3), "chi2": stats.chi2(5),
+    "expon": stats.expon(1, 2), "gamma": stats.gamma(0.4), "gamma3": stats.gamma(3, loc=1), "gumbel_l": stats.gumbel_l(1),
+    "gumbel_r": stats.gumbel_r(1), "halfcauchy": stats.halfcauchy(), "halfnorm": stats.halfnorm(1, 2),
+    "hypsecant": stats.hypsecant(), "invgamma": stats.invgamma(3), "laplace": stats.laplace(1, 2), "logistic": stats.logistic(1),
+    "lognorm": stats.lognorm(0.7), "maxwell": stats.maxwell(), "norm": stats.norm(1, 2), "pareto": stats.pareto(2.5),
+    "rayleigh": stats.rayleigh(), "t": stats.t(3, 1, 2), "triang": stats.triang(0.3), "truncnorm": stats.truncnorm(-1, 2, 3, 2),
+    "uniform": stats.uniform(1, 2), "weibull_min": stats.weibull_min(2.2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_known_densities_are_monotone_between_their_breakpoints(name: str) -> None:
+    law = FAMILIES[name]
+    prepared = component(law, name)
+    assert not prepared.located
+    points = np.unique(np.concatenate([law.ppf(np.linspace(1e-6, 1 - 1e-6, 2000)), prepared.breakpoints]))
+    density = prepared.pdf(points)
+    pieces = np.split(np.arange(points.size), np.flatnonzero(np.isin(points, prepared.breakpoints)))
+    for piece in pieces:
+        values = density[piece]
+        values = values[np.isfinite(values)]
+        steps = np.diff(values[1:]) if values.size > 2 else np.empty(0)  # the breakpoint itself may be a jump
+        rounding = 1e-12 * np.abs(values).max(initial=0.0)
+        assert (steps >= -rounding).all() or (steps <= rounding).all()
+
+
+def test_turning_points_are_found_where_they_are_not_known() -> None:
+    law = stats.skewnorm(2.0)
+    prepared = component(law, "skew")
+    assert prepared.located
+    top = max(prepared.breakpoints, key=lambda z: law.pdf(z) if np.isfinite(z) else 0.0)
+    assert (law.pdf(top) >= law.pdf(np.linspace(-3, 3, 10001)) - 1e-14).all()
+    two_humps = Density(
+        lambda z: 0.5 * NormalDensity(-2, 0.5).pdf(z) + 0.5 * NormalDensity(2, 0.5).pdf(z),
+        lambda z: 0.5 * NormalDensity(-2, 0.5).cdf(z) + 0.5 * NormalDensity(2, 0.5).cdf(z),
+    )
+    found = component(two_humps, "two humps")
+    assert found.located
+    np.testing.assert_allclose(found.breakpoints, [-2, 0, 2], atol=1e-6)
+    assert found.upper_floor > 0.0
+
+
+# -- the lower bound -----------------------------------------------------------------------------------------------------
+
+
+def integral_of_the_least(problem: ContinuousProblem, tilt: Array) -> float:
+    """By roots and cdf differences alone: labels on a fine grid, every change bisected."""
+    coefficients = problem.tilted(tilt)
+
+    def label(z: float) -> int:
+        return int((coefficients @ problem.densities(z)[:, 0]).argmin())
+
+    points = np.unique(np.concatenate([problem.quantiles, np.linspace(problem.quantiles[0], problem.quantiles[-1], 4001)]))
+    labels = (coefficients @ problem.densities(points)).argmin(axis=0)
+    edges, names = [-np.inf], [int(labels[0])]
+    for k in np.flatnonzero(labels[1:] != labels[:-1]):
+        low, high = points[k], points[k + 1]
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if label(middle) == labels[k] else (low, middle)
+        edges.append(low)
+        names.append(int(labels[k + 1]))
+    masses, _ = problem.masses(np.array([*edges, np.inf]))
+    return math.fsum((coefficients[names].T * masses).ravel())
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 10_000), st.floats(0.0, 2.0))
+def test_the_sweep_bounds_the_integral_from_below_and_tightly(seed: int, size: float) -> None:
+    problem = mixtures(seed, n=2, m=3, parts=2)
+    tilt = size * np.random.default_rng(seed).normal(size=(3, 2))
+    exact = integral_of_the_least(problem, tilt)
+    swept = sweep(problem, tilt, 1e-9)
+    assert swept.value <= exact + 1e-14
+    assert swept.value >= exact - 1e-9 - 2.0 * swept.allowance
+    assert swept.slack <= 1e-9
+
+
+@pytest.mark.parametrize("target", [1e-3, 1e-5, 1e-8, 1e-12])
+def test_a_coarse_sweep_is_valid_too(target: float) -> None:
+    problem = mixtures(3)
+    tilt = np.random.default_rng(1).normal(size=(3, 3))
+    finest = sweep(problem, tilt, 1e-13)
+    coarse = sweep(problem, tilt, target)
+    assert coarse.value <= finest.value + finest.slack + finest.allowance
+    assert coarse.cells <= finest.cells
+
+
+def test_a_sweep_does_not_trust_labels_between_its_cells() -> None:
+    """A narrow spike that wins over a tiny interval far from everything else is seen."""
+    spike = NormalDensity(5.0, 1e-6)
+    problem = ContinuousProblem([[NormalDensity(0, 1), Mixture([0.999, 0.001], [NormalDensity(0.1, 1), spike])]], [[0.5, 0.5]], 1.0)
+    swept = sweep(problem, np.zeros((2, 1)), 1e-12)
+    assert swept.value <= 0.5 * 0.999
+    inside = (swept.edges[:-1] < 5.0) & (swept.edges[1:] > 5.0)
+    assert swept.labels[inside] == 1
+
+
+def test_proportional_densities_that_tie_are_decided_by_their_ratio() -> None:
+    """Left of all peaks Laplace densities are proportional: two guesses can tie on the whole half-line."""
+    problem = ContinuousProblem(grid(lambda j, i: stats.laplace(i + 0.5 * j, 0.3)), P_XY, 0.1)
+    coefficients = problem.losses
+    left = problem.densities(-1.0)[:, 0]
+    tilt = np.zeros((2, 2))
+    tilt[0, 0] = -float((coefficients[0] - coefficients[1]) @ left) / float(problem.private[0] @ left)
+    swept = sweep(problem, tilt, 1e-11)
+    assert swept.slack <= 1e-11
+    assert swept.cells < 2000
+    assert swept.value == pytest.approx(integral_of_the_least(problem, tilt), abs=2e-11)
+
+
+# -- rules ---------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30)
+@given(st.lists(st.floats(-3, 4, allow_nan=False), min_size=1, max_size=8, unique=True), st.integers(0, 1000))
+def test_refining_a_rule_changes_neither_error_nor_leakage(points: list[float], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = paper_continuous(0.01)
+    inner = np.sort(np.array(points))
+    if (np.diff(inner) < 1e-9).any():
+        return
+    coarse = IntervalRule(np.array([-np.inf, inner[0], np.inf]), rng.dirichlet(np.ones(2), 2).T)
+    edges = np.concatenate([[-np.inf], inner, [np.inf]])
+    fine = IntervalRule(edges, coarse.probabilities(np.concatenate([[inner[0]], inner[1:], [1e9]])))
+    assert fine.error_probability(problem) == pytest.approx(coarse.error_probability(problem), rel=1e-13)
+    assert fine.leakage(problem) == pytest.approx(coarse.leakage(problem), rel=1e-9, abs=1e-30)
+    assert fine.simplified().edges.size == coarse.simplified().edges.size
+
+
+def test_a_rule_guesses_by_interval() -> None:
+    rule = IntervalRule.from_labels([0.0, 1.0], np.array([0, 1, 0]), 2)
+    assert rule([-1.0, 0.0, 0.5, 1.0, 1.5]).tolist() == [0, 0, 1, 1, 0]
+    assert rule(np.array([[-np.inf, np.inf]])).tolist() == [[0, 0]]
+    assert rule.deterministic
+    assert rule.labels.tolist() == [0, 1, 0]
+    assert "labels [0, 1, 0]" in repr(rule)
+    same = IntervalRule.from_dict(rule.to_dict())
+    assert (same.edges == rule.edges).all()
+    assert (same.estimator == rule.estimator).all()
+
+
+def test_a_random_rule_draws_with_its_probabilities() -> None:
+    rule = IntervalRule([-np.inf, 0.0, np.inf], [[1.0, 0.3], [0.0, 0.7]])
+    assert rule([-1.0, -2.0]).tolist() == [0, 0]
+    with pytest.raises(InputError, match="rng="):
+        rule([1.0])
+    drawn = rule(np.ones(20_000), np.random.default_rng(0))
+    assert abs(drawn.mean() - 0.7) < 0.015
+    assert rule.labels.tolist() == [0, -1]
+
+
+def test_exact_error_agrees_with_simulation() -> None:
+    problem, rng = paper_continuous(0.01), np.random.default_rng(5)
+    rule = IntervalRule.from_labels([0.4746, 1.196], np.array([0, 1, 0]), 2)
+    x, y = rng.random(400_000) < 0.3, rng.random(400_000) < 0.5
+    wrong = rule(0.4 * x + 0.6 * y + rng.normal(0, 0.1, x.size)) != y
+    assert wrong.mean() == pytest.approx(rule.error_probability(problem), abs=4 * math.sqrt(0.075 / x.size))
+
+
+@pytest.mark.parametrize(
+    ("edges", "estimator", "words"),
+    [
+        ([-np.inf, 1.0, 0.0, np.inf], np.full((2, 3), 0.5), "strictly increase"),
+        ([-np.inf, np.nan, np.inf], np.full((2, 2), 0.5), "strictly increase"),
+        ([0.0, np.inf], np.ones((2, 1)), "from -inf to inf"),
+        ([-np.inf, np.inf], np.full((2, 2), 0.5), "shape"),
+        ([-np.inf, np.inf], [[0.5], [0.6]], "probability vector"),
+        ([-np.inf, np.inf], [[np.nan], [1.0]], "probability vector"),
+    ],
+)
+def test_a_bad_rule_is_refused(edges: Any, estimator: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        IntervalRule(edges, estimator)
+
+
+def test_bad_labels_measurements_and_problems_are_refused() -> None:
+    with pytest.raises(InputError, match="labels"):
+        IntervalRule.from_labels([0.0], np.array([0, 2]), 2)
+    rule = IntervalRule.from_labels([0.0], np.array([0, 1]), 2)
+    with pytest.raises(InputError, match="NaN"):
+        rule([np.nan])
+    with pytest.raises(InputError, match="guesses"):
+        rule.on(mixtures(0))
+
+
+# -- the certificate -----------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 1e-6, 0.01, 0.05, math.inf]))
+def test_any_rule_and_any_duals_give_a_valid_bracket(seed: int, budget: float) -> None:
+    """Whatever is judged, the bracket holds the optimum, known here from a certified solution."""
+    from discreet.backends.continuous import solve_continuous
+
+    rng = np.random.default_rng(seed)
+    problem = paper_continuous(budget)
+    optimum = solve_continuous(problem).certificate
+    rule = IntervalRule.from_labels(np.sort(rng.uniform(-0.5, 1.5, 3)), rng.integers(0, 2, 4), 2)
+    judged = certify_rule(problem, rule, rng.normal(size=(2, 2)) * rng.choice([1e-3, 1.0, 1e3]), float(rng.exponential()))
+    assert 0.0 <= judged.certificate.lower <= optimum.upper
+    assert judged.certificate.upper >= optimum.lower
+    if budget > 0.0:
+        assert judged.certificate.leakage_ceiling <= budget
+    else:
+        assert judged.certificate.phi_residual <= 1e-13
+
+
+def test_duals_are_derived_for_a_rule_without() -> None:
+    problem = paper_continuous(0.01)
+    rule = IntervalRule.from_labels([0.474593741, 1.19611633], np.array([0, 1, 0]), 2)
+    judged = certify_rule(problem, rule)
+    assert judged.certificate.relative_gap < 1e-6
+    with pytest.raises(InputError, match="shape"):
+        certify_rule(problem, rule, np.zeros((3, 2)), 0.0)
+
+
+def test_the_certificate_says_what_it_assumes() -> None:
+    rule = IntervalRule.from_labels([0.5], np.array([0, 1]), 2)
+    plain = certify_rule(paper_continuous(0.01), rule).certificate
+    assert any("5e-13 relative" in sentence for sentence in plain.assumes)
+    laws = grid(lambda j, i: stats.skewnorm(2.0, i + 0.5 * j, 0.3))
+    located = certify_rule(ContinuousProblem(laws, P_XY, 0.01), rule).certificate
+    assert any("found numerically" in sentence for sentence in located.assumes)
+    bare = Density(NormalDensity(0, 1).pdf, NormalDensity(0, 1).cdf, breakpoints=[0.0])
+    coarse = ContinuousProblem([[NormalDensity(1, 1), bare]], [[0.5, 0.5]], 0.01)
+    assert any("absolute" in sentence for sentence in certify_rule(coarse, rule).certificate.assumes)
+
+
+def test_a_less_accurate_model_gets_a_wider_bracket() -> None:
+    rule = IntervalRule.from_labels([0.5], np.array([0, 1]), 2)
+    problems = [
+        ContinuousProblem(shifted_normals(), P_XY, math.inf, accuracy=accuracy) for accuracy in (5e-13, 1e-9, 1e-7)
+    ]
+    gaps = [certify_rule(problem, rule, np.zeros((2, 2)), 0.0).certificate.lower for problem in problems]
+    assert gaps[0] > gaps[1] > gaps[2]
