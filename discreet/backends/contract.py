@@ -11,7 +11,7 @@ argmin_i L_il + Σ_j t_ij a_jl, and `multiplier` μ ≥ 0 the dual of leakage �
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
@@ -20,7 +20,7 @@ from discreet.problems.accurate import Array
 from discreet.problems.errors import InputError, Unsupported
 from discreet.problems.problem import Problem
 
-__all__ = ["Answer", "Backend", "Capabilities", "Options", "Raw", "Regime", "refuse_unserved"]
+__all__ = ["Answer", "Backend", "Capabilities", "Follower", "Known", "Options", "Raw", "Regime", "refuse_unserved"]
 
 
 class Regime(Enum):
@@ -120,6 +120,26 @@ class Backend(Protocol):
     def capabilities(self) -> Capabilities: ...
     def lower(self, problem: Problem, options: Options) -> Any: ...
     def solve(self, lowered: Any, options: Options) -> Raw: ...
+    def lift(self, raw: Raw) -> Answer: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A certified budget of a model, in nats, with its tilt [m, n] and multiplier (inf at budget 0)."""
+
+    budget: float
+    tilt: Array
+    multiplier: float
+
+
+@runtime_checkable
+class Follower(Protocol):
+    """Optional: a backend that solves faster when other budgets of the same model are solved (see `sweep`).
+
+    None means that the budget has to be solved afresh; so does an answer that the judge does not certify.
+    """
+
+    def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw | None: ...
     def lift(self, raw: Raw) -> Answer: ...
 
 

@@ -21,7 +21,7 @@ from discreet.problems.judge import certify
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce
 
-__all__ = ["Attempt", "attempt", "conclude", "solve"]
+__all__ = ["Attempt", "attempt", "conclude", "restore", "solve"]
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _run(solver: Backend, problem: Problem, reduced: Reduced | None, options: Op
     with clock.step("solve_seconds"):
         raw = solver.solve(lowered, options)
     with clock.step("lift_seconds"):
-        answer = _restore(reduced, _well_shaped(reduced.problem, solver.lift(raw)))
+        answer = restore(reduced, _well_shaped(reduced.problem, solver.lift(raw)))
     return Attempt(solver.name, answer, None, "", raw.claimed, raw.iterations, clock.timings(), versions_of(solver))
 
 
@@ -122,7 +122,8 @@ def _well_shaped(problem: Problem, answer: Answer) -> Answer:
     return answer
 
 
-def _restore(reduced: Reduced, answer: Answer) -> Answer:
+def restore(reduced: Reduced, answer: Answer) -> Answer:
+    """The answer for the original problem."""
     return Answer(
         reduced.restore(answer.estimator),
         None if answer.tilt is None else reduced.restore_tilt(answer.tilt),

@@ -1,7 +1,7 @@
 """One model under many budgets, one after the other: the model is reduced once, every answer is judged on the original.
 
-This is the one place where points of a privacy–utility curve are solved, and so the place where a backend may be told what
-its earlier answers were.
+A backend that can make use of the budgets already solved says so by a method `follow` (see `Follower`); where what it gives
+is not certified, the budget is solved afresh. So a sweep never knows less than `solve` does.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.backends.contract import Options
-from discreet.backends.registry import load_backend
-from discreet.backends.run import attempt, conclude
-from discreet.backends.solution import Solution
+from discreet.backends.contract import Follower, Known, Options, Regime
+from discreet.backends.registry import load_backend, versions_of
+from discreet.backends.run import Attempt, attempt, conclude, restore
+from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 
 __all__ = ["Sweep"]
 
+_PATIENCE = 6  # failures to follow, less successes, after which every budget is solved afresh
+
 
 class Sweep:
-    """Solve budgets of one model on demand. Law: a solution is what `solve` would give at that budget."""
+    """Solve budgets of one model on demand. Law: a solution has the status and, within the gap, the value of `solve`."""
 
     def __init__(
         self,
@@ -33,14 +35,52 @@ class Sweep:
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         """Reduce the model. `time_limit` is for each budget, in seconds. Raises InputError for an unknown backend."""
-        load_backend(backend)
-        self._backend = backend
+        self._backend, self._solver = backend, load_backend(backend)
         self._options = Options(gap, time_limit, None, dict(settings or {}))
         self._reduced = reduce(problem)
+        # Kept with the model, so that every budget finds them computed.
+        self._horizon = min(problem.bayes_leakage, self._reduced.problem.bayes_leakage)
+        self._known: list[Known] = []
+        self._in_vain = 0
 
     def solve(self, budget: float) -> tuple[Solution, float]:
         """The judged solution at a budget in nats, and the seconds it took."""
         started = time.perf_counter()
+        solution = self._followed(budget)
+        if solution is None:
+            solution = self._afresh(budget)
+        if solution.status is Status.CERTIFIED and solution.tilt is not None and solution.multiplier is not None:
+            self._known.append(Known(budget, solution.tilt[:, self._reduced.private_values], solution.multiplier))
+        return solution, time.perf_counter() - started
+
+    def _afresh(self, budget: float) -> Solution:
         reduced = self._reduced.with_budget(budget)
         tried = attempt(reduced.original, self._backend, self._options, reduced)
-        return conclude(reduced.original, tried, self._options), time.perf_counter() - started
+        return conclude(reduced.original, tried, self._options)
+
+    def _followed(self, budget: float) -> Solution | None:
+        """What the backend makes of the budgets already solved, if that is certified."""
+        solver, reduced = self._solver, self._reduced.with_budget(budget)
+        if self._in_vain > _PATIENCE:
+            return None
+        constrained = Regime.of(reduced.problem) is Regime.CONSTRAINED and budget < self._horizon
+        if not (self._known and constrained and isinstance(solver, Follower)):
+            return None
+        started = time.perf_counter()
+        self._in_vain += 1
+        try:
+            raw = solver.follow(reduced.problem, self._options, tuple(self._known))
+        except (ArithmeticError, ValueError):  # a prediction may be too far off for its linear algebra
+            return None
+        if raw is None:
+            return None
+        timings = Timings(solve_seconds=time.perf_counter() - started)
+        answer = restore(reduced, solver.lift(raw))
+        tried = Attempt(
+            self._backend, answer, None, "", raw.claimed, raw.iterations, timings, versions_of(load_backend(self._backend))
+        )
+        solution = conclude(reduced.original, tried, self._options)
+        if solution.status is not Status.CERTIFIED:
+            return None
+        self._in_vain = max(0, self._in_vain - 2)
+        return solution

@@ -28,7 +28,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.judge import Certificate
 from discreet.problems.problem import Problem
 
-__all__ = ["Bound", "Envelope", "envelope_of"]
+__all__ = ["Bound", "Envelope", "envelope_of", "horizon_of"]
 
 _UNIT = 2.0**-53
 _OUTWARD = 2.0**-47  # of the terms of a tangent: their rounding, and that Σ π is one only within 2^-49
@@ -110,12 +110,19 @@ class Envelope:
         return np.asarray(np.max(value - slope * (asked[..., None] - at), axis=-1))
 
 
-def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
+def horizon_of(problem: Problem) -> float:
+    """I_MAP in nats, rounded upward: a budget that the Bayes rule provably keeps."""
+    return problem.output_law(problem.bayes_estimator).leakage_ceiling()
+
+
+def envelope_of(problem: Problem, bounds: Iterable[Bound], horizon: float | None = None) -> Envelope:
     """The tightest envelopes that certificates of one model prove; the problem's own budget plays no part.
+
+    horizon: `horizon_of(problem)`, where it is at hand.
 
     Law: more certificates never make the bracket wider at any budget (up to rounding).
     """
-    horizon = problem.output_law(problem.bayes_estimator).leakage_ceiling()
+    horizon = horizon_of(problem) if horizon is None else horizon
     known = [bound for bound in bounds if bound.budget <= horizon]
     floor = problem.bayes_error * (1.0 - 8.0 * _UNIT)
     tangents = [(horizon, floor, 0.0)]

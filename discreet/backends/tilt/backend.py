@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Known, Options, Raw, Regime
 from discreet.backends.settings import whole
 from discreet.backends.slack import bayes_answer
 from discreet.backends.tilt.aggregation import individuals, solve_aggregated, spread
 from discreet.backends.tilt.condense import RARE, Condensed, condense
 from discreet.backends.tilt.finish import shortcut
-from discreet.backends.tilt.follow import Known, follow
+from discreet.backends.tilt.follow import follow
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.problems.blocks import BlockProblem
@@ -98,9 +98,8 @@ class Tilt:
 
     def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw | None:
         """The solution next to other budgets of the same model; None where it has to be solved afresh."""
-        if problem.N >= _AGGREGATE_FROM * individuals(problem.n, problem.m) or problem.m == 1:
-            return None
-        outcome = follow(problem, known, max(_FINEST_GAP, _AGGREGATE_MARGIN * options.gap))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
+            outcome = follow(problem, known, max(_FINEST_GAP, _AGGREGATE_MARGIN * options.gap))
         return None if outcome is None else Raw(f"{outcome.ended} (followed)", outcome, outcome.iterations)
 
     def lift(self, raw: Raw) -> Answer:

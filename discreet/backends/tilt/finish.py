@@ -29,7 +29,7 @@ from discreet.problems.accurate import Array, Pair, sum_pair
 from discreet.problems.information import OutputLaw, output_law
 from discreet.problems.problem import Problem
 
-__all__ = ["Finished", "finish", "shortcut"]
+__all__ = ["Finished", "Vertex", "contradicted", "finish", "shortcut"]
 
 _COLUMN_ROUNDING = 2.0**-51  # of the columns of the ties: the budget is met by a law that far off
 _FAINT = 1e-3  # probability of a guess that may be on its way out
@@ -153,7 +153,7 @@ def _mended(
     """Solve for the vertex of a set of active guesses, mending the set while it turns out inconsistent."""
     active = active.copy()
     for _ in range(_MENDINGS):
-        vertex = _Vertex(problem, active, estimator, marginal)
+        vertex = Vertex(problem, active, estimator, marginal)
         solved = vertex.solve(multiplier)
         if solved is None:
             return None
@@ -163,7 +163,7 @@ def _mended(
             active = _without(active, vertex.ties, columns)
             continue
         new_tilt = _with_unused(problem, new_tilt, new_multiplier, vertex.mass(shares), tilt)
-        wrong = _contradicted(problem, vertex, new_tilt)
+        wrong = contradicted(problem, vertex, new_tilt)
         if not wrong.size:
             return Finished(vertex.labels, vertex.ties, columns, new_tilt, new_multiplier)
         losses = problem.loss[:, wrong] + new_tilt @ problem.p_xz[:, wrong]
@@ -209,7 +209,7 @@ def _without(active: NDArray[np.bool_], ties: NDArray[np.intp], columns: Array) 
     return mended
 
 
-def _contradicted(problem: Problem, vertex: _Vertex, tilt: Array) -> NDArray[np.intp]:
+def contradicted(problem: Problem, vertex: Vertex, tilt: Array) -> NDArray[np.intp]:
     """Determined outcomes whose label is not best under the tilt, by more than rounding."""
     losses = problem.loss + tilt @ problem.p_xz
     chosen = losses[vertex.labels, np.arange(problem.N)]
@@ -219,7 +219,7 @@ def _contradicted(problem: Problem, vertex: _Vertex, tilt: Array) -> NDArray[np.
     return np.flatnonzero(wrong)
 
 
-class _Vertex:
+class Vertex:
     """Labels and ties with the law of the determined outcomes; unknowns are the shares of all but one guess of each tie."""
 
     def __init__(self, problem: Problem, active: NDArray[np.bool_], estimator: Array, marginal: Pair) -> None:

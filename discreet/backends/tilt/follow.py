@@ -1,0 +1,193 @@
+"""Another budget of a model whose neighbours are solved: predict the tilt, solve only what the prediction leaves open.
+
+Along the curve tilts are smooth in √ε (t tends to a limit and μ grows like 1/√ε as ε → 0), so interpolating the nearest
+solved budgets gives a tilt that decides all but a few outcomes rightly. Those with the smallest margins stay individual, all
+others are summed by label and margin shell, and the small problem is finished at its vertex by a few pivots. Treating a cell
+alike is a restriction, so the result is feasible; a pass under its own tilt says how much better any estimator could be.
+
+Where that is too much, as at a kink of the curve (the number of ties changes), the budget has to be solved afresh.
+
+Source: discreet, docs/theory.md (aggregation is a restriction; finishing by ties).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.backends.contract import Known
+from discreet.backends.tilt.finish import Finished, Vertex, contradicted
+from discreet.backends.tilt.interior_point import Outcome
+from discreet.problems.accurate import Array, sum_pair
+from discreet.problems.dual import repair_duals
+from discreet.problems.problem import Problem
+
+__all__ = ["follow"]
+
+_NEIGHBOURS = 3
+_PIVOTS = 12
+_FEW = 128  # outcomes kept individually
+_SHELLS = 40  # of margins outside the individuals, each half as wide again
+_INSIDE = 2.0**-47  # relative uncertainty of summed masses: by what that can leak, the budget is undercut
+
+
+def follow(problem: Problem, known: Sequence[Known], gap: float) -> Outcome | None:
+    """The solution at the problem's budget, within the gap by its own bracket; None where it has to be solved afresh.
+
+    Outcomes and private values need positive probability, the budget must be positive and finite and bind.
+    """
+    useful = [point for point in known if point.multiplier > 0.0]
+    inside = problem.budget - 8.0 * _INSIDE * math.sqrt(problem.budget)  # a law leaks ε with log ratios of about √(2 ε)
+    if not useful or not inside > 0.0:
+        return None
+    tilt, multiplier = _predicted(useful, problem.budget)
+    small, group = _small(problem, problem.loss + tilt @ problem.p_xz, inside)
+    found = _Pivots(small, tilt, multiplier).run()
+    if found is None or _width(problem, small, found) > gap:
+        return None
+    return replace(found, estimator=found.estimator[:, group])
+
+
+def _predicted(known: Sequence[Known], budget: float) -> tuple[Array, float]:
+    """Tilt and multiplier interpolated in √ε through the nearest solved budgets (1/μ, which is 0 at budget 0)."""
+    place = math.sqrt(budget)
+    distinct = {math.sqrt(point.budget): point for point in known}.values()
+    nearest = sorted(distinct, key=lambda point: abs(math.sqrt(point.budget) - place))[:_NEIGHBOURS]
+    roots = [math.sqrt(point.budget) for point in nearest]
+    weights = [
+        math.prod((place - other) / (root - other) for k, other in enumerate(roots) if k != own)
+        for own, root in enumerate(roots)
+    ]
+    tilt = sum(weight * point.tilt for weight, point in zip(weights, nearest, strict=True))
+    slowness = sum(weight / point.multiplier for weight, point in zip(weights, nearest, strict=True))
+    largest = max(nearest, key=lambda point: point.budget)
+    if not slowness > 0.0:  # only budget 0 is known, or a kink: scale the nearest by √ε
+        slowness = place / (largest.multiplier * math.sqrt(largest.budget)) if largest.budget > 0.0 else place
+    return np.asarray(tilt), 1.0 / slowness
+
+
+def _small(problem: Problem, losses: Array, budget: float) -> tuple[Problem, NDArray[np.intp]]:
+    """The problem with the smallest margins kept and the rest summed by cell; where each outcome went."""
+    if problem.N <= _FEW:
+        return problem.with_budget(budget), np.arange(problem.N)
+    two = np.partition(losses, 1, axis=0)[:2]
+    margin = (two[1] - two[0]) / problem.p_z
+    kept = np.argpartition(margin, _FEW)[:_FEW]
+    least = max(float(margin[kept].max()), 1e-300)
+    shell = np.minimum(_SHELLS, np.log(np.maximum(margin, least) / least) / math.log(1.5)).astype(np.intp)
+    key = np.argmin(losses, axis=0) * (_SHELLS + 1) + shell
+    key[kept] = problem.m * (_SHELLS + 1) + np.arange(_FEW)
+    _, group = np.unique(key, return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(int(group.max()) + 1))
+    # reduceat adds pairwise, so that large cells do not drift
+    p_xz, loss = (np.add.reduceat(rows[:, order], starts, axis=1) for rows in (problem.p_xz, problem.loss))
+    return Problem(p_xz, loss, budget), group
+
+
+class _Pivots:
+    """The small problem's vertex from a predicted tilt: labels by the prediction, a tie where its margin is smallest.
+
+    Solving for a tie gives its share and a better tilt. A share outside [0, 1] says how much more has to change sides: the
+    next outcomes in the order of margins follow until the rest is a share again. A label that the better tilt contradicts
+    changes; an outcome that would change a second time is a tie.
+    """
+
+    def __init__(self, small: Problem, tilt: Array, multiplier: float) -> None:
+        self._problem, self._multiplier = small, multiplier
+        self._marginal = sum_pair(small.p_xz)
+        self._every = np.arange(small.N)
+        self._aim(tilt)
+        self._labels = self._order[0].copy()
+        self._ties = [int(np.argmin(self._margin))]
+        self._changed: set[int] = set(self._ties)
+
+    def run(self) -> Outcome | None:
+        """None when it does not settle."""
+        for _ in range(_PIVOTS):
+            vertex = Vertex(self._problem, *self._guessed(), self._marginal)
+            solved = vertex.solve(self._multiplier)
+            if solved is None:
+                return None
+            shares, tilt, self._multiplier = solved
+            if vertex.mass(shares).min() <= 0.0:
+                return None
+            self._aim(tilt)
+            columns = vertex.columns(shares)
+            if ((columns < 0.0) | (columns > 1.0)).any():
+                if not self._shift(vertex, columns):
+                    return None
+                continue
+            wrong = contradicted(self._problem, vertex, tilt)
+            if not wrong.size:
+                found = Finished(vertex.labels, vertex.ties, columns, tilt, self._multiplier)
+                return Outcome(found.estimator(self._problem.m), tilt, self._multiplier, 0, "optimal")
+            if not self._flip(wrong):
+                return None
+        return None
+
+    def _aim(self, tilt: Array) -> None:
+        losses = (self._problem.loss + tilt @ self._problem.p_xz) / self._problem.p_z
+        self._order = np.argsort(losses, axis=0)[:2]
+        two = losses[self._order, self._every]
+        self._margin = two[1] - two[0]
+
+    def _guessed(self) -> tuple[NDArray[np.bool_], Array]:
+        """Active guesses and a starting estimator [m, N]."""
+        estimator = np.zeros((self._problem.m, self._problem.N))
+        estimator[self._labels, self._every] = 1.0
+        for tie in self._ties:
+            estimator[:, tie] = 0.0
+            estimator[self._order[:, tie], tie] = 0.5
+        return estimator > 0.0, estimator
+
+    def _shift(self, vertex: Vertex, columns: Array) -> bool:
+        """Let the outcomes next to a tie follow it to its side until what is left over is a share of one of them.
+
+        False when they do not suffice.
+        """
+        place = int(np.argmax(np.abs(columns - 0.5).max(axis=0)))
+        tie, column = int(vertex.ties[place]), columns[:, place]
+        gains, loses = int(np.argmax(column)), int(np.argmin(column))
+        left = float(-column[loses]) * self._problem.p_z[tie]
+        self._labels[tie] = gains
+        pair = (np.sort(self._order, axis=0) == np.sort([gains, loses])[:, None]).all(axis=0)
+        near = np.flatnonzero(pair & (self._labels == loses))
+        near = near[np.argsort(self._margin[near])]
+        others = [int(other) for other in vertex.ties if other != tie]
+        for outcome in near[~np.isin(near, vertex.ties)].tolist():
+            if left <= self._problem.p_z[outcome]:
+                again = outcome in self._changed
+                self._changed.add(outcome)
+                self._ties = [*others, tie, outcome][-self._most :] if again else [*others, outcome]
+                return True
+            left -= self._problem.p_z[outcome]
+            self._labels[outcome] = gains
+        return False
+
+    def _flip(self, wrong: NDArray[np.intp]) -> bool:
+        """Change contradicted labels; those that changed before become ties. False when there would be too many."""
+        for outcome in wrong.tolist():
+            if outcome in self._changed and outcome not in self._ties:
+                self._ties.append(outcome)
+            self._labels[outcome] = self._order[0, outcome]
+            self._changed.add(outcome)
+        return len(self._ties) <= self._most
+
+    @property
+    def _most(self) -> int:
+        return (self._problem.m - 1) * self._problem.n
+
+
+def _width(problem: Problem, small: Problem, found: Outcome) -> float:
+    """The bracket that a solution of the small problem leaves for the whole one, relative, up to rounding."""
+    duals = repair_duals(problem, found.tilt, found.multiplier)
+    if duals is None:
+        return math.inf
+    error = small.error_probability(found.estimator)
+    lower = float((problem.loss + duals[0] @ problem.p_xz).min(axis=0).sum()) - duals[1] * problem.budget
+    return (error - lower) / error if error > 0.0 else math.inf

@@ -1,0 +1,134 @@
+"""Following a curve: what is predicted from solved budgets is certified like any other answer, or solved afresh."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as ds
+from discreet.backends import sweep as sweeping
+from discreet.backends.contract import Follower, Known, Options, Raw
+from discreet.backends.registry import load_backend
+from discreet.backends.solution import Status
+from discreet.backends.sweep import Sweep
+from discreet.backends.tilt.backend import Tilt
+from discreet.backends.tilt.follow import follow
+from discreet.problems.problem import Problem
+
+
+def known(problem: Problem, budgets: Sequence[float]) -> list[Known]:
+    found = []
+    for budget in budgets:
+        solution = ds.solve(problem.with_budget(budget), "tilt")
+        assert solution.tilt is not None
+        assert solution.multiplier is not None
+        found.append(Known(budget, solution.tilt, solution.multiplier))
+    return found
+
+
+@pytest.mark.parametrize("share", [1e-3, 0.02, 0.1, 0.4])
+def test_between_near_neighbours_the_answer_is_certified_without_an_iteration(share: float) -> None:
+    problem = ds.problems.paper_single(bins=2000)
+    budget = share * problem.bayes_leakage
+    near = known(problem, [0.8 * budget, 0.95 * budget, 1.15 * budget])
+    at = problem.with_budget(budget)
+    found = follow(at, near, 5e-10)
+    assert found is not None
+    assert found.iterations == 0
+    judged = ds.certify(at, found.estimator, found.tilt, found.multiplier).certificate
+    assert judged.relative_gap <= 1e-9
+    assert judged.own_leakage <= budget
+    assert judged.blend == 0.0
+    assert judged.upper == pytest.approx(ds.solve(at, "tilt").error_probability, rel=2e-9)
+
+
+def test_it_declines_where_it_cannot_help() -> None:
+    problem = ds.problems.paper_single(bins=200)
+    middle = problem.with_budget(0.3 * problem.bayes_leakage)
+    assert follow(middle, [], 1e-9) is None
+    assert follow(problem.with_budget(0.0), known(problem, [0.001]), 1e-9) is None
+    assert follow(problem.with_budget(1e-300), known(problem, [0.0]), 1e-9) is None
+    assert follow(middle, [Known(0.02, np.zeros((2, 2)), 0.0)], 1e-9) is None  # the Bayes rule: no point of the path
+    far = [Known(0.01, np.array([[5.0, -3.0], [-9.0, 4.0]]), 1e-3)]
+    assert follow(middle, far, 1e-9) is None
+
+
+def models(seed: int, shape: tuple[int, int, int]) -> Problem:
+    joint = np.random.default_rng(seed).dirichlet(np.full(math.prod(shape), 0.3)).reshape(shape)
+    return Problem.from_joint(joint, 0.0)
+
+
+@given(
+    st.builds(models, st.integers(0, 9999), st.tuples(st.integers(2, 3), st.integers(2, 3), st.integers(3, 60))),
+    st.lists(st.just(0.0) | st.floats(1e-9, 1.2), min_size=2, max_size=6),
+)
+@settings(max_examples=20)
+def test_a_sweep_never_knows_less_than_a_solve(problem: Problem, shares: list[float]) -> None:
+    sweep = Sweep(problem, "tilt", gap=1e-9)
+    for share in shares:
+        budget = share * problem.bayes_leakage
+        solution, _ = sweep.solve(budget)
+        alone = ds.solve(problem.with_budget(budget), "tilt")
+        assert solution.certificate is not None
+        assert alone.certificate is not None
+        if alone.status is Status.CERTIFIED:
+            assert solution.status is Status.CERTIFIED
+        assert solution.certificate.lower <= alone.certificate.upper
+        assert alone.certificate.lower <= solution.certificate.upper
+
+
+def test_followed_points_say_so() -> None:
+    problem = ds.problems.paper_single(bins=2000)
+    sweep = Sweep(problem, "tilt", gap=1e-9)
+    claims = [sweep.solve(share * problem.bayes_leakage)[0].claimed for share in (0.0, 0.08, 0.12, 0.1, 0.11)]
+    assert claims[0] == "optimal"
+    assert claims[-1] == "optimal (followed)"
+
+
+class Wild:
+    """A backend whose following is worthless."""
+
+    name = "tilt"
+    capabilities = Tilt.capabilities
+
+    def __init__(self, behaviour: str) -> None:
+        self.behaviour, self.asked, self._tilt = behaviour, 0, Tilt()
+
+    def follow(self, problem: Problem, options: Options, solved: Sequence[Known]) -> Raw | None:
+        self.asked += 1
+        if self.behaviour == "raises":
+            raise np.linalg.LinAlgError("singular")
+        if self.behaviour == "declines":
+            return None
+        raw = self._tilt.solve(self._tilt.lower(problem, options), options)
+        raw.value.estimator[:] = 1.0 / problem.m  # private and useless
+        raw.value.tilt[:] = 0.0
+        return raw
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._tilt, name)
+
+
+@pytest.mark.parametrize("behaviour", ["raises", "declines", "lies"])
+def test_worthless_following_costs_nothing_but_time_and_is_given_up(behaviour: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wild = Wild(behaviour)
+    assert isinstance(wild, Follower)
+    monkeypatch.setattr(sweeping, "load_backend", lambda name: wild)
+    problem = ds.problems.paper_single(bins=16)
+    sweep = Sweep(problem, "tilt", gap=1e-9)
+    for share in np.linspace(0.0, 0.9, 14):
+        solution, _ = sweep.solve(float(share) * problem.bayes_leakage)
+        assert solution.status is Status.CERTIFIED
+    assert 0 < wild.asked <= 8
+
+
+def test_backends_without_a_path_are_solved_afresh() -> None:
+    assert not isinstance(load_backend("blahut-arimoto"), Follower)
+    problem = ds.problems.paper_single()
+    solution, _ = Sweep(problem, "blahut-arimoto", gap=1e-6).solve(0.005)
+    assert solution.status is Status.CERTIFIED
