@@ -257,14 +257,22 @@ class _Aggregation:
         tilt, multiplier = self._feasible(tilt, multiplier)
         wanted = self._individuals
         price = 0.0 if problem.constraint.perfect else multiplier * problem.budget
+        best: Proof | None = None
         for _ in range(_ADJUSTMENTS):
             found = scan(problem.blocks, tilt, threshold, threads=self._threads)
             self._passes += 1
             proof = Proof(tilt, multiplier, threshold, found, found.total - price)
-            if wanted / 4 <= found.listed.size <= 4 * wanted or found.listed.size == int(found.counts.sum()):
+            listed = found.listed.size
+            if listed <= 4 * wanted and (best is None or listed > best.found.listed.size):
+                best = proof
+            if wanted / 4 <= listed <= 4 * wanted or listed == int(found.counts.sum()):
                 break
             threshold = _threshold(proof, wanted)
-        return proof
+        if best is None:  # a crowd of equal margins: leave it to the cells
+            found = scan(problem.blocks, tilt, -1.0, threads=self._threads)
+            self._passes += 1
+            best = Proof(tilt, multiplier, -1.0, found, found.total - price)
+        return best
 
     def _feasible(self, tilt: Array, multiplier: float) -> tuple[Array, float]:
         feasible = repair_duals(self._problem, tilt, multiplier)
