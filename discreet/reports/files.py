@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
 from pathlib import Path
 
 from discreet.problems.errors import FileError
 from discreet.reports.compare import Comparison
+from discreet.reports.outputs import replace_file
 from discreet.reports.page import MARK, page
 from discreet.reports.plots import bracket_charts, leakage_charts, sheet
 
@@ -36,7 +34,7 @@ def write_report(comparison: Comparison, directory: str | Path) -> tuple[Path, .
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return tuple(_write(folder / name, text) for name, text in contents.items())
+        return tuple(replace_file(folder / name, text) for name, text in contents.items())
     except OSError as error:
         raise FileError(
             f"the report cannot be written to {folder}: {error.strerror or error}; choose another --out"
@@ -70,23 +68,3 @@ def _refuse_foreign(path: Path) -> None:
             ours = MARK.encode() in stream.read(_LOOK_BYTES)
     if not ours:
         raise FileError(f"{path} was not made by discreet compare and is left alone; choose another directory with --out")
-
-
-def _write(path: Path, text: str) -> Path:
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    return path
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
