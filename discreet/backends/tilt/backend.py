@@ -22,6 +22,7 @@ from discreet.backends.tilt.finish import shortcut
 from discreet.backends.tilt.follow import follow
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import Model, model_of
+from discreet.problems.accurate import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.problem import Problem
 
@@ -31,17 +32,22 @@ _MAX_ITERATIONS = 100
 _MARGIN = 0.1  # of the asked gap: what the iteration aims at, since the judge adds its roundings
 _AGGREGATE_MARGIN = 0.5  # the same for aggregates, whose bracket is exact
 _AGGREGATE_FROM = 16  # times the outcomes that a first round keeps individually
+_NO_BUDGET = 1e-26  # nats: less cannot be told from nothing in double precision, and is solved as perfect privacy
 _FINEST_GAP = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
 class _Lowered:
-    """The problem; whether the Bayes rule keeps its budget; and, if it is solved whole, its condensed form and model."""
+    """The problem; whether the Bayes rule keeps its budget; and, if it is solved whole, its condensed form and model.
+
+    budget: the one asked for, where the problem is solved for perfect privacy in its place.
+    """
 
     problem: Problem
     slack: bool
     condensed: Condensed | None = None
     model: Model | None = None
+    budget: float = 0.0
 
 
 class Tilt:
@@ -63,8 +69,11 @@ class Tilt:
             return _Lowered(problem, slack=False)
         if bayes_answer(problem) is not None:
             return _Lowered(problem, slack=True)
+        budget = problem.budget
+        if 0.0 < budget < _NO_BUDGET:
+            problem = problem.with_budget(0.0)
         condensed = condense(problem, RARE * options.gap)
-        return _Lowered(problem, False, condensed, model_of(condensed.problem))
+        return _Lowered(problem, False, condensed, model_of(condensed.problem), budget)
 
     def solve(self, lowered: _Lowered, options: Options) -> Raw:
         """Iterate to a share of the asked gap, or as far as double precision goes."""
@@ -94,6 +103,8 @@ class Tilt:
                 shortcut=shortcut(condensed, gap),
             )
             outcome = replace(outcome, estimator=lowered.condensed.restore(outcome.estimator))
+            if math.isinf(outcome.multiplier) and lowered.budget > 0.0:
+                outcome = replace(outcome, multiplier=_price_of_nothing(problem, outcome.tilt, lowered.budget))
         return Raw(outcome.ended, outcome, outcome.iterations)
 
     def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw | None:
@@ -107,3 +118,9 @@ class Tilt:
         outcome: Outcome = raw.value
         multiplier = None if math.isinf(outcome.multiplier) else outcome.multiplier
         return Answer(outcome.estimator, outcome.tilt, multiplier)
+
+
+def _price_of_nothing(problem: Problem, tilt: Array, budget: float) -> float:
+    """The multiplier that makes the tilt of perfect privacy cost least at a tiny budget: μ ε + variance of t / (2 μ)."""
+    spread = float((tilt**2 @ problem.p_x).max())
+    return math.sqrt(spread / (2.0 * budget))
