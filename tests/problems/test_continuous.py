@@ -41,7 +41,9 @@ def mixtures(seed: int, n: int = 3, m: int = 3, parts: int = 3, budget: float = 
     rng = np.random.default_rng(seed)
     laws = [
         [
-            Mixture(rng.dirichlet(np.ones(parts)), [NormalDensity(rng.normal(0, 2), rng.uniform(0.2, 1)) for _ in range(parts)])
+            Mixture(
+                rng.dirichlet(np.ones(parts)), [NormalDensity(rng.normal(0, 2), rng.uniform(0.2, 1)) for _ in range(parts)]
+            )
             for _ in range(m)
         ]
         for _ in range(n)
@@ -101,8 +103,14 @@ def test_budgets_and_equivocation_agree() -> None:
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        (Density(lambda z: 1.01 * NormalDensity(0, 1).pdf(z), NormalDensity(0, 1).cdf, breakpoints=[0.0]), "does not integrate"),
-        (Density(NormalDensity(0, 1).pdf, lambda z: 0.99 * NormalDensity(0, 1).cdf(z), breakpoints=[0.0]), "not from 0 to 1"),
+        (
+            Density(lambda z: 1.01 * NormalDensity(0, 1).pdf(z), NormalDensity(0, 1).cdf, breakpoints=[0.0]),
+            "does not integrate",
+        ),
+        (
+            Density(NormalDensity(0, 1).pdf, lambda z: 0.99 * NormalDensity(0, 1).cdf(z), breakpoints=[0.0]),
+            "not from 0 to 1",
+        ),
         (Density(NormalDensity(0.01, 1).pdf, NormalDensity(0, 1).cdf, breakpoints=[0.0]), "does not integrate"),
         (Density(lambda z: np.full(z.shape, np.nan), NormalDensity(0, 1).cdf, breakpoints=[0.0]), "nan"),
         (Density(lambda z: 1.0, NormalDensity(0, 1).cdf, breakpoints=[0.0]), "vectorise"),
@@ -245,7 +253,9 @@ def test_a_coarse_sweep_is_valid_too(target: float) -> None:
 def test_a_sweep_does_not_trust_labels_between_its_cells() -> None:
     """A narrow spike that wins over a tiny interval far from everything else is seen."""
     spike = NormalDensity(5.0, 1e-6)
-    problem = ContinuousProblem([[NormalDensity(0, 1), Mixture([0.999, 0.001], [NormalDensity(0.1, 1), spike])]], [[0.5, 0.5]], 1.0)
+    problem = ContinuousProblem(
+        [[NormalDensity(0, 1), Mixture([0.999, 0.001], [NormalDensity(0.1, 1), spike])]], [[0.5, 0.5]], 1.0
+    )
     swept = sweep(problem, np.zeros((2, 1)), 1e-12)
     assert swept.value <= 0.5 * 0.999
     inside = (swept.edges[:-1] < 5.0) & (swept.edges[1:] > 5.0)
@@ -385,8 +395,6 @@ def test_the_certificate_says_what_it_assumes() -> None:
 
 def test_a_less_accurate_model_gets_a_wider_bracket() -> None:
     rule = IntervalRule.from_labels([0.5], np.array([0, 1]), 2)
-    problems = [
-        ContinuousProblem(shifted_normals(), P_XY, math.inf, accuracy=accuracy) for accuracy in (5e-13, 1e-9, 1e-7)
-    ]
+    problems = [ContinuousProblem(shifted_normals(), P_XY, math.inf, accuracy=accuracy) for accuracy in (5e-13, 1e-9, 1e-7)]
     gaps = [certify_rule(problem, rule, np.zeros((2, 2)), 0.0).certificate.lower for problem in problems]
     assert gaps[0] > gaps[1] > gaps[2]

@@ -20,9 +20,9 @@ quadratic in the width of the few undecided intervals; out in the tails the seco
 No root finder, no derivative, and no quadrature is trusted.
 
 What is assumed: densities, cdfs and survival functions have the problem's stated relative accuracy η (values are widened
-by it), and the densities are monotone between their breakpoints. Roundings of the coefficients are far below η and are
-covered by the same allowance, η Σ_q max_i |c_iq|. At a breakpoint, where a density may jump, the neighbouring doubles are
-edges too, so that no value from the wrong side of a jump is taken for a range. Densities under 1e-300 count as zero.
+by it), and the densities are monotone between their breakpoints. Roundings of the coefficients widen
+d_q. At a breakpoint, where a density may jump, the neighbouring doubles are edges too, so that no value from the wrong side
+of a jump is taken for a range. Densities under 1e-300 count as zero.
 
 Source: docs/theory.md, "Continuous measurements".
 """
@@ -42,6 +42,8 @@ from discreet.problems.continuous.validation import midpoints
 
 __all__ = ["Sweep", "sweep"]
 
+_UNIT = 2.0**-53
+_NOISE = 0.1  # of the allowance: no use in losing much less than that to undecided intervals
 _ROUNDS = 200
 _MOST_CELLS = 60_000
 _STALLED = 0.999  # progress of the slack per round under which the subdivision gives up, once it is fine
@@ -89,24 +91,40 @@ class _Cells:
         return _Cells(np.insert(self.edges, place, points), *(np.insert(old, place, new, axis=1) for old, new in pairs))
 
 
+@dataclass(frozen=True, eq=False)
+class _Tilted:
+    """Coefficients c [m, Q] of the tilted losses, and the sizes Σ |terms| they were summed from."""
+
+    coefficients: Array
+    size: Array
+
+    def against(self, k: int, terms: int) -> tuple[Array, Array]:
+        """Upper bounds of (d_iq)⁺ and lower bounds of (d_iq)⁻ [m, Q] for d_i = c_k − c_i, roundings included."""
+        difference = self.coefficients[k] - self.coefficients
+        doubt = 2.0 * _UNIT * (terms + 4) * (self.size[k] + self.size)
+        doubt[k] = 0.0
+        return np.maximum(difference + doubt, 0.0), np.maximum(-difference - doubt, 0.0)
+
+
 def sweep(problem: ContinuousProblem, tilt: Array, target: float) -> Sweep:
     """Bound ∫ min_i F_i for a tilt [m, n] from below, subdividing until at most `target` is lost (or nothing helps).
 
     The value is a valid bound however the subdivision ends.
     """
-    coefficients = problem.tilted(tilt)
+    tilted = _Tilted(problem.tilted(tilt), problem.losses + np.abs(tilt) @ problem.private)
     cells = _Cells.at(problem, _first_edges(problem))
-    before, floor = math.inf, _noise(problem, coefficients)
+    before = math.inf
     for _ in range(_ROUNDS):
-        labels, slack = _decide(problem, coefficients, cells)
-        lost = float(slack.sum())
-        points = _where_to_split(cells.edges, slack, max(target, floor))
-        fine = labels.size > _MOST_CELLS // 8 and lost > _STALLED * before
-        if lost <= max(target, floor) or not points.size or fine or labels.size + points.size > _MOST_CELLS:
+        labels, slack = _decide(problem, tilted, cells)
+        found = _joined(problem, tilted, cells, labels, slack)
+        enough = max(target, _NOISE * found.allowance)
+        points = _where_to_split(cells.edges, slack, enough)
+        fine = labels.size > _MOST_CELLS // 8 and found.slack > _STALLED * before
+        if found.slack <= enough or not points.size or fine or labels.size + points.size > _MOST_CELLS:
             break
-        before = lost
+        before = found.slack
         cells = cells.split(problem, points)
-    return _joined(problem, tilt, cells, labels, slack)
+    return found
 
 
 def _first_edges(problem: ContinuousProblem) -> Array:
@@ -115,27 +133,22 @@ def _first_edges(problem: ContinuousProblem) -> Array:
     return np.unique(np.concatenate([[-np.inf, np.inf], problem.quantiles, beside]))
 
 
-def _noise(problem: ContinuousProblem, coefficients: Array) -> float:
-    """What the assumed accuracy costs anyway: subdividing below a share of it gains nothing."""
-    return 0.1 * problem.accuracy * float(np.abs(coefficients).max(axis=0).sum())
-
-
-def _decide(problem: ContinuousProblem, coefficients: Array, cells: _Cells) -> tuple[NDArray[np.intp], Array]:
+def _decide(problem: ContinuousProblem, tilted: _Tilted, cells: _Cells) -> tuple[NDArray[np.intp], Array]:
     """A label for every cell, and the slack of calling it that."""
     masses, error = problem.masses_from(cells.edges, cells.below, cells.above)
-    low = np.minimum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 - problem.accuracy)
+    widened = problem.accuracy + 4.0 * _UNIT * (len(problem.components) + 4)
+    low = np.minimum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 - widened)
     low[np.isinf(low)] = 0.0  # between two doubles at a pole: no floor is known there
-    high = np.maximum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 + problem.accuracy)
+    high = np.maximum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 + widened)
     widths = np.diff(cells.edges)
     families = _families(problem)
     # Any label will do; the mass of a cell of a few doubles is all rounding, its densities are not.
     vague = (error.sum(axis=0) > 1e-3 * masses.sum(axis=0)) & np.isfinite(high).all(axis=0) & (high.max(axis=0) > 0.0)
-    labels = np.asarray((coefficients @ np.where(vague, low + high, masses)).argmin(axis=0))
+    labels = np.asarray((tilted.coefficients @ np.where(vague, low + high, masses)).argmin(axis=0))
     slack = np.zeros(labels.size)
     for k in np.unique(labels):
         mine = labels == k
-        difference = coefficients[k] - coefficients
-        gain, cost = np.maximum(difference, 0.0), np.maximum(-difference, 0.0)
+        gain, cost = tilted.against(k, problem.n)
         excess = np.maximum((_product(gain, high[:, mine]) - cost @ low[:, mine]).max(axis=0), 0.0)
         with np.errstate(invalid="ignore"):  # 0 · inf: a decided cell of infinite width, or a pole
             by_width = np.where(excess == 0.0, 0.0, excess * widths[mine])
@@ -145,7 +158,7 @@ def _decide(problem: ContinuousProblem, coefficients: Array, cells: _Cells) -> t
             weights = masses[:, mine] + error[:, mine]
             at = np.flatnonzero(mine)[slack[mine] > 0.0]
             ends = cells.density[:, at], cells.density[:, at + 1]
-            by_ratio = _by_ratio(families, gain, cost, weights[:, slack[mine] > 0.0], ends, problem.accuracy)
+            by_ratio = _by_ratio(families, gain, cost, weights[:, slack[mine] > 0.0], ends, widened)
             slack[at] = np.minimum(slack[at], by_ratio)
     return labels, slack
 
@@ -203,17 +216,15 @@ def _where_to_split(edges: Array, slack: Array, target: float) -> Array:
     return np.asarray(middle[(low < middle) & (middle < high) & np.isfinite(middle)])
 
 
-def _joined(problem: ContinuousProblem, tilt: Array, cells: _Cells, labels: NDArray[np.intp], slack: Array) -> Sweep:
+def _joined(problem: ContinuousProblem, tilted: _Tilted, cells: _Cells, labels: NDArray[np.intp], slack: Array) -> Sweep:
     """Join cells of one label and add up: exact masses, minus slack, minus what the assumed accuracy may hide."""
     changes = np.flatnonzero(labels[1:] != labels[:-1]) + 1
     kept = np.concatenate([[0], changes, [labels.size]])
     edges, names = cells.edges[kept], labels[kept[:-1]]
     masses, error = problem.masses_from(edges, cells.below[:, kept], cells.above[:, kept])
-    coefficients = problem.tilted(tilt)[names].T
-    size = (problem.losses + np.abs(tilt) @ problem.private)[names].T
-    total = math.fsum((coefficients * masses).ravel())
-    largest = (problem.losses + np.abs(tilt) @ problem.private).max(axis=0)
-    allowance = float((size * error).sum()) + problem.accuracy * float(largest.sum())
+    total = math.fsum((tilted.coefficients[names].T * masses).ravel())
+    rounding = 2.0 * _UNIT * (problem.n + 4)
+    allowance = float((tilted.size[names].T * (error + rounding * masses)).sum()) * (1.0 + 1e-12)
     lost = float(slack.sum()) * (1.0 + 1e-12)
     brackets = np.stack([cells.edges[changes - 1], cells.edges[np.minimum(changes + 1, labels.size)]], axis=1)
     return Sweep(total - lost - allowance, lost, allowance, edges, names, brackets, int(labels.size))

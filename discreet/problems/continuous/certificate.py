@@ -124,7 +124,7 @@ def certify_rule(
 
 
 def _derived(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Array, float]:
-    """Duals for a rule that came without: those the judge finds for it on a partition fine enough to be like no partition."""
+    """Duals for a rule that came without: those the judge finds for it on a fine partition."""
     inner = np.unique(np.concatenate([problem.quantiles, problem.breakpoints]))
     for _ in range(3):
         inner = np.unique(np.concatenate([inner, midpoints(inner[:-1], inner[1:])]))

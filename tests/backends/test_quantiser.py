@@ -1,0 +1,101 @@
+"""Quantiser design: the envelope gradient, the optimum with few bins, and how many bins reach the continuous rule."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import discreet as ds
+from discreet.backends.continuous.quantiser import edge_gradient, even_edges
+from discreet.problems.accurate import Array
+from discreet.problems.continuous import ContinuousProblem, paper_continuous
+from discreet.problems.errors import InputError
+
+
+def optimum(problem: ContinuousProblem, edges: Array) -> ds.Solution:
+    return ds.solve(problem.on(edges), backend="tilt", gap=1e-12)
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.002, 0.01, math.inf]))
+def test_the_envelope_gradient_is_the_derivative_of_the_optimum(seed: int, budget: float) -> None:
+    rng = np.random.default_rng(seed)
+    problem = paper_continuous(budget)
+    edges = np.concatenate([[-np.inf], np.sort(rng.uniform(0.0, 1.1, 5)), [np.inf]])
+    gradient = edge_gradient(problem, edges, optimum(problem, edges))
+    for k in range(5):
+        step = np.zeros(7)
+        step[k + 1] = h = 1e-5
+        if not (np.diff(edges)[np.isfinite(np.diff(edges))] > 3 * h).all():
+            return
+        up, down = optimum(problem, edges + step), optimum(problem, edges - step)
+        one_sided = [
+            (up.error_probability - optimum(problem, edges).error_probability) / h,
+            (optimum(problem, edges).error_probability - down.error_probability) / h,
+        ]
+        if abs(one_sided[0] - one_sided[1]) > 1e-2:  # a kink of the optimum: the gradient is one of many
+            continue
+        assert gradient[k] == pytest.approx((up.error_probability - down.error_probability) / (2 * h), abs=2e-4)
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.001, 0.01])
+def test_three_bins_reach_the_continuous_optimum_on_the_papers_model(budget: float) -> None:
+    design = ds.design_quantiser(paper_continuous(budget), 3)
+    assert design.solution.status is ds.Status.CERTIFIED
+    assert design.excess < 1e-8
+    assert design.error_probability >= design.continuous.certificate.lower
+    np.testing.assert_allclose(design.edges[1:-1], design.continuous.rule.boundaries, atol=2e-4)
+
+
+def test_with_two_bins_no_single_edge_is_better() -> None:
+    problem = paper_continuous(0.01)
+    design = ds.design_quantiser(problem, 2)
+    tried = [optimum(problem, np.array([-np.inf, edge, np.inf])).error_probability for edge in np.linspace(-0.3, 1.3, 161)]
+    assert design.error_probability <= min(tried) + 1e-12
+    assert 0.2 < design.excess < 0.22
+
+
+def test_more_bins_never_do_worse_and_beat_even_and_midpoint_edges() -> None:
+    problem = paper_continuous(0.01)
+    best = ds.solve_continuous(problem)
+    designs = [ds.design_quantiser(problem, bins, continuous=best) for bins in (2, 3, 4, 6)]
+    errors = [design.error_probability for design in designs]
+    assert all(b <= a * (1 + 1e-8) for a, b in zip(errors[:-1], errors[1:], strict=True))
+    midpoints = optimum(problem, np.array([-np.inf, 0.2, 0.5, 0.8, np.inf])).error_probability
+    assert errors[2] < 0.95 * midpoints
+    for bins in (4, 16, 64):
+        assert errors[2] < optimum(problem, even_edges(bins, -0.5, 1.5)).error_probability
+
+
+def test_a_model_whose_rule_needs_more_bins_than_it_gets() -> None:
+    laws = [[stats.cauchy(i + 0.5 * j, 0.3) for i in range(2)] for j in range(2)]
+    problem = ContinuousProblem(laws, [[0.3, 0.2], [0.15, 0.35]], 0.02)
+    needed = ds.solve_continuous(problem).rule.edges.size - 1
+    few, enough = ds.design_quantiser(problem, 3), ds.design_quantiser(problem, needed)
+    assert few.error_probability > enough.error_probability
+    assert enough.excess < 1e-7
+    assert len(few.starts) == 5
+
+
+def test_the_random_starts_are_seeded() -> None:
+    problem = paper_continuous(0.01)
+    a, b = (ds.design_quantiser(problem, 2, rng=np.random.default_rng(3)) for _ in range(2))
+    assert (a.edges == b.edges).all()
+    assert a.starts == b.starts
+    assert "2 bins" in repr(a)
+
+
+def test_even_edges_are_equally_wide() -> None:
+    assert even_edges(4, 0.0, 1.0).tolist() == [-np.inf, 0.25, 0.5, 0.75, np.inf]
+    assert even_edges(2, 0.0, 1.0).tolist() == [-np.inf, 0.5, np.inf]
+
+
+def test_impossible_numbers_of_bins_are_refused() -> None:
+    for bins in (1, 0, 2.5, 10**7):
+        with pytest.raises(InputError, match="bins"):
+            ds.design_quantiser(paper_continuous(0.01), bins)  # type: ignore[arg-type]
