@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from discreet.backends.isolated import solve_isolated
     from discreet.backends.run import solve
     from discreet.backends.solution import Solution, Status
+    from discreet.backends.stream import BlockSolution, solve_blocks
     from discreet.curve import Frontier, FrontierPoint, frontier
     from discreet.problems.adversary import Inference, inference
+    from discreet.problems.blocks import BlockProblem
     from discreet.problems.continuous import (
         ContinuousCertificate,
         ContinuousProblem,
@@ -46,8 +48,11 @@ if TYPE_CHECKING:
     from discreet.problems.judge import Certificate, certify
     from discreet.problems.local_estimates import local_inference
     from discreet.problems.problem import Problem
+    from discreet.problems.rule import Rule
 
 __all__ = [
+    "BlockProblem",
+    "BlockSolution",
     "Certificate",
     "ContinuousCertificate",
     "ContinuousProblem",
@@ -65,6 +70,7 @@ __all__ = [
     "Options",
     "Problem",
     "QuantiserDesign",
+    "Rule",
     "SampledEstimate",
     "Solution",
     "Status",
@@ -85,6 +91,7 @@ __all__ = [
     "save_problem",
     "save_solution",
     "solve",
+    "solve_blocks",
     "solve_continuous",
     "solve_isolated",
 ]
@@ -92,6 +99,8 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOME = {
+    "BlockProblem": "problems.blocks",
+    "BlockSolution": "backends.stream",
     "Certificate": "problems.judge",
     "ContinuousCertificate": "problems.continuous",
     "ContinuousProblem": "problems.continuous",
@@ -109,6 +118,7 @@ _HOME = {
     "Options": "backends.contract",
     "Problem": "problems.problem",
     "QuantiserDesign": "backends.continuous",
+    "Rule": "problems.rule",
     "SampledEstimate": "backends.continuous",
     "Solution": "backends.solution",
     "Status": "backends.solution",
@@ -125,6 +135,7 @@ _HOME = {
     "save_problem": "problems.files",
     "save_solution": "problems.files",
     "solve": "backends.run",
+    "solve_blocks": "backends.stream",
     "solve_continuous": "backends.continuous",
     "solve_isolated": "backends.isolated",
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet.problems import catalog, errors, sensors
     from discreet.problems.adversary import Inference, confidence_interval, inference
+    from discreet.problems.blocks import ArrayBlocks, BlockProblem
     from discreet.problems.catalog import (
         anes96,
         building,
@@ -31,18 +32,26 @@ if TYPE_CHECKING:
     from discreet.problems.files import StoredSolution, load_problem, load_solution, save_problem, save_solution
     from discreet.problems.information import entropy, fano_bound
     from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify
+    from discreet.problems.judge_blocks import BlockVerdict, certify_blocks
+    from discreet.problems.lattice import CountLattice, lattice_problem
     from discreet.problems.local_estimates import local_inference, local_law
     from discreet.problems.problem import LeakageBudget, PhiRank, Problem
     from discreet.problems.reduction import reduce
+    from discreet.problems.rule import Rule
     from discreet.problems.samples import SampleReport
 
 __all__ = [
+    "ArrayBlocks",
+    "BlockProblem",
+    "BlockVerdict",
     "Certificate",
+    "CountLattice",
     "Inference",
     "KKTResiduals",
     "LeakageBudget",
     "PhiRank",
     "Problem",
+    "Rule",
     "SampleReport",
     "StoredSolution",
     "Verdict",
@@ -50,6 +59,7 @@ __all__ = [
     "building",
     "catalog",
     "certify",
+    "certify_blocks",
     "confidence_interval",
     "dirichlet",
     "duplicated",
@@ -59,6 +69,7 @@ __all__ = [
     "fano_bound",
     "independent",
     "inference",
+    "lattice_problem",
     "load_problem",
     "load_solution",
     "local_inference",
@@ -83,6 +94,7 @@ __all__ = [
 
 _HOMES = {
     "adversary": ("Inference", "confidence_interval", "inference"),
+    "blocks": ("ArrayBlocks", "BlockProblem"),
     "catalog": (
         "anes96",
         "building",
@@ -106,9 +118,12 @@ _HOMES = {
     "files": ("StoredSolution", "load_problem", "load_solution", "save_problem", "save_solution"),
     "information": ("entropy", "fano_bound"),
     "judge": ("Certificate", "KKTResiduals", "Verdict", "certify"),
+    "judge_blocks": ("BlockVerdict", "certify_blocks"),
+    "lattice": ("CountLattice", "lattice_problem"),
     "local_estimates": ("local_inference", "local_law"),
     "problem": ("LeakageBudget", "PhiRank", "Problem"),
     "reduction": ("reduce",),
+    "rule": ("Rule",),
     "samples": ("SampleReport",),
 }
 _MODULES = ("catalog", "errors", "sensors")
