@@ -50,7 +50,7 @@ def exact_product(a: Array, b: Array) -> Pair:
 def _split_sum(values: Array) -> Pair:
     """Sum of the last axis as a pair; off by less than 2^-106 N³ of the largest size, N their number."""
     count_bits = (values.shape[-1] + 1).bit_length()
-    exponent = np.frexp(np.abs(values).max(axis=-1, keepdims=True))[1]
+    exponent = np.frexp(np.abs(values).max(axis=-1, keepdims=True, initial=0.0))[1]
     scale = np.ldexp(1.0, exponent + count_bits)
     leading = (values + scale) - scale
     rest = values - leading

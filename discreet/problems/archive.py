@@ -16,7 +16,8 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -26,7 +27,7 @@ import numpy as np
 from discreet.problems.accurate import Array
 from discreet.problems.errors import FileError
 
-__all__ = ["DEFAULT_MAX_BYTES", "Archive", "read_archive", "write_archive"]
+__all__ = ["DEFAULT_MAX_BYTES", "Archive", "new_array", "read_archive", "replacing", "write_archive"]
 
 DEFAULT_MAX_BYTES = 1 << 31
 """Most bytes of array data a file may declare: 2 GiB, about 67 million outcomes at n = m = 2."""
@@ -214,16 +215,26 @@ def _read_data(what: str, stream: IO[bytes], header: _Header, item: int, size: i
 
 def write_archive(path: str | os.PathLike[str], members: Mapping[str, Any], *, overwrite: bool) -> None:
     """Write arrays as an `.npz`, all or nothing. Raises FileError if the target exists and may not be overwritten."""
+    with replacing(path, overwrite=overwrite) as stream:
+        np.savez(stream, **members)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[IO[bytes]]:
+    """A new file, open for reading and writing, that takes the place of `path` once the block ends without an exception.
+
+    Raises FileError if the target exists and may not be overwritten, or the system does not let it be written.
+    """
     target = Path(path)
     if target.exists() and not overwrite:
         raise FileError(f"{target} exists already; choose another name or pass overwrite=True")
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
     try:
         # O_EXCL: never somebody else's file; 0o666: the permissions any new file of this user gets.
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         try:
-            with os.fdopen(descriptor, "wb") as stream:
-                np.savez(stream, **members)
+            with os.fdopen(descriptor, "w+b") as stream:
+                yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(temporary, target)
@@ -232,6 +243,13 @@ def write_archive(path: str | os.PathLike[str], members: Mapping[str, Any], *, o
         _sync_folder(target.parent)
     except OSError as error:
         raise FileError(f"{target} cannot be written: {error.strerror or error}") from None
+
+
+def new_array(stream: IO[bytes], shape: tuple[int, ...]) -> np.memmap[Any, np.dtype[np.float64]]:
+    """An `.npy` array of float64, of zeros so far, mapped from an empty file open for reading and writing."""
+    np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    stream.flush()
+    return np.memmap(stream, dtype="<f8", mode="r+", offset=stream.tell(), shape=shape)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -20,11 +20,21 @@ import math
 
 import numpy as np
 
-from discreet.problems.accurate import Array, Pair, exact_product, sum_pair
+from discreet.problems.accurate import Array, Pair, exact_product, pair_sum, sum_pair
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.information import OutputLaw
 from discreet.problems.problem import Problem
 
-__all__ = ["lower_bound", "repair_duals", "tilted_losses", "tilts_from_law"]
+__all__ = [
+    "label_doubt",
+    "lower_bound",
+    "price",
+    "proven",
+    "repair_duals",
+    "support_ceiling",
+    "tilted_losses",
+    "tilts_from_law",
+]
 
 _UNIT = 2.0**-53
 _SMALLEST = 5e-324
@@ -55,30 +65,40 @@ def lower_bound(problem: Problem, tilt: Array, multiplier: float, losses: Array 
     losses = tilted_losses(problem, tilt) if losses is None else losses
     best, rivals = losses.min(axis=0), losses.copy()
     free = np.ones(problem.N, dtype=bool)
-    parts: list[float] = []
-    size = 0.0  # Σ_ij |t_ij| u_ij
+    loss: Pair = (np.zeros(()), np.zeros(()))
+    joint = np.zeros((problem.m, problem.n)), np.zeros((problem.m, problem.n))
     for i in range(problem.m):
         mine = free & (losses[i] == best)
         if not mine.any():
             continue
         free &= ~mine
         rivals[i][mine] = math.inf
-        loss, mass = sum_pair(problem.loss[i][mine]), sum_pair(np.compress(mine, problem.p_xz, axis=1))
-        parts += [float(loss[0]), float(loss[1]), *_dot_parts(tilt[i], mass)]
-        size += float(np.abs(tilt[i]) @ mass[0])
-    price = _price(problem, multiplier)
-    if not math.isfinite(price):
-        return -math.inf
-    doubt = 0.0 if size == 0.0 else _label_doubt(problem, tilt, best, rivals.min(axis=0)) + _SUM_ROUNDING * size
-    total = math.fsum([*parts, -price, -doubt])
-    return total - 4.0 * _UNIT * (abs(total) + price + doubt)
+        loss = pair_sum(loss, sum_pair(problem.loss[i][mine]))
+        joint[0][i], joint[1][i] = sum_pair(np.compress(mine, problem.p_xz, axis=1))
+    doubt = label_doubt(problem.p_xz, tilt, best, rivals.min(axis=0)) if tilt.any() else 0.0
+    return proven(loss, joint, tilt, price(multiplier, problem.budget), doubt)
 
 
-def _price(problem: Problem, multiplier: float) -> float:
+def price(multiplier: float, budget: float) -> float:
     """μ ε, not rounded down."""
-    if multiplier == 0.0 or problem.budget == 0.0:
+    if multiplier == 0.0 or budget == 0.0:
         return 0.0
-    return multiplier * problem.budget * (1.0 + _TOTAL_ROUNDING) + _SMALLEST
+    return multiplier * budget * (1.0 + _TOTAL_ROUNDING) + _SMALLEST
+
+
+def proven(loss: Pair, joint: Pair, tilt: Array, cost: float, doubt: float, rounding: float = _SUM_ROUNDING) -> float:
+    """Σ_l L_i(l),l + Σ_ij t_ij u_ij − cost − doubt, rounded downward; −inf where that is no number.
+
+    loss pair [], joint = u pair [m, n], summed with a relative error of at most `rounding`.
+    """
+    if not math.isfinite(cost):
+        return -math.inf
+    parts = [float(loss[0]), float(loss[1])]
+    for row, high, low in zip(tilt, *joint, strict=True):
+        parts += _dot_parts(row, (high, low))
+    doubt += rounding * float((np.abs(tilt) * joint[0]).sum())
+    total = math.fsum([*parts, -cost, -doubt])
+    return float(total - 4.0 * _UNIT * (abs(total) + cost + doubt))
 
 
 def _dot_parts(tilt: Array, mass: Pair) -> list[float]:
@@ -87,19 +107,22 @@ def _dot_parts(tilt: Array, mass: Pair) -> list[float]:
     return [*high.tolist(), *error.tolist(), *(tilt * mass[1]).tolist()]
 
 
-def _label_doubt(problem: Problem, tilt: Array, best: Array, runner_up: Array) -> float:
-    """How much the true Σ_l min_i can be under the sum with the computed labels.
+def label_doubt(p_xz: Array, tilt: Array, chosen: Array, rival: Array) -> float:
+    """How much the true Σ_l min_i can be under the sum with given labels, rounded upward.
 
-    A computed tilted loss v is off by at most u|v| + γ Σ_j |t_ij| a_jl, γ = (n + 2)u.
+    chosen, rival [·] are the computed tilted losses of the label and of the best other guess, p_xz [n, ·]. Added up in any
+    order, a tilted loss v is off by at most γ (|v| + 2 Σ_j |t_ij| a_jl), γ = (n + 2)u.
     """
-    doubt: Array = np.abs(tilt).max(axis=0) @ problem.p_xz
-    doubt *= 2.0 * (problem.n + 3) * _UNIT
-    doubt += 4.0 * _UNIT * np.abs(best) + 4 * problem.n * _SMALLEST
-    doubt -= (runner_up - best) * (1.0 - 8.0 * _UNIT)
-    return float(np.maximum(doubt, 0.0).sum()) * (1.0 + 2.0**-30) + _SMALLEST * problem.m * problem.N
+    n, gap = p_xz.shape[0], chosen - rival
+    doubt: Array = np.abs(tilt).max(axis=0) @ p_xz
+    doubt *= 4.0 * (n + 3) * _UNIT
+    doubt += 2.0 * (n + 3) * _UNIT * np.abs(chosen) + 4 * n * _SMALLEST
+    doubt += gap * np.where(gap > 0.0, 1.0 + (n + 8) * _UNIT, 1.0 - (n + 8) * _UNIT)
+    lost = np.maximum(doubt, 0.0).sum()
+    return float(lost * (1.0 + 2.0**-30) + _SMALLEST * tilt.shape[0] * chosen.size)
 
 
-def repair_duals(problem: Problem, tilt: Array, multiplier: float) -> tuple[Array, float] | None:
+def repair_duals(problem: Problem | BlockProblem, tilt: Array, multiplier: float) -> tuple[Array, float] | None:
     """The nearest feasible duals by shifting rows: t_i ← t_i − h_i(t, μ). None if the numbers given are unusable."""
     if problem.constraint.oblivious:
         return np.zeros((problem.m, problem.n)), 0.0
@@ -111,12 +134,12 @@ def repair_duals(problem: Problem, tilt: Array, multiplier: float) -> tuple[Arra
     possible = problem.p_x > 0
     tilt = np.clip(tilt, -_LARGEST_TILT, _LARGEST_TILT) * possible
     size = np.abs(tilt).max(axis=1)
-    shift = _support_ceiling(tilt[:, possible], problem.p_x[possible], multiplier)
+    shift = support_ceiling(tilt[:, possible], problem.p_x[possible], multiplier)
     shift += 2.0 * _UNIT * (size + np.abs(shift)) + 8.0 * _SMALLEST  # rounding of the subtraction, and of subnormal numbers
     return (tilt - shift[:, None]) * possible, multiplier
 
 
-def _support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
+def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
     """An upper bound of h_i(t, μ) [m] within a few rounding errors, for π_j > 0; at most max_j t_ij."""
     largest = tilt.max(axis=1)
     if multiplier == 0.0:

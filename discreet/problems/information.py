@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array, Pair, dot_pair, pair_product, pair_sum, sum_pair
 
-__all__ = ["OutputLaw", "entropy", "fano_bound", "output_law", "phi_divergence"]
+__all__ = [
+    "OutputLaw",
+    "entropy",
+    "faint_lift",
+    "fano_bound",
+    "law_of",
+    "output_law",
+    "phi_divergence",
+]
 
 _SERIES_BELOW = 0.1  # |r − 1| under which φ is summed as a series
 _SERIES = [(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(17, 1, -1)]  # the next term rounds away
@@ -107,18 +115,26 @@ def output_law(p_xz: Array, estimator: Array, marginal: Pair | None = None) -> O
     marginal: `sum_pair(p_xz)`, where it is at hand. A total of p_xz other than one is divided out.
     """
     p_x = sum_pair(p_xz) if marginal is None else marginal
-    faint = (p_x[0] > 0.0) & (p_x[0] < _FAINT)
-    if faint.any():  # keep the low parts of rare private values above the underflow threshold
-        lift = np.where(faint, -np.frexp(p_x[0])[1], 0)
-        lifted = np.ldexp(p_xz, lift[:, None])
-        joint = dot_pair(estimator[:, None, :], lifted[None, :, :])
-        mass = _row_sums((np.ldexp(joint[0], -lift), np.ldexp(joint[1], -lift)))
-        deviation = _scaled_outward(_deviation(joint, mass, sum_pair(lifted), _row_sums(p_x)), -lift)
-    else:
-        joint = dot_pair(estimator[:, None, :], p_xz[None, :, :])  # u [m, n]
+    lift = faint_lift(p_x[0])
+    lifted = np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
+    return law_of(dot_pair(estimator[:, None, :], lifted[None, :, :]), p_x, lift)
+
+
+def faint_lift(p_x: Array) -> NDArray[np.int32]:
+    """Exponents e [n] that make p_x · 2^e of ordinary size; not 0 for private values so rare that products underflow."""
+    faint = (p_x > 0.0) & (p_x < _FAINT)
+    return np.where(faint, -np.frexp(p_x)[1], 0).astype(np.int32)
+
+
+def law_of(joint: Pair, marginal: Pair, lift: NDArray[np.int32]) -> OutputLaw:
+    """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j (not lifted) [n]."""
+    if not lift.any():
         mass = _row_sums(joint)
-        deviation = _deviation(joint, mass, p_x, _row_sums(p_x))
-    return OutputLaw(mass[0], deviation, p_x[0])
+        return OutputLaw(mass[0], _deviation(joint, mass, marginal, _row_sums(marginal)), marginal[0])
+    mass = _row_sums((np.ldexp(joint[0], -lift), np.ldexp(joint[1], -lift)))
+    lifted = np.ldexp(marginal[0], lift), np.ldexp(marginal[1], lift)
+    deviation = _scaled_outward(_deviation(joint, mass, lifted, _row_sums(marginal)), -lift)
+    return OutputLaw(mass[0], deviation, marginal[0])
 
 
 def _scaled_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array:

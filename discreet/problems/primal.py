@@ -24,7 +24,18 @@ from discreet.problems.accurate import Array
 from discreet.problems.information import OutputLaw
 from discreet.problems.problem import Problem
 
-__all__ = ["LEAK_FREE", "Repaired", "column_error", "normalise", "phi_residual", "remove_leakage", "repair"]
+__all__ = [
+    "LEAK_FREE",
+    "End",
+    "Repaired",
+    "blind_ends",
+    "column_error",
+    "least_share",
+    "normalise",
+    "phi_residual",
+    "remove_leakage",
+    "repair",
+]
 
 LEAK_FREE = 1e-13  # ‖Φ P‖∞ that counts as zero in double precision
 _UNIT = 2.0**-53
@@ -50,7 +61,7 @@ class Repaired:
 
 
 @dataclass(frozen=True)
-class _End:
+class End:
     """A leak-free estimator [m, N] to blend towards, or [m, 1] for one that ignores the outcome."""
 
     estimator: Array
@@ -91,19 +102,19 @@ def repair(problem: Problem, estimator: Array, law: OutputLaw, anchors: Iterable
     if _keeps_budget(problem, estimator, law):
         return start
     if problem.constraint.perfect:
-        ends = [*_blind(problem, law), *_leak_free(problem, start, anchors)]
+        ends = [*blind_ends(problem.constant_errors, law), *_leak_free(problem, start, anchors)]
         best = min(ends, key=lambda end: end.error)
         full = np.broadcast_to(best.estimator, estimator.shape)
         moved = 0.5 * float(np.abs(full - estimator).sum(axis=0) @ problem.p_z)
         return Repaired(np.array(full), best.law, best.error, moved)
-    ranked = _ranked(problem, start, _blind(problem, law))
+    ranked = _ranked(problem, start, blind_ends(problem.constant_errors, law))
     if not ranked or ranked[0][0] > _NEGLIGIBLE * start.error:
         ranked = sorted([*ranked, *_ranked(problem, start, _leak_free(problem, start, anchors))], key=lambda entry: entry[0])
     for _, end in ranked:
         found = _blend(problem, start, end)
         if found is not None:
             return found
-    constant = _blind(problem, law)[0]  # leaks exactly nothing
+    constant = blind_ends(problem.constant_errors, law)[0]  # leaks exactly nothing
     return Repaired(np.array(np.broadcast_to(constant.estimator, estimator.shape)), constant.law, constant.error, 1.0)
 
 
@@ -163,15 +174,17 @@ def _keeps_budget(problem: Problem, estimator: Array, law: OutputLaw) -> bool:
     return problem.constraint.oblivious or law.leakage_ceiling(column_error(estimator)) <= problem.budget
 
 
-def _blind(problem: Problem, law: OutputLaw) -> list[_End]:
-    """Estimators that ignore the outcome, best first: every constant, and a guess drawn by the law `law` gives Ŷ."""
-    errors = problem.constant_errors
-    columns = [*np.eye(problem.m)[np.argsort(errors, kind="stable")], law.mass / law.mass.sum()]
-    nothing = np.zeros((problem.m, problem.n))
-    return [_End(column[:, None], OutputLaw(column, nothing, problem.p_x), float(errors @ column)) for column in columns]
+def blind_ends(errors: Array, law: OutputLaw) -> list[End]:
+    """Estimators that ignore the outcome, best first: every constant, and a guess drawn by the law `law` gives Ŷ.
+
+    errors: of the constants [m].
+    """
+    columns = [*np.eye(errors.size)[np.argsort(errors, kind="stable")], law.mass / law.mass.sum()]
+    nothing = np.zeros_like(law.deviation)
+    return [End(column[:, None], OutputLaw(column, nothing, law.p_x), float(errors @ column)) for column in columns]
 
 
-def _leak_free(problem: Problem, start: Repaired, anchors: Iterable[Array]) -> list[_End]:
+def _leak_free(problem: Problem, start: Repaired, anchors: Iterable[Array]) -> list[End]:
     """The projections onto Φ P = 0 of the estimator itself and of every anchor of the right shape, where they exist."""
     candidates = [(start.estimator, start.law)]
     for anchor in anchors:
@@ -181,31 +194,31 @@ def _leak_free(problem: Problem, start: Repaired, anchors: Iterable[Array]) -> l
     found = []
     for estimator, law in candidates:
         if phi_residual(law) <= LEAK_FREE:
-            found.append(_End(estimator, law, problem.error_probability(estimator)))
+            found.append(End(estimator, law, problem.error_probability(estimator)))
             continue
         projected = remove_leakage(problem, estimator, law)
         if projected is not None:
-            found.append(_End(projected.estimator, projected.law, projected.error))
+            found.append(End(projected.estimator, projected.law, projected.error))
     return found
 
 
-def _ranked(problem: Problem, start: Repaired, ends: list[_End]) -> list[tuple[float, _End]]:
+def _ranked(problem: Problem, start: Repaired, ends: list[End]) -> list[tuple[float, End]]:
     """The ends that can meet the budget, with the rise of the error probability each would cost, least first."""
     slack = 2.0 * (problem.m + 1) * _UNIT  # rounding of the blended entries, and of their columns
     costs = []
     for end in ends:
-        share = _least_share(start.law, end.law, problem.budget, slack)
+        share = least_share(start.law, end.law, problem.budget, slack)
         if share is not None:
             costs.append((min(share * (end.error - start.error), end.error - start.error), end))
     return sorted(costs, key=lambda entry: entry[0])
 
 
-def _blend(problem: Problem, start: Repaired, end: _End) -> Repaired | None:
+def _blend(problem: Problem, start: Repaired, end: End) -> Repaired | None:
     """Blend just far enough, proven; None if rounding keeps even ever deeper aims outside."""
     slack = 2.0 * (problem.m + 1) * _UNIT
     target = problem.budget
     for _ in range(_AIMS):
-        share = 1.0 if end.error <= start.error else _least_share(start.law, end.law, target, slack)
+        share = 1.0 if end.error <= start.error else least_share(start.law, end.law, target, slack)
         if share is None:
             return None
         estimator = normalise((1.0 - share) * start.estimator + share * end.estimator)
@@ -218,7 +231,7 @@ def _blend(problem: Problem, start: Repaired, end: _End) -> Repaired | None:
     return None
 
 
-def _least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -> float | None:
+def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -> float | None:
     """Smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, from the safe side; None if even θ = 1 leaks too much.
 
     Leakage is convex in θ: a tangent at the infeasible side stays infeasible, a chord lands on the feasible side, and

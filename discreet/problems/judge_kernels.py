@@ -1,0 +1,272 @@
+"""The judge's pass over one chunk of outcomes, in NumPy and compiled by numba.
+
+For every outcome l: the label i(l) that a rule gives it (the first least of L_il + Σ_j d_ij a_jl), and what that label is
+worth under feasible duals t. Kept are sums in twice the working precision of what goes to each label, the doubt that this
+label is the best one, and the wasted losses. The compiled version holds one accumulator per place in a strip of outcomes, so
+that every loop runs over independent numbers and is vectorised without changing any result.
+
+Tilted losses are formed in the order L_il + t_i1 a_1l + t_i2 a_2l + …, each operation rounded, in both versions and wherever
+else a rule decides: so labels are the same everywhere.
+
+Source: T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from discreet.problems.accurate import Array, Pair, pair_sum, sum_pair
+from discreet.problems.dual import label_doubt
+
+__all__ = ["Tally", "compiled_tally", "in_order_losses", "tally"]
+
+_STRIP = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Sums over outcomes under the labels of a rule.
+
+    joint     Σ_{l: i(l) = i} a_jl                                      pair [m, n]
+    loss      Σ_l L_i(l),l                                              pair []
+    errors    Σ_l L_il                                                  pair [m]
+    doubt     how much less than by label the true Σ_l min_i can be, at most
+    wasted    Σ_l r_i(l),l, r_il = tilted loss − least tilted loss
+    worst     max_l r_il / w_l                                          [m]
+    astray    max_l r_i(l),l / w_l
+    smallest  least entry of p_xz and loss; NaN if one is not a number
+    """
+
+    joint: Pair
+    loss: Pair
+    errors: Pair
+    doubt: float
+    wasted: float
+    worst: Array
+    astray: float
+    smallest: float
+
+    def plus(self, other: Tally) -> Tally:
+        """Both together."""
+        return Tally(
+            pair_sum(self.joint, other.joint),
+            pair_sum(self.loss, other.loss),
+            pair_sum(self.errors, other.errors),
+            self.doubt + other.doubt,
+            self.wasted + other.wasted,
+            np.maximum(self.worst, other.worst),
+            max(self.astray, other.astray),
+            float(np.minimum(self.smallest, other.smallest)),
+        )
+
+
+def in_order_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
+    """L_il + Σ_j t_ij a_jl [m, ·], added up from the left: the tilted losses by which rules decide."""
+    tilted: Array = loss + tilt[:, :1] * p_xz[:1]
+    for j in range(1, p_xz.shape[0]):
+        tilted += tilt[:, j : j + 1] * p_xz[j]
+    return tilted
+
+
+def tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tally:
+    """The pass over outcomes [n, ·], [m, ·] for a rule with tilt `decide` [m, n] and feasible duals `tilt` [m, n]."""
+    m, places = loss.shape[0], np.arange(loss.shape[1])
+    label = np.argmin(in_order_losses(p_xz, loss, decide), axis=0)
+    worth = in_order_losses(p_xz, loss, tilt)
+    chosen, least, mass = worth[label, places], worth.min(axis=0), p_xz.sum(axis=0)
+    waste = worth - least
+    share = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # a loss may be any multiple of the mass of its outcome
+        worst = np.fmax.reduce(waste * share, axis=1, initial=0.0)
+        astray = float(np.fmax.reduce((chosen - least) * share, initial=0.0))
+    worth[label, places] = np.inf
+    doubt = label_doubt(p_xz, tilt, chosen, worth.min(axis=0))
+    sums = [sum_pair(np.compress(label == i, p_xz, axis=1)) for i in range(m)]
+    joint = np.array([high for high, _ in sums]), np.array([low for _, low in sums])
+    return Tally(
+        joint,
+        sum_pair(loss[label, places]),
+        sum_pair(loss),
+        doubt,
+        float((chosen - least).sum()),
+        worst,
+        astray,
+        float(np.minimum(p_xz.min(), loss.min())),
+    )
+
+
+def compiled_tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tally:
+    """`tally`, compiled."""
+    m, n = tilt.shape
+    joint, losses, figures, worst = np.zeros((m, n, 2)), np.zeros((m + 1, 2)), np.zeros(4), np.zeros(m)
+    count, same = p_xz.shape[1], np.array_equal(decide, tilt)
+    _kernel()(count, *_flat(p_xz), *_flat(loss), decide, tilt, same, joint, losses, figures, worst)
+    doubt, wasted, astray, smallest = figures.tolist()
+    return Tally(
+        (joint[..., 0].copy(), joint[..., 1].copy()),
+        (np.array(losses[m, 0]), np.array(losses[m, 1])),
+        (losses[:m, 0].copy(), losses[:m, 1].copy()),
+        doubt * (1.0 + 2.0**-30) + 5e-324 * m * count,
+        wasted,
+        worst,
+        astray,
+        smallest,
+    )
+
+
+def _flat(array: Array) -> tuple[Array, int]:
+    """The memory that holds an array's rows as one read-only vector, and how far apart rows begin in it.
+
+    So that arrays of any shape, slices of them and mapped files are of one type, for which the kernel is compiled once.
+    """
+    if array.dtype != np.float64 or not array.flags.aligned or array.strides[1] != 8 or array.strides[0] % 8:
+        array = np.ascontiguousarray(array, dtype=np.float64)
+    rows, count = array.shape
+    step = array.strides[0] // 8 if rows > 1 else count
+    if step < count:  # overlapping or reversed rows
+        array, step = np.array(array), count
+    return as_strided(array, ((rows - 1) * step + count,), (8,), writeable=False), step
+
+
+@cache
+def _kernel() -> Callable[..., None]:
+    import numba
+
+    strip, unit, tiny = _STRIP, 2.0**-53, 5e-324
+
+    @numba.njit(nogil=True, cache=True)
+    def tilted(p_xz, p_step, loss, l_step, tilt, start, size, worth):  # type: ignore[no-untyped-def]
+        for i in range(tilt.shape[0]):
+            row, first = loss[i * l_step + start : i * l_step + start + size], p_xz[start : start + size]
+            mine, t = worth[i], tilt[i, 0]
+            for k in range(size):
+                mine[k] = row[k] + t * first[k]
+            for j in range(1, tilt.shape[1]):
+                a, t = p_xz[j * p_step + start : j * p_step + start + size], tilt[i, j]
+                for k in range(size):
+                    mine[k] += t * a[k]
+
+    @numba.njit(nogil=True, cache=True)
+    def add(values, high, low, size):  # type: ignore[no-untyped-def]
+        """high + low += values, place by place, without rounding that matters."""
+        for k in range(size):
+            total = high[k] + values[k]
+            back = total - high[k]
+            low[k] += (high[k] - (total - back)) + (values[k] - back)
+            high[k] = total
+
+    @numba.njit(nogil=True, cache=True)
+    def gather(high, low, total):  # type: ignore[no-untyped-def]
+        """total = the places of high + low together, as a pair."""
+        for k in range(high.size):
+            added = total[0] + high[k]
+            back = added - total[0]
+            total[1] += ((total[0] - (added - back)) + (high[k] - back)) + low[k]
+            total[0] = added
+        added = total[0] + total[1]
+        total[1] = total[1] - (added - total[0])
+        total[0] = added
+
+    @numba.njit(nogil=True, cache=True)
+    def run(count, p_xz, p_step, loss, l_step, decide, tilt, same, joint_sum, loss_sums, figures, worst_of):  # type: ignore[no-untyped-def]
+        m, n = tilt.shape
+        largest = np.zeros(n)
+        for i in range(m):
+            for j in range(n):
+                largest[j] = max(largest[j], abs(tilt[i, j]))
+        worth = np.empty((m, strip))
+        label = np.empty(strip, dtype=np.int64)
+        least, chosen, rival = np.empty(strip), np.empty(strip), np.empty(strip)
+        mass, size_of, mine, gap = np.empty(strip), np.empty(strip), np.empty(strip), np.empty(strip)
+        further, nearer = 1.0 + (n + 8) * unit, 1.0 - (n + 8) * unit
+        joint, joint_low, worst = np.zeros((m, n, strip)), np.zeros((m, n, strip)), np.zeros((m, strip))
+        errors, errors_low = np.zeros((m, strip)), np.zeros((m, strip))
+        high, low, doubt = np.zeros(strip), np.zeros(strip), np.zeros(strip)
+        wasted, astray, smallest = np.zeros(strip), np.zeros(strip), np.full(strip, np.inf)
+        for start in range(0, count, strip):
+            size = min(strip, count - start)
+            tilted(p_xz, p_step, loss, l_step, decide, start, size, worth)
+            for k in range(size):
+                least[k] = worth[0, k]
+                label[k] = 0
+            for i in range(1, m):
+                value = worth[i]
+                for k in range(size):
+                    label[k] += i - label[k] if value[k] < least[k] else 0
+                for k in range(size):
+                    least[k] = value[k] if value[k] < least[k] else least[k]
+            if not same:
+                tilted(p_xz, p_step, loss, l_step, tilt, start, size, worth)
+            for k in range(size):
+                mass[k] = 0.0
+                size_of[k] = 0.0
+            for j in range(n):
+                a, t = p_xz[j * p_step + start : j * p_step + start + size], largest[j]
+                for k in range(size):
+                    mass[k] += a[k]
+                    size_of[k] += t * a[k]
+                for k in range(size):
+                    smallest[k] = smallest[k] if (a[k] >= smallest[k]) | (smallest[k] != smallest[k]) else a[k]
+            for k in range(size):
+                rival[k] = np.inf
+                chosen[k] = 0.0
+                mine[k] = 0.0
+            for i in range(m):
+                row, value = loss[i * l_step + start : i * l_step + start + size], worth[i]
+                for k in range(size):
+                    chosen[k] += value[k] if label[k] == i else 0.0
+                for k in range(size):
+                    mine[k] += row[k] if label[k] == i else 0.0
+                for k in range(size):
+                    other_value = np.inf if label[k] == i else value[k]
+                    rival[k] = other_value if other_value < rival[k] else rival[k]
+                add(row, errors[i], errors_low[i], size)
+                for k in range(size):
+                    smallest[k] = smallest[k] if (row[k] >= smallest[k]) | (smallest[k] != smallest[k]) else row[k]
+            add(mine, high, low, size)
+            for i in range(m):
+                for j in range(n):
+                    a = p_xz[j * p_step + start : j * p_step + start + size]
+                    for k in range(size):
+                        mine[k] = a[k] if label[k] == i else 0.0
+                    add(mine, joint[i, j], joint_low[i, j], size)
+            for k in range(size):
+                gap[k] = chosen[k] - rival[k]
+            for k in range(size):
+                least[k] = rival[k] if rival[k] < chosen[k] else chosen[k]
+            for k in range(size):
+                size_of[k] = 4.0 * (n + 3) * unit * size_of[k] + (2.0 * (n + 3) * unit * abs(chosen[k]) + 4 * n * tiny)
+            for k in range(size):
+                value_of = size_of[k] + gap[k] * (further if gap[k] > 0.0 else nearer)
+                doubt[k] += value_of if value_of > 0.0 else 0.0
+            for k in range(size):
+                wasted[k] += gap[k] if gap[k] > 0.0 else 0.0
+            for k in range(size):
+                mass[k] = 1.0 / mass[k] if mass[k] > 0.0 else 0.0
+            for k in range(size):
+                share = gap[k] * mass[k]
+                astray[k] = share if share > astray[k] else astray[k]
+            for i in range(m):
+                peak, value = worst[i], worth[i]
+                for k in range(size):
+                    share = (value[k] - least[k]) * mass[k]
+                    peak[k] = share if share > peak[k] else peak[k]
+
+        gather(high, low, loss_sums[m])
+        for i in range(m):
+            gather(errors[i], errors_low[i], loss_sums[i])
+            worst_of[i] = worst[i].max()
+            for j in range(n):
+                gather(joint[i, j], joint_low[i, j], joint_sum[i, j])
+        figures[0], figures[1], figures[2], figures[3] = doubt.sum(), wasted.sum(), astray.max(), smallest.min()
+        for k in range(strip):
+            if smallest[k] != smallest[k]:
+                figures[3] = np.nan
+
+    compiled: Callable[..., None] = run
+    return compiled

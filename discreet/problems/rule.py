@@ -1,0 +1,181 @@
+"""An estimator as a rule: m·n numbers and a few ties, instead of a matrix [m, N].
+
+Off ties the guess at outcome l is the first i with the least L_il + Σ_j t_ij a_jl; at the listed ties it is drawn from a
+column of probabilities; and with probability `share` the outcome is ignored and the guess drawn from `towards`. At the
+optimum of the problem that is all there is (docs/theory.md, the optimal rule is a tilted Bayes rule).
+
+Tilted losses are added up from the left, each operation rounded (`in_order_losses`), so that a rule decides alike wherever
+it is evaluated: in NumPy, compiled, on any thread, in blocks of any size.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.accurate import Array
+from discreet.problems.archive import new_array, replacing
+from discreet.problems.blocks import Blocks
+from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, positive
+from discreet.problems.errors import InputError
+from discreet.problems.judge_kernels import in_order_losses
+from discreet.problems.primal import normalise
+
+__all__ = ["Rule"]
+
+_LARGEST_TILT = 1e200  # beyond it tilted losses could overflow
+_HELD = 1 << 31  # bytes of a dense estimator that are made in memory without being told where to
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Rule:
+    """A randomised rule for guessing Y from outcomes; immutable.
+
+    tilt      t_ij [m, n]
+    ties      indices of outcomes, increasing                                [K]
+    columns   probabilities of the guesses at the ties                       [m, K]
+    share     probability that the outcome is ignored
+    towards   probabilities of the guesses then                              [m]
+    """
+
+    tilt: Array
+    ties: NDArray[np.int64]
+    columns: Array
+    share: float
+    towards: Array
+
+    def __init__(self, tilt: Any, ties: Any = (), columns: Any = None, share: float = 0.0, towards: Any = None) -> None:
+        """Validate and freeze; ties in any order, columns normalised.
+
+        Raises InputError for tilts that are not finite or above 1e200, ties that repeat or are negative, columns that are
+        no probabilities within 1e-9, or a share without `towards`.
+        """
+        tilts = _tilts(tilt)
+        m = tilts.shape[0]
+        index = _indices(ties)
+        drawn = _columns(np.zeros((m, 0)) if columns is None else columns, m, index.size, "columns")
+        order = np.argsort(index, kind="stable")
+        index, drawn = index[order], drawn[:, order]
+        repeated = np.flatnonzero(index[1:] == index[:-1])
+        if repeated.size:
+            raise InputError(f"outcome {index[repeated[0]]} is listed twice among the ties; give each one once")
+        ignoring = positive(share, "share", zero=True, most=1.0)
+        if towards is None and ignoring > 0.0:
+            raise InputError(f"share is {ignoring:g} but towards is not given; say which guess is made then")
+        blind = np.eye(m)[:, :1] if towards is None else _columns(np.reshape(towards, (-1, 1)), m, 1, "towards")
+        for name, value in (("tilt", tilts), ("ties", index), ("columns", drawn), ("towards", blind[:, 0].copy())):
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "share", ignoring)
+
+    @property
+    def n(self) -> int:
+        """Private values."""
+        return int(self.tilt.shape[1])
+
+    @property
+    def m(self) -> int:
+        """Guesses."""
+        return int(self.tilt.shape[0])
+
+    def labels(self, p_xz: Array, loss: Array) -> NDArray[np.intp]:
+        """The guess at outcomes [n, B], [m, B] if none of them is a tie and none ignored [B]; the first of equal ones."""
+        return np.asarray(np.argmin(in_order_losses(p_xz, loss, self.tilt), axis=0))
+
+    def ties_in(self, start: int, count: int) -> slice:
+        """Which of the ties lie among the outcomes start … start + count − 1."""
+        return slice(*np.searchsorted(self.ties, (start, start + count)).tolist())
+
+    def columns_for(self, start: int, p_xz: Array, loss: Array) -> Array:
+        """Pr(Ŷ = y_i) [m, B] at the outcomes start … start + B − 1, given their p_xz [n, B] and loss [m, B]."""
+        count = p_xz.shape[1]
+        found = np.zeros((self.m, count))
+        found[self.labels(p_xz, loss), np.arange(count)] = 1.0
+        here = self.ties_in(start, count)
+        found[:, self.ties[here] - start] = self.columns[:, here]
+        if self.share:
+            found *= 1.0 - self.share
+            found += self.share * self.towards[:, None]
+        return found
+
+    def blended(self, share: float, towards: Array) -> Rule:
+        """This rule with probability 1 − share, else a guess drawn from `towards` [m]."""
+        if share == 0.0:
+            return self
+        ignoring = share + self.share * (1.0 - share)
+        blind = (share * towards + (1.0 - share) * self.share * self.towards) / ignoring
+        return Rule(self.tilt, self.ties, self.columns, min(1.0, ignoring), normalise(blind[:, None])[:, 0])
+
+    def dense(self, blocks: Blocks, out: Array | str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> Array:
+        """The whole estimator [m, N], made block by block.
+
+        out: an array to fill, the path of an `.npy` file to write (all or nothing; the result is mapped from it, read-only),
+        or None for a new array of at most 2 GiB. Raises InputError for a wrong shape or too large an array, FileError if the
+        file exists (and `overwrite` is not set) or cannot be written.
+        """
+        shape = (self.m, blocks.N)
+        if isinstance(out, str | os.PathLike):
+            return self._written(blocks, Path(out), overwrite)
+        if out is None:
+            if 8 * self.m * blocks.N > _HELD:
+                raise InputError(
+                    f"the estimator of {blocks.N:,} outcomes takes {8 * self.m * blocks.N:,} bytes; "
+                    "pass out= with the path of an .npy file, or an array of your own"
+                )
+            out = np.empty(shape)
+        if out.shape != shape:
+            raise InputError(f"out has shape {list(out.shape)} but the estimator has {list(shape)}")
+        for chunk in blocks.chunks():
+            out[:, chunk.start : chunk.start + chunk.count] = self.columns_for(chunk.start, *chunk.read())
+        return out
+
+    def _written(self, blocks: Blocks, target: Path, overwrite: bool) -> Array:
+        with replacing(target, overwrite=overwrite) as stream:
+            mapped = new_array(stream, (self.m, blocks.N))
+            self.dense(blocks, mapped)
+            mapped.flush()
+        found: Array = np.load(target, mmap_mode="r", allow_pickle=False)
+        return found
+
+
+def _tilts(tilt: Any) -> Array:
+    try:
+        tilts = np.array(tilt, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the tilt is not an array of real numbers ({error}); give shape [m, n]") from None
+    if tilts.ndim != 2 or 0 in tilts.shape:
+        raise InputError(f"the tilt has shape {list(tilts.shape)}; give [m, n]")
+    bad = np.argwhere(~(np.abs(tilts) <= _LARGEST_TILT))
+    if bad.size:
+        index = tuple(int(k) for k in bad[0])
+        raise InputError(f"tilt{list(index)} is {tilts[index]}; every entry must be a number of at most {_LARGEST_TILT:g}")
+    return tilts
+
+
+def _indices(ties: Any) -> NDArray[np.int64]:
+    index = np.asarray(ties)
+    if index.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if index.ndim != 1 or index.dtype.kind not in "iu" or index.min() < 0:
+        raise InputError("ties are not a row of indices ≥ 0; give the numbers of the outcomes that are drawn")
+    return index.astype(np.int64)
+
+
+def _columns(columns: Any, m: int, count: int, what: str) -> Array:
+    if np.shape(columns) != (m, count):
+        raise InputError(
+            f"{what} has shape {list(np.shape(columns))} but {m} guesses and {count} outcomes need {[m, count]}"
+        )
+    if count == 0:
+        return np.zeros((m, 0))
+    drawn = mass_array(columns, what, 2, "[m, K]")
+    totals = drawn.sum(axis=0)
+    wrong = np.flatnonzero(np.abs(totals - 1.0) > TOTAL_TOLERANCE)
+    if wrong.size:
+        raise InputError(f"column {wrong[0]} of {what} sums to {float(totals[wrong[0]])!r}, not to 1; divide it by its sum")
+    return normalise(drawn)

@@ -1,0 +1,315 @@
+"""The judge on blocks proves what the judge in memory proves, and nothing that exact arithmetic does not."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import exactly
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import problems
+
+from discreet import solve
+from discreet.problems.accurate import Array
+from discreet.problems.blocks import ArrayBlocks, BlockProblem, Chunk
+from discreet.problems.dual import lower_bound, repair_duals
+from discreet.problems.errors import InputError
+from discreet.problems.judge import certify
+from discreet.problems.judge_blocks import BlockVerdict, certify_blocks
+from discreet.problems.lattice import lattice_problem
+from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
+from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy
+
+BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
+
+
+def random_problem(n: int = 2, m: int = 2, outcomes: int = 200, seed: int = 0, budget: float = 0.01) -> Problem:
+    joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, 0.5)).reshape(n, m, outcomes)
+    return Problem.from_joint(joint, budget)
+
+
+def as_blocks(problem: Problem, size: int = 1 << 16) -> BlockProblem:
+    return replace(BlockProblem.of(problem), blocks=ArrayBlocks(problem.p_xz, problem.loss, size))
+
+
+@st.composite
+def rules(draw: st.DrawFn, problem: Problem) -> Rule:
+    """Any rule for a problem: tilts of any size, ties anywhere, sometimes a share."""
+    sizes = st.tuples(st.floats(-1.0, 1.0), st.sampled_from([0.0, 1e-300, 1e-12, 1e-3, 1.0, 50.0, 1e150]))
+    entries = draw(st.lists(sizes, min_size=problem.m * problem.n, max_size=problem.m * problem.n))
+    tilt = np.array([value * scale for value, scale in entries]).reshape(problem.m, problem.n)
+    ties = draw(st.lists(st.integers(0, problem.N - 1), unique=True, max_size=problem.N))
+    rng = np.random.default_rng(draw(st.integers(0, 1000)))
+    columns = rng.dirichlet(np.full(problem.m, 0.5), size=len(ties)).T if ties else None
+    share = draw(st.sampled_from([0.0, 0.0, 1e-17, 0.1, 1.0]))
+    return Rule(tilt, ties, columns, share, np.eye(problem.m)[draw(st.integers(0, problem.m - 1))] if share else None)
+
+
+def assert_proven(problem: Problem, verdict: BlockVerdict) -> None:
+    """Everything a certificate claims of the dense rule, with exact arithmetic."""
+    judged = verdict.certificate
+    dense = verdict.rule.dense(BlockProblem.of(problem).blocks)
+    assert 0.0 <= judged.lower <= judged.upper
+    assert exactly.error_probability(problem, dense, normalised=True) <= Fraction(judged.upper) * Fraction(1 + 2.0**-50)
+    if problem.constraint.perfect:
+        assert judged.phi_residual <= 1e-13
+    elif not problem.constraint.oblivious and problem.budget > 1e-25:
+        assert exactly.leakage(problem, dense, normalised=True) <= problem.budget * (1 + 1e-13) + 1e-30
+    if not problem.constraint.oblivious:
+        assert exactly.support(problem, verdict.tilt, verdict.multiplier) <= 0
+        if judged.lower > 0.0:
+            assert Fraction(judged.lower) <= exactly.bound(problem, verdict.tilt, verdict.multiplier)
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_certificates_are_proofs_for_arbitrary_rules(data: st.DataObject) -> None:
+    problem = data.draw(problems())
+    rule, multiplier = data.draw(rules(problem)), data.draw(st.sampled_from([0.0, 1e-9, 0.3, 5.0, 1e9, math.inf, math.nan]))
+    verdict = certify_blocks(as_blocks(problem, 2), rule, multiplier, threads=1, compiled=data.draw(st.booleans()))
+    assert_proven(problem, verdict)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_agrees_with_the_judge_in_memory(data: st.DataObject) -> None:
+    n, m, seed = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4)), data.draw(st.integers(0, 10**6))
+    problem = random_problem(n, m, 40, seed, data.draw(st.sampled_from([0.0, 1e-6, 1e-3, 0.05, 1.0, math.inf])))
+    rng = np.random.default_rng(seed)
+    ties = rng.choice(40, size=3, replace=False)
+    rule = Rule(0.2 * rng.normal(size=(m, n)), ties, rng.dirichlet(np.ones(m), size=3).T)
+    multiplier = float(rng.random())
+    mine = certify_blocks(as_blocks(problem, 16), rule, multiplier, threads=1)
+    dense = rule.dense(BlockProblem.of(problem).blocks)
+    theirs = certify(problem, dense, rule.tilt, multiplier)
+    here, there = mine.certificate, theirs.certificate
+    assert here.own_error == pytest.approx(there.own_error, rel=1e-14)
+    assert here.own_leakage == pytest.approx(there.own_leakage, rel=1e-12, abs=1e-30)
+    assert here.own_phi_residual == pytest.approx(there.own_phi_residual, rel=1e-12, abs=1e-25)
+    assert here.upper >= there.upper * (1 - 1e-12)  # that judge also tries better ends than constants
+    assert here.lower <= there.lower * (1 + 1e-12)  # and other duals
+    if there.blend == 0.0:
+        assert here.blend <= 1e-12
+        assert here.upper == pytest.approx(there.upper, rel=1e-11)
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-5, 0.01, math.inf])
+@BOTH
+def test_gap_is_the_sum_of_the_three_residuals(budget: float, compiled: bool) -> None:
+    problem = random_problem(3, 3, 500, 4, budget)
+    rng = np.random.default_rng(1)
+    for share in (0.0, 0.3):
+        rule = Rule(0.05 * rng.normal(size=(3, 3)), [5, 7], [[0.5, 0.0], [0.25, 1.0], [0.25, 0.0]], share, [0.5, 0.5, 0.0])
+        judged = certify_blocks(as_blocks(problem, 128), rule, 0.2, compiled=compiled).certificate
+        kkt = judged.kkt
+        if judged.lower > 0.0:
+            assert kkt.complementarity + kkt.alignment + kkt.slackness == pytest.approx(judged.gap, rel=1e-9, abs=1e-13)
+        assert min(kkt.to_dict().values()) >= 0.0
+
+
+@pytest.mark.parametrize(("budget", "outcomes"), [(1e-5, 800), (1e-4, 300), (0.0, 300)])
+@BOTH
+def test_bracket_is_tight_at_the_optimum(budget: float, outcomes: int, compiled: bool) -> None:
+    problem = random_problem(3, 3, outcomes, 3, budget)
+    solved = solve(problem, backend="tilt")
+    labels = np.eye(3)[:, Rule(solved.tilt).labels(problem.p_xz, problem.loss)]
+    ties = np.flatnonzero((solved.estimator != labels).any(axis=0))
+    assert ties.size <= 12
+    rule = Rule(solved.tilt, ties, solved.estimator[:, ties])
+    judged = certify_blocks(as_blocks(problem), rule, solved.multiplier, compiled=compiled).certificate
+    assert judged.upper == pytest.approx(solved.certificate.upper, rel=1e-9)
+    assert judged.lower == pytest.approx(solved.certificate.lower, rel=1e-9)
+    assert judged.relative_gap < 1e-9
+
+
+# -- blending --------------------------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_a_rule_that_leaks_too_much_is_blended_just_enough(compiled: bool) -> None:
+    problem = random_problem(budget=1e-4)
+    rule = Rule(np.zeros((2, 2)))
+    verdict = certify_blocks(as_blocks(problem), rule, 0.0, compiled=compiled)
+    judged = verdict.certificate
+    assert judged.own_leakage > problem.budget
+    assert 0.0 < judged.blend < 1.0
+    assert judged.leakage <= problem.budget
+    assert judged.leakage >= problem.budget * (1 - 1e-9)
+    dense = verdict.rule.dense(BlockProblem.of(problem).blocks)
+    assert problem.leakage(dense) == pytest.approx(judged.leakage, rel=1e-9)
+    assert problem.error_probability(dense) == pytest.approx(judged.upper, rel=1e-12)
+
+
+def test_a_blended_rule_is_judged_as_it_is() -> None:
+    problem = random_problem(budget=1e-4)
+    once = certify_blocks(as_blocks(problem), Rule(np.zeros((2, 2))), 0.0)
+    twice = certify_blocks(as_blocks(problem), once.rule, 0.0)
+    assert twice.certificate.own_leakage == once.certificate.leakage
+    assert twice.certificate.blend == 0.0
+    assert twice.certificate.upper == once.certificate.upper
+
+
+def test_no_budget_leaves_the_best_constant_if_the_rule_leaks() -> None:
+    problem = random_problem(budget=0.0)
+    verdict = certify_blocks(as_blocks(problem), Rule(np.zeros((2, 2))), math.inf)
+    assert verdict.rule.share == 1.0
+    assert verdict.certificate.upper == pytest.approx(problem.constant_error, rel=1e-14)
+    assert verdict.certificate.phi_residual == 0.0
+
+
+def test_tiny_budgets_are_kept() -> None:
+    problem = random_problem()
+    for budget in (1e-8, 1e-14, 1e-20, 1e-28):
+        judged = certify_blocks(as_blocks(problem.with_budget(budget)), Rule(np.zeros((2, 2))), 0.0).certificate
+        assert judged.leakage <= budget
+        assert judged.leakage >= 0.999 * budget or budget < 1e-15  # 1 − share has no finer steps towards a constant
+
+
+# -- threads, sizes, adversaries -------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_threads_and_progress(compiled: bool) -> None:
+    problem, seen = random_problem(3, 3, 5000), []
+    rule = Rule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 4321], np.eye(3)[:, :2])
+    blocks = as_blocks(problem, 300)
+    verdicts = [certify_blocks(blocks, rule, 0.5, threads=threads, compiled=compiled) for threads in (1, 2, 5)]
+    assert verdicts[0].certificate == verdicts[1].certificate == verdicts[2].certificate
+    certify_blocks(blocks, rule, 0.5, threads=2, progress=lambda done, of: seen.append((done, of)))
+    assert seen == [(min(300 * (k + 1), 5000), 5000) for k in range(17)]
+
+
+def test_chunk_sizes_change_nothing_but_rounding() -> None:
+    problem = random_problem(3, 3, 5000, budget=1e-4)
+    rule = Rule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 4321], np.eye(3)[:, :2])
+    found = [certify_blocks(as_blocks(problem, size), rule, 0.5).certificate for size in (1, 77, 5000)]
+    for judged in found[1:]:
+        assert judged.upper == pytest.approx(found[0].upper, rel=1e-15)
+        assert judged.lower == pytest.approx(found[0].lower, rel=1e-14)
+        assert judged.leakage == pytest.approx(found[0].leakage, rel=1e-14)
+
+
+@BOTH
+def test_adversarial_masses(compiled: bool) -> None:
+    """One outcome of mass 1 − 1e-15, outcomes of none, everything tied, rare private values."""
+    rng = np.random.default_rng(0)
+    heavy = rng.random((2, 2, 300))
+    heavy *= 1e-15 / heavy.sum()
+    heavy[:, :, 11] += np.array([[0.4, 0.1], [0.2, 0.3]])
+    empty = rng.random((2, 2, 300))
+    empty[:, :, ::3] = 0.0
+    tied = np.full((2, 2, 300), 1.0)
+    rare = rng.random((2, 2, 300))
+    rare[1] *= 1e-250
+    for joint in (heavy, empty, tied, rare):
+        for budget in (0.0, 1e-12, 0.01, math.inf):
+            problem = Problem.from_joint(joint / joint.sum(), budget)
+            for tilt in (np.zeros((2, 2)), np.array([[0.1, -0.2], [-0.1, 0.2]])):
+                rule = Rule(tilt, [11], [[0.3], [0.7]])
+                mine = certify_blocks(as_blocks(problem, 100), rule, 0.4, compiled=compiled).certificate
+                theirs = certify(problem, rule.dense(BlockProblem.of(problem).blocks), tilt, 0.4).certificate
+                assert mine.own_error == pytest.approx(theirs.own_error, rel=1e-14)
+                assert mine.own_leakage == pytest.approx(theirs.own_leakage, rel=1e-9, abs=1e-32)
+                assert mine.upper >= theirs.lower
+                assert mine.lower <= theirs.upper
+                assert mine.lower <= mine.upper
+
+
+# -- truncated lattices ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tail", [1e-15, 1e-9, 1e-4, 1e-2])
+def test_a_truncated_lattice_brackets_what_the_whole_one_can_reach(tail: float) -> None:
+    law, prior = linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES), paper_p_xy()
+    whole = Problem.from_joint(iid_sensors(law, prior, 25), 1e-3)
+    cut = lattice_problem(law, prior, 25, 1e-3, tail=tail)
+    assert cut.N < whole.N
+    tilt = np.array([[0.02, -0.05], [-0.03, 0.06]])
+    feasible = repair_duals(whole, tilt, 0.1)
+    assert feasible is not None
+    bound, part = lower_bound(whole, *feasible), certify_blocks(cut, Rule(tilt), 0.1)
+    assert part.certificate.lower <= bound * (1 + 1e-12)
+    assert part.certificate.upper >= bound
+    loss = bound - part.certificate.lower
+    assert loss <= 2.0 * cut.tail * (1.0 + np.abs(part.tilt).max()) + 1e-13
+
+
+# -- refusals --------------------------------------------------------------------------------------------------------------
+
+
+class _Lying:
+    """Blocks that are not what they are said to be."""
+
+    def __init__(self, problem: Problem, p_xz: Array, loss: Array, outcomes: int | None = None) -> None:
+        self.n, self.m, self.N = problem.n, problem.m, problem.N if outcomes is None else outcomes
+        self._arrays = p_xz, loss
+
+    def chunks(self) -> Iterator[Chunk]:
+        yield Chunk(0, self._arrays[0].shape[1], lambda: self._arrays)
+
+
+@BOTH
+def test_blocks_that_lie_are_refused(compiled: bool) -> None:
+    problem = random_problem()
+    rule, honest = Rule(np.zeros((2, 2))), BlockProblem.of(problem)
+
+    def refused(words: str, p_xz: Array, loss: Array, outcomes: int | None = None) -> None:
+        with pytest.raises(InputError, match=words):
+            certify_blocks(replace(honest, blocks=_Lying(problem, p_xz, loss, outcomes)), rule, 0.1, compiled=compiled)
+
+    a, loss = problem.p_xz.copy(), problem.loss.copy()
+    refused("hold 200 outcomes", a, loss, 201)
+    refused("p_x is up to", a * 1.001, loss)
+    refused("p_x is up to", a[::-1], loss)
+    refused("losses of constant guesses", a, loss * 1.001)
+    for bad in (-1e-30, math.nan):
+        for array in (a, loss):
+            kept, array[1, 7] = array[1, 7], bad
+            refused("must be a number ≥ 0", a, loss)
+            array[1, 7] = kept
+
+
+def test_wrong_shapes_are_refused() -> None:
+    problem = BlockProblem.of(random_problem())
+    with pytest.raises(InputError, match="tilt has shape"):
+        certify_blocks(problem, Rule(np.zeros((2, 3))), 0.1)
+    with pytest.raises(InputError, match="listed as a tie"):
+        certify_blocks(problem, Rule(np.zeros((2, 2)), [200], [[1.0], [0.0]]), 0.1)
+
+
+# -- memory ----------------------------------------------------------------------------------------------------------------
+
+_MEASURE = """
+import resource, sys
+import numpy as np
+from discreet.problems.judge_blocks import certify_blocks
+from discreet.problems.lattice import lattice_problem
+from discreet.problems.rule import Rule
+from discreet.problems.sensors import PAPER_EDGES, linear_conditional, paper_p_xy
+
+def run(sensors):
+    problem = lattice_problem(linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES), paper_p_xy(), sensors, 0.01)
+    certify_blocks(problem, Rule([[0.1, -0.1], [-0.1, 0.1]]), 0.2)
+    return problem.N
+
+run(60)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+outcomes = run(300)
+print(outcomes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_memory_does_not_grow_with_the_outcomes() -> None:
+    pytest.importorskip("resource")
+    done = subprocess.run([sys.executable, "-c", _MEASURE], capture_output=True, text=True, check=True)
+    outcomes, grown = map(int, done.stdout.split())
+    assert outcomes > 4_500_000  # 147 MB of columns
+    assert grown < 40_000  # KiB

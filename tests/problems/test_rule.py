@@ -1,0 +1,207 @@
+"""Rules: what they decide, that every evaluation of them decides the same, and what they refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import problems
+
+from discreet.problems.accurate import Array
+from discreet.problems.blocks import ArrayBlocks
+from discreet.problems.errors import FileError, InputError
+from discreet.problems.judge_kernels import compiled_tally, in_order_losses, tally
+from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
+
+
+def random_problem(n: int, m: int, outcomes: int, seed: int = 0, budget: float = 0.01) -> Problem:
+    joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, 0.5)).reshape(n, m, outcomes)
+    return Problem.from_joint(joint, budget)
+
+
+def random_rule(problem: Problem, ties: int, seed: int = 0, share: float = 0.0) -> Rule:
+    rng = np.random.default_rng(seed)
+    index = rng.choice(problem.N, size=ties, replace=False)
+    columns = rng.dirichlet(np.ones(problem.m), size=ties).T
+    return Rule(
+        rng.normal(size=(problem.m, problem.n)) * 0.3,
+        index,
+        columns,
+        share,
+        rng.dirichlet(np.ones(problem.m)) if share else None,
+    )
+
+
+def blocks_of(problem: Problem, size: int = 1 << 16) -> ArrayBlocks:
+    return ArrayBlocks(problem.p_xz, problem.loss, size)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_off_ties_a_rule_is_the_first_least_tilted_loss(data: st.DataObject) -> None:
+    problem = data.draw(problems())
+    tilt = np.array(data.draw(st.lists(st.floats(-2, 2), min_size=problem.m * problem.n, max_size=problem.m * problem.n)))
+    rule = Rule(tilt.reshape(problem.m, problem.n))
+    columns = rule.columns_for(0, problem.p_xz, problem.loss)
+    losses = in_order_losses(problem.p_xz, problem.loss, rule.tilt)
+    np.testing.assert_array_equal(columns.argmax(axis=0), np.argmin(losses, axis=0))
+    np.testing.assert_array_equal(columns.sum(axis=0), 1.0)
+
+
+def test_equal_losses_go_to_the_first_guess() -> None:
+    rule = Rule(np.zeros((3, 2)))
+    a, loss = np.full((2, 4), 0.125), np.zeros((3, 4))
+    np.testing.assert_array_equal(rule.labels(a, loss), 0)
+    np.testing.assert_array_equal(rule.labels(a, np.array([[1.0], [0.5], [0.5]]) * np.ones(4)), 1)
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000])
+def test_blocks_of_any_size_give_the_same_estimator(size: int) -> None:
+    problem = random_problem(3, 4, 300)
+    rule = random_rule(problem, 9, share=0.25)
+    whole = rule.columns_for(0, problem.p_xz, problem.loss)
+    np.testing.assert_array_equal(rule.dense(blocks_of(problem, size)), whole)
+    np.testing.assert_allclose(whole.sum(axis=0), 1.0, rtol=1e-15)
+    np.testing.assert_allclose(whole[:, rule.ties], 0.75 * rule.columns + 0.25 * rule.towards[:, None], rtol=1e-15)
+
+
+def test_ties_may_come_in_any_order() -> None:
+    problem = random_problem(2, 2, 30)
+    columns = np.array([[0.25, 0.5], [0.75, 0.5]])
+    left, right = Rule(np.zeros((2, 2)), [20, 3], columns), Rule(np.zeros((2, 2)), [3, 20], columns[:, ::-1])
+    np.testing.assert_array_equal(left.dense(blocks_of(problem)), right.dense(blocks_of(problem)))
+    assert left.ties.tolist() == [3, 20]
+    assert left.ties_in(3, 1) == slice(0, 1)
+    assert left.ties_in(4, 17) == slice(1, 2)
+    assert left.ties_in(21, 5) == slice(2, 2)
+
+
+def test_blending_composes() -> None:
+    problem = random_problem(2, 3, 40)
+    rule = random_rule(problem, 4, share=0.1)
+    towards = np.array([0.0, 1.0, 0.0])
+    expected = 0.7 * rule.dense(blocks_of(problem)) + 0.3 * towards[:, None]
+    np.testing.assert_allclose(rule.blended(0.3, towards).dense(blocks_of(problem)), expected, rtol=1e-14, atol=1e-16)
+    assert rule.blended(0.0, towards) is rule
+    assert (rule.blended(1.0, towards).dense(blocks_of(problem)) == towards[:, None]).all()
+
+
+@settings(max_examples=30)
+@given(
+    st.integers(1, 4), st.integers(1, 5), st.sampled_from([1, 5, 255, 256, 257, 1000]), st.integers(0, 100), st.booleans()
+)
+def test_both_passes_tally_the_same(n: int, m: int, outcomes: int, seed: int, coarse: bool) -> None:
+    """Labels are bit for bit those of the rule: with coarse numbers most outcomes are tied."""
+    rng = np.random.default_rng(seed)
+    joint = rng.integers(0, 3, size=(n, m, outcomes)).astype(float) if coarse else rng.random((n, m, outcomes))
+    joint[0, 0, 0] += 1.0
+    problem = Problem.from_joint(joint / joint.sum(), 0.1)
+    decide = rng.integers(-2, 3, size=(m, n)) / 4 if coarse else rng.normal(size=(m, n))
+    tilt = decide if seed % 2 else decide - 0.01 * rng.random((m, 1))
+    slow, fast = tally(problem.p_xz, problem.loss, decide, tilt), compiled_tally(problem.p_xz, problem.loss, decide, tilt)
+    labels = Rule(decide).labels(problem.p_xz, problem.loss)
+    for found in (slow, fast):
+        for i in range(m):
+            np.testing.assert_allclose(found.joint[0][i], problem.p_xz[:, labels == i].sum(axis=1), rtol=1e-12, atol=1e-300)
+    for left, right in ((slow.joint, fast.joint), (slow.loss, fast.loss), (slow.errors, fast.errors)):
+        np.testing.assert_allclose((left[0] - right[0]) + (left[1] - right[1]), 0.0, atol=1e-28)
+    assert fast.doubt == pytest.approx(slow.doubt, rel=1e-9, abs=1e-300)
+    assert fast.wasted == pytest.approx(slow.wasted, rel=1e-9, abs=1e-300)
+    np.testing.assert_array_equal(fast.worst, slow.worst)
+    assert fast.astray == slow.astray
+    assert fast.smallest == slow.smallest
+
+
+def test_what_is_no_number_shows() -> None:
+    problem = random_problem(2, 2, 600)
+    for row in range(2):
+        for count in (tally, compiled_tally):
+            loss = problem.loss.copy()
+            loss[row, 17] = np.nan
+            assert np.isnan(count(problem.p_xz, loss, np.zeros((2, 2)), np.zeros((2, 2))).smallest)
+            loss[row, 17] = -1e-9
+            assert count(problem.p_xz, loss, np.zeros((2, 2)), np.zeros((2, 2))).smallest == -1e-9
+
+
+# -- the dense matrix ------------------------------------------------------------------------------------------------------
+
+
+def test_dense_into_a_file_is_all_or_nothing(tmp_path: Path) -> None:
+    problem = random_problem(2, 3, 500)
+    rule, target = random_rule(problem, 5), tmp_path / "estimator.npy"
+    mapped = rule.dense(blocks_of(problem, 64), target)
+    assert isinstance(mapped, np.memmap)
+    assert not mapped.flags.writeable
+    np.testing.assert_array_equal(np.load(target), rule.dense(blocks_of(problem)))
+    with pytest.raises(FileError, match="exists already"):
+        rule.dense(blocks_of(problem), target)
+    rule.dense(blocks_of(problem), str(target), overwrite=True)
+
+    class Breaking(ArrayBlocks):
+        def chunks(self) -> Any:
+            yield from list(super().chunks())[:2]
+            raise KeyboardInterrupt
+
+    fresh = tmp_path / "other.npy"
+    with pytest.raises(KeyboardInterrupt):
+        rule.dense(Breaking(problem.p_xz, problem.loss, 64), fresh)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["estimator.npy"]
+
+
+def test_dense_into_an_array() -> None:
+    problem = random_problem(2, 2, 50)
+    rule, out = random_rule(problem, 2), np.empty((2, 50))
+    assert rule.dense(blocks_of(problem), out) is out
+    with pytest.raises(InputError, match="shape"):
+        rule.dense(blocks_of(problem), np.empty((2, 49)))
+
+
+def test_a_dense_estimator_that_is_too_large_needs_a_place() -> None:
+    class Huge:
+        n, m, N = 2, 2, 10**10
+
+        def chunks(self) -> Any:
+            raise AssertionError("must be refused before anything is read")
+
+    with pytest.raises(InputError, match="out="):
+        Rule(np.zeros((2, 2))).dense(Huge())
+
+
+# -- refusals --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([1.0, 2.0],), r"give \[m, n\]"),
+        (([[np.nan]],), r"tilt\[0, 0\]"),
+        (([[1e201]],), r"tilt\[0, 0\]"),
+        (("words",), "not an array"),
+        (([[0.0]], [-1], [[1.0]]), "indices ≥ 0"),
+        (([[0.0]], [0.5], [[1.0]]), "indices ≥ 0"),
+        (([[0.0]], [3, 3], [[1.0, 1.0]]), "listed twice"),
+        (([[0.0]], [3], None), "columns has shape"),
+        (([[0.0], [0.0]], [3], [[0.5], [0.4]]), "sums to 0.9"),
+        (([[0.0], [0.0]], [3], [[-0.5], [1.5]]), "negative"),
+        (([[0.0]], (), None, 0.5), "towards is not given"),
+        (([[0.0]], (), None, 1.5, [1.0]), "share"),
+        (([[0.0]], (), None, 0.5, [0.5, 0.5]), "towards has shape"),
+    ],
+)
+def test_rules_that_are_none_are_refused(arguments: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Rule(*arguments)
+
+
+def test_rules_are_frozen() -> None:
+    columns: Array = np.array([[1.0], [0.0]])
+    rule = Rule(np.zeros((2, 1)), [0], columns)
+    with pytest.raises(ValueError, match="read-only"):
+        rule.tilt[0, 0] = 1.0
+    columns[0, 0] = 0.0
+    assert rule.columns[0, 0] == 1.0
