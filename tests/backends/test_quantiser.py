@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -65,7 +66,7 @@ def test_more_bins_never_do_worse_and_beat_even_and_midpoint_edges() -> None:
     best = ds.solve_continuous(problem)
     designs = [ds.design_quantiser(problem, bins, continuous=best) for bins in (2, 3, 4, 6)]
     errors = [design.error_probability for design in designs]
-    assert all(b <= a * (1 + 1e-8) for a, b in zip(errors[:-1], errors[1:], strict=True))
+    assert all(b <= a * (1 + 1e-8) for a, b in itertools.pairwise(errors))
     midpoints = optimum(problem, np.array([-np.inf, 0.2, 0.5, 0.8, np.inf])).error_probability
     assert errors[2] < 0.95 * midpoints
     for bins in (4, 16, 64):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
 from discreet.problems.accurate import Array
 from discreet.problems.continuous import (
@@ -22,6 +22,7 @@ from discreet.problems.continuous import (
     paper_continuous,
     sweep,
 )
+from discreet.problems.continuous.bound import _Cells, _decide, _Tilted
 from discreet.problems.continuous.density import component
 from discreet.problems.continuous.model import ACCURACY
 from discreet.problems.errors import InputError
@@ -162,14 +163,33 @@ def test_a_total_within_the_tolerance_is_scaled() -> None:
 # -- densities -----------------------------------------------------------------------------------------------------------
 
 FAMILIES = {
-    "beta": stats.beta(0.5, 0.7), "beta22": stats.beta(2, 3), "cauchy": stats.cauchy(1, 2), "chi": stats.chi(3), "chi2": stats.chi2(5),
-    "expon": stats.expon(1, 2), "gamma": stats.gamma(0.4), "gamma3": stats.gamma(3, loc=1), "gumbel_l": stats.gumbel_l(1),
-    "gumbel_r": stats.gumbel_r(1), "halfcauchy": stats.halfcauchy(), "halfnorm": stats.halfnorm(1, 2),
-    "hypsecant": stats.hypsecant(), "invgamma": stats.invgamma(3), "laplace": stats.laplace(1, 2), "logistic": stats.logistic(1),
-    "lognorm": stats.lognorm(0.7), "maxwell": stats.maxwell(), "norm": stats.norm(1, 2), "pareto": stats.pareto(2.5),
-    "rayleigh": stats.rayleigh(), "t": stats.t(3, 1, 2), "triang": stats.triang(0.3), "truncnorm": stats.truncnorm(-1, 2, 3, 2),
-    "uniform": stats.uniform(1, 2), "weibull_min": stats.weibull_min(2.2),
-}  # fmt: skip
+    "beta": stats.beta(0.5, 0.7),
+    "beta22": stats.beta(2, 3),
+    "cauchy": stats.cauchy(1, 2),
+    "chi": stats.chi(3),
+    "chi2": stats.chi2(5),
+    "expon": stats.expon(1, 2),
+    "gamma": stats.gamma(0.4),
+    "gamma3": stats.gamma(3, loc=1),
+    "gumbel_l": stats.gumbel_l(1),
+    "gumbel_r": stats.gumbel_r(1),
+    "halfcauchy": stats.halfcauchy(),
+    "halfnorm": stats.halfnorm(1, 2),
+    "hypsecant": stats.hypsecant(),
+    "invgamma": stats.invgamma(3),
+    "laplace": stats.laplace(1, 2),
+    "logistic": stats.logistic(1),
+    "lognorm": stats.lognorm(0.7),
+    "maxwell": stats.maxwell(),
+    "norm": stats.norm(1, 2),
+    "pareto": stats.pareto(2.5),
+    "rayleigh": stats.rayleigh(),
+    "t": stats.t(3, 1, 2),
+    "triang": stats.triang(0.3),
+    "truncnorm": stats.truncnorm(-1, 2, 3, 2),
+    "uniform": stats.uniform(1, 2),
+    "weibull_min": stats.weibull_min(2.2),
+}
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -273,6 +293,18 @@ def test_proportional_densities_that_tie_are_decided_by_their_ratio() -> None:
     assert swept.slack <= 1e-11
     assert swept.cells < 2000
     assert swept.value == pytest.approx(integral_of_the_least(problem, tilt), abs=2e-11)
+
+
+def test_the_slack_of_an_unbounded_interval_covers_what_its_label_loses_there() -> None:
+    """Left of −5 a normal law beats a Cauchy law in mass, but nowhere except next to −5."""
+    laws = [[stats.cauchy(), NormalDensity(-5.0, 0.1)]]
+    problem = ContinuousProblem(laws, [[0.5, 0.5]], 1.0)
+    cells = _Cells.at(problem, np.array([-np.inf, -5.0, 0.0, np.inf]))
+    labels, slack = _decide(problem, _Tilted(problem.losses, problem.losses), cells)
+    assert labels[0] == 1
+    crossing = optimize.brentq(lambda z: laws[0][0].pdf(z) - float(laws[0][1].pdf(z)), -6.0, -5.1)
+    lost = 0.5 * (laws[0][0].cdf(crossing) - float(laws[0][1].cdf(crossing)))
+    assert lost <= slack[0] <= 1.2 * lost
 
 
 # -- rules ---------------------------------------------------------------------------------------------------------------
