@@ -47,7 +47,7 @@ _SHARE_OF_GAP = 0.2  # of the gap aimed at: what the interior point of the last 
 _ROUNDS = 40
 _EXTRA_ROUNDS = 4  # after the bracket is narrow enough, for an answer that is a vertex
 _VERTEX_WIDTH = 1e-6
-_VERTEX_TRIES = 8  # sets of ties tried then
+_VERTEX_TRIES = 8  # sets of ties tried then, and where the interior point stalls
 _DETERMINED = 1.0 - 1e-9  # probability of a guess that counts as certain when an interior answer is stated as a rule
 _TRIES = 2  # sets of ties a round tries: an early round has no vertex worth a search
 _ADJUSTMENTS = 2  # of the threshold, for one tilt
@@ -175,15 +175,15 @@ class _Aggregation:
                 solved = self._solve_small(proof, width)
                 best = solved if best is None or self._better(solved, best) else best
                 proof = self._improve(proof, solved)
+                last, width = width, (best.upper - proof.bound) / best.upper
+                if self._report is not None:
+                    self._report(f"round {count}", proof.bound, best.upper)
             except KeyboardInterrupt:
                 if best is None:
                     raise
                 ended = "interrupted"
                 break
-            last, width = width, (best.upper - proof.bound) / best.upper
-            if self._report is not None:
-                self._report(f"round {count}", proof.bound, best.upper)
-            ended = self._ending(width) or ended
+            ended = self._ending(width, solved) or ended
             if width <= self._gap and best.vertex is None and extra > 0:
                 extra -= 1
                 ended = "round limit"
@@ -220,12 +220,12 @@ class _Aggregation:
         keeps = phi_residual(law) <= LEAK_FREE if problem.constraint.perfect else law.leakage() <= problem.budget
         return _Round(columns, nothing, 0.0, nothing, proof, found.total if keeps else math.inf)
 
-    def _ending(self, width: float) -> str:
+    def _ending(self, width: float, solved: _Round) -> str:
         if width <= self._gap:
             return "optimal"
         if self._deadline is not None and time.perf_counter() > self._deadline:
             return "time limit"
-        return "stalled" if self._individuals >= self._problem.N else ""
+        return "" if solved.source.found.counts.size else "stalled"  # without cells the small problem was the whole one
 
     def _first_proof(self, doubt: float) -> Proof:
         """Duals from a sample of the outcomes, weighted by mass and by the Bayes rule's error (`doubt`)."""
@@ -256,6 +256,8 @@ class _Aggregation:
         problem = self._problem
         tilt, multiplier = self._feasible(tilt, multiplier)
         wanted = self._individuals
+        if wanted >= problem.N:
+            threshold = math.inf
         price = 0.0 if problem.constraint.perfect else multiplier * problem.budget
         best: Proof | None = None
         for _ in range(_ADJUSTMENTS):
@@ -265,7 +267,7 @@ class _Aggregation:
             listed = found.listed.size
             if listed <= 4 * wanted and (best is None or listed > best.found.listed.size):
                 best = proof
-            if wanted / 4 <= listed <= 4 * wanted or listed == int(found.counts.sum()):
+            if wanted / 4 <= listed <= 4 * wanted or not found.counts.size:
                 break
             threshold = _threshold(proof, wanted)
         if best is None:  # a crowd of equal margins: leave it to the cells
@@ -295,9 +297,12 @@ class _Aggregation:
         n = self._problem.n
         columns = np.concatenate([proof.found.columns, proof.found.cells], axis=1)
         small = Problem(columns[:n], columns[n:], self._problem.constraint)
-        gap = max(_SHARE_OF_GAP * self._gap, min(_COARSEST_GAP, 1e-3 * width))
+        gap = _SHARE_OF_GAP * self._gap
+        if proof.found.counts.size:  # not yet the whole problem
+            gap = max(gap, min(_COARSEST_GAP, 1e-3 * width))
         outcome = self._interior(small, gap)
-        tries = _VERTEX_TRIES if self._vertex and width <= _VERTEX_WIDTH else _TRIES
+        worth = outcome.ended == "stalled" or (self._vertex and width <= _VERTEX_WIDTH)
+        tries = _VERTEX_TRIES if worth else _TRIES
         found = finish(small, outcome.estimator, outcome.tilt, outcome.multiplier, tries=tries)
         if found is not None and found.width <= gap:
             estimator = found.estimator(small.m)
@@ -316,11 +321,8 @@ class _Aggregation:
             better = self._prove(proof.tilt + step * (solved.tilt - proof.tilt), multiplier, threshold)
             if better.bound > proof.bound:
                 return better
-        return (
-            proof
-            if proof.found.listed.size >= self._individuals / 2
-            else self._prove(proof.tilt, proof.multiplier, threshold)
-        )
+        few = proof.found.listed.size < self._individuals / 2 or self._individuals >= self._problem.N
+        return self._prove(proof.tilt, proof.multiplier, threshold) if few and proof.found.counts.size else proof
 
 
 def _threshold(proof: Proof, wanted: int) -> float:

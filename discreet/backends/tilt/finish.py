@@ -126,7 +126,7 @@ def _candidates(problem: Problem, active: NDArray[np.bool_], estimator: Array) -
 
 
 def _fewer_ties(problem: Problem, active: NDArray[np.bool_], estimator: Array) -> Iterator[NDArray[np.bool_]]:
-    """All ties if they are few enough, then the heaviest one, two, four, ...
+    """All ties if they are few enough, else the heaviest as many as can be needed; then the heaviest one, two, four, ...
 
     The weight of a tie is the probability it spends on guesses other than its first; outcomes of next to no mass often
     look like ties only because nothing has pushed them to a side yet.
@@ -135,16 +135,23 @@ def _fewer_ties(problem: Problem, active: NDArray[np.bool_], estimator: Array) -
     tied = np.flatnonzero(active.sum(axis=0) > 1)
     weight = problem.p_z[tied] * (1.0 - estimator[:, tied].max(axis=0))
     tied = tied[np.argsort(-weight, kind="stable")]
-    if 0 < tied.size <= limit - problem.n:  # (m − 1) n: no optimum needs more
+    needed = (problem.m - 1) * (problem.n - 1 if problem.constraint.perfect else problem.n)  # no optimum needs more
+    if 0 < tied.size <= needed:
         yield active
+    elif tied.size and needed:
+        yield _without_ties(active, estimator, tied[needed:])
     count = 1
     while count <= min(tied.size, limit):
-        single = active.copy()
-        rest = tied[count:]
-        single[:, rest] = False
-        single[np.argmax(estimator[:, rest], axis=0), rest] = True
-        yield single
+        yield _without_ties(active, estimator, tied[count:])
         count += 1 if count < _ONE_BY_ONE else count
+
+
+def _without_ties(active: NDArray[np.bool_], estimator: Array, outcomes: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Only the likeliest guess stays active at the given outcomes."""
+    single = active.copy()
+    single[:, outcomes] = False
+    single[np.argmax(estimator[:, outcomes], axis=0), outcomes] = True
+    return single
 
 
 def _mended(
