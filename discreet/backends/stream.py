@@ -113,7 +113,7 @@ def solve_blocks(
         vertex=True,
     )
     solved = time.perf_counter()
-    verdict = certify_blocks(problem, rule_of(found), found.multiplier, threads=threads)
+    verdict = certify_blocks(problem, rule_of(problem, found), found.multiplier, threads=threads)
     return BlockSolution(
         problem,
         derive_status(verdict.certificate, options.gap),

@@ -25,8 +25,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array, Pair, dot_pair, pair_sum
+from discreet.problems.accurate import Array, Pair, dot_pair, pair_sum, sum_pair
 from discreet.problems.blocks import BlockProblem, Chunk, compiled_available, in_order
 from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.dual import price, proven, repair_duals, support_ceiling
@@ -89,11 +90,15 @@ def certify_blocks(
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What a pass found in one chunk or in all: sums under the labels; p_xz and loss at the ties and at the last outcome."""
+    """What a pass found in one chunk or in all: sums under the labels; p_xz and loss at the ties and at the last outcome.
+
+    crowds: sums of p_xz and loss over each crowd of the rule, pairs [n, m·m] and [m, m·m] (None without a band)
+    """
 
     sums: Tally
     at_ties: tuple[Array, Array]
     last: tuple[Array, Array]
+    crowds: tuple[Pair, Pair] | None = None
 
 
 def _pass(
@@ -105,7 +110,8 @@ def _pass(
         a, loss = chunk.read()
         here = rule.ties[rule.ties_in(chunk.start, chunk.count)] - chunk.start
         sums = count(a, loss, rule.tilt, tilt)
-        return chunk, _Found(sums, (a[:, here], loss[:, here]), (a[:, -1].copy(), loss[:, -1].copy()))
+        crowds = _crowds(rule, a, loss, here) if rule.band > 0.0 else None
+        return chunk, _Found(sums, (a[:, here], loss[:, here]), (a[:, -1].copy(), loss[:, -1].copy()), crowds)
 
     found: _Found | None = None
     seen = 0
@@ -129,7 +135,39 @@ def _together(first: _Found, second: _Found) -> _Found:
     if second.at_ties[0].size:
         mass = np.concatenate([mass, second.at_ties[0]], axis=1)
         loss = np.concatenate([loss, second.at_ties[1]], axis=1)
-    return _Found(first.sums.plus(second.sums), (mass, loss), second.last)
+    crowds = second.crowds
+    if first.crowds is not None and crowds is not None:
+        crowds = pair_sum(first.crowds[0], crowds[0]), pair_sum(first.crowds[1], crowds[1])
+    return _Found(first.sums.plus(second.sums), (mass, loss), second.last, crowds)
+
+
+def _crowds(rule: Rule, p_xz: Array, loss: Array, ties: NDArray[np.int64]) -> tuple[Pair, Pair]:
+    """Sums over the outcomes of each crowd that are no ties."""
+    within, row = rule.crowd(p_xz, loss)
+    kept = ~np.isin(within, ties)
+    within, row = within[kept], row[kept]
+    sums = []
+    for values in (p_xz, loss):
+        high, low = np.zeros((values.shape[0], rule.m**2)), np.zeros((values.shape[0], rule.m**2))
+        for crowd in np.unique(row):
+            high[:, crowd], low[:, crowd] = sum_pair(values[:, within[row == crowd]])
+        sums.append((high, low))
+    return sums[0], sums[1]
+
+
+def _drawn(rule: Rule, found: _Found) -> tuple[tuple[Array, Array, Array], NDArray[np.intp]]:
+    """All that draws its guess, ties and then crowds as one outcome each: (p_xz, loss, columns); rows of the crowds."""
+    mass, loss = found.at_ties
+    if found.crowds is None:
+        return (mass, loss, rule.columns), np.zeros(0, dtype=np.intp)
+    rows = np.flatnonzero(found.crowds[0][0].sum(axis=0) > 0.0)
+    crowd_mass, crowd_loss = (pair[0][:, rows] for pair in found.crowds)
+    together = (
+        np.concatenate([mass, crowd_mass], axis=1),
+        np.concatenate([loss, crowd_loss], axis=1),
+        np.concatenate([rule.columns, rule.crowds[rows].T], axis=1),
+    )
+    return together, rows
 
 
 class _Judgement:
@@ -137,6 +175,7 @@ class _Judgement:
 
     def __init__(self, problem: BlockProblem, rule: Rule, tilt: Array, multiplier: float, found: _Found) -> None:
         self.problem, self.rule, self.tilt, self.multiplier, self.found = problem, rule, tilt, multiplier, found
+        self.drawn, self.crowd_rows = _drawn(rule, found)
         self.marginal = _column_sums(found.sums.joint)
         self.total = float(self.marginal[0].sum())
         gap = float(np.abs(self.marginal[0] - problem.p_x).max())
@@ -178,20 +217,30 @@ class _Judgement:
 
     def unblended(self) -> tuple[OutputLaw, float]:
         """Law and error probability of the rule when no outcome is ignored, totals other than one divided out."""
-        sums, rule, (tie_mass, losses) = self.found.sums, self.rule, self.found.at_ties
+        sums, rule, (tie_mass, losses, drawn_columns) = self.found.sums, self.rule, self.drawn
         lift = faint_lift(self.marginal[0])
         joint = np.ldexp(sums.joint[0], lift), np.ldexp(sums.joint[1], lift)
         loss = sums.loss
-        if rule.ties.size:
+        if drawn_columns.size:
             mass = np.ldexp(tie_mass, lift[:, None])
-            plain = -np.eye(rule.m)[:, rule.labels(tie_mass, losses)]
-            for columns in (plain, rule.columns):
+            plain = -np.eye(rule.m)[:, self.drawn_labels()]
+            for columns in (plain, drawn_columns):
                 joint = pair_sum(joint, dot_pair(columns[:, None, :], mass[None, :, :]))
                 loss = pair_sum(loss, _total(dot_pair(columns, losses)))
-            drawn = np.where(np.isin(rule.columns, (0.0, 1.0)), 0.0, rule.columns) @ mass.T
+            drawn = np.where(np.isin(drawn_columns, (0.0, 1.0)), 0.0, drawn_columns) @ mass.T
             self.slack = (rule.m + 1) * _UNIT * _largest_share(drawn, joint[0])
+            if rule.band > 0.0:  # the sums over a crowd are rounded once
+                self.slack += 2.0 * _UNIT
         law = self.normalised(law_of(joint, self.marginal, lift))
         return law, max(0.0, float(loss[0] + loss[1])) / self.total
+
+    def drawn_labels(self) -> NDArray[np.intp]:
+        """The label under which the pass counted each tie and each crowd."""
+        mass, losses, _ = self.drawn
+        labels = self.rule.labels(mass, losses)
+        ties = self.rule.ties.size
+        labels[ties:] = self.crowd_rows // self.rule.m
+        return np.asarray(labels)
 
     def value(self, rule: Rule) -> tuple[OutputLaw, float]:
         """Law and error probability of the rule blended further."""
@@ -237,8 +286,11 @@ class _Judgement:
 
     def rounded_up(self, repaired: Rule, error: float) -> float:
         upper = error * (1.0 + (repaired.m + 16) * _UNIT)
-        if upper < 1e-290 and (repaired.share > 0.0 or ((repaired.columns > 0.0) & (self.found.at_ties[1] > 0.0)).any()):
-            upper += _SMALLEST * repaired.m * (repaired.ties.size + 2)  # products may have vanished
+        _, losses, columns = self.drawn
+        if repaired.band > 0.0:
+            upper *= 1.0 + 4.0 * _UNIT  # the sums over a crowd are rounded once
+        if upper < 1e-290 and (repaired.share > 0.0 or ((columns > 0.0) & (losses > 0.0)).any()):
+            upper += _SMALLEST * repaired.m * (columns.shape[1] + 2)  # products may have vanished
         return upper
 
     # -- the lower side --------------------------------------------------------------------------------------------------
@@ -286,11 +338,12 @@ class _Judgement:
         """The three parts of the gap, and the worst entry (of a blended rule: an upper bound of it)."""
         found, tilt = self.found, self.tilt - shift
         wasted, worst = found.sums.wasted, found.sums.astray
-        if repaired.ties.size:
-            losses = in_order_losses(*found.at_ties, self.tilt)
+        mass_at, loss_at, columns = self.drawn
+        if columns.size:
+            losses = in_order_losses(mass_at, loss_at, self.tilt)
             rest = losses - losses.min(axis=0)
-            by_label = rest[self.rule.labels(*found.at_ties), np.arange(repaired.ties.size)]
-            at_ties, mass = repaired.columns * rest, found.at_ties[0].sum(axis=0)
+            by_label = rest[self.drawn_labels(), np.arange(columns.shape[1])]
+            at_ties, mass = columns * rest, mass_at.sum(axis=0)
             wasted = max(0.0, wasted - float(by_label.sum())) + float(at_ties.sum())
             with np.errstate(over="ignore"):
                 share = np.divide(at_ties.max(axis=0), mass, out=np.zeros_like(mass), where=mass > 0.0)

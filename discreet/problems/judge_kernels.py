@@ -19,11 +19,12 @@ from functools import cache
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array, Pair, pair_sum, sum_pair
 from discreet.problems.dual import label_doubt
 
-__all__ = ["Tally", "compiled_tally", "in_order_losses", "tally"]
+__all__ = ["Tally", "compiled_tally", "in_order_losses", "in_order_margins", "tally"]
 
 _STRIP = 256
 
@@ -71,6 +72,22 @@ def in_order_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
     for j in range(1, p_xz.shape[0]):
         tilted += tilt[:, j : j + 1] * p_xz[j]
     return tilted
+
+
+def in_order_margins(p_xz: Array, loss: Array, tilt: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Best guess, second best and margin [·] of outcomes: by how much the second is worse, per unit of the outcome's mass.
+
+    The margin is NaN for an outcome of no mass. Needs two guesses.
+    """
+    places = np.arange(p_xz.shape[1])
+    losses = in_order_losses(p_xz, loss, tilt)
+    best = np.argmin(losses, axis=0)
+    least = losses[best, places]
+    losses[best, places] = np.inf
+    second = np.argmin(losses, axis=0)
+    mass = p_xz.sum(axis=0)
+    lead = losses[second, places] - least
+    return best, second, np.divide(lead, mass, out=np.full_like(mass, np.nan), where=mass > 0.0)
 
 
 def tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tally:

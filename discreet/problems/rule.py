@@ -4,6 +4,10 @@ Off ties the guess at outcome l is the first i with the least L_il + Σ_j t_ij a
 column of probabilities; and with probability `share` the outcome is ignored and the guess drawn from `towards`. At the
 optimum of the problem that is all there is (docs/theory.md, the optimal rule is a tilted Bayes rule).
 
+Many outcomes may agree in their margin (by how much the second best guess is worse, per unit of mass) to more digits than a
+tilt can tell apart. Such a *crowd* decides together: with `band` > 0 an outcome whose margin is at most `band` draws its
+guess from the column of its pair (best, second best).
+
 Tilted losses are added up from the left, each operation rounded (`in_order_losses`), so that a rule decides alike wherever
 it is evaluated: in NumPy, compiled, on any thread, in blocks of any size.
 """
@@ -23,7 +27,7 @@ from discreet.problems.archive import new_array, replacing
 from discreet.problems.blocks import Blocks
 from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, positive
 from discreet.problems.errors import InputError
-from discreet.problems.judge_kernels import in_order_losses
+from discreet.problems.judge_kernels import in_order_losses, in_order_margins
 from discreet.problems.primal import normalise
 
 __all__ = ["Rule"]
@@ -41,6 +45,8 @@ class Rule:
     columns   probabilities of the guesses at the ties                       [m, K]
     share     probability that the outcome is ignored
     towards   probabilities of the guesses then                              [m]
+    band      margin up to which an outcome belongs to a crowd; 0 for none
+    crowds    probabilities of the guesses in the crowd of (best i, second k), in row i·m + k    [m·m, m]
     """
 
     tilt: Array
@@ -48,8 +54,19 @@ class Rule:
     columns: Array
     share: float
     towards: Array
+    band: float
+    crowds: Array
 
-    def __init__(self, tilt: Any, ties: Any = (), columns: Any = None, share: float = 0.0, towards: Any = None) -> None:
+    def __init__(
+        self,
+        tilt: Any,
+        ties: Any = (),
+        columns: Any = None,
+        share: float = 0.0,
+        towards: Any = None,
+        band: float = 0.0,
+        crowds: Any = None,
+    ) -> None:
         """Validate and freeze; ties in any order, columns normalised.
 
         Raises InputError for tilts that are not finite or above 1e200, ties that repeat or are negative, columns that are
@@ -68,10 +85,18 @@ class Rule:
         if towards is None and ignoring > 0.0:
             raise InputError(f"share is {ignoring:g} but towards is not given; say which guess is made then")
         blind = np.eye(m)[:, :1] if towards is None else _columns(np.reshape(towards, (-1, 1)), m, 1, "towards")
-        for name, value in (("tilt", tilts), ("ties", index), ("columns", drawn), ("towards", blind[:, 0].copy())):
+        near = positive(band, "band", zero=True, most=1e100)
+        if near > 0.0 and (crowds is None or m < 2):
+            raise InputError(
+                f"band is {near:g} but crowds is not given; say how outcomes within it guess, or leave band at 0"
+            )
+        sure = np.repeat(np.eye(m), m, axis=0) if crowds is None else _columns(np.transpose(crowds), m, m * m, "crowds").T
+        arrays = {"tilt": tilts, "ties": index, "columns": drawn, "towards": blind[:, 0].copy(), "crowds": sure.copy()}
+        for name, value in arrays.items():
             value.setflags(write=False)
             object.__setattr__(self, name, value)
         object.__setattr__(self, "share", ignoring)
+        object.__setattr__(self, "band", near)
 
     @property
     def n(self) -> int:
@@ -87,6 +112,12 @@ class Rule:
         """The guess at outcomes [n, B], [m, B] if none of them is a tie and none ignored [B]; the first of equal ones."""
         return np.asarray(np.argmin(in_order_losses(p_xz, loss, self.tilt), axis=0))
 
+    def crowd(self, p_xz: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Which outcomes [n, B], [m, B] have a margin within the band (ties not left out), and the rows of their crowds."""
+        best, second, margin = in_order_margins(p_xz, loss, self.tilt)
+        within = np.flatnonzero(margin <= self.band)
+        return within, (best * self.m + second)[within]
+
     def ties_in(self, start: int, count: int) -> slice:
         """Which of the ties lie among the outcomes start … start + count − 1."""
         return slice(*np.searchsorted(self.ties, (start, start + count)).tolist())
@@ -96,6 +127,9 @@ class Rule:
         count = p_xz.shape[1]
         found = np.zeros((self.m, count))
         found[self.labels(p_xz, loss), np.arange(count)] = 1.0
+        if self.band > 0.0:
+            crowd, pair = self.crowd(p_xz, loss)
+            found[:, crowd] = self.crowds[pair].T
         here = self.ties_in(start, count)
         found[:, self.ties[here] - start] = self.columns[:, here]
         if self.share:
@@ -109,7 +143,10 @@ class Rule:
             return self
         ignoring = share + self.share * (1.0 - share)
         blind = (share * towards + (1.0 - share) * self.share * self.towards) / ignoring
-        return Rule(self.tilt, self.ties, self.columns, min(1.0, ignoring), normalise(blind[:, None])[:, 0])
+        towards = normalise(blind[:, None])[:, 0]
+        return Rule(
+            self.tilt, self.ties, self.columns, min(1.0, ignoring), towards, self.band, self.crowds if self.band else None
+        )
 
     def dense(self, blocks: Blocks, out: Array | str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> Array:
         """The whole estimator [m, N], made block by block.

@@ -22,11 +22,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.backends.tilt.condense import RARE, condense
-from discreet.backends.tilt.finish import finish
+from discreet.backends.tilt.finish import finish, shortcut
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
-from discreet.backends.tilt.kernels import SHELLS, Scan, member, sample, scan, shell_top
+from discreet.backends.tilt.kernels import SHELLS, Scan, classified, member, sample, scan, shell_top
 from discreet.backends.tilt.model import model_of
 from discreet.problems.accurate import Array
 from discreet.problems.blocks import BlockProblem, Blocks
@@ -45,9 +46,12 @@ _SAMPLE_GAP = 1e-5  # the sample's own error is larger
 _COARSEST_GAP = 1e-6  # of a round's interior point
 _SHARE_OF_GAP = 0.2  # of the gap aimed at: what the interior point of the last round may leave
 _ROUNDS = 40
-_EXTRA_ROUNDS = 4  # after the bracket is narrow enough, for an answer that is a vertex
+_EXTRA_ROUNDS = 2  # after the bracket is narrow enough, for an answer that is a vertex
 _VERTEX_WIDTH = 1e-6
 _VERTEX_TRIES = 8  # sets of ties tried then, and where the interior point stalls
+_BAND_GROWTH = 1.0 + 1e-6  # of the error, at which wider bands are given up
+_BAND_GAP = 1e-11  # of the small problem of labels and crowds
+_BAND_ITERATIONS = 60
 _DETERMINED = 1.0 - 1e-9  # probability of a guess that counts as certain when an interior answer is stated as a rule
 _TRIES = 2  # sets of ties a round tries: an early round has no vertex worth a search
 _ADJUSTMENTS = 2  # of the threshold, for one tilt
@@ -65,6 +69,7 @@ class Aggregated:
     source            the pass whose individuals and cells the columns belong to
     columns           the estimator on them: individuals first         [m, K + cells]
     vertex            the tilt of which these columns are the rule: deterministic, but for individuals; or None   [m, n]
+    proof             the pass under the duals
     upper, lower      the bracket, up to rounding
     """
 
@@ -73,6 +78,7 @@ class Aggregated:
     source: Proof
     columns: Array
     vertex: Array | None
+    proof: Proof
     upper: float
     lower: float
     iterations: int
@@ -126,12 +132,74 @@ def solve_aggregated(
     return _Aggregation(problem, gap, max_iterations, deadline, threads, report, vertex).run()
 
 
-def rule_of(found: Aggregated) -> Rule:
-    """The answer as a rule: its tilt, and the individuals that randomise. Exact if the answer is a vertex."""
+def rule_of(problem: BlockProblem, found: Aggregated) -> Rule:
+    """The answer as a rule: a tilt, and the individuals that randomise; exact if the answer is a vertex.
+
+    Where it is not, crowds of outcomes agree in margin to more digits than the tilt can tell apart. They then decide
+    together: among the bands of margin that the last pass distinguishes, the one is taken in which randomising costs least.
+    """
     columns = found.columns[:, : found.source.found.listed.size]
     ties = np.flatnonzero(columns.max(axis=0) < _DETERMINED)
-    tilt = found.tilt if found.vertex is None else found.vertex
-    return Rule(tilt, found.source.found.listed[ties], columns[:, ties])
+    if found.vertex is not None:
+        return Rule(found.vertex, found.source.found.listed[ties], columns[:, ties])
+    crowded = _best_band(problem, found)
+    return crowded if crowded is not None else Rule(found.tilt, found.source.found.listed[ties], columns[:, ties])
+
+
+def _best_band(problem: BlockProblem, found: Aggregated) -> Rule | None:
+    """The rule with crowds of least error, or None if no band can meet the budget."""
+    cells, pair, shell = _by_margin(problem, found.proof)
+    best: tuple[float, Rule] | None = None
+    for last in range(int(shell.min()), int(shell.max()) + 1):
+        if not (shell == last).any():
+            continue
+        tried = _banded(problem, found, cells, pair, shell <= last, shell_top(last))
+        if tried is not None and (best is None or tried[0] < best[0]):
+            best = tried
+        if best is not None and (best[0] <= found.upper or (tried is not None and tried[0] > best[0] * _BAND_GROWTH)):
+            break
+    return None if best is None else best[1]
+
+
+def _by_margin(problem: BlockProblem, proof: Proof) -> tuple[Array, NDArray[np.intp], NDArray[np.intp]]:
+    """All outcomes of a pass as cells [n + m, ·] with pair (best · m + second) and shell; individuals join their shell."""
+    n, found = problem.n, proof.found
+    _, keys, _ = classified(found.columns[:n], found.columns[n:], proof.tilt)
+    keys = np.concatenate([found.keys, keys])
+    return np.concatenate([found.cells, found.columns], axis=1), keys // SHELLS, keys % SHELLS
+
+
+def _banded(
+    problem: BlockProblem, found: Aggregated, cells: Array, pair: NDArray[np.intp], within: NDArray[np.bool_], band: float
+) -> tuple[float, Rule] | None:
+    """Error and rule when the cells within the band form crowds by pair and all others keep their label."""
+    n, m = problem.n, problem.m
+    best, second = pair // m, pair % m
+    crowd = np.minimum(best, second) * m + np.maximum(best, second)  # both orders of a pair are one crowd
+    used, place = np.unique(np.where(within, m + crowd, best), return_inverse=True)
+    sums = np.stack([np.bincount(place, weights=row) for row in cells])
+    small = Problem(sums[:n], sums[n:], problem.constraint)
+    if small.bayes_leakage <= small.budget:
+        return None
+    outcome = solve_interior(
+        model_of(small),
+        small.bayes_estimator,
+        gap=_BAND_GAP,
+        max_iterations=_BAND_ITERATIONS,
+        shortcut=shortcut(small, _BAND_GAP),
+    )
+    columns, determined = outcome.estimator, used < m
+    if outcome.ended != "optimal":
+        return None
+    surely = columns.max(axis=0) >= _DETERMINED
+    columns[:, surely] = np.eye(m)[:, np.argmax(columns[:, surely], axis=0)]
+    if (columns[used[determined], np.flatnonzero(determined)] < 1.0).any():
+        return None
+    crowds = np.repeat(np.eye(m), m, axis=0)
+    for drawn in np.flatnonzero(~determined):
+        i, k = divmod(int(used[drawn]) - m, m)
+        crowds[[i * m + k, k * m + i]] = columns[:, drawn]
+    return small.error_probability(columns), Rule(found.tilt, band=band, crowds=crowds)
 
 
 def spread(blocks: Blocks, found: Aggregated, *, threads: int = 0) -> Array:
@@ -202,7 +270,7 @@ class _Aggregation:
 
     def _result(self, best: _Round, proof: Proof, ended: str) -> Aggregated:
         return Aggregated(
-            proof.tilt, proof.multiplier, best.source, best.columns, best.vertex, best.upper, proof.bound,
+            proof.tilt, proof.multiplier, best.source, best.columns, best.vertex, proof, best.upper, proof.bound,
             self._iterations, self._passes, ended,
         )  # fmt: skip
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from discreet.problems.accurate import Array
 from discreet.problems.blocks import CHUNK_OUTCOMES, Blocks, Chunk
 
-__all__ = ["SHELLS", "Sample", "Scan", "compiled_available", "member", "sample", "scan", "shell_top"]
+__all__ = ["SHELLS", "Sample", "Scan", "classified", "compiled_available", "member", "sample", "scan", "shell_top"]
 
 _PER_OCTAVE_BITS = 3  # 8 shells per octave
 _OCTAVES = 44  # margins from 2^-42 to 4; what is smaller or larger shares the last shell on its side
@@ -105,7 +105,7 @@ def member(blocks: Blocks, tilt: Array, threshold: float, found: Scan, *, thread
     group = np.zeros(blocks.N, dtype=np.intp)
 
     def work(chunk: Chunk) -> None:
-        margin, key, _ = _classified(*chunk.read(), tilt)
+        margin, key, _ = classified(*chunk.read(), tilt)
         group[chunk.start : chunk.start + chunk.count] = np.where(margin > threshold, place[key], 0)
 
     for _ in _each_chunk(blocks, threads, work):
@@ -209,7 +209,7 @@ def _scan_chunk(
     p_xz: Array, loss: Array, tilt: Array, threshold: float
 ) -> tuple[float, _Index, NDArray[np.int64], Array, NDArray[np.int64]]:
     """The pass over one chunk in NumPy."""
-    margin, key, least = _classified(p_xz, loss, tilt)
+    margin, key, least = classified(p_xz, loss, tilt)
     far = np.flatnonzero(margin > threshold)
     keys, place, number = np.unique(key[far], return_inverse=True, return_counts=True)
     rows = np.concatenate([p_xz, loss])[:, far]
@@ -218,7 +218,7 @@ def _scan_chunk(
     return float(least.sum()), near, keys, sums.astype(np.float64), number.astype(np.int64)
 
 
-def _classified(a: Array, losses: Array, tilt: Array) -> tuple[Array, NDArray[np.int64], Array]:
+def classified(a: Array, losses: Array, tilt: Array) -> tuple[Array, NDArray[np.int64], Array]:
     """Margin (nan without mass), cell key and least tilted loss, each summed in the order of the compiled kernel."""
     m, places = losses.shape[0], np.arange(a.shape[1])
     tilted = losses + tilt[:, :1] * a[:1]
