@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from discreet.problems.reduction import reduce
     from discreet.problems.rule import Rule
     from discreet.problems.samples import SampleReport
+    from discreet.problems.sources import block_problem, blocks_from, map_problem, write_blocks
 
 __all__ = [
     "ArrayBlocks",
@@ -56,6 +57,8 @@ __all__ = [
     "StoredSolution",
     "Verdict",
     "anes96",
+    "block_problem",
+    "blocks_from",
     "building",
     "catalog",
     "certify",
@@ -74,6 +77,7 @@ __all__ = [
     "load_solution",
     "local_inference",
     "local_law",
+    "map_problem",
     "mixture",
     "multi_groups",
     "multi_mixed",
@@ -88,6 +92,7 @@ __all__ = [
     "slack_budget",
     "smart_meter",
     "tiny_budget",
+    "write_blocks",
     "x_equals_y",
     "zero_mass",
 ]
@@ -125,6 +130,7 @@ _HOMES = {
     "reduction": ("reduce",),
     "rule": ("Rule",),
     "samples": ("SampleReport",),
+    "sources": ("block_problem", "blocks_from", "map_problem", "write_blocks"),
 }
 _MODULES = ("catalog", "errors", "sensors")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -18,7 +18,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,7 +27,17 @@ import numpy as np
 from discreet.problems.accurate import Array
 from discreet.problems.errors import FileError
 
-__all__ = ["DEFAULT_MAX_BYTES", "Archive", "new_array", "read_archive", "replacing", "write_archive"]
+__all__ = [
+    "DEFAULT_MAX_BYTES",
+    "Archive",
+    "Layout",
+    "new_array",
+    "npy_layout",
+    "read_archive",
+    "replacing",
+    "stored_members",
+    "write_archive",
+]
 
 DEFAULT_MAX_BYTES = 1 << 31
 """Most bytes of array data a file may declare: 2 GiB, about 67 million outcomes at n = m = 2."""
@@ -67,6 +77,16 @@ class Archive:
     texts: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class Layout:
+    """Where an array lies in a file: its numbers begin at `offset`, in Fortran order or C order."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    fortran: bool
+    offset: int
+
+
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
@@ -75,18 +95,25 @@ def read_archive(
 ) -> Archive:
     """Read every member of an `.npz`; all must be among the named arrays and texts. Raises FileError, one sentence."""
     where = os.fspath(path)
+    with _opened(where, max_bytes) as archive:
+        return _members(where, archive, arrays, texts, max_bytes)
+
+
+@contextmanager
+def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
+    """The zip file; whatever is wrong with it, or found wrong inside the block, becomes one sentence."""
     try:
         status = os.stat(where)
         if not stat.S_ISREG(status.st_mode):
             raise FileError(f"{where} is not an ordinary file; give an .npz file")
-        if status.st_size > max_bytes + _OVERHEAD:
+        if max_bytes is not None and status.st_size > max_bytes + _OVERHEAD:
             raise FileError(
                 f"{where} takes {status.st_size:,} bytes and the limit is {max_bytes:,}; raise max_bytes to read it"
             )
         with open(where, "rb") as stream, zipfile.ZipFile(stream) as archive:
             if _announced_members(stream) != len(archive.infolist()):  # zipfile itself does not compare
                 raise zipfile.BadZipFile("its directory does not list as many members as it announces")
-            return _members(where, archive, arrays, texts, max_bytes)
+            yield archive
     except FileError:
         raise
     except OSError as error:
@@ -107,20 +134,51 @@ def _announced_members(stream: IO[bytes]) -> int:
     return int(members) if signature == b"PK\5\6" else -1
 
 
+def stored_members(
+    path: str | os.PathLike[str], *, arrays: tuple[str, ...], texts: tuple[str, ...]
+) -> tuple[dict[str, Layout], dict[str, str]]:
+    """Where the arrays of an `.npz` lie in it, and its texts. All members must be known and the arrays uncompressed."""
+    where = os.fspath(path)
+    with _opened(where, None) as archive:
+        _check_members(where, archive, arrays + texts)
+        layouts: dict[str, Layout] = {}
+        words: dict[str, str] = {}
+        for info in archive.infolist():
+            name = info.filename.removesuffix(".npy")
+            with archive.open(info) as stream:
+                if name in texts:
+                    words[name] = _read_text(f"{where}: {name}", stream, info.file_size)
+                    continue
+                if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+                    raise FileError(f"{where}: {name} is compressed and cannot be mapped; write it with numpy.savez")
+                layout = npy_layout(f"{where}: {name}", stream, info.file_size)
+            layouts[name] = replace(layout, offset=layout.offset + _content(archive, info))
+        return layouts, words
+
+
+def npy_layout(what: str, stream: IO[bytes], size: int) -> Layout:
+    """Where the numbers of an `.npy` of `size` bytes lie in it; the stream is at its beginning. Raises FileError."""
+    header = _read_header(what, stream)
+    kind = _number(what, header)
+    if header.length + header.count * int(kind["size"]) != size:
+        raise _wrong_size(what, header, int(kind["size"]), size)
+    return Layout(np.dtype(header.type.strip("'")), header.shape, header.fortran, header.length)
+
+
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
+    """Offset of a member's content: behind its local header, whose name and extra field may differ from the directory's."""
+    stream: Any = archive.fp
+    place = stream.tell()
+    stream.seek(info.header_offset + 26)
+    name, extra = struct.unpack("<HH", stream.read(4))
+    stream.seek(place)
+    return int(info.header_offset) + 30 + int(name) + int(extra)
+
+
 def _members(
     where: str, archive: zipfile.ZipFile, arrays: tuple[str, ...], texts: tuple[str, ...], max_bytes: int
 ) -> Archive:
-    members = archive.infolist()
-    names = [info.filename.removesuffix(".npy") for info in members]
-    for name, info in zip(names, members, strict=True):
-        if name not in arrays + texts or not info.filename.endswith(".npy"):
-            raise FileError(
-                f"{where} has a member {info.filename!r} that does not belong; it may hold {', '.join(arrays + texts)}"
-            )
-        if names.count(name) > 1:
-            raise FileError(f"{where} has two members named {name!r}; keep one")
-        if info.compress_type not in _METHODS or info.flag_bits & 0x1:
-            raise FileError(f"{where}: {name} is encrypted or compressed in an unusual way; write it with numpy.savez")
+    members, names = archive.infolist(), _check_members(where, archive, arrays + texts)
     declared = sum(info.file_size for info in members)
     if declared > max_bytes:
         raise FileError(f"{where} unpacks to {declared:,} bytes and the limit is {max_bytes:,}; raise max_bytes to read it")
@@ -133,6 +191,20 @@ def _members(
             else:
                 found[name] = _read_numbers(f"{where}: {name}", stream, info.file_size)
     return Archive(found, words)
+
+
+def _check_members(where: str, archive: zipfile.ZipFile, known: tuple[str, ...]) -> list[str]:
+    """The names of the members, all known, each once, none encrypted."""
+    members = archive.infolist()
+    names = [info.filename.removesuffix(".npy") for info in members]
+    for name, info in zip(names, members, strict=True):
+        if name not in known or not info.filename.endswith(".npy"):
+            raise FileError(f"{where} has a member {info.filename!r} that does not belong; it may hold {', '.join(known)}")
+        if names.count(name) > 1:
+            raise FileError(f"{where} has two members named {name!r}; keep one")
+        if info.compress_type not in _METHODS or info.flag_bits & 0x1:
+            raise FileError(f"{where}: {name} is encrypted or compressed in an unusual way; write it with numpy.savez")
+    return names
 
 
 @dataclass(frozen=True)
@@ -171,12 +243,24 @@ def _read_header(what: str, stream: IO[bytes]) -> _Header:
 
 def _read_numbers(what: str, stream: IO[bytes], size: int) -> Array:
     header = _read_header(what, stream)
-    kind = _NUMBER.fullmatch(header.type.strip("'"))
-    if kind is None or (kind["kind"] == "f" and kind["size"] == "1"):
-        raise FileError(f"{what} has elements of type {_type_words(header.type)}; give an array of real numbers (float64)")
+    kind = _number(what, header)
     data = _read_data(what, stream, header, int(kind["size"]), size)
     array = np.frombuffer(data, dtype=np.dtype(header.type.strip("'"))).astype(np.float64)
     return array.reshape(header.shape, order="F" if header.fortran else "C")
+
+
+def _number(what: str, header: _Header) -> re.Match[str]:
+    kind = _NUMBER.fullmatch(header.type.strip("'"))
+    if kind is None or (kind["kind"] == "f" and kind["size"] == "1"):
+        raise FileError(f"{what} has elements of type {_type_words(header.type)}; give an array of real numbers (float64)")
+    return kind
+
+
+def _wrong_size(what: str, header: _Header, item: int, size: int) -> FileError:
+    return FileError(
+        f"{what} declares shape {list(header.shape)}, {header.count * item:,} bytes, "
+        f"but holds {max(0, size - header.length):,}; the file is damaged, write it again"
+    )
 
 
 def _type_words(type_: str) -> str:
@@ -196,10 +280,7 @@ def _read_data(what: str, stream: IO[bytes], header: _Header, item: int, size: i
     """The bytes of the array, grown as they come: a false declaration costs no memory. Reads to the end: the checksum."""
     expected = header.count * item
     if header.length + expected != size:
-        raise FileError(
-            f"{what} declares shape {list(header.shape)}, {expected:,} bytes, but holds {max(0, size - header.length):,}; "
-            "the file is damaged, write it again"
-        )
+        raise _wrong_size(what, header, item, size)
     data = bytearray()
     while chunk := stream.read(min(_CHUNK, expected - len(data) + 1)):
         data += chunk

@@ -142,7 +142,7 @@ class BlockProblem:
         blocks = ArrayBlocks(problem.p_xz, problem.loss)
         return cls(blocks, problem.constraint, problem.p_x, problem.loss.sum(axis=1), problem.name)
 
-    def with_budget(self, budget: float | None = None, *, equivocation: float | None = None) -> BlockProblem:
+    def with_budget(self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None) -> BlockProblem:
         """The same outcomes under another budget (or equivocation)."""
         return replace(self, constraint=constraint_of(budget, equivocation, self.entropy_x))
 

@@ -25,7 +25,15 @@ from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.problem import Problem
 
-__all__ = ["DEFAULT_MAX_BYTES", "StoredSolution", "load_problem", "load_solution", "save_problem", "save_solution"]
+__all__ = [
+    "DEFAULT_MAX_BYTES",
+    "StoredSolution",
+    "load_problem",
+    "load_solution",
+    "printable",
+    "save_problem",
+    "save_solution",
+]
 
 _PathLike = str | os.PathLike[str]
 _LONGEST_NAME = 1000
@@ -50,7 +58,7 @@ def load_problem(
     where = os.fspath(path)
     stored = read_archive(path, arrays=("joint", "p_xz", "loss", "budget"), texts=("name",), max_bytes=max_bytes)
     own = _scalar(where, stored, "budget") if "budget" in stored.arrays else None
-    name = _printable(where, stored.texts.get("name", ""))
+    name = printable(where, stored.texts.get("name", ""))
     try:
         # Without constraint first: what is wrong with the arrays is the file's fault, a bad budget may be the caller's.
         problem = _model(where, stored, name)
@@ -81,7 +89,7 @@ def _model(where: str, stored: Archive, name: str) -> Problem:
 def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) -> None:
     """Write a problem (p_xz, loss, budget, name; not the report of its samples), all or nothing. Raises FileError."""
     members = {"p_xz": problem.p_xz, "loss": problem.loss, "budget": np.float64(problem.budget)}
-    if _printable(os.fspath(path), problem.name):
+    if printable(os.fspath(path), problem.name):
         members["name"] = np.array(problem.name)
     write_archive(path, members, overwrite=overwrite)
 
@@ -189,7 +197,7 @@ def _scalar(where: str, stored: Archive, name: str) -> float:
     return float(array.reshape(()))
 
 
-def _printable(where: str, name: str) -> str:
+def printable(where: str, name: str) -> str:
     """A name goes to people's terminals: no control characters, no novels."""
     if not name.isprintable() or len(name) > _LONGEST_NAME:
         raise FileError(

@@ -26,11 +26,11 @@ from discreet.problems.information import OutputLaw, entropy, output_law
 if TYPE_CHECKING:
     from discreet.problems.samples import SampleReport
 
-__all__ = ["LeakageBudget", "PhiRank", "Problem", "constraint_of"]
+__all__ = ["LARGEST_LOSS", "ROUNDED_TOTAL", "LeakageBudget", "PhiRank", "Problem", "constraint_of"]
 
-_ROUNDED_TOTAL = 2.0**-50  # a total this close to one is one: dividing by it again would only shuffle last digits
+ROUNDED_TOTAL = 2.0**-50  # a total this close to one is one: dividing by it again would only shuffle last digits
 _PROVABLY = 1.0 + 2.0**-44  # above what a computed leakage of more than 1e-29 can be short of the exact one
-_LARGEST_LOSS = 1e100  # keeps every product of the judge within range
+LARGEST_LOSS = 1e100  # keeps every product of the judge within range
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,11 @@ class Problem:
                 f"p_xz has {a.shape[1]} outcomes and loss has {cost.shape[1]}; both need shape [·, N] with the same N"
             )
         total = check_total(a, "p_xz")
-        if abs(total - 1.0) > _ROUNDED_TOTAL:
+        if abs(total - 1.0) > ROUNDED_TOTAL:
             a, cost = a / total, cost / total
-        if cost.max() > _LARGEST_LOSS:
-            index = tuple(int(k) for k in np.argwhere(cost > _LARGEST_LOSS)[0])
-            raise InputError(f"loss{list(index)} is {cost[index]:g}, above {_LARGEST_LOSS:g}; state losses in a larger unit")
+        if cost.max() > LARGEST_LOSS:
+            index = tuple(int(k) for k in np.argwhere(cost > LARGEST_LOSS)[0])
+            raise InputError(f"loss{list(index)} is {cost[index]:g}, above {LARGEST_LOSS:g}; state losses in a larger unit")
         stray = np.flatnonzero((a.sum(axis=0) == 0.0) & (cost.max(axis=0) > 0.0))
         if stray.size:
             raise InputError(f"outcome {stray[0]} has zero probability in p_xz but a positive loss mass; set its loss to 0")

@@ -1,0 +1,426 @@
+"""Where blocks of outcomes come from: mapped files, and any iterator that can be started again.
+
+A mapped file is never read as a whole. `.npy` arrays and the uncompressed members of an `.npz` (as `numpy.savez` and
+`write_blocks` write them) are mapped where they lie; a compressed member is refused. One pass checks every entry and finds
+the totals, with the rules and in the words of `Problem`. A total that is one within 1e-9 but not within rounding is divided
+out of every chunk when it is read, so totals are exact wherever they are formed.
+
+`write_blocks` writes rows one after another, so it passes over the blocks n + m times, with one chunk in memory.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import IO, Any
+
+import numpy as np
+
+from discreet.problems.accurate import Array, Pair, pair_sum
+from discreet.problems.archive import Layout, npy_layout, replacing, stored_members
+from discreet.problems.blocks import CHUNK_OUTCOMES, ArrayBlocks, BlockProblem, Blocks, Chunk, compiled_available, in_order
+from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, whole
+from discreet.problems.errors import FileError, InputError
+from discreet.problems.files import printable
+from discreet.problems.information import entropy
+from discreet.problems.judge_kernels import Tally, compiled_tally, tally
+from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL, LeakageBudget, constraint_of
+
+__all__ = ["block_problem", "blocks_from", "map_problem", "write_blocks"]
+
+_COMPILED_FROM = 1 << 18  # outcomes from which waiting for a compiled kernel pays
+_ALIGNMENT = 64
+_PADDING = 0x7864  # the tag of our padding in zip headers, which readers skip
+
+_PathLike = str | os.PathLike[str]
+Pairs = tuple[Array, Array]
+
+
+# -- any blocks --------------------------------------------------------------------------------------------------------
+
+
+def block_problem(
+    blocks: Blocks,
+    budget: float | LeakageBudget | None = None,
+    *,
+    equivocation: float | None = None,
+    name: str = "",
+    threads: int = 0,
+) -> BlockProblem:
+    """The problem of any blocks: one pass checks every entry and finds the totals.
+
+    Give one of budget (nats) and equivocation (H0, nats). threads: 0 = all cores. Raises InputError, naming the entry, for
+    what `Problem` refuses: entries that are negative or not finite, a total further than 1e-9 from one, a loss on an outcome
+    without probability or above 1e100; and for blocks of the wrong shape or number.
+    """
+    if blocks.N < 1:
+        raise InputError("the blocks hold no outcomes; give at least one")
+    fast = compiled_available() and blocks.N >= _COMPILED_FROM
+    masses: Pair | None = None
+    losses: Pair | None = None
+    seen = 0
+    for found in in_order(blocks.chunks(), threads, partial(_checked, blocks, fast)):
+        if found.start != seen:
+            raise InputError(f"a chunk starts at outcome {found.start} where {seen} comes next; give chunks in order")
+        seen += found.count
+        masses = found.masses if masses is None else pair_sum(masses, found.masses)
+        losses = found.losses if losses is None else pair_sum(losses, found.losses)
+    if masses is None or losses is None or seen != blocks.N:
+        raise InputError(f"the blocks hold {seen} outcomes but say N = {blocks.N}; state the number they hold")
+    total = math.fsum([*masses[0].tolist(), *masses[1].tolist()])
+    if not abs(total - 1.0) <= TOTAL_TOLERANCE:
+        raise InputError(f"p_xz sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum")
+    if abs(total - 1.0) > ROUNDED_TOTAL:
+        blocks, masses, losses = _Scaled(blocks, total), _divided(masses, total), _divided(losses, total)
+    p_x = masses[0] + masses[1]
+    return BlockProblem(blocks, constraint_of(budget, equivocation, entropy(p_x)), p_x, losses[0] + losses[1], name)
+
+
+@dataclass(frozen=True, eq=False)
+class _Checked:
+    start: int
+    count: int
+    masses: Pair
+    losses: Pair
+
+
+def _checked(blocks: Blocks, fast: bool, chunk: Chunk) -> _Checked:
+    """The totals of a chunk [n], [m], all entries looked at."""
+    a, loss = chunk.read()
+    for what, array, rows in (("p_xz", a, blocks.n), ("loss", loss, blocks.m)):
+        if array.shape != (rows, chunk.count):
+            raise InputError(
+                f"the {what} of the chunk at outcome {chunk.start} has shape {list(array.shape)}; give {[rows, chunk.count]}"
+            )
+    if not (a.min() >= 0.0 and loss.min() >= 0.0 and a.max() <= 1.0 + TOTAL_TOLERANCE and loss.max() <= LARGEST_LOSS):
+        _complain(chunk.start, a, loss)
+    nothing = np.zeros((blocks.m, blocks.n))
+    sums: Tally = (compiled_tally if fast else tally)(a, loss, nothing, nothing)
+    mass = a.sum(axis=0)
+    if not mass.all():
+        stray = np.flatnonzero((mass == 0.0) & (loss.max(axis=0) > 0.0))
+        if stray.size:
+            raise InputError(
+                f"outcome {chunk.start + stray[0]} has zero probability in p_xz but a positive loss mass; set its loss to 0"
+            )
+    high, low = np.zeros(blocks.n), np.zeros(blocks.n)
+    masses: Pair = (high, low)
+    for row in zip(*sums.joint, strict=True):
+        masses = pair_sum(masses, row)
+    return _Checked(chunk.start, chunk.count, masses, sums.errors)
+
+
+def _complain(start: int, a: Array, loss: Array) -> None:
+    """Name the first entry that is no mass."""
+    _refuse_wrong("p_xz", start, a)
+    _refuse_wrong("loss", start, loss)
+    for what, array, most, remedy in (
+        ("p_xz", a, 1.0 + TOTAL_TOLERANCE, "divide p_xz by its sum"),
+        ("loss", loss, LARGEST_LOSS, "state losses in a larger unit"),
+    ):
+        high = np.argwhere(array > most)
+        if high.size:
+            row, column = (int(k) for k in high[0])
+            raise InputError(f"{what}[{row}, {start + column}] is {array[row, column]:g}, above {most:g}; {remedy}")
+
+
+def _refuse_wrong(what: str, start: int, array: Array) -> None:
+    """Refuse entries that are not finite or negative; the outcomes of array [..., ·] begin at `start`."""
+    for bad, word in ((~np.isfinite(array), "not finite"), (array < 0.0, "negative")):
+        if bad.any():
+            index = [int(k) for k in np.argwhere(bad)[0]]
+            value = float(array[tuple(index)])
+            index[-1] += start
+            raise InputError(f"{what}{index} is {value!r}, which is {word}; every entry must be finite and ≥ 0")
+
+
+def _divided(pair: Pair, total: float) -> Pair:
+    return pair[0] / total, pair[1] / total
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """Blocks with every entry divided by a total."""
+
+    blocks: Blocks
+    total: float
+
+    @property
+    def n(self) -> int:
+        return self.blocks.n
+
+    @property
+    def m(self) -> int:
+        return self.blocks.m
+
+    @property
+    def N(self) -> int:  # noqa: N802
+        return self.blocks.N
+
+    def chunks(self) -> Iterator[Chunk]:
+        for chunk in self.blocks.chunks():
+            yield Chunk(chunk.start, chunk.count, partial(self._read, chunk))
+
+    def _read(self, chunk: Chunk) -> Pairs:
+        a, loss = chunk.read()
+        return a / self.total, loss / self.total
+
+
+# -- iterators ---------------------------------------------------------------------------------------------------------
+
+
+def blocks_from(factory: Callable[[], Iterable[Pairs]], n: int, m: int, N: int | None = None) -> Blocks:  # noqa: N803
+    """Blocks of an iterator that can be started again: factory() yields (p_xz [n, ·], loss [m, ·]) pairs.
+
+    Every call must yield the same outcomes in the same order. N is counted in a pass of its own when it is not given.
+    Raises InputError for pairs of the wrong shape, or another number of outcomes than N.
+    """
+    sizes = whole(n, "n", 1), whole(m, "m", 1)
+    if N is None:
+        N = sum(a.shape[1] for a, _ in _pairs(factory, *sizes))  # noqa: N806
+    return _Iterated(factory, *sizes, whole(N, "N", 1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Iterated:
+    factory: Callable[[], Iterable[Pairs]]
+    n: int
+    m: int
+    N: int
+
+    def chunks(self) -> Iterator[Chunk]:
+        start = 0
+        for a, loss in _pairs(self.factory, self.n, self.m):
+            for lo in range(0, a.shape[1], CHUNK_OUTCOMES):
+                hi = min(lo + CHUNK_OUTCOMES, a.shape[1])
+                yield Chunk(start + lo, hi - lo, partial(_cut, a, loss, lo, hi))
+            start += a.shape[1]
+        if start != self.N:
+            raise InputError(
+                f"the iterator gave {start} outcomes where {self.N} were announced; it must give the same ones every time"
+            )
+
+
+def _cut(a: Array, loss: Array, lo: int, hi: int) -> Pairs:
+    return a[:, lo:hi], loss[:, lo:hi]
+
+
+def _pairs(factory: Callable[[], Iterable[Pairs]], n: int, m: int) -> Iterator[Pairs]:
+    for number, pair in enumerate(factory()):
+        try:
+            a, loss = (np.asarray(part, dtype=np.float64) for part in pair)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"item {number} of the iterator is not a pair of arrays ({error}); give (p_xz, loss)") from None
+        if a.ndim != 2 or loss.ndim != 2 or (len(a), len(loss)) != (n, m) or a.shape[1] != loss.shape[1]:
+            raise InputError(
+                f"item {number} of the iterator has shapes {list(a.shape)} and {list(loss.shape)}; "
+                f"give [{n}, B] and [{m}, B] with the same B"
+            )
+        if a.shape[1]:
+            yield a, loss
+
+
+# -- mapped files ------------------------------------------------------------------------------------------------------
+
+
+def map_problem(
+    path: _PathLike,
+    budget: float | LeakageBudget | None = None,
+    *,
+    equivocation: float | None = None,
+    loss: _PathLike | None = None,
+    loss_matrix: Any = None,
+    threads: int = 0,
+) -> BlockProblem:
+    """A problem that stays in its file: an `.npz` with uncompressed members, or one or two `.npy` files.
+
+    path           `.npz` with `joint` [n, m, N], or `p_xz` [n, N] and `loss` [m, N]; optional `budget` and `name` as in
+                   problem files. Or `.npy` with a joint [n, m, N], or with p_xz [n, N] beside `loss`.
+    loss           `.npy` with the loss [m, N] that goes with a p_xz
+    loss_matrix    for a joint: loss of guessing i' when the truth is i [m, guesses], ≥ 0; default 0/1 loss
+    budget, equivocation   nats; replace the budget in the file. One is needed if the file has none.
+
+    float64 in C order is used where it lies, other numbers and orders are converted chunk by chunk. The file must not change
+    while the problem is in use. Raises FileError for anything wrong with the files; a checksum of a member is not verified,
+    its entries are.
+    """
+    where = os.fspath(path)
+    try:
+        mapped, own, name = _mapped(where, None if loss is None else os.fspath(loss))
+        blocks = _blocks_of(where, mapped, loss_matrix)
+    except OSError as error:
+        raise FileError(f"{where} cannot be read: {error.strerror or error}") from None
+    if budget is None and equivocation is None and own is None:
+        raise FileError(f"{where} holds no budget; pass budget= or equivocation= in nats")
+    try:
+        problem = block_problem(blocks, math.inf, name=name, threads=threads)
+        if budget is None and equivocation is None:
+            return problem.with_budget(own)
+    except FileError:
+        raise
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None
+    return problem.with_budget(budget, equivocation=equivocation)
+
+
+def _mapped(where: str, loss: str | None) -> tuple[dict[str, np.ndarray[Any, Any]], float | None, str]:
+    """Arrays by name, not read yet; the budget and name in the file."""
+    if where.endswith(".npy"):
+        first = _map_npy(where)
+        if loss is None:
+            return {"joint": first}, None, ""
+        return {"p_xz": first, "loss": _map_npy(loss)}, None, ""
+    if loss is not None:
+        raise FileError(f"{where} is no .npy file, so it needs no loss= beside it; leave it out")
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    members, texts = stored_members(where, arrays=("joint", "p_xz", "loss", "budget"), texts=("name",))
+    for name, layout in members.items():
+        arrays[name] = _map(f"{where}: {name}", where, layout)
+    budget = arrays.pop("budget", None)
+    if budget is not None and budget.size != 1:
+        raise FileError(f"{where}: budget has shape {list(budget.shape)}; give a single number")
+    own = None if budget is None else float(budget.reshape(()))
+    return arrays, own, printable(where, texts.get("name", ""))
+
+
+def _map_npy(where: str) -> np.ndarray[Any, Any]:
+    with open(where, "rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        layout = npy_layout(where, stream, size)
+    return _map(where, where, layout)
+
+
+def _map(what: str, where: str, layout: Layout) -> np.ndarray[Any, Any]:
+    if 0 in layout.shape:
+        raise FileError(f"{what} has shape {list(layout.shape)}; give a non-empty array")
+    order: Any = "F" if layout.fortran else "C"
+    return np.memmap(where, dtype=layout.dtype, mode="r", offset=layout.offset, shape=layout.shape or (1,), order=order)
+
+
+def _blocks_of(where: str, arrays: dict[str, np.ndarray[Any, Any]], loss_matrix: Any) -> Blocks:
+    if set(arrays) == {"joint"}:
+        joint = arrays["joint"]
+        if joint.ndim != 3:
+            raise FileError(f"{where}: joint has shape {list(joint.shape)}; give [n, m, N], or p_xz [n, N] with its loss")
+        m = joint.shape[1]
+        matrix = 1.0 - np.eye(m) if loss_matrix is None else mass_array(loss_matrix, "loss_matrix", 2, "[m, guesses]")
+        if matrix.shape[0] != m:
+            raise InputError(f"loss_matrix has {matrix.shape[0]} rows but Y has {m} values; give one row per value of Y")
+        return _JointBlocks(joint, matrix)
+    if set(arrays) != {"p_xz", "loss"}:
+        held = ", ".join(sorted(arrays)) or "no model"
+        raise FileError(f"{where} holds {held}; a problem needs joint [n, m, N], or both p_xz [n, N] and loss [m, N]")
+    if loss_matrix is not None:
+        raise InputError(f"{where} states its own losses, so loss_matrix has no place; leave it out")
+    a, loss = arrays["p_xz"], arrays["loss"]
+    if a.ndim != 2 or loss.ndim != 2 or a.shape[1] != loss.shape[1]:
+        raise FileError(
+            f"{where}: p_xz has shape {list(a.shape)} and loss {list(loss.shape)}; give [n, N] and [m, N] with the same N"
+        )
+    plain = all(array.dtype == np.float64 and array.flags.c_contiguous and array.flags.aligned for array in (a, loss))
+    return ArrayBlocks(a, loss) if plain else _ConvertedBlocks(a, loss)
+
+
+@dataclass(frozen=True, eq=False)
+class _ConvertedBlocks:
+    """Mapped arrays of any numbers, made float64 chunk by chunk."""
+
+    p_xz: np.ndarray[Any, Any]
+    loss: np.ndarray[Any, Any]
+
+    @property
+    def n(self) -> int:
+        return int(self.p_xz.shape[0])
+
+    @property
+    def m(self) -> int:
+        return int(self.loss.shape[0])
+
+    @property
+    def N(self) -> int:  # noqa: N802
+        return int(self.p_xz.shape[1])
+
+    def chunks(self) -> Iterator[Chunk]:
+        for start in range(0, self.N, CHUNK_OUTCOMES):
+            stop = min(start + CHUNK_OUTCOMES, self.N)
+            yield Chunk(start, stop - start, partial(self._read, start, stop))
+
+    def _read(self, start: int, stop: int) -> Pairs:
+        return _plain(self.p_xz[:, start:stop]), _plain(self.loss[:, start:stop])
+
+
+@dataclass(frozen=True, eq=False)
+class _JointBlocks:
+    """A mapped joint tensor [n, m, N], summed to p_xz and loss chunk by chunk."""
+
+    joint: np.ndarray[Any, Any]
+    loss_matrix: Array
+    n: int = field(init=False)
+    m: int = field(init=False)
+    N: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        sizes = self.joint.shape[0], self.loss_matrix.shape[1], self.joint.shape[2]
+        for name, size in zip(("n", "m", "N"), sizes, strict=True):
+            object.__setattr__(self, name, int(size))
+
+    def chunks(self) -> Iterator[Chunk]:
+        for start in range(0, self.N, CHUNK_OUTCOMES):
+            stop = min(start + CHUNK_OUTCOMES, self.N)
+            yield Chunk(start, stop - start, partial(self._read, start, stop))
+
+    def _read(self, start: int, stop: int) -> Pairs:
+        part = _plain(self.joint[:, :, start:stop])
+        if not (part.min() >= 0.0 and part.max() <= 1.0 + TOTAL_TOLERANCE):  # sums could hide it
+            _refuse_wrong("joint", start, part)
+        return part.sum(axis=1), self.loss_matrix.T @ part.sum(axis=0)
+
+
+def _plain(array: np.ndarray[Any, Any]) -> Array:
+    return np.require(array, np.float64, ["C", "A"])
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def write_blocks(
+    path: _PathLike, blocks: Blocks, *, budget: float | None = None, name: str = "", overwrite: bool = False
+) -> None:
+    """Write blocks as a problem file (`.npz` with p_xz and loss), one chunk in memory at a time, all or nothing.
+
+    budget (nats) and name are stored if given. Law: `map_problem` and `load_problem` read back the same numbers. Raises
+    FileError if the file exists and may not be overwritten, or cannot be written.
+    """
+    where = os.fspath(path)
+    with replacing(path, overwrite=overwrite) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for which, (member, rows) in enumerate((("p_xz", blocks.n), ("loss", blocks.m))):
+            with _aligned_member(archive, stream, f"{member}.npy") as out:
+                header = {"descr": "<f8", "fortran_order": False, "shape": (rows, blocks.N)}
+                np.lib.format.write_array_header_1_0(out, header)
+                for row in range(rows):
+                    for chunk in blocks.chunks():
+                        out.write(np.ascontiguousarray(chunk.read()[which][row], dtype="<f8").data)
+        if budget is not None:
+            _write_small(archive, "budget", np.float64(LeakageBudget(budget).nats))
+        if printable(where, name):
+            _write_small(archive, "name", np.array(name))
+
+
+def _aligned_member(archive: zipfile.ZipFile, stream: IO[bytes], name: str) -> IO[bytes]:
+    """A new member whose content begins at a multiple of 64 bytes of the file, so that mapped numbers are aligned."""
+    info = zipfile.ZipInfo(name)
+    fixed = 30 + len(name) + 20  # local header, name, sizes in 64 bits
+    padding = -(stream.tell() + fixed + 4) % _ALIGNMENT
+    info.extra = struct.pack("<HH", _PADDING, padding) + bytes(padding)
+    info.external_attr = 0o600 << 16
+    return archive.open(info, "w", force_zip64=True)
+
+
+def _write_small(archive: zipfile.ZipFile, name: str, value: Any) -> None:
+    with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as out:
+        np.lib.format.write_array(out, np.asanyarray(value), allow_pickle=False)

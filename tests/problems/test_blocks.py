@@ -1,0 +1,423 @@
+"""Blocks of outcomes: passing over them, mapping them from files, writing them, and refusing what is no problem."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import problems
+
+from discreet.problems.accurate import Array
+from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
+from discreet.problems.errors import FileError, InputError
+from discreet.problems.files import load_problem, save_problem
+from discreet.problems.problem import Problem
+from discreet.problems.sources import block_problem, blocks_from, map_problem, write_blocks
+
+
+def random_joint(n: int = 2, m: int = 3, outcomes: int = 500, seed: int = 0) -> Array:
+    joint = np.random.default_rng(seed).random((n, m, outcomes))
+    return np.asarray(joint / joint.sum())
+
+
+def random_problem(n: int = 2, m: int = 3, outcomes: int = 500, seed: int = 0, budget: float = 0.01) -> Problem:
+    return Problem.from_joint(random_joint(n, m, outcomes, seed), budget, name="an example")
+
+
+def together(blocks: Blocks) -> tuple[Array, Array]:
+    parts = [chunk.read() for chunk in blocks.chunks()]
+    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate([loss for _, loss in parts], axis=1)
+
+
+def assert_same(found: BlockProblem, expected: Problem) -> None:
+    a, loss = together(found.blocks)
+    np.testing.assert_allclose(a, expected.p_xz, rtol=4e-16)
+    np.testing.assert_allclose(loss, expected.loss, rtol=4e-16)
+    np.testing.assert_allclose(found.p_x, expected.p_x, rtol=4e-16)
+    np.testing.assert_allclose(found.guess_losses, expected.constant_errors, rtol=1e-14)
+    assert (found.n, found.m, found.N) == (expected.n, expected.m, expected.N)
+
+
+# -- passing over ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_results_come_in_order(threads: int) -> None:
+    def slow(k: int) -> int:
+        time.sleep(0.002 * (k % 3))
+        return k
+
+    assert list(in_order(range(50), threads, slow)) == list(range(50))
+
+
+def test_items_are_not_taken_far_ahead() -> None:
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for k in range(1000):
+            taken.append(k)
+            yield k
+
+    for done, _ in enumerate(in_order(items(), 2, lambda k: k)):
+        assert len(taken) <= done + 8
+
+
+def test_an_exception_ends_the_pass_and_its_threads() -> None:
+    def work(k: int) -> int:
+        if k == 5:
+            raise InputError("five")
+        return k
+
+    before = threading.active_count()
+    with pytest.raises(InputError, match="five"):
+        list(in_order(range(10**6), 2, work))
+    assert threading.active_count() == before
+
+
+# -- totals ----------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(problems(), st.integers(1, 4))
+def test_totals_are_those_of_the_problem(problem: Problem, size: int) -> None:
+    found = block_problem(ArrayBlocks(problem.p_xz, problem.loss, size), problem.budget, threads=1)
+    assert_same(found, problem)
+    assert found.budget == problem.budget
+
+
+@pytest.mark.parametrize("total", [1 + 9e-10, 1 - 9e-10, 1 + 1e-14])
+def test_a_total_near_one_is_divided_out(total: float) -> None:
+    joint = random_joint() * total
+    expected = Problem.from_joint(joint, 0.01)
+    found = block_problem(ArrayBlocks(joint.sum(axis=1), (1 - np.eye(3)) @ joint.sum(axis=0), 77), 0.01)
+    assert_same(found, expected)
+    assert found.p_x.sum() == pytest.approx(1.0, abs=3e-16)
+
+
+def test_a_large_problem_is_checked_compiled() -> None:
+    joint = random_joint(2, 2, 300_000)
+    expected = Problem.from_joint(joint, 0.01)
+    one, two = (block_problem(ArrayBlocks(expected.p_xz, expected.loss), 0.01, threads=threads) for threads in (1, 2))
+    assert_same(one, expected)
+    np.testing.assert_array_equal(one.p_x, two.p_x)
+    np.testing.assert_array_equal(one.guess_losses, two.guess_losses)
+    bad = expected.loss.copy()
+    bad[1, 271_828] = math.nan
+    with pytest.raises(InputError, match=r"loss\[1, 271828\] is nan, which is not finite"):
+        block_problem(ArrayBlocks(expected.p_xz, bad), 0.01)
+
+
+def _spoilt(what: str, value: float) -> tuple[Array, Array]:
+    problem = random_problem()
+    arrays = {"p_xz": problem.p_xz.copy(), "loss": problem.loss.copy()}
+    arrays[what][1, 123] = value
+    return arrays["p_xz"], arrays["loss"]
+
+
+@pytest.mark.parametrize(
+    ("what", "value", "words"),
+    [
+        ("p_xz", math.nan, r"p_xz\[1, 123\] is nan, which is not finite"),
+        ("p_xz", math.inf, r"p_xz\[1, 123\] is inf, which is not finite"),
+        ("p_xz", -1e-300, r"p_xz\[1, 123\] is -1e-300, which is negative"),
+        ("loss", math.nan, r"loss\[1, 123\] is nan, which is not finite"),
+        ("loss", math.inf, r"loss\[1, 123\] is inf, which is not finite"),
+        ("loss", -1.0, r"loss\[1, 123\] is -1.0, which is negative"),
+        ("loss", 1e101, "above 1e\\+100"),
+        ("p_xz", 0.5, "p_xz sums to 1.4"),
+    ],
+)
+@pytest.mark.parametrize("size", [50, 1000])
+def test_entries_that_are_no_masses_are_named(what: str, value: float, words: str, size: int) -> None:
+    with pytest.raises(InputError, match=words):
+        block_problem(ArrayBlocks(*_spoilt(what, value), size), 0.01)
+
+
+def test_a_loss_without_probability_is_named() -> None:
+    joint = random_joint()
+    joint[:, :, 123] = 0.0
+    problem = Problem.from_joint(joint / joint.sum(), 0.01)
+    assert_same(block_problem(ArrayBlocks(problem.p_xz, problem.loss, 100), 0.01), problem)
+    loss = problem.loss.copy()
+    loss[2, 123] = 1e-9
+    with pytest.raises(InputError, match="outcome 123 has zero probability"):
+        block_problem(ArrayBlocks(problem.p_xz, loss, 100), 0.01)
+
+
+def test_chunks_out_of_order_are_refused() -> None:
+    problem = random_problem()
+
+    class Reversed(ArrayBlocks):
+        def chunks(self) -> Iterator[Chunk]:
+            yield from reversed(list(super().chunks()))
+
+    with pytest.raises(InputError, match="chunks in order"):
+        block_problem(Reversed(problem.p_xz, problem.loss, 100), 0.01)
+
+
+# -- iterators -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stated", [None, 500])
+def test_any_iterator_that_starts_again_is_a_source(stated: int | None) -> None:
+    problem, started = random_problem(), []
+
+    def factory() -> Iterator[tuple[Array, Array]]:
+        started.append(1)
+        for lo, hi in ((0, 3), (3, 3), (3, 400), (400, 500)):
+            yield problem.p_xz[:, lo:hi], problem.loss[:, lo:hi]
+
+    blocks = blocks_from(factory, 2, 3, stated)
+    assert blocks.N == 500
+    assert_same(block_problem(blocks, 0.01, threads=2), problem)
+    assert len(started) == (2 if stated is None else 1) + 1
+
+
+def test_large_items_are_cut() -> None:
+    a = np.full((1, 200_000), 1 / 200_000)
+    blocks = blocks_from(lambda: iter([(a, np.zeros((1, 200_000)))]), 1, 1)
+    assert [chunk.count for chunk in blocks.chunks()] == [65536, 65536, 65536, 3392]
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ([(np.ones((2, 3)), np.ones((2, 4)))], "the same B"),
+        ([(np.ones((3, 3)), np.ones((2, 3)))], "the same B"),
+        ([(np.ones(3), np.ones(3))], "the same B"),
+        ([5], "not a pair"),
+        ([("a", "b")], "not a pair"),
+        ([], "N is 0"),
+    ],
+)
+def test_iterators_of_something_else_are_refused(items: list[Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        blocks_from(lambda: iter(items), 2, 2)
+
+
+def test_an_iterator_that_changes_is_noticed() -> None:
+    problem = random_problem()
+    blocks = blocks_from(lambda: iter([(problem.p_xz, problem.loss)]), 2, 3, 501)
+    with pytest.raises(InputError, match="gave 500 outcomes where 501"):
+        block_problem(blocks, 0.01)
+
+
+# -- files -----------------------------------------------------------------------------------------------------------------
+
+
+def test_an_archive_is_mapped_in_place(tmp_path: Path) -> None:
+    problem, path = random_problem(), tmp_path / "p.npz"
+    save_problem(path, problem)
+    found = map_problem(path)
+    assert_same(found, problem)
+    assert found.budget == problem.budget
+    assert found.name == "an example"
+    assert map_problem(path, 0.5).budget == 0.5
+    assert map_problem(path, equivocation=0.3).budget == pytest.approx(problem.entropy_x - 0.3)
+
+
+def test_a_joint_is_summed_as_it_is_read(tmp_path: Path) -> None:
+    joint = random_joint()
+    matrix = np.array([[0.0, 2.0], [1.0, 0.0], [3.0, 0.5]])
+    np.savez(tmp_path / "joint.npz", joint=joint)
+    np.save(tmp_path / "joint.npy", joint)
+    for name in ("joint.npz", "joint.npy"):
+        assert_same(map_problem(tmp_path / name, 0.1), Problem.from_joint(joint, 0.1))
+        found = map_problem(tmp_path / name, 0.1, loss_matrix=matrix)
+        assert_same(found, Problem.from_joint(joint, 0.1, loss_matrix=matrix))
+
+
+@pytest.mark.parametrize("convert", [np.asfortranarray, lambda array: array.astype(">f8"), lambda array: array.astype("f4")])
+def test_other_orders_and_types_are_converted(tmp_path: Path, convert: Any) -> None:
+    problem = random_problem()
+    a, loss = convert(problem.p_xz), convert(problem.loss)
+    np.save(tmp_path / "a.npy", a)
+    np.save(tmp_path / "loss.npy", loss)
+    np.savez(tmp_path / "both.npz", p_xz=a, loss=loss)
+    expected = a.astype(np.float64)
+    total = expected.sum()
+    for found in (map_problem(tmp_path / "a.npy", 0.1, loss=tmp_path / "loss.npy"), map_problem(tmp_path / "both.npz", 0.1)):
+        np.testing.assert_allclose(together(found.blocks)[0], expected / total, rtol=1e-9)
+        for part in next(found.blocks.chunks()).read():
+            assert part.dtype == np.float64
+
+
+@settings(max_examples=25)
+@given(problem=problems())
+def test_what_is_written_is_read_back(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("written") / "p.npz"
+    write_blocks(path, ArrayBlocks(problem.p_xz, problem.loss, 2), budget=problem.budget, name="written")
+    mapped, loaded = map_problem(path), load_problem(path)
+    for a, loss in (together(mapped.blocks), (loaded.p_xz, loaded.loss)):
+        np.testing.assert_array_equal(a, problem.p_xz)
+        np.testing.assert_array_equal(loss, problem.loss)
+    assert mapped.budget == loaded.budget == problem.budget
+    assert mapped.name == loaded.name == "written"
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+
+
+def test_what_is_written_is_mapped_without_a_copy(tmp_path: Path) -> None:
+    problem, path = random_problem(), tmp_path / "p.npz"
+    write_blocks(path, BlockProblem.of(problem).blocks)
+    blocks = map_problem(path, 0.1).blocks
+    assert isinstance(blocks, ArrayBlocks)
+    for part in next(blocks.chunks()).read():
+        assert isinstance(part, np.memmap)
+        assert part.flags.aligned
+    with np.load(path) as archive:
+        np.testing.assert_array_equal(archive["p_xz"], problem.p_xz)
+
+
+def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
+    problem, path = random_problem(), tmp_path / "p.npz"
+
+    def breaking() -> Iterator[tuple[Array, Array]]:
+        yield problem.p_xz[:, :100], problem.loss[:, :100]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_blocks(path, blocks_from(breaking, 2, 3, 500))
+    assert list(tmp_path.iterdir()) == []
+    write_blocks(path, BlockProblem.of(problem).blocks)
+    before = path.read_bytes()
+    with pytest.raises(FileError, match="exists already"):
+        write_blocks(path, BlockProblem.of(problem).blocks)
+    with pytest.raises(KeyboardInterrupt):
+        write_blocks(path, blocks_from(breaking, 2, 3, 500), overwrite=True)
+    assert path.read_bytes() == before
+    with pytest.raises(FileError, match="unprintable"):
+        write_blocks(path, BlockProblem.of(problem).blocks, name="\x07", overwrite=True)
+
+
+def _write(path: Path, **members: Any) -> Path:
+    np.savez(path, **members)
+    return path
+
+
+def test_files_that_are_no_problem_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    a, loss, path = random_problem().p_xz, random_problem().loss, tmp_path / "x.npz"
+
+    def refused(words: str, where: Path, **options: Any) -> None:
+        with pytest.raises(FileError, match=words) as caught:
+            map_problem(where, **({"budget": 0.1} | options))
+        assert str(caught.value).startswith(str(where))
+        assert "\n" not in str(caught.value)
+
+    refused("cannot be read", tmp_path / "absent.npz")
+    refused("cannot be read", tmp_path / "absent.npy")
+    refused("not an ordinary file", tmp_path)
+    (tmp_path / "text.npz").write_text("hello")
+    refused("not a readable .npz", tmp_path / "text.npz")
+    (tmp_path / "text.npy").write_text("hello, this is no array")
+    refused("NPY format", tmp_path / "text.npy")
+    refused("no budget", _write(path, p_xz=a, loss=loss), budget=None)
+    refused("holds p_xz", _write(path, p_xz=a))
+    refused("no model", _write(path, budget=0.1))
+    refused("does not belong", _write(path, p_xz=a, loss=loss, extra=a))
+    refused("same N", _write(path, p_xz=a, loss=loss[:, :-1]))
+    refused("joint has shape", _write(path, joint=a))
+    refused("non-empty", _write(path, p_xz=a[:, :0], loss=loss[:, :0]))
+    refused("sums to 0.9", _write(path, p_xz=0.9 * a, loss=loss))
+    refused("real numbers", _write(path, p_xz=a.astype(complex), loss=loss))
+    refused("single number", _write(path, p_xz=a, loss=loss, budget=[1.0, 2.0]))
+    refused("negative", _write(path, joint=-random_joint()))
+    refused(r"joint\[1, 2, 4\] is nan", _write(path, joint=np.where(np.arange(30).reshape(2, 3, 5) == 29, np.nan, 1 / 30)))
+    np.savez_compressed(path, p_xz=a, loss=loss)
+    refused("compressed and cannot be mapped", path)
+    np.save(tmp_path / "a.npy", a)
+    refused("joint has shape", tmp_path / "a.npy")
+    refused("leave it out", _write(path, p_xz=a, loss=loss), loss=tmp_path / "a.npy")
+    whole = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "short.npy").write_bytes(whole[:-8])
+    refused("damaged", tmp_path / "short.npy")
+    for bad in (math.nan, -0.1):
+        with pytest.raises(InputError):
+            map_problem(_write(path, p_xz=a, loss=loss), bad)
+
+
+def test_losses_and_a_loss_matrix_exclude_each_other(tmp_path: Path) -> None:
+    problem = random_problem()
+    with pytest.raises(InputError, match="leave it out"):
+        map_problem(_write(tmp_path / "p.npz", p_xz=problem.p_xz, loss=problem.loss), 0.1, loss_matrix=np.eye(3))
+    with pytest.raises(InputError, match="one row per value"):
+        map_problem(_write(tmp_path / "j.npz", joint=random_joint()), 0.1, loss_matrix=np.eye(2))
+
+
+@settings(max_examples=150)
+@given(position=st.floats(0, 1), value=st.integers(0, 255), cut=st.booleans())
+def test_damaged_files_never_do_worse_than_a_refusal(
+    position: float, value: int, cut: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("damaged") / "p.npz"
+    write_blocks(path, BlockProblem.of(random_problem(2, 2, 5)).blocks, budget=0.1)
+    content = bytearray(path.read_bytes())
+    at = min(int(position * len(content)), len(content) - 1)
+    content[at] = value
+    path.write_bytes(content[:at] if cut else content)
+    try:
+        problem = map_problem(path)
+    except FileError:
+        return
+    a, loss = together(problem.blocks)
+    assert (a >= 0.0).all()
+    assert (loss >= 0.0).all()
+    assert a.sum() == pytest.approx(1.0, abs=2e-15)
+
+
+# -- memory ----------------------------------------------------------------------------------------------------------------
+
+_MEASURE = """
+import sys
+import numpy as np
+from discreet.problems.blocks import ArrayBlocks
+from discreet.problems.judge_blocks import certify_blocks
+from discreet.problems.rule import Rule
+from discreet.problems.sources import blocks_from, map_problem, write_blocks
+
+def anonymous():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
+
+N = 3_000_000
+def parts():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        joint = rng.random((2, 2, N // 30)) / (0.5 * 4 * N)
+        yield joint.sum(axis=1), joint.sum(axis=0)[::-1].copy()
+
+def scaled():
+    for a, loss in parts():
+        yield a / total, loss / total
+
+total = sum(a.sum() for a, _ in parts())
+write_blocks(sys.argv[1], blocks_from(scaled, 2, 2, N))
+certify_blocks(map_problem(sys.argv[1], 0.01), Rule(np.zeros((2, 2))), 0.0)
+before = anonymous()
+problem = map_problem(sys.argv[1], 0.01)
+rule = certify_blocks(problem, Rule([[0.1, -0.1], [-0.1, 0.1]]), 0.2).rule
+rule.dense(problem.blocks, sys.argv[2])
+print(problem.N, anonymous() - before)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the system does not tell anonymous from mapped memory")
+def test_a_mapped_problem_takes_no_memory_of_its_own(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _MEASURE, str(tmp_path / "p.npz"), str(tmp_path / "estimator.npy")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    outcomes, grown = map(int, done.stdout.split())
+    assert outcomes == 3_000_000
+    assert grown < 30_000  # KiB; the file has 96 MB
+    assert np.load(tmp_path / "estimator.npy", mmap_mode="r").shape == (2, 3_000_000)
