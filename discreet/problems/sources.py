@@ -38,7 +38,7 @@ _ALIGNMENT = 64
 _PADDING = 0x7864  # the tag of our padding in zip headers, which readers skip
 
 _PathLike = str | os.PathLike[str]
-Pairs = tuple[Array, Array]
+_Pairs = tuple[Array, Array]
 
 
 # -- any blocks --------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class _Scaled:
         for chunk in self.blocks.chunks():
             yield Chunk(chunk.start, chunk.count, partial(self._read, chunk))
 
-    def _read(self, chunk: Chunk) -> Pairs:
+    def _read(self, chunk: Chunk) -> _Pairs:
         a, loss = chunk.read()
         return a / self.total, loss / self.total
 
@@ -174,7 +174,7 @@ class _Scaled:
 # -- iterators ---------------------------------------------------------------------------------------------------------
 
 
-def blocks_from(factory: Callable[[], Iterable[Pairs]], n: int, m: int, N: int | None = None) -> Blocks:  # noqa: N803
+def blocks_from(factory: Callable[[], Iterable[_Pairs]], n: int, m: int, N: int | None = None) -> Blocks:  # noqa: N803
     """Blocks of an iterator that can be started again: factory() yields (p_xz [n, ·], loss [m, ·]) pairs.
 
     Every call must yield the same outcomes in the same order. N is counted in a pass of its own when it is not given.
@@ -188,7 +188,7 @@ def blocks_from(factory: Callable[[], Iterable[Pairs]], n: int, m: int, N: int |
 
 @dataclass(frozen=True, eq=False)
 class _Iterated:
-    factory: Callable[[], Iterable[Pairs]]
+    factory: Callable[[], Iterable[_Pairs]]
     n: int
     m: int
     N: int
@@ -206,11 +206,11 @@ class _Iterated:
             )
 
 
-def _cut(a: Array, loss: Array, lo: int, hi: int) -> Pairs:
+def _cut(a: Array, loss: Array, lo: int, hi: int) -> _Pairs:
     return a[:, lo:hi], loss[:, lo:hi]
 
 
-def _pairs(factory: Callable[[], Iterable[Pairs]], n: int, m: int) -> Iterator[Pairs]:
+def _pairs(factory: Callable[[], Iterable[_Pairs]], n: int, m: int) -> Iterator[_Pairs]:
     for number, pair in enumerate(factory()):
         try:
             a, loss = (np.asarray(part, dtype=np.float64) for part in pair)
@@ -350,7 +350,7 @@ class _ConvertedBlocks:
             stop = min(start + CHUNK_OUTCOMES, self.N)
             yield Chunk(start, stop - start, partial(self._read, start, stop))
 
-    def _read(self, start: int, stop: int) -> Pairs:
+    def _read(self, start: int, stop: int) -> _Pairs:
         return _plain(self.p_xz[:, start:stop]), _plain(self.loss[:, start:stop])
 
 
@@ -374,7 +374,7 @@ class _JointBlocks:
             stop = min(start + CHUNK_OUTCOMES, self.N)
             yield Chunk(start, stop - start, partial(self._read, start, stop))
 
-    def _read(self, start: int, stop: int) -> Pairs:
+    def _read(self, start: int, stop: int) -> _Pairs:
         part = _plain(self.joint[:, :, start:stop])
         if not (part.min() >= 0.0 and part.max() <= 1.0 + TOTAL_TOLERANCE):  # sums could hide it
             _refuse_wrong("joint", start, part)
