@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.tilt.condense import RARE, condense
-from discreet.backends.tilt.finish import finish, shortcut
+from discreet.backends.tilt.finish import shortcut
+from discreet.backends.tilt.follow import pivot
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.kernels import SHELLS, Scan, classified, member, sample, scan, shell_top
 from discreet.backends.tilt.model import model_of
@@ -48,6 +49,7 @@ _SHARE_OF_GAP = 0.2  # of the gap aimed at: what the interior point of the last 
 _ROUNDS = 40
 _EXTRA_ROUNDS = 2  # after the bracket is narrow enough, for an answer that is a vertex
 _VERTEX_WIDTH = 1e-6
+_PIVOT_WIDTH = 1e-4  # relative width of the bracket from which the duals at hand may be a few pivots from a vertex
 _VERTEX_TRIES = 8  # sets of ties tried then, and where the interior point stalls
 _BAND_GROWTH = 1.0 + 1e-6  # of the error, at which wider bands are given up
 _BAND_GAP = 1e-11  # of the small problem of labels and crowds
@@ -306,15 +308,20 @@ class _Aggregation:
         small = Problem(columns[:n] / total, columns[n:] / total, problem.constraint)
         duals = np.zeros((problem.m, n)), 0.0
         if (small.p_x > 0).all() and (problem.constraint.perfect or small.bayes_leakage > small.budget):
-            outcome = self._interior(small, _SAMPLE_GAP)
+            outcome = self._interior(small, _SAMPLE_GAP, _TRIES)
             duals = outcome.tilt, outcome.multiplier
         return self._prove(*duals, self._quantile(drawn.spread, duals[0]))
 
-    def _interior(self, problem: Problem, gap: float) -> Outcome:
+    def _interior(self, problem: Problem, gap: float, tries: int) -> Outcome:
         condensed = condense(problem, RARE * self._gap)
         smaller = condensed.problem
         outcome = solve_interior(
-            model_of(smaller), smaller.bayes_estimator, gap=gap, max_iterations=self._max_iterations, deadline=self._deadline
+            model_of(smaller),
+            smaller.bayes_estimator,
+            gap=gap,
+            max_iterations=self._max_iterations,
+            deadline=self._deadline,
+            shortcut=shortcut(smaller, gap, tries),
         )
         self._iterations += outcome.iterations
         return replace(outcome, estimator=condensed.restore(outcome.estimator))
@@ -368,16 +375,23 @@ class _Aggregation:
         gap = _SHARE_OF_GAP * self._gap
         if proof.found.counts.size:  # not yet the whole problem
             gap = max(gap, min(_COARSEST_GAP, 1e-3 * width))
-        outcome = self._interior(small, gap)
-        worth = outcome.ended == "stalled" or (self._vertex and width <= _VERTEX_WIDTH)
-        tries = _VERTEX_TRIES if worth else _TRIES
-        found = finish(small, outcome.estimator, outcome.tilt, outcome.multiplier, tries=tries)
-        if found is not None and found.width <= gap:
-            estimator = found.estimator(small.m)
-            vertex = found.tilt if (found.ties < proof.found.listed.size).all() else None
-            return _Round(estimator, found.tilt, found.multiplier, vertex, proof, small.error_probability(estimator))
-        error = small.error_probability(outcome.estimator)
-        return _Round(outcome.estimator, outcome.tilt, outcome.multiplier, None, proof, error)
+        outcome = self._pivoted(small, proof, width)
+        if outcome is None:
+            worth = self._vertex and width <= _VERTEX_WIDTH
+            outcome = self._interior(small, gap, _VERTEX_TRIES if worth else _TRIES)
+        columns = outcome.estimator
+        drawn = np.flatnonzero(columns.max(axis=0) < 1.0)
+        exact = drawn.size <= small.n * small.m and bool((drawn < proof.found.listed.size).all())
+        error = small.error_probability(columns)
+        return _Round(columns, outcome.tilt, outcome.multiplier, outcome.tilt if exact else None, proof, error)
+
+    def _pivoted(self, small: Problem, proof: Proof, width: float) -> Outcome | None:
+        """The vertex next to the duals at hand, once they are good: no iteration needed."""
+        usable = 0.0 < proof.multiplier < math.inf and width <= _PIVOT_WIDTH
+        if not usable:
+            return None
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
+            return pivot(small, proof.tilt, proof.multiplier)
 
     def _improve(self, proof: Proof, solved: _Round) -> Proof:
         """The proof of the new tilt, or of one part of the way to it: never worse than the one at hand."""

@@ -366,5 +366,9 @@ def _least_squares(matrix: Array, right: Array) -> Array | None:
     columns[columns == 0.0] = 1.0
     if not np.isfinite(scaled).all():
         return None
-    solution = np.linalg.lstsq(scaled / columns, right / rows, rcond=1e-13)[0] / columns
+    with np.errstate(over="ignore", invalid="ignore"):  # ties of next to no mass
+        right = right / rows
+        if not np.isfinite(right).all():
+            return None
+        solution = np.linalg.lstsq(scaled / columns, right, rcond=1e-13)[0] / columns
     return np.asarray(solution) if np.isfinite(solution).all() else None

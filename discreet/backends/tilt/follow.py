@@ -26,7 +26,7 @@ from discreet.problems.accurate import Array, sum_pair
 from discreet.problems.dual import repair_duals
 from discreet.problems.problem import Problem
 
-__all__ = ["follow"]
+__all__ = ["follow", "pivot"]
 
 _NEIGHBOURS = 3
 _PIVOTS = 12
@@ -46,10 +46,18 @@ def follow(problem: Problem, known: Sequence[Known], gap: float) -> Outcome | No
         return None
     tilt, multiplier = _predicted(useful, problem.budget)
     small, group = _small(problem, problem.loss + tilt @ problem.p_xz, inside)
-    found = _Pivots(small, tilt, multiplier).run()
+    found = pivot(small, tilt, multiplier)
     if found is None or _width(problem, small, found) > gap:
         return None
     return replace(found, estimator=found.estimator[:, group])
+
+
+def pivot(problem: Problem, tilt: Array, multiplier: float) -> Outcome | None:
+    """The vertex of a problem whose tilt is nearly known, by a few pivots; None if they do not settle.
+
+    Outcomes and private values need positive probability, the budget must be positive and finite and bind.
+    """
+    return _Pivots(problem, tilt, multiplier).run()
 
 
 def _predicted(known: Sequence[Known], budget: float) -> tuple[Array, float]:
