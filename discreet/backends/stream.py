@@ -7,14 +7,19 @@ and the few ties, and the judge is `problems.judge_blocks`. As everywhere, the s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from discreet.backends.contract import Options
 from discreet.backends.solution import Status, derive_status
 from discreet.backends.tilt.aggregation import rule_of, solve_aggregated
-from discreet.problems.blocks import BlockProblem
+from discreet.problems.accurate import Array
+from discreet.problems.blocks import BlockProblem, Blocks, Chunk
 from discreet.problems.judge import Certificate
 from discreet.problems.judge_blocks import certify_blocks
 from discreet.problems.rule import Rule
@@ -104,8 +109,10 @@ def solve_blocks(
     """
     options = Options(gap=gap, time_limit=time_limit)
     started = time.perf_counter()
+    possible = np.flatnonzero(problem.p_x > 0.0)
+    smaller = problem if possible.size == problem.n else _restricted(problem, possible)
     found = solve_aggregated(
-        problem,
+        smaller,
         gap=_SHARE_OF_GAP * options.gap,
         deadline=None if time_limit is None else started + time_limit,
         threads=threads,
@@ -113,7 +120,8 @@ def solve_blocks(
         vertex=True,
     )
     solved = time.perf_counter()
-    verdict = certify_blocks(problem, rule_of(problem, found), found.multiplier, threads=threads)
+    rule = _extended(rule_of(smaller, found), possible, problem.n)
+    verdict = certify_blocks(problem, rule, found.multiplier, threads=threads)
     return BlockSolution(
         problem,
         derive_status(verdict.certificate, options.gap),
@@ -126,3 +134,45 @@ def solve_blocks(
         solved - started,
         time.perf_counter() - solved,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The outcomes of a source with some of the private values only."""
+
+    source: Blocks
+    rows: NDArray[np.intp]
+
+    @property
+    def n(self) -> int:
+        return int(self.rows.size)
+
+    @property
+    def m(self) -> int:
+        return self.source.m
+
+    @property
+    def N(self) -> int:  # noqa: N802
+        return self.source.N
+
+    def chunks(self) -> Iterator[Chunk]:
+        for chunk in self.source.chunks():
+            yield Chunk(chunk.start, chunk.count, partial(self._read, chunk))
+
+    def _read(self, chunk: Chunk) -> tuple[Array, Array]:
+        p_xz, loss = chunk.read()
+        return p_xz[self.rows], loss
+
+
+def _restricted(problem: BlockProblem, possible: NDArray[np.intp]) -> BlockProblem:
+    """The problem without the private values that have no probability."""
+    return replace(problem, blocks=_Rows(problem.blocks, possible), p_x=problem.p_x[possible])
+
+
+def _extended(rule: Rule, possible: NDArray[np.intp], n: int) -> Rule:
+    """The rule of a restricted problem for the whole one: tilt 0 where the private value has no probability."""
+    if possible.size == n:
+        return rule
+    tilt = np.zeros((rule.m, n))
+    tilt[:, possible] = rule.tilt
+    return Rule(tilt, rule.ties, rule.columns, rule.share, rule.towards, rule.band, rule.crowds)

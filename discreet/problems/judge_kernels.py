@@ -97,8 +97,8 @@ def tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tally:
     worth = in_order_losses(p_xz, loss, tilt)
     chosen, least, mass = worth[label, places], worth.min(axis=0), p_xz.sum(axis=0)
     waste = worth - least
-    share = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # a loss may be any multiple of the mass of its outcome
+        share = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0.0)
         worst = np.fmax.reduce(waste * share, axis=1, initial=0.0)
         astray = float(np.fmax.reduce((chosen - least) * share, initial=0.0))
     worth[label, places] = np.inf
