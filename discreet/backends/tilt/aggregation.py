@@ -34,6 +34,7 @@ from discreet.problems.accurate import Array
 from discreet.problems.blocks import BlockProblem, Blocks
 from discreet.problems.dual import repair_duals
 from discreet.problems.information import output_law
+from discreet.problems.judge_kernels import in_order_losses
 from discreet.problems.primal import LEAK_FREE, phi_residual
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
@@ -124,28 +125,38 @@ def solve_aggregated(
     threads: int = 0,
     report: Report | None = None,
     vertex: bool = False,
+    compiled: bool | None = None,
 ) -> Aggregated:
     """Solve a problem in blocks; every outcome of positive mass counts, and the Bayes rule must not keep the budget.
 
     gap: relative width of the bracket aimed at. max_iterations: for each small solve. deadline: on time.perf_counter's
     clock; the best so far is returned when it passes, and at an interrupt from the keyboard once there is any. threads:
     for the passes (0 = all cores). vertex: go on, within reason, until the answer can be stated as a rule.
+    compiled: whether the kernels are (None: where that pays).
     """
-    return _Aggregation(problem, gap, max_iterations, deadline, threads, report, vertex).run()
+    return _Aggregation(problem, gap, max_iterations, deadline, threads, report, vertex, compiled).run()
 
 
 def rule_of(problem: BlockProblem, found: Aggregated) -> Rule:
-    """The answer as a rule: a tilt, and the individuals that randomise; exact if the answer is a vertex.
+    """The answer as a rule: a tilt, and the individuals whose column it does not give; exact if the answer is a vertex.
 
-    Where it is not, crowds of outcomes agree in margin to more digits than the tilt can tell apart. They then decide
-    together: among the bands of margin that the last pass distinguishes, the one is taken in which randomising costs least.
+    Where it is not, crowds of outcomes agree in margin to more digits than the tilt can tell apart. If all outcomes are
+    individual they are listed as they are; else they decide together: among the bands of margin that the last pass
+    distinguishes, the one is taken in which randomising costs least.
     """
-    columns = found.columns[:, : found.source.found.listed.size]
-    ties = np.flatnonzero(columns.max(axis=0) < _DETERMINED)
     if found.vertex is not None:
-        return Rule(found.vertex, found.source.found.listed[ties], columns[:, ties])
-    crowded = _best_band(problem, found)
-    return crowded if crowded is not None else Rule(found.tilt, found.source.found.listed[ties], columns[:, ties])
+        return _listing(problem.n, found, found.vertex)
+    crowded = _best_band(problem, found) if found.source.found.counts.size else None
+    return _listing(problem.n, found, found.tilt) if crowded is None else crowded
+
+
+def _listing(n: int, found: Aggregated, tilt: Array) -> Rule:
+    """The rule of a tilt, with the columns of the individuals that randomise or, equal in margin, go another way."""
+    source = found.source.found
+    labels = np.argmin(in_order_losses(source.columns[:n], source.columns[n:], tilt), axis=0)
+    places = np.arange(source.listed.size)
+    ties = np.flatnonzero(found.columns[labels, places] < 1.0)
+    return Rule(tilt, source.listed[ties], found.columns[:, ties])
 
 
 def _best_band(problem: BlockProblem, found: Aggregated) -> Rule | None:
@@ -225,11 +236,12 @@ class _Aggregation:
         threads: int,
         report: Report | None,
         vertex: bool,
+        compiled: bool | None,
     ) -> None:
         self._problem, self._gap, self._threads = problem, gap, threads
         self._max_iterations, self._deadline, self._report = max_iterations, deadline, report
         self._individuals = individuals(problem.n, problem.m)
-        self._vertex = vertex
+        self._vertex, self._compiled = vertex, compiled
         self._iterations = self._passes = 0
 
     def run(self) -> Aggregated:
@@ -281,7 +293,7 @@ class _Aggregation:
         problem = self._problem
         m, n = problem.m, problem.n
         nothing = np.zeros((m, n))
-        found = scan(problem.blocks, nothing, -1.0, threads=self._threads)
+        found = scan(problem.blocks, nothing, -1.0, threads=self._threads, compiled=self._compiled)
         self._passes += 1
         proof = Proof(nothing, 0.0, -1.0, found, found.total)
         columns = np.zeros((m, found.keys.size))
@@ -336,7 +348,7 @@ class _Aggregation:
         price = 0.0 if problem.constraint.perfect else multiplier * problem.budget
         best: Proof | None = None
         for _ in range(_ADJUSTMENTS):
-            found = scan(problem.blocks, tilt, threshold, threads=self._threads)
+            found = scan(problem.blocks, tilt, threshold, threads=self._threads, compiled=self._compiled)
             self._passes += 1
             proof = Proof(tilt, multiplier, threshold, found, found.total - price)
             listed = found.listed.size
@@ -346,7 +358,7 @@ class _Aggregation:
                 break
             threshold = _threshold(proof, wanted)
         if best is None:  # a crowd of equal margins: leave it to the cells
-            found = scan(problem.blocks, tilt, -1.0, threads=self._threads)
+            found = scan(problem.blocks, tilt, -1.0, threads=self._threads, compiled=self._compiled)
             self._passes += 1
             best = Proof(tilt, multiplier, -1.0, found, found.total - price)
         return best

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Known, Options, Raw, Regime
-from discreet.backends.settings import whole
+from discreet.backends.settings import choice, whole
 from discreet.backends.slack import bayes_answer
 from discreet.backends.tilt.aggregation import individuals, solve_aggregated, spread
 from discreet.backends.tilt.condense import RARE, Condensed, condense
@@ -28,6 +28,7 @@ from discreet.problems.problem import Problem
 
 __all__ = ["Tilt"]
 
+_KERNELS = {"auto": None, "numpy": False, "compiled": True}
 _MAX_ITERATIONS = 100
 _MARGIN = 0.1  # of the asked gap: what the iteration aims at, since the judge adds its roundings
 _AGGREGATE_MARGIN = 0.5  # the same for aggregates, whose bracket is exact
@@ -60,7 +61,10 @@ class Tilt:
         gives_duals=True,
         method="structured primal–dual interior point, on aggregates when there are many outcomes",
         citation="discreet, docs/theory.md; predictor–corrector: S. Mehrotra, SIAM J. Optim. 2 (1992) 575–601",
-        settings={"threads": "cores for the passes over many outcomes (default: all)"},
+        settings={
+            "threads": "cores for the passes over many outcomes (default: all)",
+            "kernels": "numpy, compiled (numba), or auto: compiled where that pays (default)",
+        },
     )
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
@@ -89,7 +93,10 @@ class Tilt:
             threads = whole(options, self.name, "threads", 0)
             gap = max(_FINEST_GAP, _AGGREGATE_MARGIN * options.gap)
             blocks = BlockProblem.of(problem)
-            found = solve_aggregated(blocks, gap=gap, max_iterations=iterations, deadline=deadline, threads=threads)
+            wanted = choice(options, self.name, "kernels", _KERNELS, "auto")
+            found = solve_aggregated(
+                blocks, gap=gap, max_iterations=iterations, deadline=deadline, threads=threads, compiled=_KERNELS[wanted]
+            )
             estimator = spread(blocks.blocks, found, threads=threads)
             outcome = Outcome(estimator, found.tilt, found.multiplier, found.iterations, found.ended)
         else:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,6 +38,7 @@ _OCTAVES = 44  # margins from 2^-42 to 4; what is smaller or larger shares the l
 SHELLS = _OCTAVES << _PER_OCTAVE_BITS
 _BOTTOM = (1023 - 42) << _PER_OCTAVE_BITS
 _SHIFT = 52 - _PER_OCTAVE_BITS
+_LOADED_FROM = 2_000_000  # outcomes from which loading numba pays
 _COMPILED_FROM = 1 << 16  # outcomes from which a compiled kernel pays, once it exists
 
 _Index = NDArray[np.intp]
@@ -162,7 +164,11 @@ def sample(blocks: Blocks, count: int, even: int, *, doubt: float, threads: int 
 
 
 def _use_compiled(outcomes: int, wanted: bool | None) -> bool:
-    return outcomes >= _COMPILED_FROM and compiled_available() if wanted is None else wanted
+    """Compiled where asked for; otherwise where it pays: loading numba takes as long as a few passes over 10^7 outcomes."""
+    if wanted is not None:
+        return wanted
+    loaded = "numba" in sys.modules
+    return outcomes >= (_COMPILED_FROM if loaded else _LOADED_FROM) and compiled_available()
 
 
 _Kernel = Callable[[Array, Array, Array, float], tuple[float, _Index, NDArray[np.int64], Array, NDArray[np.int64]]]
