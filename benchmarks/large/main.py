@@ -1,0 +1,139 @@
+"""The command line, and one process for every case.
+
+A child gets the name of its case and leaves its rows as JSON in a file. Its compiled code goes to a folder that is empty at
+its start, so that the first run of every case shows what compiling costs; BLAS has one thread unless the environment says
+otherwise, because the passes have threads of their own. What a child does not finish is a row that says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from large.cases import CASES, Setting
+from large.machine import described
+from large.measure import Memory
+from large.report import write
+from large.table import Row, Target
+
+__all__ = ["main"]
+
+_ROOT = Path(__file__).resolve().parents[2]
+_SCRIPT = _ROOT / "benchmarks" / "large_scale.py"
+_LIMIT_SECONDS = 3600.0
+_LAST_LINES = 300  # characters of a child's last words that a row quotes
+_PINNED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and write the report; 1 when a target is missed, 0 otherwise."""
+    asked = _parser().parse_args(arguments)
+    if asked.child:
+        return _child(asked)
+    chosen = [case for case in CASES if _wanted(case.name, asked.only) and not (case.slow and asked.no_peers)]
+    if asked.list:
+        print("\n".join(case.name for case in chosen))
+        return 0
+    if not chosen:
+        print(f"no row is called {' or '.join(asked.only)}; --list prints the names", file=sys.stderr)
+        return 2
+    rows: list[Row] = []
+    started = time.time()
+    for case in chosen:
+        found = _measured(case.name, asked)
+        rows += found
+        for row in found:
+            print(f"{case.name:32} {_said(row)}", flush=True)
+    _compare(rows)
+    for case in chosen:
+        for row in rows:
+            if row.case == case.name and case.target is not None:
+                _judge(row, case.target, quick=asked.quick)
+    write(Path(asked.out), rows, described(), started, quick=asked.quick)
+    return 1 if any(row.missed for row in rows) else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="What large problems cost, measured.")
+    parser.add_argument("--quick", action="store_true", help="small sizes, a minute or two: to see that everything runs")
+    parser.add_argument("--no-peers", action="store_true", help="leave out the references that take minutes")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="rows whose names begin so; repeatable")
+    parser.add_argument("--out", default=str(_ROOT / "reports" / "large-scale"), help="the report, without its ending")
+    parser.add_argument("--scratch", metavar="FOLDER", help="where a file of 6.4 GB may be made (default: temporary folder)")
+    parser.add_argument("--list", action="store_true", help="print the names of the rows")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--result", help=argparse.SUPPRESS)
+    return parser
+
+
+def _wanted(name: str, only: Sequence[str]) -> bool:
+    return not only or any(name.startswith(start) for start in only)
+
+
+def _measured(name: str, asked: argparse.Namespace) -> list[Row]:
+    """The rows of one case, from a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="discreet-large-") as folder:
+        result = Path(folder) / "rows.json"
+        command = [
+            sys.executable,
+            str(Path(__file__).parents[1] / "large_scale.py"),
+            "--child",
+            name,
+            "--result",
+            str(result),
+        ]
+        command += ["--quick"] if asked.quick else []
+        command += ["--scratch", asked.scratch] if asked.scratch else []
+        environment = {**dict.fromkeys(_PINNED, "1"), **os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "compiled")}
+        try:
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_LIMIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            return [Row(name, name, status="timed-out", note=f"stopped after {_LIMIT_SECONDS:.0f} s")]
+        if done.returncode != 0 or not result.exists():
+            last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+            return [Row(name, name, status="failed", note=last[:_LAST_LINES])]
+        return [Row(**fields) for fields in json.loads(result.read_text(encoding="utf-8"))]
+
+
+def _child(asked: argparse.Namespace) -> int:
+    """Run one case and leave its rows."""
+    case = next(case for case in CASES if case.name == asked.child)
+    if not case.numba:
+        sys.modules["numba"] = None  # type: ignore[assignment]  # importing it now fails, as where it is not installed
+    memory = Memory()
+    rows = case.run(Setting(asked.quick, Path(asked.scratch) if asked.scratch else None))
+    peaks = memory.peaks()
+    found = [asdict(row) | peaks | {"case": case.name} for row in rows]
+    Path(asked.result).write_text(json.dumps(found), encoding="utf-8")
+    return 0
+
+
+def _compare(rows: list[Row]) -> None:
+    """Put the seconds of every `…/reference` beside the rows of its case, in their order."""
+    for name in {row.case for row in rows if not row.case.endswith("/reference")}:
+        own = [row for row in rows if row.case == name]
+        others = [row for row in rows if row.case == f"{name}/reference"]
+        for row, other in zip(own, others, strict=False):
+            row.reference, row.reference_seconds = other.work, other.seconds
+
+
+def _judge(row: Row, target: Target, *, quick: bool) -> None:
+    """Small sizes prove nothing, and a ratio needs its reference."""
+    row.target = target.words
+    row.judged = not quick and (target.faster is None or row.reference_seconds is not None or row.seconds is None)
+    row.missed = target.missed(row) if row.judged else []
+
+
+def _said(row: Row) -> str:
+    if row.seconds is None:
+        return f"{row.work}: {row.status} {row.note}"
+    gap = "" if row.gap is None else f", gap {row.gap:.1e}"
+    return f"{row.work}, N = {row.outcomes:,}: {row.seconds:.4g} s, {row.status}{gap}"

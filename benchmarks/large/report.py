@@ -1,0 +1,228 @@
+"""Rows as a page of Markdown, a CSV file and figures of the cost on logarithmic axes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from large.table import Row
+
+from discreet.reports.figure_svg import standalone
+from discreet.reports.figures import Figure, Series
+from discreet.reports.outputs import replace_file
+from discreet.reports.wording import scientific
+
+__all__ = ["write"]
+
+_NOTHING = "–"
+_COSTS = (
+    ("cost-outcomes", "outcomes", "outcomes N", "paper-single, ε = 0.01, solved in blocks from memory and judged"),
+    ("cost-entries", "entries", "entries of the tilt n·m", "mixtures with n = m, a fixed number of outcomes, ds.solve"),
+    ("cost-sensors", "sensors", "sensors M", "4 bins, σ = 1: lattice, solution and judge, what is left out within 1e-15"),
+)
+
+
+def write(stem: Path, rows: Sequence[Row], machine: Mapping[str, str], started: float, *, quick: bool) -> None:
+    """STEM.md, STEM.csv and one STEM-….svg for every cost that was measured."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    figures = [figure for cost in _COSTS if (figure := _figure(stem.name, rows, *cost)) is not None]
+    for figure in figures:
+        replace_file(stem.parent / f"{figure.name}.svg", standalone(figure))
+    replace_file(stem.with_name(f"{stem.name}.csv"), _csv(rows))
+    replace_file(stem.with_name(f"{stem.name}.md"), _page(rows, machine, started, figures, quick=quick))
+
+
+def _csv(rows: Iterable[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = [name for name in asdict(Row("", "")) if name not in ("judged", "missed")]
+    writer.writerow([*names, "compile_seconds", "multiple_of_reference", "verdict"])
+    for row in rows:
+        own = [getattr(row, name) for name in names]
+        writer.writerow("" if value is None else value for value in (*own, row.compile_seconds, row.multiple, row.verdict))
+    return text.getvalue()
+
+
+# -- the page --------------------------------------------------------------------------------------------------------------
+
+
+def _page(rows: Sequence[Row], machine: Mapping[str, str], started: float, figures: Sequence[Figure], *, quick: bool) -> str:
+    day = time.strftime("%Y-%m-%d", time.gmtime(started))
+    parts = ["# Large problems", _head(day, machine, time.time() - started, quick=quick)]
+    main = [row for row in rows if not row.case.startswith(("ablation-", "cost-"))]
+    asked = [row for row in main if not row.case.endswith("/reference")]
+    if asked:
+        met = sum(row.verdict == "met" for row in asked)
+        judged = sum(row.judged for row in asked)
+        said = f"{met} of {judged} judged rows meet their target."
+        parts += ["## Targets", said if judged else "", _targets(asked), _notes(asked)]
+    peers = [row for row in main if row.case.endswith("/reference")]
+    if peers:
+        parts += ["## The references", _PEERS, _references(peers)]
+    ablation = [row for row in rows if row.case.startswith("ablation-")]
+    if ablation:
+        parts += ["## What each part brings", _ABLATION, _ablation(ablation)]
+    costs = [row for row in rows if row.case.startswith("cost-")]
+    if costs:
+        parts += ["## Cost against size", _costs(costs, figures)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+_PEERS = """Other solvers on the same problems through backends of discreet, in the same run. Seconds are those of their own
+steps, without the judge; gap as the judge certifies it after repair; leakage and ‖ΦP‖∞ of their answer as it is."""
+
+_ABLATION = """paper-single, ε = 0.01, warm `ds.solve` with judge, seconds; in brackets how many times faster than the line
+above. The first two lines run where numba cannot be imported; all but the last on one thread."""
+
+
+def _head(day: str, machine: Mapping[str, str], seconds: float, *, quick: bool) -> str:
+    facts = "\n".join(f"| {name} | {words} |" for name, words in machine.items())
+    command = "python benchmarks/large_scale.py" + " --quick" * quick
+    text = f"""Measured on {day} in one run of {seconds / 60:.0f} minutes by `{command}`.
+
+| machine | |
+|---|---|
+{facts}
+
+Seconds are the median of warm runs, solving and judging together; *compile* is what the first took longer, with an empty
+cache of compiled code. Every row has a process of its own, whose peak memory is given (with building the problem), and in
+brackets the part that is no page of a file. BLAS has one thread. Gap: certified (upper − lower)/upper. Leakage ÷ budget: of
+what is returned."""
+    return text + ("\n\n**Small sizes: a trial run, in which no target is judged.**" if quick else "")
+
+
+def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return "| " + " | ".join(heads) + " |\n" + "|" + "---|" * len(heads) + "\n" + body
+
+
+def _targets(rows: Iterable[Row]) -> str:
+    heads = ["work", "outcomes", "seconds", "compile", "reference", "ratio", "gap", "leakage ÷ budget", "‖ΦP‖∞", "MiB",
+             "target", "verdict"]  # fmt: skip
+    return _table(heads, (
+        [row.work, f"{row.outcomes:,}", _seconds(row.seconds), _seconds(row.compile_seconds), _reference(row), _ratio(row),
+         _small(row.gap), _share(row.leakage_share), _small(row.phi_residual), _memory(row), row.target or _NOTHING,
+         row.verdict or _NOTHING]
+        for row in rows
+    ))  # fmt: skip
+
+
+def _notes(rows: Iterable[Row]) -> str:
+    said = [f"- {row.work}: {row.note}" for row in rows if row.note]
+    return "\n".join(said)
+
+
+def _references(rows: Iterable[Row]) -> str:
+    heads = ["work", "outcomes", "seconds", "says", "is", "gap", "leakage ÷ budget", "‖ΦP‖∞"]
+    return _table(heads, (
+        [row.work, f"{row.outcomes:,}", _seconds(row.seconds), row.note or _NOTHING, row.status, _small(row.gap),
+         _share(row.leakage_share), _small(row.phi_residual)]
+        for row in rows
+    ))  # fmt: skip
+
+
+def _ablation(rows: Sequence[Row]) -> str:
+    sizes = sorted({row.outcomes for row in rows})
+    last: dict[int, float] = {}
+    lines = []
+    for words in dict.fromkeys(row.work for row in rows):
+        line = [words]
+        for size in sizes:
+            found = next((row.seconds for row in rows if (row.work, row.outcomes) == (words, size)), None)
+            brought = f" ({last[size] / found:.3g}×)" if found and size in last else ""
+            line.append(_seconds(found) + brought)
+            if found:
+                last[size] = found
+        lines.append(line)
+    return _table(["", *(f"N = {size:,}" for size in sizes)], lines)
+
+
+def _costs(rows: Sequence[Row], figures: Sequence[Figure]) -> str:
+    parts = []
+    for case, stem, words, what in _COSTS:
+        own = [row for row in rows if row.case == case and row.seconds is not None]
+        if not own:
+            continue
+        parts.append(f"### Against {words}\n\n{what}. {_exponents(own)}")
+        lines = [
+            [f"{row.size:,.0f}", f"{row.outcomes:,}", _seconds(row.seconds), _small(row.gap), row.status] for row in own
+        ]
+        heads = [words, "outcomes", "seconds", "gap", "status"]
+        if case == "cost-outcomes":  # the size is the number of outcomes
+            heads, lines = heads[1:], [line[1:] for line in lines]
+        parts.append(_table(heads, lines))
+        parts += [f"![{figure.description}]({figure.name}.svg)" for figure in figures if figure.name.endswith(f"-{stem}")]
+    return "\n\n".join(parts)
+
+
+def _exponents(rows: Sequence[Row]) -> str:
+    if len(rows) < 3:
+        return ""
+    upper = rows[len(rows) // 2 :] if len(rows) >= 4 else rows
+    whole = f"Seconds grow like size^{_exponent(rows):.2f} over all sizes"
+    return whole + (f", ^{_exponent(upper):.2f} over the larger half." if len(upper) < len(rows) else ".")
+
+
+def _exponent(rows: Sequence[Row]) -> float:
+    """The slope of a straight line through (log size, log seconds), least squares."""
+    sizes, seconds = np.log([row.size for row in rows]), np.log([row.seconds or math.nan for row in rows])
+    return float(np.polyfit(sizes, seconds, 1)[0])
+
+
+def _figure(report: str, rows: Sequence[Row], case: str, stem: str, words: str, what: str) -> Figure | None:
+    own = [row for row in rows if row.case == case and row.seconds]
+    if len(own) < 3:
+        return None
+    exponent = _exponent(own)
+    sizes = tuple(row.size for row in own)
+    middle = math.exp(float(np.mean(np.log([row.seconds or math.nan for row in own]))))
+    centre = math.exp(float(np.mean(np.log(sizes))))
+    fitted = tuple(middle * (size / centre) ** exponent for size in sizes)
+    return Figure(
+        name=f"{report}-{stem}",
+        title=f"Seconds against {words}",
+        subtitle=what,
+        x_label=words,
+        y_label="seconds",
+        series=(
+            Series("measured", sizes, tuple(row.seconds or math.nan for row in own), kind="both", tone=0),
+            Series(f"size^{exponent:.2f}", sizes, fitted, tone=1),
+        ),
+        description=f"Seconds against {words} on logarithmic axes; the fitted exponent is {exponent:.2f}.",
+        log_x=True,
+        log_y=True,
+    )
+
+
+# -- numbers in cells ------------------------------------------------------------------------------------------------------
+
+
+def _cell(style: Callable[[float], str]) -> Callable[[float | None], str]:
+    return lambda value: _NOTHING if value is None or not math.isfinite(value) else style(value)
+
+
+_seconds = _cell(lambda value: f"{value:.3g}" if value < 100 else f"{value:.0f}")
+_small = _cell(lambda value: "0" if value == 0.0 else scientific(value))
+_share = _cell(lambda value: f"{value:.6g}" if value < 10 else f"{value:.3g}")
+
+
+def _reference(row: Row) -> str:
+    return _NOTHING if row.reference_seconds is None else f"{row.reference}: {_seconds(row.reference_seconds)} s"
+
+
+def _ratio(row: Row) -> str:
+    if row.multiple is None:
+        return _NOTHING
+    return f"{row.multiple:.3g}×" if row.multiple >= 1.0 else f"{1.0 / row.multiple:.3g}× faster"
+
+
+def _memory(row: Row) -> str:
+    if row.peak_mib is None:
+        return _NOTHING
+    return f"{row.peak_mib:.0f}" + ("" if row.private_mib is None else f" ({row.private_mib:.0f})")

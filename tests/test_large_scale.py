@@ -1,0 +1,67 @@
+"""The measurements of large problems: targets are judged as stated, and the script runs from end to end."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of rows and targets, which is no part of the package."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module("large.table")
+
+
+def test_a_target_names_everything_that_is_missed(table: Any) -> None:
+    target = table.Target("words", seconds=1.0, faster=10.0, gap=1e-9, phi_residual=1e-14, private=100.0)
+    row = table.Row("case", "work", seconds=2.0, reference_seconds=4.0, status="certified", gap=1e-3, private_mib=50.0)
+    missed = " ".join(target.missed(row))
+    for words in ("seconds 2 s", "gap 1.0e-03", "‖ΦP‖∞ was not measured", "2× faster, not 10×"):
+        assert words in missed
+    assert "memory" not in missed
+
+
+def test_what_reaches_all_of_it_is_met_and_leaking_never_is(table: Any) -> None:
+    target = table.Target("words", seconds=3.0, faster=2.0, gap=1e-9)
+    row = table.Row("case", "work", seconds=1.0, reference_seconds=2.0, status="certified", gap=1e-12, leakage_share=1.0)
+    assert target.missed(row) == []
+    row.leakage_share = 1.001
+    assert target.missed(row) == ["1× the budget"]
+    row.leakage_share, row.status = 1.0, "violated-privacy"
+    assert target.missed(row) == ["status violated-privacy"]
+
+
+def test_a_row_without_an_answer_misses_its_target(table: Any) -> None:
+    assert table.Target("words").missed(table.Row("case", "work", note="no disk")) == ["no disk"]
+
+
+def test_the_script_measures_and_writes_its_report(tmp_path: Path) -> None:
+    command = [sys.executable, str(FOLDER / "large_scale.py"), "--quick", "--only", "paper-multi-20", "--no-peers"]
+    done = subprocess.run([*command, "--out", str(tmp_path / "found")], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "found.md").read_text(encoding="utf-8")
+    assert "no target is judged" in page
+    assert str(FOLDER.parent) not in page
+    rows = list(csv.DictReader((tmp_path / "found.csv").read_text(encoding="utf-8").splitlines()))
+    own = rows[0]
+    assert own["case"] == "paper-multi-20"
+    assert own["status"] == "certified"
+    assert float(own["gap"]) <= 1e-6
+    assert float(own["leakage_share"]) <= 1.0
+    assert own["verdict"] == "not judged"
+
+
+def test_unknown_rows_are_refused(tmp_path: Path) -> None:
+    command = [sys.executable, str(FOLDER / "large_scale.py"), "--only", "nothing", "--out", str(tmp_path / "found")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "--list" in done.stderr
