@@ -7,7 +7,7 @@ and the few ties, and the judge is `problems.judge_blocks`. As everywhere, the s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from discreet.backends.contract import Options
 from discreet.backends.solution import Status, derive_status
-from discreet.backends.tilt.aggregation import rule_of, solve_aggregated
+from discreet.backends.tilt.aggregation import rules_of, solve_aggregated
 from discreet.problems.accurate import Array
 from discreet.problems.blocks import BlockProblem, Blocks, Chunk
 from discreet.problems.judge import Certificate
-from discreet.problems.judge_blocks import certify_blocks
+from discreet.problems.judge_blocks import BlockVerdict, certify_blocks
 from discreet.problems.rule import Rule
 
 __all__ = ["BlockSolution", "solve_blocks"]
@@ -120,8 +120,8 @@ def solve_blocks(
         vertex=True,
     )
     solved = time.perf_counter()
-    rule = _extended(rule_of(smaller, found), possible, problem.n)
-    verdict = certify_blocks(problem, rule, found.multiplier, threads=threads)
+    rules = (_extended(rule, possible, problem.n) for rule in rules_of(smaller, found, threads=threads))
+    verdict = _best_verdict(problem, rules, found.multiplier, options.gap, threads)
     return BlockSolution(
         problem,
         derive_status(verdict.certificate, options.gap),
@@ -134,6 +134,21 @@ def solve_blocks(
         solved - started,
         time.perf_counter() - solved,
     )
+
+
+def _best_verdict(problem: BlockProblem, rules: Iterable[Rule], multiplier: float, gap: float, threads: int) -> BlockVerdict:
+    """The judge's verdict on the first rule that it certifies, else on the one of least error that keeps the budget."""
+    best: tuple[tuple[bool, float], BlockVerdict] | None = None
+    for rule in rules:
+        verdict = certify_blocks(problem, rule, multiplier, threads=threads)
+        status = derive_status(verdict.certificate, gap)
+        if status is Status.CERTIFIED:
+            return verdict
+        rank = status is Status.VIOLATED_PRIVACY, verdict.certificate.upper
+        if best is None or rank < best[0]:
+            best = rank, verdict
+    assert best is not None
+    return best[1]
 
 
 @dataclass(frozen=True, eq=False)

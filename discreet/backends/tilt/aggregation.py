@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +31,7 @@ from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.kernels import SHELLS, Scan, classified, member, sample, scan, shell_top
 from discreet.backends.tilt.model import model_of
 from discreet.problems.accurate import Array
-from discreet.problems.blocks import BlockProblem, Blocks
+from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Blocks
 from discreet.problems.dual import repair_duals
 from discreet.problems.information import output_law
 from discreet.problems.judge_kernels import in_order_losses
@@ -39,7 +39,7 @@ from discreet.problems.primal import LEAK_FREE, phi_residual
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 
-__all__ = ["Aggregated", "Proof", "Report", "individuals", "rule_of", "solve_aggregated", "spread"]
+__all__ = ["Aggregated", "Proof", "Report", "individuals", "rules_of", "solve_aggregated", "spread"]
 
 _INDIVIDUALS_PER_ENTRY = 100  # outcomes kept individually in the first round, per entry of the tilt
 _LEAST_INDIVIDUALS = 1000
@@ -137,26 +137,35 @@ def solve_aggregated(
     return _Aggregation(problem, gap, max_iterations, deadline, threads, report, vertex, compiled).run()
 
 
-def rule_of(problem: BlockProblem, found: Aggregated) -> Rule:
-    """The answer as a rule: a tilt, and the individuals whose column it does not give; exact if the answer is a vertex.
+def rules_of(problem: BlockProblem, found: Aggregated, *, threads: int = 0) -> Iterator[Rule]:
+    """Ways to state the answer as a rule: one if it is a vertex, else several, of which the judge has to find the best.
 
-    Where it is not, crowds of outcomes agree in margin to more digits than the tilt can tell apart. If all outcomes are
-    individual they are listed as they are; else they decide together: among the bands of margin that the last pass
-    distinguishes, the one is taken in which randomising costs least.
+    Where it is no vertex, crowds of outcomes agree in margin to more digits than the tilt can tell apart. They may decide
+    together: among the bands of margin that the last pass distinguishes, the one is taken in which randomising costs least.
+    Or individuals are listed as they are, and outcomes that are no more than a chunk holds all of them.
     """
-    if found.vertex is not None:
-        return _listing(problem.n, found, found.vertex)
-    crowded = _best_band(problem, found) if found.source.found.counts.size else None
-    return _listing(problem.n, found, found.tilt) if crowded is None else crowded
-
-
-def _listing(n: int, found: Aggregated, tilt: Array) -> Rule:
-    """The rule of a tilt, with the columns of the individuals that randomise or, equal in margin, go another way."""
     source = found.source.found
-    labels = np.argmin(in_order_losses(source.columns[:n], source.columns[n:], tilt), axis=0)
-    places = np.arange(source.listed.size)
-    ties = np.flatnonzero(found.columns[labels, places] < 1.0)
-    return Rule(tilt, source.listed[ties], found.columns[:, ties])
+    if found.vertex is not None:
+        yield _listing(found.vertex, source.listed, source.columns, found.columns)
+        return
+    crowded = _best_band(problem, found) if source.counts.size else None
+    if crowded is not None:
+        yield crowded
+    yield _listing(found.tilt, source.listed, source.columns, found.columns)
+    if source.counts.size and problem.N <= CHUNK_OUTCOMES:
+        held = np.concatenate([np.concatenate(chunk.read()) for chunk in problem.blocks.chunks()], axis=1)
+        yield _listing(found.tilt, np.arange(problem.N), held, spread(problem.blocks, found, threads=threads))
+
+
+def _listing(tilt: Array, outcomes: NDArray[np.intp], held: Array, columns: Array) -> Rule:
+    """The rule of a tilt with the columns of those of some outcomes that randomise or, equal in margin, go another way.
+
+    held: their (p_xz, loss) [n + m, K]. columns: [m, K …].
+    """
+    n = tilt.shape[1]
+    labels = np.argmin(in_order_losses(held[:n], held[n:], tilt), axis=0)
+    ties = np.flatnonzero(columns[labels, np.arange(outcomes.size)] < 1.0)
+    return Rule(tilt, outcomes[ties], columns[:, ties])
 
 
 def _best_band(problem: BlockProblem, found: Aggregated) -> Rule | None:
@@ -305,9 +314,12 @@ class _Aggregation:
     def _ending(self, width: float, solved: _Round) -> str:
         if width <= self._gap:
             return "optimal"
-        if self._deadline is not None and time.perf_counter() > self._deadline:
+        if self._late():
             return "time limit"
         return "" if solved.source.found.counts.size else "stalled"  # without cells the small problem was the whole one
+
+    def _late(self) -> bool:
+        return self._deadline is not None and time.perf_counter() > self._deadline
 
     def _first_proof(self, doubt: float) -> Proof:
         """Duals from a sample of the outcomes, weighted by mass and by the Bayes rule's error (`doubt`)."""
@@ -415,6 +427,8 @@ class _Aggregation:
             better = self._prove(proof.tilt + step * (solved.tilt - proof.tilt), multiplier, threshold)
             if better.bound > proof.bound:
                 return better
+            if self._late():
+                return proof
         few = proof.found.listed.size < self._individuals / 2 or self._individuals >= self._problem.N
         return self._prove(proof.tilt, proof.multiplier, threshold) if few and proof.found.counts.size else proof
 
