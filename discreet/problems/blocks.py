@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Protocol, TypeVar
 
 from discreet.problems.accurate import Array
@@ -28,7 +27,6 @@ __all__ = [
     "Chunk",
     "Found",
     "Item",
-    "compiled_available",
     "in_order",
 ]
 
@@ -37,11 +35,6 @@ _AHEAD = 3  # pieces of work handed out per thread before the oldest result is t
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
-
-
-def compiled_available() -> bool:
-    """Whether numba, which compiles the passes over the outcomes (extra `fast`), can be imported."""
-    return find_spec("numba") is not None
 
 
 def in_order(items: Iterable[Item], threads: int, work: Callable[[Item], Found]) -> Iterator[Found]:

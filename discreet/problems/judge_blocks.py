@@ -28,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array, Pair, dot_pair, pair_sum, sum_pair
-from discreet.problems.blocks import BlockProblem, Chunk, compiled_available, in_order
+from discreet.problems.blocks import BlockProblem, Chunk, in_order
 from discreet.problems.checks import TOTAL_TOLERANCE
+from discreet.problems.compiled import compiled_available
 from discreet.problems.dual import price, proven, repair_duals, support_ceiling
 from discreet.problems.errors import InputError
 from discreet.problems.information import OutputLaw, faint_lift, law_of

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array, Pair, pair_sum, sum_pair
+from discreet.problems.compiled import jit, once
 from discreet.problems.dual import label_doubt
 
 __all__ = ["Tally", "compiled_tally", "in_order_losses", "in_order_margins", "tally"]
@@ -150,13 +150,11 @@ def _flat(array: Array) -> tuple[Array, int]:
     return as_strided(array, ((rows - 1) * step + count,), (8,), writeable=False), step
 
 
-@cache
+@once
 def _kernel() -> Callable[..., None]:
-    import numba
-
     strip, unit, tiny = _STRIP, 2.0**-53, 5e-324
 
-    @numba.njit(nogil=True, cache=True)
+    @jit
     def tilted(p_xz, p_step, loss, l_step, tilt, start, size, worth):  # type: ignore[no-untyped-def]
         for i in range(tilt.shape[0]):
             row, first = loss[i * l_step + start : i * l_step + start + size], p_xz[start : start + size]
@@ -168,7 +166,7 @@ def _kernel() -> Callable[..., None]:
                 for k in range(size):
                     mine[k] += t * a[k]
 
-    @numba.njit(nogil=True, cache=True)
+    @jit
     def add(values, high, low, size):  # type: ignore[no-untyped-def]
         """high + low += values, place by place, without rounding that matters."""
         for k in range(size):
@@ -177,7 +175,7 @@ def _kernel() -> Callable[..., None]:
             low[k] += (high[k] - (total - back)) + (values[k] - back)
             high[k] = total
 
-    @numba.njit(nogil=True, cache=True)
+    @jit
     def gather(high, low, total):  # type: ignore[no-untyped-def]
         """total = the places of high + low together, as a pair."""
         for k in range(high.size):
@@ -189,7 +187,7 @@ def _kernel() -> Callable[..., None]:
         total[1] = total[1] - (added - total[0])
         total[0] = added
 
-    @numba.njit(nogil=True, cache=True)
+    @jit
     def run(count, p_xz, p_step, loss, l_step, decide, tilt, same, joint_sum, loss_sums, figures, worst_of):  # type: ignore[no-untyped-def]
         m, n = tilt.shape
         largest = np.zeros(n)

@@ -37,8 +37,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array
-from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Chunk, compiled_available, in_order
+from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Chunk, in_order
 from discreet.problems.checks import mass_array, positive, whole
+from discreet.problems.compiled import compiled_available
 from discreet.problems.errors import InputError
 from discreet.problems.information import entropy
 from discreet.problems.lattice_kernels import Tables, compiled_generate, compiled_windows, generate, windows

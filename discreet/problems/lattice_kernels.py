@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array
+from discreet.problems.compiled import jit, once
 from discreet.problems.sensors.counts import lattice_size
 
 __all__ = ["LOG_LEAST", "SEGMENT", "Index", "Tables", "compiled_generate", "compiled_windows", "generate", "windows"]
@@ -227,13 +228,12 @@ def compiled_generate(
     return sums
 
 
-@cache
+@once
 def _stepping() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., None]]:
     """The next row, its window, and the windows of many rows. numba keeps machine code beside the source or in the user's
     cache."""
-    import numba
 
-    @numba.njit(nogil=True, cache=True)
+    @jit
     def advance(row):  # type: ignore[no-untyped-def]
         """The next row, in place."""
         last = row.size - 1
@@ -250,7 +250,7 @@ def _stepping() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., N
             row[k] = 0
             row[k - 1] += 1
 
-    @numba.njit(nogil=True, cache=True)
+    @jit
     def window(row, deviance, share, limit):  # type: ignore[no-untyped-def]
         left = row[row.size - 1]
         if limit == np.inf:
@@ -287,7 +287,7 @@ def _stepping() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., N
             high = max(high, last + 1)
         return min(low, high), high
 
-    @numba.njit(nogil=True, cache=True)
+    @jit
     def all_windows(row, deviance, share, limit, low, high):  # type: ignore[no-untyped-def]
         for place in range(low.size):
             low[place], high[place] = window(row, deviance, share, limit)
@@ -296,15 +296,13 @@ def _stepping() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., N
     return advance, window, all_windows
 
 
-@cache
+@once
 def _generator(n: int, kinds: int, m: int) -> Callable[..., None]:
     """The kernel for n private values, `kinds` values of Y and m guesses, whose loops are of constant length."""
-    import numba
-
     advance, window, _ = _stepping()
     segment, least = SEGMENT, LOG_LEAST
 
-    @numba.njit(nogil=True, cache=True)
+    @jit
     def run(  # type: ignore[no-untyped-def]
         row, rows, first, stop, log, top, deviance, limit, inverse, up, down, share, place, weights, losses, p_xz, loss, sums
     ):

@@ -23,8 +23,9 @@ import numpy as np
 
 from discreet.problems.accurate import Array, Pair, pair_sum
 from discreet.problems.archive import Layout, npy_layout, replacing, stored_members
-from discreet.problems.blocks import CHUNK_OUTCOMES, ArrayBlocks, BlockProblem, Blocks, Chunk, compiled_available, in_order
+from discreet.problems.blocks import CHUNK_OUTCOMES, ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
 from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, whole
+from discreet.problems.compiled import compiled_available
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files import printable
 from discreet.problems.information import entropy
