@@ -236,7 +236,7 @@ def classified(a: Array, losses: Array, tilt: Array) -> tuple[Array, NDArray[np.
     least = tilted[best, places]
     tilted[best, places] = np.inf
     second = np.argmin(tilted, axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a loss may be any multiple of its outcome's mass
         margin = np.where(mass > 0.0, (tilted[second, places] - least) / mass, np.nan)
     shell = (margin.view(np.int64) >> _SHIFT) - _BOTTOM
     return margin, (best * m + second) * SHELLS + np.clip(shell, 0, SHELLS - 1), least

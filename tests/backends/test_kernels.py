@@ -1,0 +1,219 @@
+"""The passes over the outcomes: NumPy and numba alike, whatever the chunks and the threads; cells, shells and samples."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.backends.tilt import kernels
+from discreet.backends.tilt.kernels import SHELLS, Scan, classified, compiled_available, member, sample, scan, shell_top
+from discreet.problems.accurate import Array
+from discreet.problems.blocks import ArrayBlocks
+
+NUMBA = pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
+BOTH = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=NUMBA)], ids=["numpy", "numba"])
+SHAPES = [(1, 1), (1, 3), (3, 1), (2, 2), (3, 3), (5, 4)]  # few: each is compiled once
+
+
+def outcomes(n: int, m: int, count: int, seed: int, size: int = 64) -> ArrayBlocks:
+    """Outcomes of all kinds: ordinary, of no mass, tiny, equal in all losses, without loss, repeated."""
+    rng = np.random.default_rng(seed)
+    p_xz, loss = rng.random((n, count)) / (n * count), rng.random((m, count)) / count
+    kind = rng.integers(0, 8, size=count)
+    loss[:, kind == 1] = loss[0, kind == 1]
+    loss[:, kind == 2] = 0.0
+    p_xz[:, kind == 3], loss[:, kind == 3] = 1e-310, 1e-311
+    p_xz[:, kind == 4], loss[:, kind == 4] = 0.25 / count, 0.125 / count
+    p_xz[:, kind == 5] = 5e-324  # margins beyond the largest double
+    p_xz[:, kind == 6], loss[:, kind == 6] = 0.0, 0.0
+    return ArrayBlocks(p_xz, loss, size)
+
+
+def tilt_for(n: int, m: int, seed: int, scale: float) -> Array:
+    return np.asarray(scale * np.random.default_rng(seed).normal(size=(m, n)))
+
+
+def assert_same(one: Scan, other: Scan, *, rounding: float) -> None:
+    np.testing.assert_array_equal(one.listed, other.listed)
+    np.testing.assert_array_equal(one.columns, other.columns)
+    np.testing.assert_array_equal(one.keys, other.keys)
+    np.testing.assert_array_equal(one.counts, other.counts)
+    np.testing.assert_allclose(one.cells, other.cells, rtol=rounding, atol=0.0)
+    assert one.total == pytest.approx(other.total, rel=10 * rounding, abs=rounding)
+
+
+thresholds = st.sampled_from([-1.0, 0.0, 1e-12, 0.01, 0.3, math.inf])
+scales = st.sampled_from([0.0, 1e-17, 1e-9, 0.3, 5.0])
+
+
+@NUMBA
+@settings(max_examples=60)
+@given(st.sampled_from(SHAPES), st.integers(1, 400), st.integers(0, 10**6), scales, thresholds)
+def test_compiled_and_numpy_decide_alike(
+    shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float
+) -> None:
+    n, m = shape
+    blocks, tilt = outcomes(n, m, count, seed), tilt_for(n, m, seed, scale)
+    with np.errstate(all="raise", under="ignore"):
+        one = scan(blocks, tilt, threshold, threads=1, compiled=False)
+    assert_same(one, scan(blocks, tilt, threshold, threads=1, compiled=True), rounding=1e-12)
+
+
+@BOTH
+@settings(max_examples=40)
+@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds)
+def test_everything_is_listed_or_in_a_cell(
+    compiled: bool, shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float
+) -> None:
+    n, m = shape
+    blocks, tilt = outcomes(n, m, count, seed), tilt_for(n, m, seed, scale)
+    found = scan(blocks, tilt, threshold, threads=1, compiled=compiled)
+    possible = blocks.p_xz.sum(axis=0) > 0.0
+    assert found.listed.size + found.counts.sum() == possible.sum()
+    assert (np.diff(found.listed) > 0).all()
+    assert (found.counts > 0).all()
+    stacked = np.concatenate([blocks.p_xz, blocks.loss])
+    np.testing.assert_array_equal(found.columns, stacked[:, found.listed])
+    both = found.columns.sum(axis=1) + found.cells.sum(axis=1)
+    np.testing.assert_allclose(both, stacked[:, possible].sum(axis=1), rtol=1e-12)
+    least = (blocks.loss + tilt @ blocks.p_xz).min(axis=0)[possible]
+    assert found.total == pytest.approx(least.sum(), rel=1e-12, abs=1e-13)
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds)
+def test_members_reproduce_the_cells(shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float) -> None:
+    n, m = shape
+    blocks, tilt = outcomes(n, m, count, seed), tilt_for(n, m, seed, scale)
+    found = scan(blocks, tilt, threshold, threads=1, compiled=False)
+    place = member(blocks, tilt, threshold, found, threads=1)
+    possible = np.flatnonzero(blocks.p_xz.sum(axis=0) > 0.0)
+    size = found.listed.size + found.keys.size
+    stacked = np.concatenate([blocks.p_xz, blocks.loss])[:, possible]
+    sums = np.stack([np.bincount(place[possible], weights=row, minlength=size) for row in stacked])
+    np.testing.assert_allclose(sums, np.concatenate([found.columns, found.cells], axis=1), rtol=1e-12, atol=0.0)
+    counts = np.bincount(place[possible], minlength=size)
+    np.testing.assert_array_equal(counts, [*np.ones(found.listed.size, dtype=int), *found.counts])
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales)
+def test_keys_say_best_second_and_shell(shape: tuple[int, int], count: int, seed: int, scale: float) -> None:
+    n, m = shape
+    blocks, tilt = outcomes(n, m, count, seed), tilt_for(n, m, seed, scale)
+    margin, key, least = classified(blocks.p_xz, blocks.loss, tilt)
+    possible = blocks.p_xz.sum(axis=0) > 0.0
+    best, second, shell = key // (m * SHELLS), key // SHELLS % m, key % SHELLS
+    losses = blocks.loss + tilt @ blocks.p_xz
+    places = np.arange(count)
+    rounding = 1e-13 * (blocks.loss.max(axis=0) + np.abs(tilt).max() * blocks.p_xz.sum(axis=0))
+    assert (losses[best, places] <= losses.min(axis=0) + rounding).all()
+    assert (np.abs(least - losses.min(axis=0)) <= rounding).all()
+    if m > 1:
+        assert (second != best).all()
+        assert (losses[second, places] <= np.sort(losses, axis=0)[1] + rounding).all()
+    assert np.isnan(margin[~possible]).all()
+    assert (margin[possible] >= 0.0).all()
+    for place in np.flatnonzero(possible):
+        assert shell[place] == SHELLS - 1 or margin[place] < shell_top(int(shell[place]))
+        assert shell[place] == 0 or shell_top(int(shell[place]) - 1) <= margin[place]
+
+
+def test_shells_increase_by_an_eighth_of_an_octave() -> None:
+    tops = np.array([shell_top(shell) for shell in range(SHELLS)])
+    growth = tops[1:] / tops[:-1]
+    assert growth.min() >= 1.0 + 1 / 16
+    assert growth.max() <= 1.0 + 1 / 8
+    assert tops[0] < 1e-12
+    assert tops[-1] == 4.0
+    assert shell_top(SHELLS + 5) == tops[-1]
+
+
+@BOTH
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_chunks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, compiled: bool, size: int) -> None:
+    monkeypatch.setattr(kernels, "CHUNK_OUTCOMES", 1)  # so that threads are used at all
+    whole, tilt = outcomes(3, 3, 500, 7, 1000), tilt_for(3, 3, 7, 0.2)
+    blocks = ArrayBlocks(whole.p_xz, whole.loss, size)
+    alone = scan(blocks, tilt, 0.1, threads=1, compiled=compiled)
+    for threads in (2, 3, 0):
+        assert_same(scan(blocks, tilt, 0.1, threads=threads, compiled=compiled), alone, rounding=0.0)
+    assert_same(scan(whole, tilt, 0.1, threads=1, compiled=compiled), alone, rounding=1e-13)
+    expected = member(blocks, tilt, 0.1, alone, threads=1)
+    np.testing.assert_array_equal(member(blocks, tilt, 0.1, alone, threads=2), expected)
+
+
+@BOTH
+def test_chunks_without_mass(compiled: bool) -> None:
+    whole = outcomes(2, 2, 100, 3)
+    p_xz, loss = whole.p_xz.copy(), whole.loss.copy()
+    p_xz[:, 20:60], loss[:, 20:60] = 0.0, 0.0
+    blocks, tilt = ArrayBlocks(p_xz, loss, 20), tilt_for(2, 2, 3, 0.1)
+    found = scan(blocks, tilt, 0.2, threads=1, compiled=compiled)
+    assert not ((found.listed >= 20) & (found.listed < 60)).any()
+    assert found.columns.sum() + found.cells.sum() == pytest.approx(p_xz.sum() + loss.sum())
+    drawn = sample(blocks, 50, 50, doubt=0.0, threads=1)
+    assert (drawn.columns[:2].sum(axis=0) > 0.0).all()
+
+
+@BOTH
+def test_only_outcomes_without_mass(compiled: bool) -> None:
+    blocks = ArrayBlocks(np.zeros((2, 30)), np.zeros((3, 30)), 10)
+    found = scan(blocks, np.ones((3, 2)), 1.0, compiled=compiled)
+    assert found.total == 0.0
+    assert found.listed.size == found.keys.size == 0
+    assert found.columns.shape == found.cells.shape == (5, 0)
+    np.testing.assert_array_equal(member(blocks, np.ones((3, 2)), 1.0, found), np.zeros(30))
+
+
+def test_an_infinite_threshold_lists_all() -> None:
+    blocks = outcomes(3, 1, 60, 1)  # one guess: every margin is infinite
+    possible = np.flatnonzero(blocks.p_xz.sum(axis=0) > 0.0)
+    np.testing.assert_array_equal(scan(blocks, np.zeros((1, 3)), math.inf, compiled=False).listed, possible)
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 300), st.integers(0, 10**6), st.booleans(), st.integers(1, 60))
+def test_draws_are_systematic(n: int, m: int, count: int, seed: int, by_error: bool, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    joint = rng.dirichlet(np.full(n * m * count, 0.5)).reshape(n, m, count)
+    p_xz, loss = joint.sum(axis=1), joint.sum(axis=(0, 1)) - joint.sum(axis=0)
+    doubt = float(loss.min(axis=0).sum()) if by_error else 0.0
+    drawn = sample(ArrayBlocks(p_xz, loss, size), 100, 50, doubt=doubt, threads=1).columns
+    weigh = (lambda a, b: a.sum(axis=0) + b.min(axis=0) / doubt) if doubt > 0.0 else (lambda a, b: a.sum(axis=0))
+    weights = weigh(p_xz, loss)
+    assert weigh(drawn[:n], drawn[n:]).sum() == pytest.approx(weights.sum(), rel=1e-12)
+    steps = 0
+    for start in range(0, count, size):  # evenly spaced in cumulative weight: off by less than one draw per outcome
+        here = weights[start : start + size]
+        draws = math.ceil(100 * here.sum() / (2.0 if doubt > 0.0 else 1.0))
+        step = here.sum() / draws
+        positions = (np.arange(draws) + 0.5) * step
+        expected = np.histogram(positions, np.append(0.0, np.cumsum(here)))[0]
+        assert (np.abs(expected * step - here) <= step * (1 + 1e-9)).all()
+        steps += int((expected > 0).sum())
+    assert abs(drawn.shape[1] - steps) <= 1 + count // size  # an outcome at the edge of a step may go either way
+
+
+def test_a_draw_for_every_outcome_is_the_problem_itself() -> None:
+    count = 256
+    rng = np.random.default_rng(0)
+    split = rng.dirichlet(np.ones(3), size=count).T / count
+    p_xz = np.concatenate([split[:2], split[2:] + (1 / count - split.sum(axis=0))])
+    loss = rng.random((2, count)) / count
+    for size in (32, 256):
+        drawn = sample(ArrayBlocks(p_xz, loss, size), count, 64, doubt=0.0, threads=1)
+        np.testing.assert_allclose(drawn.columns, np.concatenate([p_xz, loss]), rtol=1e-12)
+        np.testing.assert_array_equal(drawn.spread, np.concatenate([p_xz, loss])[:, :: count // 64])
+
+
+def test_totals_are_sums_of_the_stored_numbers() -> None:
+    rng = np.random.default_rng(2)
+    blocks = ArrayBlocks(rng.random((2, 3000)) / 6000, rng.random((2, 3000)) / 3000, 100)
+    exact = sum((Fraction(float(v)) for v in blocks.loss.min(axis=0)), Fraction(0))
+    assert scan(blocks, np.zeros((2, 2)), -1.0, compiled=False).total == pytest.approx(float(exact), rel=1e-15)
