@@ -5,7 +5,7 @@ and φ(r) = r log r − r + 1. Every term is non-negative, so nothing cancels on
 from double-length sums (`accurate`), so that a leakage of 1e-14 nats still has ten digits. Nats throughout, unless a
 name says bits.
 
-Source: discreet design, §4.4 (docs/theory.md); T. M. Cover, J. A. Thomas, *Elements of Information Theory*, §2.10 (Fano).
+Source: docs/theory.md, sections 3 and 10; T. M. Cover, J. A. Thomas, *Elements of Information Theory*, §2.10 (Fano).
 """
 
 from __future__ import annotations

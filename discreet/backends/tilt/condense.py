@@ -5,7 +5,7 @@ more than that share, yet each would have its own barrier product to centre. The
 into at most m outcomes. Merging restricts the estimator (all members are treated alike), so what is feasible stays
 feasible exactly; the judge's bound still covers every outcome.
 
-Source: discreet design §4.1.
+Source: docs/theory.md, section 13 (outcomes so rare that they cannot matter), section 18 (aggregation is a restriction).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ d_i). Near independence s is of order one and d tiny, and neither is ever formed
 At perfect privacy only d_i = 0 is asked; B is then rotated to the canonical directions and those that Z says nothing about
 are dropped, so that the constraints are independent.
 
-Source: discreet design §4.1 (docs/theory.md, "The structured interior point").
+Source: docs/theory.md, section 13 (the structured interior point).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ There is no 1/ε in it. Shifting all t_i together does not change M, so the rows
 replaced by the sum of all rows, where M drops out exactly: what determines the common shift is small, and would otherwise
 drown in M's rounding. At perfect privacy (μ = ∞) only the blocks of M for the directions remain, without that guess.
 
-Source: discreet design §4.1; the elimination is that of S. Mehrotra, SIAM J. Optim. 2 (1992) for linear programs.
+Source: docs/theory.md, section 13; the elimination is that of S. Mehrotra, SIAM J. Optim. 2 (1992) for linear programs.
 """
 
 from __future__ import annotations
