@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from discreet.problems.accurate import Array, Pair, exact_product, pair_sum, sum_pair
+from discreet.problems.accurate import Array, Pair, dot_pair, exact_product, pair_sum, sum_pair
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.information import OutputLaw
 from discreet.problems.problem import Problem
@@ -41,6 +41,8 @@ _SMALLEST = 5e-324
 _LARGEST_TILT = 1e200  # larger ones are cut: no bound worth having needs them, and sums stay finite
 _SUM_ROUNDING = 2.0**-90  # of a sum formed in twice the working precision
 _TOTAL_ROUNDING = 2.0**-49  # by how much, relative, Σ π of a problem may differ from one
+_ALMOST_LINEAR = 0.02  # |t|/μ up to which e^{2|t|/μ} times a rounding error stays under 1.05 of one
+_CURVATURE_TERMS = 20  # of e^z − 1 − z for |z| ≤ 1: the rest is under a rounding error
 _SMALLEST_LOG_RATIO = -40.0  # stands for log 0: e^-40 of a prior is no evidence
 _SEARCH_STEPS = 60
 _SEARCH_TOLERANCE = 1e-12  # of the bound
@@ -135,6 +137,8 @@ def repair_duals(problem: Problem | BlockProblem, tilt: Array, multiplier: float
     tilt = np.clip(tilt, -_LARGEST_TILT, _LARGEST_TILT) * possible
     size = np.abs(tilt).max(axis=1)
     shift = support_ceiling(tilt[:, possible], problem.p_x[possible], multiplier)
+    if size.max() <= _ALMOST_LINEAR * multiplier:  # the subtraction rounds entry by entry, and h is almost the mean
+        size = 0.6 * (np.abs(tilt) @ problem.p_x)
     shift += 2.0 * _UNIT * (size + np.abs(shift)) + 8.0 * _SMALLEST  # rounding of the subtraction, and of subnormal numbers
     return (tilt - shift[:, None]) * possible, multiplier
 
@@ -144,15 +148,33 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
     largest = tilt.max(axis=1)
     if multiplier == 0.0:
         return np.asarray(largest)
+    mean = _mean_ceiling(tilt, p_x)
+    if math.isinf(multiplier):
+        return np.asarray(np.minimum(mean, largest))
     p_x = p_x / p_x.sum()
     unit = (2 * p_x.size + 16) * _UNIT  # of every sum below, relative to the sum of sizes
-    if math.isinf(multiplier):
-        return np.asarray(np.minimum(tilt @ p_x + unit * (np.abs(tilt) @ p_x) + _SMALLEST * p_x.size, largest))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scaled = tilt / multiplier
         near, far = _near(scaled, p_x, multiplier, unit), _far(tilt, p_x, multiplier, unit)
+        near = np.fmin(near, mean + multiplier * _curvature_ceiling(scaled, p_x))
     value = np.where(np.abs(scaled).max(axis=1) <= 1.0, near, far)
     return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
+
+
+def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
+    """Σ_j π_j t_ij / Σ_j π_j [m] from above: summed in twice the working precision, with π_j known to rounding."""
+    high, low = dot_pair(tilt, p_x)
+    doubt = 1.5 * _UNIT * (np.abs(tilt) @ p_x)
+    return np.asarray(high + np.maximum(low, 0.0) + doubt + _TOTAL_ROUNDING * np.abs(high) + 8.0 * _SMALLEST * p_x.size)
+
+
+def _curvature_ceiling(scaled: Array, p_x: Array) -> Array:
+    """Σ_j π_j (e^z − 1 − z) [m] from above, for |z| ≤ 1; with the mean it bounds h, as log(1 + s) ≤ s."""
+    series = np.ones_like(scaled)
+    for k in range(_CURVATURE_TERMS, 2, -1):
+        series = 1.0 + series * scaled / k
+    curve = 0.5 * scaled * scaled * series
+    return np.asarray((curve @ p_x) * (1.0 + 2.0**-40) + 4.0 * _SMALLEST)
 
 
 def _near(scaled: Array, p_x: Array, multiplier: float, unit: float) -> Array:

@@ -10,7 +10,7 @@
 unit in the last place by which stored columns fail to sum to one. Budgets under about 1e-30 nats are therefore met by
 estimators without randomisation only, in the end by a constant; no other can be told apart from its rounding errors.
 
-Source: discreet design §2 (docs/theory.md).
+Source: docs/theory.md, section 9 (repair).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.problems.accurate import Array
+from discreet.problems.accurate import Array, sum_pair
 from discreet.problems.information import OutputLaw
 from discreet.problems.problem import Problem
 
@@ -70,21 +70,30 @@ class End:
 
 
 def normalise(estimator: Array) -> Array:
-    """A column-stochastic copy: non-finite and negative entries become 0, an empty column becomes uniform."""
+    """A column-stochastic copy: non-finite and negative entries become 0, an empty column becomes uniform.
+
+    Columns that sum to one already are left as they are.
+    """
     clipped = np.where(np.isfinite(estimator), np.clip(estimator, 0.0, 1e300), 0.0)
-    largest = clipped.max(axis=0)
+    stochastic = clipped.sum(axis=0) == 1.0
+    if stochastic.all():
+        return clipped
+    largest = np.where(stochastic, 1.0, clipped.max(axis=0))
     if not largest.all():
         clipped[:, largest == 0.0] = 1.0
         largest = np.where(largest > 0.0, largest, 1.0)
     clipped /= largest
-    clipped /= clipped.sum(axis=0)
+    clipped /= np.where(stochastic, 1.0, clipped.sum(axis=0))
     return np.asarray(clipped)
 
 
 def column_error(estimator: Array) -> float:
-    """How far the columns of a normalised estimator [m, N] can be from summing to one: 0 without randomisation."""
-    m, outcomes = estimator.shape
-    return 0.0 if np.count_nonzero(estimator) == outcomes else (m + 1) * _UNIT
+    """How far the columns of a normalised estimator [m, N] are from summing to one: 0 without randomisation."""
+    drawn = estimator[:, np.count_nonzero(estimator, axis=0) > 1]
+    if not drawn.size:
+        return 0.0
+    high, low = sum_pair(np.ascontiguousarray(drawn.T))
+    return float(np.abs((high - 1.0) + low).max()) * (1.0 + 2.0**-40)
 
 
 def phi_residual(law: OutputLaw) -> float:

@@ -31,7 +31,8 @@ from discreet.problems.problem import Problem
 
 __all__ = ["Finished", "Vertex", "contradicted", "finish", "shortcut"]
 
-_COLUMN_ROUNDING = 2.0**-51  # of the columns of the ties: the budget is met by a law that far off
+_GRID = 2.0**53
+_INSIDE = 2.0**-42  # relative: the budget is undercut by that, and by what rounding the shares to the grid may leak
 _FAINT = 1e-3  # probability of a guess that may be on its way out
 _NEWTON_STEPS = 12
 _MENDINGS = 6
@@ -252,9 +253,9 @@ class Vertex:
         return places, guesses
 
     def columns(self, shares: Array) -> Array:
-        """[m, K] the ties' columns for the free shares."""
+        """[m, K] the ties' columns for the free shares, rounded to multiples of 2^-53: such columns sum to one exactly."""
         found = np.zeros((self._problem.m, self.ties.size))
-        found[self._guesses, self._places] = shares
+        found[self._guesses, self._places] = np.round(shares * _GRID) / _GRID
         found[self.labels[self.ties], np.arange(self.ties.size)] = 1.0 - found.sum(axis=0)
         return found
 
@@ -288,7 +289,7 @@ class Vertex:
 
     def _solve_constrained(self, multiplier: float) -> tuple[Array, Array, float] | None:
         shares, mu = self._start.copy(), multiplier
-        budget = self._problem.budget
+        budget = self._problem.budget * (1.0 - _INSIDE)
         excess = self._loss_differences()
         for _ in range(_NEWTON_STEPS):
             law = self._law(shares)
@@ -304,7 +305,7 @@ class Vertex:
             curvature = self._curvature(law)
             scale = abs(mu) * budget  # the leakage equation in the units of the others
             matrix = np.block([[mu * curvature, slopes[:, None]], [mu * slopes[None], np.zeros((1, 1))]])
-            right = -np.append(excess + mu * slopes, mu * (law.leakage_ceiling(_COLUMN_ROUNDING) - budget))
+            right = -np.append(excess + mu * slopes, mu * (law.leakage_ceiling(self._grain(law)) - budget))
             if scale == 0.0:
                 return None
             step = _least_squares(matrix, right)
@@ -318,6 +319,12 @@ class Vertex:
                 break
         ratio = self._law(shares).ratio_minus_one()
         return (shares, mu * np.log1p(ratio), float(mu)) if ratio.min() > -1.0 else None
+
+    def _grain(self, law: OutputLaw) -> float:
+        """By how much, relative to each Pr(X = x_j, Ŷ = y_i), rounding the shares to the grid may move it."""
+        joint = law.mass[:, None] * law.p_x + law.deviation
+        used = law.mass > 0.0
+        return float((self._tied.sum(axis=1) / joint[used]).max()) / _GRID
 
     def _curvature(self, law: OutputLaw) -> Array:
         """∂(a_l·(v_i − v_label)) / ∂ share for all pairs of unknowns, by V_i = diag(1/u_i) − 1 1'/s_i for equal guesses."""
