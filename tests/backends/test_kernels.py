@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.backends.tilt import kernels
-from discreet.backends.tilt.kernels import SHELLS, Scan, classified, compiled_available, member, sample, scan, shell_top
+from discreet.backends.tilt.kernels import SHELLS, Scan, classified, member, sample, scan, shell_top
 from discreet.problems.accurate import Array
 from discreet.problems.blocks import ArrayBlocks
+from discreet.problems.compiled import compiled_available
 
 NUMBA = pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
 BOTH = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=NUMBA)], ids=["numpy", "numba"])

@@ -16,22 +16,19 @@ them beside the source or, where that is read-only, in the user's cache.
 from __future__ import annotations
 
 import math
-import os
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array
-from discreet.problems.blocks import CHUNK_OUTCOMES, Blocks, Chunk
+from discreet.problems.blocks import Blocks, Chunk, in_order
+from discreet.problems.compiled import compiled_available, jit, once
 
-__all__ = ["SHELLS", "Sample", "Scan", "classified", "compiled_available", "member", "sample", "scan", "shell_top"]
+__all__ = ["SHELLS", "Sample", "Scan", "classified", "member", "sample", "scan", "shell_top"]
 
 _PER_OCTAVE_BITS = 3  # 8 shells per octave
 _OCTAVES = 44  # margins from 2^-42 to 4; what is smaller or larger shares the last shell on its side
@@ -64,13 +61,6 @@ class Scan:
     keys: NDArray[np.int64]
 
 
-def compiled_available() -> bool:
-    """Whether numba can be imported."""
-    from importlib.util import find_spec
-
-    return find_spec("numba") is not None
-
-
 def scan(blocks: Blocks, tilt: Array, threshold: float, *, threads: int = 0, compiled: bool | None = None) -> Scan:
     """One pass under a *feasible* tilt [m, n]. Outcomes of no mass are passed over. threads: 0 = all cores."""
     n, m = blocks.n, blocks.m
@@ -85,7 +75,7 @@ def scan(blocks: Blocks, tilt: Array, threshold: float, *, threads: int = 0, com
         total, found, keys, sums, number = kernel(p_xz, loss, tilt, threshold)
         return total, found + chunk.start, np.concatenate([p_xz[:, found], loss[:, found]]), keys, sums, number
 
-    for total, found, rows, keys, sums, number in _each_chunk(blocks, threads, work):
+    for total, found, rows, keys, sums, number in in_order(blocks.chunks(), threads, work):
         totals.append(total)
         listed.append(found)
         columns.append(rows)
@@ -110,7 +100,7 @@ def member(blocks: Blocks, tilt: Array, threshold: float, found: Scan, *, thread
         margin, key, _ = classified(*chunk.read(), tilt)
         group[chunk.start : chunk.start + chunk.count] = np.where(margin > threshold, place[key], 0)
 
-    for _ in _each_chunk(blocks, threads, work):
+    for _ in in_order(blocks.chunks(), threads, work):
         continue
     group[found.listed] = np.arange(found.listed.size)
     return group
@@ -159,7 +149,7 @@ def sample(blocks: Blocks, count: int, even: int, *, doubt: float, threads: int 
         spread = np.concatenate([p_xz[:, first::stride], loss[:, first::stride]])
         return rows * (times * (cumulative[-1] / draws) / weights[index]), spread
 
-    parts = list(_each_chunk(blocks, threads, work))
+    parts = list(in_order(blocks.chunks(), threads, work))
     return Sample(np.concatenate([p[0] for p in parts], axis=1), np.concatenate([p[1] for p in parts], axis=1))
 
 
@@ -173,26 +163,9 @@ def _use_compiled(outcomes: int, wanted: bool | None) -> bool:
 
 _Kernel = Callable[[Array, Array, Array, float], tuple[float, _Index, NDArray[np.int64], Array, NDArray[np.int64]]]
 _Part = tuple[float, _Index, Array, NDArray[np.int64], Array, NDArray[np.int64]]
-_Found = TypeVar("_Found")
 
 
-def _each_chunk(blocks: Blocks, threads: int, work: Callable[[Chunk], _Found]) -> Iterator[_Found]:
-    """The results of `work` on every chunk, in order; at most a few chunks are in flight."""
-    workers = threads or os.cpu_count() or 1
-    if workers <= 1 or blocks.N <= CHUNK_OUTCOMES:
-        yield from map(work, blocks.chunks())
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        waiting: deque[Future[_Found]] = deque()
-        for chunk in blocks.chunks():
-            waiting.append(pool.submit(work, chunk))
-            if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-
-
-@cache
+@once
 def _scan_kernel(n: int, m: int, compiled: bool) -> _Kernel:
     if not compiled:
         return _scan_chunk
@@ -242,13 +215,11 @@ def classified(a: Array, losses: Array, tilt: Array) -> tuple[Array, NDArray[np.
     return margin, (best * m + second) * SHELLS + np.clip(shell, 0, SHELLS - 1), least
 
 
-@cache
+@once
 def _compile_scan(n: int, m: int) -> Any:
-    import numba
-
     shells, bottom, shift = SHELLS, _BOTTOM, _SHIFT
 
-    @numba.njit(nogil=True, cache=True)
+    @jit
     def chunk(p_xz, loss, tilt, threshold, listed, cells, counts):  # type: ignore[no-untyped-def]
         found = 0
         total = 0.0
