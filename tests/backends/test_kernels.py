@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.backends.tilt import kernels
 from discreet.backends.tilt.kernels import SHELLS, Scan, classified, member, sample, scan, shell_top
 from discreet.problems.accurate import Array
 from discreet.problems.blocks import ArrayBlocks
@@ -137,8 +136,7 @@ def test_shells_increase_by_an_eighth_of_an_octave() -> None:
 
 @BOTH
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_chunks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, compiled: bool, size: int) -> None:
-    monkeypatch.setattr(kernels, "CHUNK_OUTCOMES", 1)  # so that threads are used at all
+def test_chunks_and_threads_change_nothing(compiled: bool, size: int) -> None:
     whole, tilt = outcomes(3, 3, 500, 7, 1000), tilt_for(3, 3, 7, 0.2)
     blocks = ArrayBlocks(whole.p_xz, whole.loss, size)
     alone = scan(blocks, tilt, 0.1, threads=1, compiled=compiled)
