@@ -396,12 +396,12 @@ class _Aggregation:
         n = self._problem.n
         columns = np.concatenate([proof.found.columns, proof.found.cells], axis=1)
         small = Problem(columns[:n], columns[n:], self._problem.constraint)
-        gap = _SHARE_OF_GAP * self._gap
-        if proof.found.counts.size:  # not yet the whole problem
+        gap, whole = _SHARE_OF_GAP * self._gap, not proof.found.counts.size
+        if not whole:
             gap = max(gap, min(_COARSEST_GAP, 1e-3 * width))
         outcome = self._pivoted(small, proof, width)
         if outcome is None:
-            worth = self._vertex and width <= _VERTEX_WIDTH
+            worth = whole or (self._vertex and width <= _VERTEX_WIDTH)
             outcome = self._interior(small, gap, _VERTEX_TRIES if worth else _TRIES)
         columns = outcome.estimator
         drawn = np.flatnonzero(columns.max(axis=0) < 1.0)
