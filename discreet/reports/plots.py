@@ -38,13 +38,13 @@ font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",
 """
 
 _WIDTH = 372.0  # about a phone's, so that text keeps its size there
-_GUTTER = 108.0  # for the contestants' names
+_GUTTER = 126.0  # for the names on the left
 _MARGIN = 8.0
 _REMARKS = 80.0  # for a remark at the end of every line
 _TOP = 58.0
 _ROW = 26.0
 _FOOT = 30.0
-_LONGEST_NAME = 16
+_LONGEST_NAME = 17  # characters that fit there
 
 
 @dataclass(frozen=True)
