@@ -210,7 +210,7 @@ def _leakage_chart(case: CaseFacts, rows: Sequence[Row]) -> Chart:
         description=f"True leakage against the budget: {_listed(words)}.",
         axis=Axis(-18 if perfect else -16, ceiling, not perfect),
         tolerance=1e-13 if perfect else 1e-6,
-        sides=("leaks nothing", "leaks →") if perfect else ("← keeps budget", "leaks too much →"),
+        sides=("leaks nothing", "leaks →") if perfect else ("← keeps it", "leaks more →"),
         strips=tuple(_strip_of(row, wording.excess(row), mark=row.excess) for row in rows),
     )
 
