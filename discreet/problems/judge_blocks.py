@@ -353,7 +353,9 @@ class _Judgement:
             least = float(found.sums.loss[0] + (tilt * found.sums.joint[0]).sum()) - found.sums.wasted
             blind = repaired.towards * np.maximum(0.0, self.errors + tilt @ self.marginal[0] - least)
             wasted = (1.0 - repaired.share) * wasted + repaired.share * float(blind.sum())
-            worst = max((1.0 - repaired.share) * worst, repaired.share * float((repaired.towards * found.sums.worst).max()))
+            drawn = repaired.towards > 0.0  # the others may be infinitely bad
+            ignored = float((repaired.towards[drawn] * found.sums.worst[drawn]).max())
+            worst = max((1.0 - repaired.share) * worst if repaired.share < 1.0 else 0.0, repaired.share * ignored)
         leakage = law.leakage()
         tilted = float((tilt * (law.mass[:, None] * law.p_x + law.deviation)).sum())
         priced = not (self.problem.constraint.perfect or self.problem.constraint.oblivious)

@@ -138,16 +138,16 @@ def solve_aggregated(
 
 
 def rules_of(problem: BlockProblem, found: Aggregated, *, threads: int = 0) -> Iterator[Rule]:
-    """Ways to state the answer as a rule: one if it is a vertex, else several, of which the judge has to find the best.
+    """Ways to state the answer as a rule, likeliest first; the judge has to find the best.
 
-    Where it is no vertex, crowds of outcomes agree in margin to more digits than the tilt can tell apart. They may decide
-    together: among the bands of margin that the last pass distinguishes, the one is taken in which randomising costs least.
-    Or individuals are listed as they are, and outcomes that are no more than a chunk holds all of them.
+    A vertex is a rule, and at the optimum exact. Where there is none, crowds of outcomes agree in margin to more digits
+    than the tilt can tell apart. They may decide together: among the bands of margin that the last pass distinguishes, the
+    one is taken in which randomising costs least. Or individuals are listed as they are, and outcomes that are no more
+    than a chunk holds all of them.
     """
     source = found.source.found
     if found.vertex is not None:
         yield _listing(found.vertex, source.listed, source.columns, found.columns)
-        return
     crowded = _best_band(problem, found) if source.counts.size else None
     if crowded is not None:
         yield crowded

@@ -365,17 +365,15 @@ class Vertex:
 
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:
-    """The least-norm solution after equilibrating rows and columns."""
-    rows = np.abs(matrix).max(axis=1)
-    rows[rows == 0.0] = 1.0
-    scaled = matrix / rows[:, None]
-    columns = np.abs(scaled).max(axis=0)
-    columns[columns == 0.0] = 1.0
-    if not np.isfinite(scaled).all():
-        return None
+    """The least-norm solution after equilibrating rows and columns; None where numbers are beyond range."""
     with np.errstate(over="ignore", invalid="ignore"):  # ties of next to no mass
-        right = right / rows
-        if not np.isfinite(right).all():
+        rows = np.abs(matrix).max(axis=1)
+        rows[rows == 0.0] = 1.0
+        scaled = matrix / rows[:, None]
+        columns = np.abs(scaled).max(axis=0)
+        columns[columns == 0.0] = 1.0
+        scaled, right = scaled / columns, right / rows
+        if not (np.isfinite(scaled).all() and np.isfinite(right).all()):
             return None
-        solution = np.linalg.lstsq(scaled / columns, right, rcond=1e-13)[0] / columns
+        solution = np.linalg.lstsq(scaled, right, rcond=1e-13)[0] / columns
     return np.asarray(solution) if np.isfinite(solution).all() else None
