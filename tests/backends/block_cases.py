@@ -1,0 +1,97 @@
+"""Problems in blocks that several tests share: random ones, ones that degenerate, and sources that are watched."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from discreet.problems import Problem, catalog
+from discreet.problems.accurate import Array
+from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk
+
+__all__ = ["ADVERSARIAL", "HARD", "Watched", "in_blocks", "random_problem", "watched"]
+
+
+def in_blocks(problem: Problem, size: int = 97) -> BlockProblem:
+    return replace(BlockProblem.of(problem), blocks=ArrayBlocks(problem.p_xz, problem.loss, size))
+
+
+def random_problem(family: str, n: int, m: int, outcomes: int, seed: int, fraction: float) -> Problem:
+    if family == "mixture":
+        return catalog.build("mixture", n=n, m=m, N=outcomes, seed=seed, fraction=fraction)
+    sparsity, concentration = (0.0, 1.0) if family == "dirichlet" else (0.5, 0.3)
+    shape = {"n": n, "m": m, "N": outcomes, "seed": seed}
+    return catalog.build("dirichlet", sparsity=sparsity, concentration=concentration, fraction=fraction, **shape)
+
+
+def joint_of(seed: int, n: int, m: int, outcomes: int) -> Array:
+    joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, 0.5))
+    return joint.reshape(n, m, outcomes)
+
+
+def adversarial() -> dict[str, Array]:
+    """Joint tensors that degenerate in every way we know; scaled to one where they are used."""
+    rng = np.random.default_rng(5)
+    plain = joint_of(1, 3, 3, 300)
+    cases = {"plain": plain}
+    cases["two guesses always equal"] = plain[:, [0, 0, 2]]
+    cases["all guesses always equal"] = plain[:, [0, 0, 0]]
+    cases["all outcomes identical"] = np.repeat(joint_of(2, 3, 3, 1), 300, axis=2)
+    cases["two kinds of outcomes"] = np.repeat(joint_of(3, 2, 2, 2), 150, axis=2)
+    ulps = rng.integers(-3, 4, size=(2, 2, 300))
+    cases["margins at rounding level"] = np.repeat(joint_of(4, 2, 2, 1), 300, axis=2) * (1.0 + 1e-15 * ulps)
+    most = 1e-15 * joint_of(5, 2, 2, 200)
+    most[:, :, 7] = joint_of(6, 2, 2, 1)[:, :, 0]
+    cases["one outcome of nearly all mass"] = most
+    empty = joint_of(7, 3, 2, 400)
+    empty[:, :, 97:291], empty[:, :, ::7] = 0.0, 0.0  # whole chunks of no mass, and single outcomes
+    cases["outcomes of no mass"] = empty
+    cases["duplicates"] = np.repeat(joint_of(8, 3, 3, 40), 20, axis=2) * rng.random(800)
+    same = np.zeros((3, 3, 300))
+    same[np.arange(3), np.arange(3)] = joint_of(9, 3, 1, 300)[:, 0]
+    cases["x equals y"] = same
+    counts = rng.multinomial(1 << 20, rng.dirichlet(np.ones(900))).reshape(1, 3, 300) / 2**20
+    cases["z independent of x"] = np.array([0.25, 0.25, 0.5])[:, None, None] * counts
+    cases["a guess never used"] = joint_of(10, 3, 4, 300) * np.array([1.0, 1.0, 1.0, 1e-6])[:, None]
+    cases["a public value of no probability"] = joint_of(11, 3, 4, 300) * np.array([1.0, 1.0, 1.0, 0.0])[:, None]
+    cases["one private value"], cases["one guess"] = joint_of(12, 1, 3, 300), joint_of(13, 3, 1, 300)
+    cases["one outcome"], cases["two outcomes"] = joint_of(14, 3, 3, 1), joint_of(15, 2, 2, 2)
+    cases["nothing at all"] = np.ones((1, 1, 1))
+    cases["deterministic channel"] = np.eye(6).reshape(2, 3, 6)[:, :, np.arange(300) % 6] * rng.random(300)
+    cases["hardly an error"] = joint_of(16, 2, 2, 300) * np.array([1.0, 1e-12])[:, None]
+    cases["masses over 260 decades"] = np.exp(-np.arange(600.0)) * rng.random((2, 2, 600))
+    subnormal = joint_of(17, 2, 2, 300)
+    subnormal[:, :, :100] *= 1e-310
+    cases["subnormal masses"] = subnormal
+    return {name: joint / joint.sum() for name, joint in cases.items()}
+
+
+ADVERSARIAL = adversarial()
+HARD = {("x equals y", 1e-9), ("one outcome of nearly all mass", 1e-9)}
+"""Not always certified. Guesses whose probability vanishes with the budget stall the interior point on everything too; and
+a budget under 1e-26 nats is less than what rounding moves the leakage of an answer by, so the judge has to repair it."""
+
+
+class Watched:
+    """A source that counts its passes, sleeps in each, and is interrupted in one of them."""
+
+    def __init__(self, source: Blocks, *, seconds: float = 0.0, interrupted: int = 0) -> None:
+        self.source, self.seconds, self.interrupted, self.passes = source, seconds, interrupted, 0
+        self.n, self.m, self.N = source.n, source.m, source.N
+
+    def chunks(self) -> Iterator[Chunk]:
+        self.passes += 1
+        time.sleep(self.seconds)
+        for number, chunk in enumerate(self.source.chunks()):
+            if self.passes == self.interrupted and number == 3:
+                raise KeyboardInterrupt
+            yield chunk
+
+
+def watched(problem: Problem, *, seconds: float = 0.0, interrupted: int = 0) -> tuple[BlockProblem, Watched]:
+    blocks = in_blocks(problem)
+    source = Watched(blocks.blocks, seconds=seconds, interrupted=interrupted)
+    return replace(blocks, blocks=source), source
