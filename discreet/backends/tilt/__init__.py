@@ -3,6 +3,13 @@
 model           the problem in coordinates that do not cancel
 newton          one step, with all outcomes eliminated
 interior_point  the iteration
+finish          from an interior solution to the vertex: deterministic but for the ties
+condense        outcomes too rare to matter, put together
+kernels         the passes over many outcomes, in NumPy and compiled
+aggregation     many outcomes through few: aggregate, solve, certify, shrink
+follow          another budget of a model whose neighbours are solved
+rescue          entropic proximal sweeps where the interior point does not converge
+backend         all of it behind the contract of a backend
 """
 
 from discreet.backends.tilt.backend import Tilt

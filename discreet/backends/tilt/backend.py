@@ -22,6 +22,7 @@ from discreet.backends.tilt.finish import shortcut
 from discreet.backends.tilt.follow import follow
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import Model, model_of
+from discreet.backends.tilt.rescue import rescued
 from discreet.problems.accurate import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.problem import Problem
@@ -111,6 +112,8 @@ class Tilt:
                 deadline=deadline,
                 shortcut=shortcut(condensed, gap),
             )
+            if options.max_iterations is None:
+                outcome = rescued(condensed, outcome, gap, deadline)
             outcome = replace(outcome, estimator=lowered.condensed.restore(outcome.estimator))
             if math.isinf(outcome.multiplier) and lowered.budget > 0.0:
                 outcome = replace(outcome, multiplier=_price_of_nothing(problem, outcome.tilt, lowered.budget))
