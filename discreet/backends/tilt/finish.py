@@ -32,7 +32,8 @@ from discreet.problems.problem import Problem
 __all__ = ["Finished", "Vertex", "contradicted", "finish", "shortcut"]
 
 _GRID = 2.0**53
-_INSIDE = 2.0**-42  # relative: the budget is undercut by that, and by what rounding the shares to the grid may leak
+_INSIDE = 2.0**-44  # relative: the budget is undercut by that, and more where rounding the shares to the grid leaks
+_AIMS = 6
 _FAINT = 1e-3  # probability of a guess that may be on its way out
 _NEWTON_STEPS = 12
 _MENDINGS = 6
@@ -288,8 +289,20 @@ class Vertex:
         return np.asarray(loss[self._guesses, outcomes] - loss[self.labels[outcomes], outcomes])
 
     def _solve_constrained(self, multiplier: float) -> tuple[Array, Array, float] | None:
+        """Newton's method for a leakage just inside the budget: as little inside as rounding the shares allows."""
+        inside = _INSIDE
+        for _ in range(_AIMS):
+            solved = self._newton(multiplier, self._problem.budget * (1.0 - inside))
+            if solved is None:
+                break
+            excess = self._law(solved[0]).leakage_ceiling() / self._problem.budget - 1.0
+            if excess <= 0.0:
+                break
+            inside = 2.0 * inside + 1.5 * excess
+        return solved
+
+    def _newton(self, multiplier: float, budget: float) -> tuple[Array, Array, float] | None:
         shares, mu = self._start.copy(), multiplier
-        budget = self._problem.budget * (1.0 - _INSIDE)
         excess = self._loss_differences()
         for _ in range(_NEWTON_STEPS):
             law = self._law(shares)
@@ -305,7 +318,7 @@ class Vertex:
             curvature = self._curvature(law)
             scale = abs(mu) * budget  # the leakage equation in the units of the others
             matrix = np.block([[mu * curvature, slopes[:, None]], [mu * slopes[None], np.zeros((1, 1))]])
-            right = -np.append(excess + mu * slopes, mu * (law.leakage_ceiling(self._grain(law)) - budget))
+            right = -np.append(excess + mu * slopes, mu * (law.leakage_ceiling() - budget))
             if scale == 0.0:
                 return None
             step = _least_squares(matrix, right)
@@ -319,12 +332,6 @@ class Vertex:
                 break
         ratio = self._law(shares).ratio_minus_one()
         return (shares, mu * np.log1p(ratio), float(mu)) if ratio.min() > -1.0 else None
-
-    def _grain(self, law: OutputLaw) -> float:
-        """By how much, relative to each Pr(X = x_j, Ŷ = y_i), rounding the shares to the grid may move it."""
-        joint = law.mass[:, None] * law.p_x + law.deviation
-        used = law.mass > 0.0
-        return float((self._tied.sum(axis=1) / joint[used]).max()) / _GRID
 
     def _curvature(self, law: OutputLaw) -> Array:
         """∂(a_l·(v_i − v_label)) / ∂ share for all pairs of unknowns, by V_i = diag(1/u_i) − 1 1'/s_i for equal guesses."""
