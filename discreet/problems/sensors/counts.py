@@ -91,7 +91,7 @@ def _allow(sensors: int, bins: int, needed: int, max_bytes: int) -> None:
         needed + _FIXED,
         max_bytes,
         f"{sensors} sensors with {bins} bins have {said(lattice_size(sensors, bins))} count vectors",
-        "take fewer sensors or bins",
+        "take fewer sensors or bins, stream them (discreet.problems.lattice_problem)",
     )
 
 
