@@ -94,13 +94,26 @@ def reduce(problem: Problem, *, merge: bool = True) -> Reduced:
 
 
 def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """First member and group number of every class of proportional columns, classes in order of first appearance."""
+    """First member and group number of every class of proportional columns, classes in order of first appearance.
+
+    Two columns that agree may still round to different sides of a step; where anything merges at all, the classes are
+    therefore compared once more with the steps moved by half their size.
+    """
     columns = np.concatenate([a, loss]) + 0.0  # −0 becomes 0
     columns = columns / columns.sum(axis=0)
-    words = columns.view(np.uint64)
-    words = (words + np.uint64(1 << (_DROPPED_BITS - 1))) >> np.uint64(_DROPPED_BITS)
+    first, inverse = _classes(columns, half_a_step=True)
+    if first.size == columns.shape[1]:
+        return first, inverse
+    again, place = _classes(columns[:, first], half_a_step=False)
+    return first[again], place[inverse]
+
+
+def _classes(columns: Array, *, half_a_step: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First member and group number of every class of columns [k, N] that are equal once rounded."""
+    words = np.asarray(np.ascontiguousarray(columns).view(np.uint64))
+    words = (words + np.uint64(int(half_a_step) << (_DROPPED_BITS - 1))) >> np.uint64(_DROPPED_BITS)
     rng = np.random.default_rng(20240229)  # any fixed odd multipliers: only a hash
-    multipliers = rng.integers(0, 2**63, size=words.shape[0], dtype=np.uint64) | np.uint64(1)
+    multipliers = np.asarray(rng.integers(0, 2**63, size=words.shape[0], dtype=np.uint64) | np.uint64(1))
     keys = np.zeros(words.shape[1], dtype=np.uint64)
     for word, multiplier in zip(words, multipliers, strict=True):
         keys = (keys ^ (word * multiplier)) * np.uint64(0x9E3779B97F4A7C15)

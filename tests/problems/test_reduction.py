@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import estimators, joints, problems
 
+from discreet.problems import catalog
 from discreet.problems.accurate import Array
 from discreet.problems.judge import certify
 from discreet.problems.problem import Problem
@@ -134,3 +135,9 @@ def test_many_copies_add_up_without_drift() -> None:
     many = Problem.from_joint(np.repeat(joint / copies, copies, axis=2), 0.1)
     merged: Array = reduce(many).problem.p_xz
     np.testing.assert_allclose(merged, joint.sum(axis=1), rtol=3e-15)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_copy_of_an_outcome_merges(seed: int) -> None:
+    problem = catalog.build("duplicated", n=2, m=3, N=12, copies=8, seed=seed, fraction=0.5)
+    assert reduce(problem).problem.N == 12
