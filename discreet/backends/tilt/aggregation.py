@@ -9,7 +9,7 @@ made feasible, gives a lower bound by the next pass. When the two meet, the rest
 The first tilt comes from a weighted sample: half of the draws in proportion to mass, half to the Bayes rule's error, which
 is where decisions can change. If a new tilt proves less than the best, the pass is repeated part of the way towards it;
 if a round does not shrink the bracket by a factor of ten, twice as many outcomes stay individual: at the latest when all
-of them do, the small problem is the whole one.
+of them do, the small problem is the whole one (unless there are more than memory should hold: then it ends "stalled").
 
 Source: discreet, docs/theory.md (aggregation is a restriction; screening by margins).
 """
@@ -47,6 +47,8 @@ _DRAWS = 5  # sampled outcomes per individual
 _SAMPLE_GAP = 1e-5  # the sample's own error is larger
 _COARSEST_GAP = 1e-6  # of a round's interior point
 _SHARE_OF_GAP = 0.2  # of the gap aimed at: what the interior point of the last round may leave
+_MOST_INDIVIDUALS = 1 << 18  # kept in any round, so that memory does not grow with N; problems up to there end solved whole
+_STUCK_ROUNDS = 4  # with that many individuals and without progress, after which the bracket is returned as it is
 _ROUNDS = 40
 _EXTRA_ROUNDS = 2  # after the bracket is narrow enough, for an answer that is a vertex
 _VERTEX_WIDTH = 1e-6
@@ -260,7 +262,7 @@ class _Aggregation:
         proof = self._first_proof(bayes.source.found.total)
         best: _Round | None = None
         width, extra = math.inf, _EXTRA_ROUNDS if self._vertex else 0
-        ended = "round limit"
+        ended, stuck = "round limit", 0
         for count in range(1, _ROUNDS + 1):
             try:
                 solved = self._solve_small(proof, width)
@@ -281,7 +283,12 @@ class _Aggregation:
             if ended != "round limit":
                 break
             if width > _PROGRESS * last:
-                self._individuals *= 2
+                if self._individuals >= _MOST_INDIVIDUALS:
+                    stuck += 1
+                    ended = "stalled" if stuck >= _STUCK_ROUNDS else ended
+                self._individuals = min(2 * self._individuals, max(self._individuals, _MOST_INDIVIDUALS))
+            if ended != "round limit":
+                break
         assert best is not None
         return self._result(best, proof, ended)
 
