@@ -45,7 +45,7 @@ class Auto:
     name = "auto"
     capabilities = Capabilities(
         regimes=frozenset(Regime),
-        largest_outcomes=5_000_000,
+        largest_outcomes=100_000_000,
         gives_duals=True,
         method="the Bayes rule when the budget is slack, otherwise the first of " + ", ".join(PREFERENCE) + " that succeeds",
         citation="discreet, docs/reference/backends.md",

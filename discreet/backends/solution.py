@@ -10,6 +10,7 @@ from typing import Any
 
 from discreet.problems.accurate import Array
 from discreet.problems.judge import Certificate
+from discreet.problems.primal import LEAK_FREE
 from discreet.problems.problem import Problem
 
 __all__ = ["PERFECT_PRIVACY_TOLERANCE", "PRIVACY_TOLERANCE", "Solution", "Status", "Timings", "derive_status"]
@@ -17,7 +18,7 @@ __all__ = ["PERFECT_PRIVACY_TOLERANCE", "PRIVACY_TOLERANCE", "Solution", "Status
 PRIVACY_TOLERANCE = 1e-6
 """Relative excess over the budget above which a backend's own answer counts as violating privacy (its repair never does)."""
 
-PERFECT_PRIVACY_TOLERANCE = 1e-13
+PERFECT_PRIVACY_TOLERANCE = LEAK_FREE
 """Largest entry of Φ P that counts as zero at budget 0 in double precision."""
 
 

@@ -24,7 +24,7 @@ from discreet.problems.accurate import Array
 from discreet.problems.dual import lower_bound, repair_duals, tilted_losses, tilts_from_law
 from discreet.problems.errors import InputError
 from discreet.problems.information import OutputLaw
-from discreet.problems.primal import Repaired, normalise, phi_residual, repair
+from discreet.problems.primal import LEAK_FREE, Repaired, normalise, phi_residual, repair
 from discreet.problems.problem import Problem
 
 __all__ = ["Certificate", "KKTResiduals", "Verdict", "certify"]
@@ -94,7 +94,7 @@ class Certificate:
         """Leakage of the answer as given ÷ budget; 0 without constraint, inf if anything leaks at budget 0."""
         if self.budget > 0.0:
             return self.own_leakage / self.budget
-        return math.inf if self.own_phi_residual > 1e-13 else 0.0
+        return math.inf if self.own_phi_residual > LEAK_FREE else 0.0
 
 
 @dataclass(frozen=True)

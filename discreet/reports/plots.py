@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from discreet.backends.solution import Status
+from discreet.backends.solution import PERFECT_PRIVACY_TOLERANCE, PRIVACY_TOLERANCE, Status
 from discreet.reports import wording
 from discreet.reports.compare import CaseFacts, Comparison, Row
 
@@ -209,7 +209,7 @@ def _leakage_chart(case: CaseFacts, rows: Sequence[Row]) -> Chart:
         subtitle="largest entry of ΦP, which perfect privacy makes 0" if perfect else "true leakage ÷ the budget, minus 1",
         description=f"True leakage against the budget: {_listed(words)}.",
         axis=Axis(-18 if perfect else -16, ceiling, not perfect),
-        tolerance=1e-13 if perfect else 1e-6,
+        tolerance=PERFECT_PRIVACY_TOLERANCE if perfect else PRIVACY_TOLERANCE,
         sides=("leaks nothing", "leaks →") if perfect else ("← keeps it", "leaks more →"),
         strips=tuple(_strip_of(row, wording.excess(row), mark=row.excess) for row in rows),
     )

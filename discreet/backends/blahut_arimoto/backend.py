@@ -12,8 +12,9 @@ from discreet.backends.blahut_arimoto.iterate import Bracket, Limits, plain_swee
 from discreet.backends.blahut_arimoto.outcomes import GuessLaw, Outcomes
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.settings import choice
+from discreet.backends.slack import bayes_answer
 from discreet.problems.accurate import Array
-from discreet.problems.primal import normalise, phi_residual, remove_leakage
+from discreet.problems.primal import LEAK_FREE, normalise, phi_residual, remove_leakage
 from discreet.problems.problem import Problem
 
 __all__ = ["BlahutArimoto"]
@@ -21,7 +22,6 @@ __all__ = ["BlahutArimoto"]
 _ACCELERATIONS = ("proximal", "none")
 _MOST_PASSES = {"proximal": 3_000, "none": 200_000}
 _OWN_SHARE = 0.1  # of the asked gap: the rest is for what the judge rounds outward
-_LEAK_FREE = 1e-13  # ‖Φ P‖∞ that counts as zero in double precision
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,9 @@ class BlahutArimoto:
         """Iterate until the certified gap is as asked or a limit is reached."""
         started = time.perf_counter()
         problem, outcomes = lowered.problem, lowered.outcomes
-        if _bayes_keeps_budget(problem):
-            return Raw("optimal: the Bayes rule keeps the budget", _bayes_answer(problem), 0)
+        slack = bayes_answer(problem)
+        if slack is not None:
+            return Raw("optimal: the Bayes rule keeps the budget", slack, 0)
         acceleration = _acceleration(options)
         deadline = math.inf if options.time_limit is None else started + options.time_limit
         limits = Limits(_OWN_SHARE * options.gap, options.max_iterations or _MOST_PASSES[acceleration], deadline)
@@ -91,17 +92,6 @@ def _acceleration(options: Options) -> str:
     return choice(options, "blahut-arimoto", "acceleration", _ACCELERATIONS, "proximal")
 
 
-def _bayes_keeps_budget(problem: Problem) -> bool:
-    if problem.constraint.perfect:
-        return phi_residual(problem.output_law(problem.bayes_estimator)) <= _LEAK_FREE
-    return problem.bayes_leakage <= problem.budget
-
-
-def _bayes_answer(problem: Problem) -> Answer:
-    multiplier = math.inf if problem.constraint.perfect else 0.0
-    return Answer(problem.bayes_estimator, np.zeros((problem.m, problem.n)), multiplier)
-
-
 def _answer(problem: Problem, outcomes: Outcomes, bracket: Bracket) -> Answer:
     """The bracket's pair, with a leak-free estimator for the judge to blend towards."""
     tilt, multiplier = outcomes.feasible_duals(bracket.duals.tilt, bracket.duals.multiplier)
@@ -115,7 +105,7 @@ def _kept(problem: Problem, outcomes: Outcomes, bracket: Bracket) -> Array:
     law = problem.output_law(estimator)
     if not problem.constraint.perfect:
         return outcomes.keep_budget(estimator, GuessLaw(law.mass, law.deviation, outcomes.prior), bracket.leak_free)
-    if phi_residual(law) <= _LEAK_FREE:
+    if phi_residual(law) <= LEAK_FREE:
         return estimator
     moved = remove_leakage(problem, estimator, law)
     return estimator if moved is None else moved.estimator

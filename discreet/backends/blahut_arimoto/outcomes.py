@@ -20,6 +20,7 @@ import numpy as np
 
 from discreet.problems.accurate import Array, pair_product, pair_sum, sum_pair
 from discreet.problems.information import phi_divergence
+from discreet.problems.primal import LEAK_FREE
 from discreet.problems.problem import Problem
 
 __all__ = ["GuessLaw", "Outcomes", "TiltedLaw"]
@@ -31,7 +32,6 @@ _LEAST_LOG_RATIO = -700.0  # stands for log 0 and keeps exp() above underflow
 _BISECTIONS = 60
 _MARGIN = 1e-13  # relative, of the budget, by which every leakage aimed at stays inside
 _ENTRY_ROUNDING = 2e-15  # of log ratios of size √(2ε), whose square is the leakage
-_LEAK_FREE = 1e-13  # ‖Φ P‖∞ that counts as zero in double precision
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class Outcomes:
         """
         law = self.law(estimator)
         if self.perfect:
-            private = float(np.abs(law.deviation / self.prior).max()) <= _LEAK_FREE
+            private = float(np.abs(law.deviation / self.prior).max()) <= LEAK_FREE
             return self.error(estimator) if private else math.inf, estimator
         blended = self.keep_budget(estimator, law, leak_free)
         return self.error(blended), blended
