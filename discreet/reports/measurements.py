@@ -1,0 +1,264 @@
+"""One measured attempt as a flat row, and reading such rows back: the common ground of study, report and advice.
+
+A *measurement* is one cell of a study: one instance, one backend with settings, one accuracy profile, one repeat, run in a
+process of its own and judged. It says everything about itself, so that rows of different days, machines and versions can
+lie in one table. Files hold one column per field, by the names below; mappings are JSON text, undefined numbers are empty.
+
+A row is read from `.csv`, `.csv.gz` (standard library only: the reference results shipped with the package are such a file)
+or from Parquet files of a study (`discreet.reports.study`, extra `bench`).
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import math
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from discreet.backends.solution import PERFECT_PRIVACY_TOLERANCE, PRIVACY_TOLERANCE, Status
+from discreet.problems.errors import FileError
+
+__all__ = [
+    "COLUMNS",
+    "REFERENCE_FILE",
+    "Measurement",
+    "from_record",
+    "read_csv",
+    "reference_measurements",
+    "to_record",
+    "write_csv",
+]
+
+REFERENCE_FILE = Path(__file__).with_name("reference") / "measurements.csv.gz"
+"""The results shipped with the package."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One attempt and what the judge found. Undefined numbers are inf (−inf for `lower`), so that comparisons fail safe.
+
+    study, cell              name of the study; key of the cell: a hash of everything that makes it this cell
+    problem                  what people type: paper-single:bins=64
+    entry, family            catalog name and family ("file" for both, where the problem came from a file)
+    parameters               the entry's parameters, all of them, by name
+    budget_word              how the budget was asked for: fraction=0.5, budget=0.01, or file
+    budget_nats              ε; 0 is perfect privacy, inf no constraint
+    private_values, guesses, outcomes   n, m, N as posed
+    bayes_error, bayes_leakage_nats, constant_error   landmarks of the problem
+    problem_hash             hash of p_xz, loss and budget
+    backend, settings        the backend and its settings; `label` is how people type both
+    settings_hash            hash of the settings and of what the profile asked for
+    profile, gap_target      accuracy profile and the relative certified gap it asks for
+    repeat                   0, 1, … of the same cell otherwise
+    status, message          what became of it, and why; `traceback` is the backend's where it raised
+    claimed                  the backend's own word; never scored
+    upper, lower             the certified bracket of the least error probability, after repair
+    relative_gap             (upper − lower) / upper
+    own_error, own_leakage_nats, own_phi_residual     of the backend's own answer, before any repair
+    iterations               as the backend counts them
+    lower_seconds … certify_seconds   wall-clock seconds of the steps; certifying is the judge's
+    peak_bytes               largest resident memory of the process; `solve_bytes` beyond what its imports took
+    time_limit_seconds, memory_limit_bytes   limits of the attempt
+    threads                  threads allowed to BLAS, OpenMP and the backend
+    versions                 of discreet, Python, the solver and every layer between
+    machine                  processor, cores, memory_gib, system
+    commit                   of discreet's checkout; empty outside one
+    started                  UTC, ISO 8601, to the second
+    """
+
+    study: str
+    cell: str
+    problem: str
+    entry: str
+    family: str
+    parameters: Mapping[str, Any]
+    budget_word: str
+    budget_nats: float
+    private_values: int
+    guesses: int
+    outcomes: int
+    bayes_error: float
+    bayes_leakage_nats: float
+    constant_error: float
+    problem_hash: str
+    backend: str
+    settings: Mapping[str, Any]
+    settings_hash: str
+    profile: str
+    gap_target: float
+    repeat: int
+    status: Status
+    message: str = ""
+    traceback: str = ""
+    claimed: str = ""
+    upper: float = math.inf
+    lower: float = -math.inf
+    relative_gap: float = math.inf
+    own_error: float = math.inf
+    own_leakage_nats: float = math.inf
+    own_phi_residual: float = math.inf
+    iterations: int | None = None
+    lower_seconds: float = 0.0
+    solve_seconds: float = 0.0
+    lift_seconds: float = 0.0
+    certify_seconds: float = 0.0
+    peak_bytes: int | None = None
+    solve_bytes: int | None = None
+    time_limit_seconds: float = math.inf
+    memory_limit_bytes: int | None = None
+    threads: int = 1
+    versions: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    commit: str = ""
+    started: str = ""
+
+    @property
+    def label(self) -> str:
+        """The backend as typed on the command line: conic, or conic:solver=scs."""
+        pairs = ",".join(f"{name}={value}" for name, value in self.settings.items())
+        return f"{self.backend}:{pairs}" if pairs else self.backend
+
+    @property
+    def instance(self) -> str:
+        """Problem and budget: what is solved, whoever solves it."""
+        return f"{self.problem} {self.budget_word}"
+
+    @property
+    def regime(self) -> str:
+        """perfect, constrained or oblivious."""
+        return "perfect" if self.budget_nats == 0.0 else "oblivious" if math.isinf(self.budget_nats) else "constrained"
+
+    @property
+    def certified(self) -> bool:
+        """Success: the judge proved the asked gap, and the answer kept the budget."""
+        return self.status is Status.CERTIFIED
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is a certified bracket, however wide."""
+        return math.isfinite(self.upper)
+
+    @property
+    def seconds(self) -> float:
+        """Lowering, solving and lifting: the backend's own time, without the judge."""
+        return self.lower_seconds + self.solve_seconds + self.lift_seconds
+
+    @property
+    def leakage_over_budget(self) -> float:
+        """What the own answer leaks ÷ budget; at budget 0, ‖ΦP‖∞ ÷ what counts as zero; 0 without a constraint."""
+        if not self.answered:
+            return math.inf
+        if self.budget_nats == 0.0:
+            return self.own_phi_residual / PERFECT_PRIVACY_TOLERANCE
+        return self.own_leakage_nats / self.budget_nats
+
+    @property
+    def violated(self) -> bool:
+        """Whether the own answer broke the privacy budget."""
+        allowed = 1.0 if self.budget_nats == 0.0 else 1.0 + PRIVACY_TOLERANCE
+        return self.answered and self.leakage_over_budget > allowed
+
+
+# -- records: what a file holds ------------------------------------------------------------------------------------------
+
+_HINTS = get_type_hints(Measurement)
+_WHEN_UNDEFINED = {"lower": -math.inf}
+COLUMNS = tuple(each.name for each in fields(Measurement))
+
+
+def to_record(row: Measurement) -> dict[str, str | int | float | None]:
+    """The row as plain values by column: mappings as JSON text, what is not finite as None."""
+    return {name: _plain(getattr(row, name)) for name in COLUMNS}
+
+
+def _plain(value: Any) -> str | int | float | None:
+    if isinstance(value, Status):
+        return value.value
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value), sort_keys=True, ensure_ascii=False)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    assert value is None or isinstance(value, str | int | float)
+    return value
+
+
+def from_record(record: Mapping[str, Any], where: str) -> Measurement:
+    """The row of a record, whose values may be text. `where` names the place for messages.
+
+    Columns that are not known are ignored, and those with defaults may be missing. Raises FileError for a required column
+    that is missing or a value that is not of its kind.
+    """
+    found: dict[str, Any] = {}
+    for each in fields(Measurement):
+        text = record.get(each.name)
+        if text is None or text == "":
+            if each.name in _UNDEFINED:
+                found[each.name] = _UNDEFINED[each.name]
+            continue
+        try:
+            found[each.name] = _READ[_HINTS[each.name]](text)
+        except (ValueError, TypeError):
+            raise FileError(f"{where}: column {each.name} holds {text!r}, which is not its kind of value") from None
+    try:
+        return Measurement(**found)
+    except TypeError:
+        missing = next(name for name in COLUMNS if name not in found)
+        raise FileError(f"{where}: column {missing} is missing; these are not results of discreet bench") from None
+
+
+def _mapping(text: Any) -> dict[str, Any]:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError("not a mapping")
+    return value
+
+
+_READ: dict[Any, Any] = {
+    str: str,
+    int: int,
+    int | None: int,
+    float: float,
+    Status: Status,
+    Mapping[str, Any]: _mapping,
+    Mapping[str, str]: _mapping,
+}
+_UNDEFINED: dict[str, Any] = {
+    each.name: _WHEN_UNDEFINED.get(each.name, math.inf) if _HINTS[each.name] is float else ""
+    for each in fields(Measurement)
+    if _HINTS[each.name] in (float, str)
+}
+
+
+# -- comma-separated files -----------------------------------------------------------------------------------------------
+
+
+def write_csv(rows: Iterable[Measurement], path: Path) -> None:
+    """Write rows to `.csv` or `.csv.gz`; equal rows give equal bytes."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(to_record(row) for row in rows)
+    data = text.getvalue().encode("utf-8")
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+def read_csv(path: Path) -> list[Measurement]:
+    """The rows of a `.csv` or `.csv.gz`; FileError, naming the line, where it is not what `write_csv` writes."""
+    try:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise FileError(f"cannot read {path}: {error}; give a file that discreet bench or discreet report wrote") from None
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    return [from_record(record, f"{path}, line {reader.line_num}") for record in reader]
+
+
+def reference_measurements() -> list[Measurement]:
+    """The results shipped with the package."""
+    return read_csv(REFERENCE_FILE)
