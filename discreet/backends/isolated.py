@@ -34,7 +34,7 @@ from discreet.backends.contract import Answer, Capabilities, Options, Regime
 from discreet.backends.registry import Availability, backend_names
 from discreet.backends.run import Attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
-from discreet.backends.worker import BAD_INPUT
+from discreet.backends.worker import BAD_INPUT, status_bytes
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
@@ -95,20 +95,32 @@ def solve_isolated(
 
 
 def attempt_isolated(
-    problem: Problem, backend: str, options: Options, memory_limit: int | None = None, threads: int | None = None
+    problem: Problem,
+    backend: str,
+    options: Options,
+    memory_limit: int | None = None,
+    threads: int | None = None,
+    *,
+    repeat_seconds: float = 0.0,
 ) -> Attempt:
-    """`run.attempt` in a process of its own; raises InputError only."""
+    """`run.attempt` in a process of its own; raises InputError only.
+
+    repeat_seconds   an attempt that is answered sooner is run again within these seconds, up to seven times in all, for its
+                     timings: they are then those of the median run but the first. The answer is always the first run's.
+    """
     _check_request(backend, memory_limit, threads)
     request = {"kind": "attempt", "backend": backend, "problem": problem.name, "memory_limit": memory_limit}
+    request["repeat_seconds"] = repeat_seconds
     with tempfile.TemporaryDirectory(prefix="discreet-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         _write_request(folder, request | _plain_options(options))
         np.savez(folder / "problem.npz", p_xz=problem.p_xz, loss=problem.loss, budget=np.float64(problem.budget))
         with _Worker(folder, threads) as worker:
-            ending = worker.wait(options.time_limit)
+            ending = worker.wait(options.time_limit, repeat_seconds)
         if ending is not None:
             status, message = ending
-            return Attempt(backend, None, status, message, None, None, Timings(solve_seconds=worker.seconds), {})
+            timings = Timings(solve_seconds=worker.seconds)
+            return Attempt(backend, None, status, message, None, None, timings, {}, peak_bytes=worker.peak_bytes)
         return _read_reply(folder, backend)
 
 
@@ -178,7 +190,7 @@ def _read_reply(folder: Path, backend: str) -> Attempt:
     answer = _read_answer(folder) if status is None else None
     return Attempt(
         backend, answer, status, reply["message"], reply["claimed"], reply["iterations"], Timings(**reply["timings"]),
-        reply["versions"],
+        reply["versions"], reply["traceback"], tuple(reply["samples"]), reply["peak_bytes"], reply["solve_bytes"],
     )  # fmt: skip
 
 
@@ -201,6 +213,7 @@ class _Worker:
 
     def __init__(self, folder: Path, threads: int | None) -> None:
         self.seconds = 0.0
+        self.peak_bytes: int | None = None
         self._words: queue.Queue[str | None] = queue.Queue()
         self._tail: deque[bytes] = deque()
         self._process = subprocess.Popen(
@@ -231,8 +244,8 @@ class _Worker:
             if pipe is not None and not any(listener.is_alive() for listener in self._listeners):
                 pipe.close()
 
-    def wait(self, time_limit: float | None) -> tuple[Status, str] | None:
-        """Until the reply is written (None), or the status and message of what happened instead."""
+    def wait(self, time_limit: float | None, extra: float = 0.0) -> tuple[Status, str] | None:
+        """Until the reply is written (None), or the status and message of what happened instead. `extra`: for repeats."""
         try:
             if self._next_word(STARTUP_SECONDS) != "ready":
                 return Status.FAILED, self._obituary("before it was ready to solve")
@@ -240,8 +253,9 @@ class _Worker:
             return Status.FAILED, f"the process was not ready to solve within {STARTUP_SECONDS:g} s"
         started = time.perf_counter()
         try:
-            word = self._next_word(None if time_limit is None else time_limit + GRACE_SECONDS)
+            word = self._next_word(None if time_limit is None else time_limit + extra + GRACE_SECONDS)
         except queue.Empty:
+            self.peak_bytes = status_bytes("VmHWM", self._process.pid)
             return Status.TIMED_OUT, f"the process was killed {GRACE_SECONDS:g} s after the time limit of {time_limit:g} s"
         finally:
             self.seconds = time.perf_counter() - started

@@ -7,6 +7,7 @@ apart so that an attempt can run in a process of its own (`isolated`) while the 
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +27,13 @@ __all__ = ["Attempt", "attempt", "conclude", "restore", "solve"]
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a backend did, not yet judged. `answer` is None exactly when `status` is set."""
+    """What a backend did, not yet judged. `answer` is None exactly when `status` is set.
+
+    traceback     text, where the backend raised what it did not mean to
+    samples       seconds of every run in the process, the first (which is the one answered with) first; see `isolated`
+    peak_bytes    largest resident memory of the process, where a process of its own measured it
+    solve_bytes   of those, what the attempt took beyond the imports and the problem
+    """
 
     backend: str
     answer: Answer | None
@@ -36,6 +43,10 @@ class Attempt:
     iterations: int | None
     timings: Timings
     versions: Mapping[str, str]
+    traceback: str = ""
+    samples: tuple[float, ...] = ()
+    peak_bytes: int | None = None
+    solve_bytes: int | None = None
 
 
 def solve(
@@ -62,6 +73,7 @@ def attempt(problem: Problem, backend: str, options: Options, reduced: Reduced |
     reduced: the problem's reduction, where it is at hand.
     """
     clock = _Clock()
+    trace = ""
     try:
         solver = load_backend(backend)
         refuse_unserved(solver, problem, options, capabilities())
@@ -79,7 +91,8 @@ def attempt(problem: Problem, backend: str, options: Options, reduced: Reduced |
         status, message = Status.FAILED, str(error)
     except Exception as error:  # solvers raise anything; the user gets a row, not a traceback
         status, message = Status.FAILED, f"{type(error).__name__}: {error}"
-    return Attempt(backend, None, status, message, None, None, clock.timings(), {})
+        trace = traceback.format_exc()
+    return Attempt(backend, None, status, message, None, None, clock.timings(), {}, trace)
 
 
 def conclude(problem: Problem, tried: Attempt, options: Options) -> Solution:

@@ -11,10 +11,12 @@ private copy of the old one. Standard input carries nothing; when it ends, the p
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -23,12 +25,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet.backends.contract import Answer, Options
     from discreet.backends.run import Attempt
+    from discreet.backends.solution import Timings
     from discreet.problems.problem import Problem
 
-__all__ = ["BAD_INPUT", "ORPHANED", "main"]
+__all__ = ["BAD_INPUT", "ORPHANED", "main", "status_bytes"]
 
 BAD_INPUT = "bad-input"  # a reply that is not a status: the caller's own mistake, raised again in the parent
 ORPHANED = 70  # exit code of a worker whose parent is gone
+_MOST_RUNS = 7
 
 
 def main(arguments: list[str]) -> int:
@@ -73,14 +77,44 @@ def _serve_attempt(folder: Path, request: dict[str, Any], ready: Callable[[], No
     options = Options(request["gap"], request["time_limit"], request["max_iterations"], request["settings"])
     _preload(request["backend"], problem, options)
     _limit_memory(request["memory_limit"])
+    memory = _Memory()
     ready()
     try:
         tried = attempt(problem, request["backend"], options)
+        used = memory.used()
+        runs = [tried, *_again(problem, tried, request, options)]
     except InputError as error:
         return {"status": BAD_INPUT, "message": str(error)}
     if tried.answer is not None:
         _write_answer(folder, tried.answer)
-    return _describe(tried)
+    return _describe(tried) | used | {"timings": asdict(_typical(runs)), "samples": [_seconds(run) for run in runs]}
+
+
+def _again(problem: Problem, first: Attempt, request: dict[str, Any], options: Options) -> list[Attempt]:
+    """Further runs of a short attempt, for timing only: as many as fit into the seconds asked for, `_MOST_RUNS` in all."""
+    from discreet.backends.run import attempt
+
+    runs: list[Attempt] = []
+    room = min(request["repeat_seconds"], math.inf if options.time_limit is None else options.time_limit)
+    room -= _seconds(first)
+    longest = _seconds(first)
+    while first.answer is not None and len(runs) < _MOST_RUNS - 1 and longest <= room:
+        started = time.perf_counter()
+        runs.append(attempt(problem, request["backend"], options))
+        longest = time.perf_counter() - started
+        room -= longest
+    return [run for run in runs if run.answer is not None]
+
+
+def _seconds(tried: Attempt) -> float:
+    times = tried.timings
+    return times.lower_seconds + times.solve_seconds + times.lift_seconds
+
+
+def _typical(runs: list[Attempt]) -> Timings:
+    """The timings of the median run, the first (which loads and compiles what comes late) left out where there are more."""
+    ordered = sorted(runs[1:] or runs, key=_seconds)
+    return ordered[(len(ordered) - 1) // 2].timings
 
 
 def _serve_probe(folder: Path, request: dict[str, Any], ready: Callable[[], None]) -> dict[str, Any]:
@@ -138,10 +172,52 @@ def _limit_memory(room: int | None) -> None:
 
 def _private_bytes() -> int:
     """What RLIMIT_DATA counts now, in bytes."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmData:"):
-            return int(line.split()[1]) * 1024
-    raise OSError("/proc/self/status has no VmData line")
+    found = status_bytes("VmData")
+    if found is None:
+        raise OSError("/proc/self/status has no VmData line")
+    return found
+
+
+def status_bytes(field: str, process: int | str = "self") -> int | None:
+    """A field of /proc/PROCESS/status in bytes; None where there is no such file or field (not Linux, or gone)."""
+    try:
+        text = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith(f"{field}:")), None)
+
+
+class _Memory:
+    """Resident memory from now on. Linux forgets the imports' peak on request; elsewhere only the whole peak is known."""
+
+    def __init__(self) -> None:
+        self._peak_of_imports = status_bytes("VmHWM")
+        self._held = status_bytes("VmRSS") if _forget_peak() else None
+
+    def used(self) -> dict[str, int | None]:
+        """peak_bytes and solve_bytes up to now."""
+        peak = status_bytes("VmHWM")
+        if peak is None:
+            return {"peak_bytes": _peak_elsewhere(), "solve_bytes": None}
+        beyond = None if self._held is None else max(0, peak - self._held)
+        return {"peak_bytes": max(peak, self._peak_of_imports or 0), "solve_bytes": beyond}
+
+
+def _forget_peak() -> bool:
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:  # not Linux, or not allowed here
+        return False
+    return True
+
+
+def _peak_elsewhere() -> int | None:
+    """The peak where there is no /proc; what a child inherits from its parent on Linux does not happen there."""
+    if sys.platform != "darwin":
+        return None
+    import resource
+
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def _write_answer(folder: Path, answer: Answer) -> None:
@@ -166,6 +242,7 @@ def _describe(tried: Attempt) -> dict[str, Any]:
         "iterations": tried.iterations,
         "timings": asdict(tried.timings),
         "versions": dict(tried.versions),
+        "traceback": tried.traceback,
     }
 
 

@@ -47,7 +47,8 @@ class Measurement:
     problem                  what people type: paper-single:bins=64
     entry, family            catalog name and family ("file" for both, where the problem came from a file)
     parameters               the entry's parameters, all of them, by name
-    budget_word              how the budget was asked for: fraction=0.5, budget=0.01, or file
+    budget_word              how the budget was asked for: fraction=0.5, budget=0.01, equivocation=0.3, perfect, or own (the
+                             problem's own: of the file, or the default of the catalog entry)
     budget_nats              ε; 0 is perfect privacy, inf no constraint
     private_values, guesses, outcomes   n, m, N as posed
     bayes_error, bayes_leakage_nats, constant_error   landmarks of the problem
@@ -70,6 +71,13 @@ class Measurement:
     machine                  processor, cores, memory_gib, system
     commit                   of discreet's checkout; empty outside one
     started                  UTC, ISO 8601, to the second
+
+    Since the second version of the format, with defaults for older files:
+
+    profile_settings         what the profile set in the backend besides the gap, by the names of its settings
+    samples                  seconds of every run of the cell in its process, the first (cold) first. The *_seconds are those
+                             of the median of the other runs, or of the first where it is alone; the answer is the first's
+    wall_seconds             of the whole cell: starting the process, importing, all runs, judging; 0 where nothing ran
     """
 
     study: str
@@ -117,6 +125,9 @@ class Measurement:
     machine: Mapping[str, Any] = field(default_factory=dict)
     commit: str = ""
     started: str = ""
+    profile_settings: Mapping[str, Any] = field(default_factory=dict)
+    samples: tuple[float, ...] = ()
+    wall_seconds: float = 0.0
 
     @property
     def label(self) -> str:
@@ -182,6 +193,8 @@ def _plain(value: Any) -> str | int | float | None:
         return value.value
     if isinstance(value, Mapping):
         return json.dumps(dict(value), sort_keys=True, ensure_ascii=False)
+    if isinstance(value, tuple):
+        return json.dumps(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
     assert value is None or isinstance(value, str | int | float)
@@ -219,7 +232,15 @@ def _mapping(text: Any) -> dict[str, Any]:
     return value
 
 
+def _numbers(text: Any) -> tuple[float, ...]:
+    value = json.loads(text)
+    if not isinstance(value, list):
+        raise ValueError("not a list")
+    return tuple(float(number) for number in value)
+
+
 _READ: dict[Any, Any] = {
+    tuple[float, ...]: _numbers,
     str: str,
     int: int,
     int | None: int,
