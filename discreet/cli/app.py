@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from discreet.cli import audit, compare, doctor, frontier, problems, reproduce, solve
+from discreet.cli import audit, compare, crosscheck, doctor, frontier, problems, reproduce, solve
 from discreet.problems.errors import DiscreetError
 
 __all__ = ["BAD_INPUT", "INTERRUPTED", "app"]
@@ -78,6 +78,7 @@ app.command("frontier")(frontier.frontier)
 app.command("audit")(audit.audit)
 app.command("reproduce")(reproduce.reproduce)
 app.command("problems")(problems.problems)
+app.command("crosscheck")(crosscheck.crosscheck)
 app.command("doctor")(doctor.doctor)
 
 

@@ -1,0 +1,92 @@
+"""`discreet crosscheck`: the gate for continuous integration."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.flags import Gap, Json
+
+if TYPE_CHECKING:
+    from discreet.reports.crosscheck import Crosscheck
+
+__all__ = ["crosscheck"]
+
+
+def crosscheck(
+    seed: Annotated[int, typer.Option(help="Seed of the set of instances.")] = 0,
+    size: Annotated[int, typer.Option(help="Number of instances.")] = 42,
+    backends: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these. Default: all.")] = None,
+    require: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Fail if one of these is skipped. Default: DISCREET_REQUIRED_BACKENDS."),
+    ] = None,
+    gap: Gap = 1e-9,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds per attempt; then its process is killed.")] = 5.0,
+    within: Annotated[float, typer.Option(metavar="S", help="Seconds for all attempts, shared by the backends.")] = 80.0,
+    jobs: Annotated[int, typer.Option(help="Backends at work at once.")] = 2,
+    junit: Annotated[str | None, typer.Option(metavar="FILE", help="Write JUnit XML there.")] = None,
+    github: Annotated[bool, typer.Option("--github", help="Annotations for GitHub, also outside its runners.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Solve a seeded set of problems with every backend and check every certificate a second time.
+
+    Exits with 1 if two certified brackets exclude one another, a certificate does not hold when recomputed in long
+    decimal arithmetic, or a required backend answered nothing.
+
+    Examples:
+
+      discreet crosscheck
+
+      discreet crosscheck --seed 7 --size 84 --require tilt,conic --junit crosscheck.xml
+    """
+    from pathlib import Path
+
+    from discreet.cli import screen, words
+    from discreet.reports.crosscheck import REQUIRED_VARIABLE, run_crosscheck, select
+    from discreet.reports.crosscheck.files import annotations, explanation, write_junit
+
+    required = words.split_list(os.environ.get(REQUIRED_VARIABLE, "") if require is None else require)
+    chosen = None if backends is None else words.split_list(backends)
+    with screen.waiting("crosschecking"):
+        result = run_crosscheck(
+            select(seed, size), chosen, required, gap=gap, time_limit=time_limit, within=within, jobs=jobs
+        )
+    if junit is not None:
+        write_junit(result, Path(junit))
+    if as_json:
+        screen.print_json(result.to_dict())
+    else:
+        _show(result)
+    if github or os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in annotations(result):
+            screen.say(line)
+    for finding in result.findings:
+        screen.say(explanation(finding))
+    if result.findings:
+        raise typer.Exit(1)
+
+
+def _show(result: Crosscheck) -> None:
+    from collections import Counter
+
+    from rich.table import Table
+    from rich.text import Text
+
+    from discreet.backends.solution import Status
+    from discreet.cli import screen
+
+    table = Table("backend", *(status.value for status in Status))
+    for name in result.backends:
+        counts = Counter(found.status for (_, backend), found in result.solutions.items() if backend == name)
+        table.add_row(Text(name), *(str(counts[status] or "") for status in Status))
+    console = screen.output()
+    console.print(table)
+    for sentence in result.selection.left_out:
+        console.print(Text(f"left out: {sentence}"))
+    number = len(result.findings)
+    console.print(
+        f"{len(result.selection.instances)} instances, {len(result.solutions)} attempts, {number} findings, {result.seconds:.0f} s"
+    )

@@ -1,0 +1,21 @@
+"""The gate for continuous integration: every backend on a seeded set of instances, and every certificate checked again.
+
+`instances` draws the set, `crew` runs each backend through it in a process of its own, the project's judge certifies,
+`exact` recomputes what the judge proved in long decimal arithmetic, `gate` decides, and `files` writes it down.
+"""
+
+from __future__ import annotations
+
+from discreet.reports.crosscheck.gate import REQUIRED_VARIABLE, Crosscheck, Finding, run_crosscheck
+from discreet.reports.crosscheck.instances import DEFAULT_SIZE, Instance, Selection, select
+
+__all__ = [
+    "DEFAULT_SIZE",
+    "REQUIRED_VARIABLE",
+    "Crosscheck",
+    "Finding",
+    "Instance",
+    "Selection",
+    "run_crosscheck",
+    "select",
+]

@@ -1,0 +1,194 @@
+"""Certificates checked a second time, by the definitions, in decimal arithmetic of 120 digits.
+
+Slow and plain on purpose: it shares no line with the judge, forms every quantity straight from its definition and relies
+on digits instead of care. Stored doubles are taken as exact; the problem stands for its law divided by its total Σ a, and
+an estimator for its columns divided by their sums.
+
+    error probability   Σ_il L_il P_il
+    leakage             Σ_ij u_ij ln( u_ij / (π_j s_i) ),   u_ij = Σ_l P_il a_jl,  s_i = Σ_j u_ij
+    lower bound         Σ_l min_i ( L_il + Σ_j t_ij a_jl ) − μ ε,   proven if Σ_j π_j e^{t_ij/μ} ≤ 1 for every i
+                        (μ = 0: t ≤ 0;  budget 0: Σ_j π_j t_ij ≤ 0)
+
+Source: docs/theory.md, sections 3 and 5.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+
+import numpy as np
+
+from discreet.backends.solution import Solution, Status
+from discreet.problems.accurate import Array
+from discreet.problems.primal import LEAK_FREE
+from discreet.problems.problem import Problem
+
+__all__ = ["Exact", "allowance", "broken", "recompute"]
+
+_DIGITS = Context(prec=120, Emin=-999_999_999, Emax=999_999_999)
+_ROUNDING = Decimal("1e-100")  # of 120 digits, what sums of this size may lose
+_STATED = Decimal("1e-9")  # relative: how closely a reported leakage has to be the true one
+_COLUMN = Decimal("1e-12")  # how far a stored column may be from summing to one
+_NO_LEAKAGE = Decimal("1e-24")  # nats: leakages below are reported to no fixed number of digits
+
+Rows = list[list[Decimal]]
+
+
+@dataclass(frozen=True)
+class Exact:
+    """What is true of a pair (estimator, duals), to about 100 digits.
+
+    error        error probability of the estimator
+    leakage      nats
+    residual     ‖Φ P‖∞
+    bound        the dual bound
+    support      max_i of Σ_j π_j e^{t_ij/μ} − 1 (μ = 0: t_ij; budget 0: Σ_j π_j t_ij); the duals prove something if ≤ 0
+    columns      largest distance of a stored column from summing to one
+    """
+
+    error: Decimal
+    leakage: Decimal
+    residual: Decimal
+    bound: Decimal
+    support: Decimal
+    columns: Decimal
+
+
+def recompute(problem: Problem, estimator: Array, tilt: Array, multiplier: float) -> Exact:
+    """Everything a certificate speaks of, from the problem's arrays."""
+    with localcontext(_DIGITS):
+        a, losses = _rows(problem.p_xz), _rows(problem.loss)
+        total = sum(map(sum, a), Decimal(0))
+        prior = [sum(row, Decimal(0)) / total for row in a]
+        stored, t = _rows(estimator), _rows(tilt)
+        sums = [sum(column, Decimal(0)) for column in zip(*stored, strict=True)]
+        guess = [[p / whole for p, whole in zip(row, sums, strict=True)] for row in stored]
+        leakage, residual = _leakage(a, prior, total, guess)
+        return Exact(
+            error=sum((_dot(*pair) for pair in zip(losses, guess, strict=True)), Decimal(0)),
+            leakage=leakage,
+            residual=residual,
+            bound=_bound(problem, a, losses, t, multiplier, total),
+            support=max(_support(prior, row, multiplier, problem.constraint.perfect) for row in t),
+            columns=max(abs(whole - 1) for whole in sums),
+        )
+
+
+def _rows(array: Array) -> Rows:
+    return [[Decimal(value) for value in row] for row in np.asarray(array, dtype=np.float64).tolist()]
+
+
+def _dot(one: list[Decimal], other: list[Decimal]) -> Decimal:
+    return sum((x * y for x, y in zip(one, other, strict=True)), Decimal(0))
+
+
+def _leakage(a: Rows, prior: list[Decimal], total: Decimal, guess: Rows) -> tuple[Decimal, Decimal]:
+    leakage, residual = Decimal(0), Decimal(0)
+    for row in guess:
+        u = [_dot(row, masses) / total for masses in a]
+        s = sum(u, Decimal(0))
+        for mass, pi in zip(u, prior, strict=True):
+            if pi:
+                residual = max(residual, abs(mass / pi - s))
+            if mass:
+                leakage += mass * (mass / (pi * s)).ln()
+    return leakage, residual
+
+
+def _bound(problem: Problem, a: Rows, losses: Rows, t: Rows, multiplier: float, total: Decimal) -> Decimal:
+    value = Decimal(0)
+    for column, masses in zip(zip(*losses, strict=True), zip(*a, strict=True), strict=True):
+        value += min(loss + _dot(row, list(masses)) for loss, row in zip(column, t, strict=True))
+    free = multiplier == 0.0 or problem.constraint.perfect
+    return value if free else value - Decimal(multiplier) * Decimal(problem.budget) * total
+
+
+def _support(prior: list[Decimal], row: list[Decimal], multiplier: float, perfect: bool) -> Decimal:
+    possible = [(pi, t) for pi, t in zip(prior, row, strict=True) if pi]
+    if perfect:
+        return sum((pi * t for pi, t in possible), Decimal(0))
+    if multiplier == 0.0:
+        return max(t for _, t in possible)
+    powers = [(pi, t / Decimal(multiplier)) for pi, t in possible]
+    if max(power for _, power in powers) > 10_000:
+        return Decimal("Infinity")
+    return sum((pi * max(power, Decimal(-100_000)).exp() for pi, power in powers), Decimal(-1))
+
+
+def allowance(solution: Solution) -> float:
+    """By how much another bracket may lie under this one's lower bound without contradiction: 0 unless at budget 0.
+
+    There an estimator counts as private with ‖Φ P‖∞ ≤ `LEAK_FREE`, while the bound holds for Φ P = 0; by the same duals
+    such an estimator can err less by Σ_ij |t_ij| π_j times that, and no more.
+    """
+    if solution.tilt is None or not solution.problem.constraint.perfect:
+        return 0.0
+    weights = (np.abs(solution.tilt) @ solution.problem.p_x).tolist()
+    return math.fsum(weights) * LEAK_FREE * (1.0 + 1e-9)
+
+
+def broken(solution: Solution, gap: float) -> list[str]:
+    """One sentence for everything the certificate of a solution says that is not so; empty for one that holds."""
+    judged = solution.certificate
+    if judged is None or solution.estimator is None or solution.tilt is None or solution.multiplier is None:
+        return []
+    numbers = {"lower bound": judged.lower, "upper bound": judged.upper, "leakage": judged.leakage}
+    if not (all(math.isfinite(value) for value in numbers.values()) and np.isfinite(solution.tilt).all()):
+        return ["the certificate or its tilt holds a number that is not finite"]
+    estimator = solution.estimator
+    if not (np.isfinite(estimator).all() and (estimator >= 0.0).all() and (estimator.sum(axis=0) > 0.0).all()):
+        return ["the estimator has an entry that is no probability, or an empty column"]
+    if math.isnan(solution.multiplier) or solution.multiplier < 0.0:
+        return [f"the multiplier is {solution.multiplier}, which is not ≥ 0"]
+    if math.isinf(solution.multiplier) and not solution.problem.constraint.perfect:
+        return ["the multiplier is infinite though the budget is not 0, so the duals prove nothing"]
+    with localcontext(_DIGITS):
+        true = recompute(solution.problem, estimator, solution.tilt, solution.multiplier)
+        return [*_primal_faults(solution, true), *_dual_faults(solution, true), *_claim_faults(solution, gap)]
+
+
+def _primal_faults(solution: Solution, true: Exact) -> list[str]:
+    judged, problem = solution.certificate, solution.problem
+    assert judged is not None
+    faults = []
+    if true.columns > _COLUMN:
+        faults.append(f"a column of the estimator is {true.columns:.2e} away from summing to one")
+    if true.error > Decimal(judged.upper) * (1 + _ROUNDING):
+        faults.append(f"the estimator errs with probability {true.error:.17g}, above the upper bound {judged.upper!r}")
+    if problem.constraint.perfect:
+        if true.residual > Decimal(LEAK_FREE) * (1 + _STATED):
+            faults.append(f"‖ΦP‖∞ is {true.residual:.3e}, above the {LEAK_FREE:g} that counts as perfect privacy")
+    elif true.leakage > Decimal(problem.budget):
+        faults.append(f"the estimator leaks {true.leakage:.17g} nats, above the budget of {problem.budget!r} nats")
+    stated = abs(Decimal(judged.leakage) - true.leakage)
+    if stated > _STATED * true.leakage + _NO_LEAKAGE:
+        faults.append(f"the leakage is stated as {judged.leakage!r} nats and is {true.leakage:.17g} nats")
+    return faults
+
+
+def _dual_faults(solution: Solution, true: Exact) -> list[str]:
+    judged = solution.certificate
+    assert judged is not None
+    if judged.lower <= 0.0:  # no estimator errs less than never
+        return []
+    faults = []
+    if true.support > _ROUNDING:
+        faults.append(f"the tilt is outside the dual's constraint by {true.support:.3e}, so it proves nothing")
+    if Decimal(judged.lower) > true.bound + _ROUNDING:
+        faults.append(f"the lower bound is stated as {judged.lower!r}; its tilt proves {true.bound:.17g} only")
+    return faults
+
+
+def _claim_faults(solution: Solution, gap: float) -> list[str]:
+    judged = solution.certificate
+    assert judged is not None
+    if judged.lower > judged.upper:
+        return [f"the lower bound {judged.lower!r} lies above the upper bound {judged.upper!r}"]
+    width = judged.upper - judged.lower
+    if solution.status is Status.CERTIFIED and width > gap * judged.upper:
+        return [
+            f"it is called certified, and its bracket [{judged.lower!r}, {judged.upper!r}] is wider than a gap of {gap:g}"
+        ]
+    return []

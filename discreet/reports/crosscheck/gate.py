@@ -1,0 +1,155 @@
+"""The verdict: do certified brackets intersect, does every certificate hold, did every required backend take part.
+
+A *finding* is a reason to fail, with the command that shows it again. Backends that crash, refuse or run out of time are
+rows, not findings, unless a required backend answers nothing at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from discreet.backends import run
+from discreet.backends.contract import Options, Regime
+from discreet.backends.registry import backend_names, capabilities
+from discreet.backends.solution import Solution
+from discreet.problems.errors import InputError
+from discreet.reports.crosscheck.crew import attempts
+from discreet.reports.crosscheck.exact import allowance, broken
+from discreet.reports.crosscheck.instances import Instance, Selection
+
+__all__ = ["REQUIRED_VARIABLE", "Crosscheck", "Finding", "run_crosscheck"]
+
+REQUIRED_VARIABLE = "DISCREET_REQUIRED_BACKENDS"
+"""Environment variable with backends that must take part, separated by commas."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A reason to fail. kind is disagreement, certificate or skipped; instance and command are empty for the last."""
+
+    kind: str
+    backends: tuple[str, ...]
+    instance: str
+    command: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Crosscheck:
+    """The result: solutions by (instance title, backend), findings, and what could not be drawn."""
+
+    selection: Selection
+    backends: tuple[str, ...]
+    solutions: dict[tuple[str, str], Solution]
+    findings: tuple[Finding, ...]
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record for machines."""
+        rows = [solution.to_dict() | {"instance": title} for (title, _), solution in self.solutions.items()]
+        return {
+            "made_by": "discreet crosscheck",
+            "seconds": self.seconds,
+            "backends": list(self.backends),
+            "left_out": list(self.selection.left_out),
+            "findings": [vars(finding) | {"backends": list(finding.backends)} for finding in self.findings],
+            "rows": rows,
+        }
+
+
+def run_crosscheck(
+    selection: Selection,
+    backends: Sequence[str] | None = None,
+    required: Sequence[str] = (),
+    *,
+    gap: float = 1e-9,
+    time_limit: float = 5.0,
+    within: float = 100.0,
+    jobs: int = 2,
+) -> Crosscheck:
+    """Every backend on the instances it serves, `jobs` backends at once.
+
+    time_limit   seconds per attempt; `within` seconds for all attempts, shared among the backends that are left
+    Raises InputError for an unknown backend or an option out of range.
+    """
+    names = tuple(dict.fromkeys(backends if backends is not None else backend_names()))
+    for name in (*names, *required):
+        if name not in backend_names():
+            raise InputError(f"there is no backend {name!r}; choose from: {', '.join(backend_names())}")
+    if jobs < 1 or not within > 0.0 or not names:
+        raise InputError("give at least one backend, at least one job and a positive number of seconds")
+    options, started = Options(gap, time_limit), time.monotonic()
+    left = len(names)
+
+    def crew(name: str) -> list[tuple[Instance, Solution]]:
+        nonlocal left
+        share = max(1.0, (within - (time.monotonic() - started)) * jobs / max(left, 1))
+        left -= 1
+        served = _served(selection, name)
+        tried = attempts(name, [each.problem for each in served], gap, time_limit, share)
+        return [(each, run.conclude(each.problem, one, options)) for each, one in zip(served, tried, strict=True)]
+
+    with ThreadPoolExecutor(jobs) as pool:
+        found = dict(zip(names, pool.map(crew, names), strict=True))
+    solutions = {(each.title, name): solution for name, pairs in found.items() for each, solution in pairs}
+    findings = [
+        *(_skipped(name, solutions) for name in dict.fromkeys(required) if not _answers(name, solutions)),
+        *(finding for each in selection.instances for finding in _findings(each, names, solutions, gap)),
+    ]
+    return Crosscheck(selection, names, solutions, tuple(findings), time.monotonic() - started)
+
+
+def _served(selection: Selection, name: str) -> list[Instance]:
+    able = capabilities().get(name)
+    return [
+        each
+        for each in selection.instances
+        if able is None or (Regime.of(each.problem) in able.regimes and each.problem.N <= able.largest_outcomes)
+    ]
+
+
+def _answers(name: str, solutions: dict[tuple[str, str], Solution]) -> int:
+    return sum(backend == name and found.certificate is not None for (_, backend), found in solutions.items())
+
+
+def _skipped(name: str, solutions: dict[tuple[str, str], Solution]) -> Finding:
+    why = next((found.message for (_, backend), found in solutions.items() if backend == name), "it was given no instance")
+    return Finding("skipped", (name,), "", "", f"required backend {name} answered nothing: {why}")
+
+
+def _findings(
+    instance: Instance, names: Sequence[str], solutions: dict[tuple[str, str], Solution], gap: float
+) -> list[Finding]:
+    answered = [(name, solutions[instance.title, name]) for name in names if (instance.title, name) in solutions]
+    judged = [(name, found) for name, found in answered if found.certificate is not None]
+    faults = [
+        Finding(
+            "certificate", (name,), instance.title, instance.command((name,)), f"certificate of {name} is broken: {fault}"
+        )
+        for name, found in judged
+        for fault in broken(found, gap)
+    ]
+    pairs = [(one, other) for one, other in combinations(judged, 2) if _exclude(one[1], other[1])]
+    return faults + [_disagreement(instance, *one, *other) for one, other in pairs]
+
+
+def _exclude(one: Solution, other: Solution) -> bool:
+    first, second = one.certificate, other.certificate
+    assert first is not None
+    assert second is not None
+    return first.lower - allowance(one) > second.upper or second.lower - allowance(other) > first.upper
+
+
+def _disagreement(instance: Instance, name: str, one: Solution, rival: str, other: Solution) -> Finding:
+    said = [
+        f"{who} proves [{found.certificate.lower!r}, {found.certificate.upper!r}]"
+        for who, found in ((name, one), (rival, other))
+        if found.certificate is not None
+    ]
+    message = f"brackets exclude one another: {' and '.join(said)}"
+    return Finding("disagreement", (name, rival), instance.title, instance.command((name, rival)), message)

@@ -1,0 +1,148 @@
+"""The seeded set of instances: every family of the catalog in every regime of the budget.
+
+Instance k belongs to family k mod F and regime (k + k div F) mod R, so that F·R instances meet every pair and a shorter
+list still spreads over both. Within a family its entries take turns. Sizes are small enough for every backend: the aim is
+to meet every kind of problem, not to measure speed. The same seed and size give the same set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.problems.catalog import Entry, build, entries
+from discreet.problems.errors import DiscreetError, InputError
+from discreet.problems.problem import Problem
+
+__all__ = ["DEFAULT_SIZE", "REGIMES", "Instance", "Selection", "select"]
+
+DEFAULT_SIZE = 42
+"""Instances of a default run: every family in every regime, and every entry at least once."""
+
+_FRACTIONS = (0.1, 0.5, 0.9)
+_TINY_NATS = (1e-8, 1e-10, 1e-12)
+
+REGIMES = ("perfect", *(f"fraction {fraction:g}" for fraction in _FRACTIONS), "tiny", "oblivious")
+"""The kinds of budget, in the order in which they take turns."""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One problem under one budget.
+
+    spec     the problem as typed: dirichlet:n=3,m=2,N=40,seed=7
+    budget   the budget as typed: --perfect, --fraction 0.5 or --leakage 1e-10
+    family   of the catalog entry; regime one of `REGIMES`
+    """
+
+    spec: str
+    budget: str
+    family: str
+    regime: str
+    problem: Problem
+
+    @property
+    def title(self) -> str:
+        """What the instance goes by."""
+        return f"{self.spec} {self.budget}"
+
+    def command(self, backends: tuple[str, ...]) -> str:
+        """The command that solves it again with these backends."""
+        return f"discreet compare {self.spec} {self.budget} --backends {','.join(backends)}"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The instances, and a sentence for every entry that could not be built (its data are not installed)."""
+
+    instances: tuple[Instance, ...]
+    left_out: tuple[str, ...]
+
+
+def select(seed: int, size: int) -> Selection:
+    """`size` different instances; raises InputError for a size under 1 or a negative seed."""
+    if size < 1 or seed < 0:
+        raise InputError(f"seed is {seed} and size is {size}; give a seed of at least 0 and a size of at least 1")
+    rng = np.random.default_rng(seed)
+    families, left_out = _usable(rng)
+    found: dict[str, Instance] = {}
+    turn = 0
+    while len(found) < size:
+        family = list(families)[turn % len(families)]
+        visit = turn // len(families)
+        chosen = families[family][visit % len(families[family])]
+        instance = _instance(chosen, REGIMES[(turn + visit) % len(REGIMES)], rng)
+        found.setdefault(instance.title, instance)
+        turn += 1
+    return Selection(tuple(found.values()), tuple(left_out))
+
+
+def _usable(rng: np.random.Generator) -> tuple[dict[str, list[Entry]], list[str]]:
+    """Family -> its entries in the order of their turns, for those that can be built here."""
+    families: dict[str, list[Entry]] = {}
+    left_out = []
+    for entry in entries():
+        try:
+            if entry.extra:
+                build(entry.name)
+        except DiscreetError as error:
+            left_out.append(f"{entry.name}: {error}")
+            continue
+        families.setdefault(entry.family, []).append(entry)
+    return {name: [members[k] for k in rng.permutation(len(members))] for name, members in families.items()}, left_out
+
+
+def _instance(entry: Entry, regime: str, rng: np.random.Generator) -> Instance:
+    parameters = _parameters(entry, rng)
+    words = ",".join(f"{name}={_word(value)}" for name, value in parameters.items())
+    if regime == "perfect":
+        flag, budget = "--perfect", {"budget": 0.0}
+    elif regime == "oblivious":
+        flag, budget = "--leakage inf", {"budget": np.inf}
+    elif regime == "tiny":
+        nats = float(rng.choice(_TINY_NATS))
+        flag, budget = f"--leakage {nats:g}", {"budget": nats}
+    else:
+        fraction = float(regime.split()[1])
+        flag, budget = f"--fraction {fraction:g}", {"fraction": fraction}
+    problem = build(entry.name, **parameters, **budget)
+    return Instance(f"{entry.name}:{words}" if words else entry.name, flag, entry.family, regime, problem)
+
+
+def _word(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _parameters(entry: Entry, rng: np.random.Generator) -> dict[str, Any]:
+    """Small sizes for the entries known here; for others (of other packages) the defaults; a drawn seed for all."""
+    known = {parameter.name for parameter in entry.parameters}
+    drawn = dict(_SIZES[entry.name](lambda low, high: int(rng.integers(low, high + 1)))) if entry.name in _SIZES else {}
+    if "seed" in known:
+        drawn["seed"] = int(rng.integers(1000))
+    return drawn
+
+
+_Draw = Callable[[int, int], int]
+_SIZES: Mapping[str, Callable[[_Draw], Mapping[str, Any]]] = {
+    "paper-single": lambda draw: {"bins": draw(4, 40)},
+    "paper-multi": lambda draw: {"sensors": draw(2, 5), "bins": draw(2, 4)},
+    "multi-mixed": lambda draw: {"sensors": draw(2, 3), "bins": draw(2, 4)},
+    "multi-groups": lambda draw: {"sizes": (draw(1, 2), draw(1, 2)), "bins": draw(2, 3)},
+    "dirichlet": lambda draw: {"n": draw(2, 4), "m": draw(2, 4), "N": draw(5, 40)},
+    "mixture": lambda draw: {"n": draw(2, 3), "m": draw(2, 3), "N": draw(10, 40)},
+    "smart-meter": lambda draw: {"bins": draw(6, 24)},
+    "building": lambda draw: {"temperature_bins": draw(3, 6), "co2_bins": draw(3, 6)},
+    "road": lambda draw: {"bins": draw(8, 32)},
+    "anes96": lambda draw: {"bins": (draw(2, 3), 2, draw(2, 3), 2)},
+    "fair": lambda draw: {"bins": draw(2, 2)},
+    "zero-mass": lambda draw: {"n": draw(2, 4), "m": draw(2, 4), "N": draw(10, 50)},
+    "near-deterministic": lambda draw: {"n": draw(2, 3), "m": draw(2, 3), "N": draw(12, 40)},
+    "duplicated": lambda draw: {"N": draw(4, 12), "copies": draw(2, 6)},
+    "x-equals-y": lambda draw: {"n": draw(2, 4), "N": draw(8, 40)},
+    "independent": lambda draw: {"n": draw(2, 4), "m": draw(2, 4), "N": draw(8, 40)},
+    "tiny-budget": lambda draw: {"bins": draw(4, 40)},
+    "slack-budget": lambda draw: {"bins": draw(4, 40)},
+}

@@ -1,0 +1,99 @@
+"""`discreet crosscheck`: quiet when all is well, exit 1 and an explanation for each kind of fault put there on purpose."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.backends import run
+from discreet.cli.app import app
+from discreet.problems.judge import Verdict, certify
+from discreet.problems.problem import Problem
+from discreet.reports.crosscheck import select
+
+TWO = ["--backends", "tilt,blahut-arimoto", "--size", "3"]
+
+
+def call(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        app(["crosscheck", *words])
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_required(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DISCREET_REQUIRED_BACKENDS", raising=False)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+
+
+def test_sound_backends_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*TWO, "--json", "--require", "tilt", "--junit", str(tmp_path / "j.xml")) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["findings"] == []
+    assert len(record["rows"]) == 6
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("6", "0")
+
+
+def lying(change: Any) -> Any:
+    """A judge whose second word, and every other after it, is changed."""
+    calls = iter(range(10**6))
+
+    def judge(problem: Problem, *answer: Any, **more: Any) -> Verdict:
+        verdict = certify(problem, *answer, **more)
+        return replace(verdict, certificate=change(verdict.certificate)) if next(calls) % 2 else verdict
+
+    return judge
+
+
+def test_a_broken_certificate_and_a_disagreement_are_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raised = lying(lambda c: replace(c, lower=c.upper * 1.5, upper=c.upper * 1.6))
+    monkeypatch.setattr(run, "certify", raised)
+    assert (
+        call("--backends", "tilt,blahut-arimoto", "--size", "1", "--jobs", "1", "--github", "--junit", str(tmp_path / "j"))
+        == 1
+    )
+    said = capsys.readouterr().err
+    assert "certificate of blahut-arimoto is broken: the lower bound is stated as" in said
+    assert "disagreement: " in said
+    assert "brackets exclude one another: tilt proves [" in said
+    assert f"discreet compare {select(0, 1).instances[0].title} --backends tilt,blahut-arimoto" in said
+    assert said.count("::error title=discreet crosscheck::") == 2
+    assert ElementTree.parse(tmp_path / "j").getroot().get("failures") == "2"
+
+
+def test_an_understated_leakage_is_a_broken_certificate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "certify", lying(lambda c: replace(c, leakage=c.leakage + 1e-6)))
+    assert call(*TWO, "--jobs", "1") == 1
+    assert "the leakage is stated as" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("fake", ["Crashes", "Raises"])
+def test_a_required_backend_that_answers_nothing_is_found(
+    fake: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "backends"))
+    monkeypatch.setenv("DISCREET_BACKENDS", f"fake-one=fake_backends:{fake}")
+    monkeypatch.setenv("DISCREET_REQUIRED_BACKENDS", "fake-one")
+    assert call("--backends", "fake-one,tilt", "--size", "2") == 1
+    assert "skipped: required backend fake-one answered nothing: " in capsys.readouterr().err
+
+
+def test_a_required_backend_that_was_left_out_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--backends", "tilt", "--size", "1", "--require", "highs") == 1
+    assert "required backend highs answered nothing: it was given no instance" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--size", "0"], ["--backends", "nobody"], ["--jobs", "0"], ["--gap", "2"]])
+def test_bad_input_is_one_sentence(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*words) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
