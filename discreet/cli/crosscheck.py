@@ -46,7 +46,7 @@ def crosscheck(
 
     from discreet.cli import screen, words
     from discreet.reports.crosscheck import REQUIRED_VARIABLE, run_crosscheck, select
-    from discreet.reports.crosscheck.files import annotations, explanation, write_junit
+    from discreet.reports.crosscheck.files import explanation, github_annotations, write_junit
 
     required = words.split_list(os.environ.get(REQUIRED_VARIABLE, "") if require is None else require)
     chosen = None if backends is None else words.split_list(backends)
@@ -61,7 +61,7 @@ def crosscheck(
     else:
         _show(result)
     if github or os.environ.get("GITHUB_ACTIONS") == "true":
-        for line in annotations(result):
+        for line in github_annotations(result):
             screen.say(line)
     for finding in result.findings:
         screen.say(explanation(finding))
@@ -86,7 +86,5 @@ def _show(result: Crosscheck) -> None:
     console.print(table)
     for sentence in result.selection.left_out:
         console.print(Text(f"left out: {sentence}"))
-    number = len(result.findings)
-    console.print(
-        f"{len(result.selection.instances)} instances, {len(result.solutions)} attempts, {number} findings, {result.seconds:.0f} s"
-    )
+    counted = f"{len(result.selection.instances)} instances, {len(result.solutions)} attempts"
+    console.print(f"{counted}, {len(result.findings)} findings, {result.seconds:.0f} s")

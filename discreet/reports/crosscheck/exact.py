@@ -60,7 +60,7 @@ def recompute(problem: Problem, estimator: Array, tilt: Array, multiplier: float
     """Everything a certificate speaks of, from the problem's arrays."""
     with localcontext(_DIGITS):
         a, losses = _rows(problem.p_xz), _rows(problem.loss)
-        total = sum(map(sum, a), Decimal(0))
+        total = sum((mass for row in a for mass in row), Decimal(0))
         prior = [sum(row, Decimal(0)) / total for row in a]
         stored, t = _rows(estimator), _rows(tilt)
         sums = [sum(column, Decimal(0)) for column in zip(*stored, strict=True)]

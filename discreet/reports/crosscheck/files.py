@@ -8,7 +8,7 @@ from pathlib import Path
 from discreet.problems.errors import FileError
 from discreet.reports.crosscheck.gate import Crosscheck, Finding
 
-__all__ = ["annotations", "explanation", "write_junit"]
+__all__ = ["explanation", "github_annotations", "write_junit"]
 
 
 def explanation(finding: Finding) -> str:
@@ -18,7 +18,7 @@ def explanation(finding: Finding) -> str:
     return f"{finding.kind}: {where}{finding.message}{again}"
 
 
-def annotations(result: Crosscheck) -> list[str]:
+def github_annotations(result: Crosscheck) -> list[str]:
     """One workflow command `::error` per finding."""
     return [f"::error title=discreet crosscheck::{_escaped(explanation(finding))}" for finding in result.findings]
 
