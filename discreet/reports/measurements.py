@@ -78,6 +78,7 @@ class Measurement:
     samples                  seconds of every run of the cell in its process, the first (cold) first. The *_seconds are those
                              of the median of the other runs, or of the first where it is alone; the answer is the first's
     wall_seconds             of the whole cell: starting the process, importing, all runs, judging; 0 where nothing ran
+    distinct_outcomes        N after merging proportional outcomes and pruning those of no mass; None where nobody counted
     """
 
     study: str
@@ -128,6 +129,7 @@ class Measurement:
     profile_settings: Mapping[str, Any] = field(default_factory=dict)
     samples: tuple[float, ...] = ()
     wall_seconds: float = 0.0
+    distinct_outcomes: int | None = None
 
     @property
     def label(self) -> str:
