@@ -1,4 +1,4 @@
-"""What it costs to start: `import discreet` and the command line's help, each in a fresh interpreter."""
+"""What it costs to start: `import discreet` and the command line, each in a fresh interpreter."""
 
 from __future__ import annotations
 
@@ -28,3 +28,32 @@ class Start:
     def time_help(self) -> None:
         """`discreet --help`."""
         _run("-m", "discreet", "--help")
+
+    def time_solve_four_bins(self) -> None:
+        """`discreet solve paper-single`, from nothing to a certified answer of four outcomes."""
+        _run("-m", "discreet", "solve", "paper-single", "--leakage", "0.01")
+
+
+class StartMemory:
+    """Largest resident memory of a child that only starts, in bytes (a number beside the child's, not this process's)."""
+
+    unit = "bytes"
+
+    def track_numpy(self) -> int:
+        """The yardstick: `import numpy`."""
+        return _peak("import numpy")
+
+    def track_import(self) -> int:
+        """`import discreet` and the function that solves."""
+        return _peak("import discreet; discreet.solve")
+
+
+def _peak(code: str) -> int:
+    """Most bytes of the interpreter that has run the code: the kernel's count, which starts anew with a program."""
+    if sys.platform != "linux":
+        from asv_runner.benchmarks.mark import SkipNotImplemented
+
+        raise SkipNotImplemented("the peak memory of a fresh interpreter is read on Linux only")
+    ask = "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+    done = subprocess.run([sys.executable, "-c", f"{code}\n{ask}"], check=True, capture_output=True, text=True)
+    return int(done.stdout) * 1024

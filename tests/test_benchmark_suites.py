@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,60 +14,120 @@ import pytest
 import discreet as ds
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+QUESTIONS = ("bins", "sensors", "alphabets", "budget", "perfect", "frontier")
 
 
-def load(name: str) -> Any:
-    """A module of the benchmarks folder, which is no package of the project."""
-    spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Import a module of the benchmarks folder as asv does: with the folder as a package."""
+    monkeypatch.syspath_prepend(str(FOLDER.parent))
+    for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
+        monkeypatch.delitem(sys.modules, name)
+    return lambda name: importlib.import_module(f"benchmarks.{name}")
 
 
-SUITES = ("SingleSensorBins", "ManySensors", "PerfectPrivacyBins")
+def classes(module: Any) -> dict[str, Any]:
+    """The suites of a module, by the last word of their names."""
+    found = {name: value for name, value in vars(module).items() if isinstance(value, type) and not name.startswith("_")}
+    return {word: value for name, value in found.items() for word in ("Steps", "Answers", "Memory") if name.endswith(word)}
 
 
-@pytest.mark.parametrize("suite", SUITES)
-def test_a_suite_measures_the_smallest_size_of_tilt(suite: str) -> None:
-    grid = getattr(load("bench_solve"), suite)()
-    backends, sizes = grid.params
-    assert set(backends) == set(ds.backends.backend_names())
-    grid.setup("tilt", sizes[0])
-    grid.time_solve("tilt", sizes[0])
-    assert grid.track_gap_over_target("tilt", sizes[0]) == 1.0
-    assert 1.0 <= grid.track_leakage_over_budget("tilt", sizes[0]) < 1.0 + 1e-6
+def test_every_file_of_suites_is_a_question_told_of_here() -> None:
+    files = {path.stem.removeprefix("bench_") for path in FOLDER.glob("bench_*.py")}
+    assert files == {*QUESTIONS, "start"}
 
 
-def test_what_a_backend_does_not_serve_is_skipped_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    grid = load("bench_solve").SingleSensorBins()
+@pytest.mark.parametrize("question", QUESTIONS[:-1])
+def test_a_question_is_measured_at_its_smallest_size(question: str, load: Any) -> None:
+    suites = classes(load(f"bench_{question}"))
+    assert set(suites) == {"Steps", "Answers", "Memory"}
+    for word, suite in suites.items():
+        grid = suite()
+        backends, sizes = grid.params
+        assert set(backends) == set(ds.backends.backend_names())
+        assert len(sizes) >= 6
+        assert len(set(map(str, sizes))) == len(sizes)
+        cell = ("tilt", sizes[0])
+        grid.setup(*cell)
+        for name in [name for name in dir(grid) if name.split("_")[0] in ("time", "peakmem")]:
+            getattr(grid, name)(*cell)
+        if word == "Answers":
+            assert grid.track_gap_over_target(*cell) == 1.0
+            assert 1.0 <= grid.track_leakage_over_budget(*cell) < 1.0 + 1e-6
+
+
+def test_the_frontier_is_as_narrow_as_asked(load: Any) -> None:
+    suite = load("bench_frontier").Frontier()
+    suite.setup("tilt", 4)
+    assert suite.track_width_over_target("tilt", 4) == 1.0
+    assert suite.track_points("tilt", 4) > 2
+    with pytest.raises(NotImplementedError, match="highs does not serve a positive finite budget"):
+        suite.setup("highs", 4)
+
+
+def test_starting_is_measured_in_a_fresh_interpreter(load: Any) -> None:
+    module = load("bench_start")
+    module.Start().time_import()
+    module.Start().time_solve_four_bins()
+    if sys.platform == "linux":
+        memory = module.StartMemory()
+        assert 5e6 < memory.track_numpy() < memory.track_import() < 2e9
+
+
+def test_what_a_backend_does_not_serve_is_skipped_with_the_reason(load: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    grid = load("bench_bins").BinsSteps()
     with pytest.raises(NotImplementedError, match="highs does not serve a positive finite budget"):
         grid.setup("highs", 4)
     assert "skipped: highs" in capsys.readouterr().err
-    with pytest.raises(NotImplementedError, match="slsqp is not tried above"):
+    with pytest.raises(NotImplementedError, match="slsqp refuses more than 300 outcomes"):
         grid.setup("slsqp", 10_000)
 
 
-def test_an_absent_backend_is_skipped_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_beyond_reach_is_skipped_with_the_reason_of_the_table(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = {"backend": "tilt", "suites": ["bins"], "largest_outcomes": 4, "reason": "it takes an hour"}
+    reach = load("reach")
+    monkeypatch.setattr(reach, "limits", lambda: [entry])
+    module = load("bench_bins")
+    with pytest.raises(NotImplementedError, match="tilt is not tried above 4 outcomes: it takes an hour"):
+        module.BinsSteps().setup("tilt", 64)
+    module.BinsSteps().setup("tilt", 4)
+
+
+def test_an_absent_backend_is_skipped_with_the_remedy(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     absent = SimpleNamespace(state="absent", reason="install it", versions={})
     monkeypatch.setattr(ds.backends, "availability", lambda name: absent)
     with pytest.raises(NotImplementedError, match="install it"):
-        load("bench_solve").SingleSensorBins().setup("tilt", 4)
+        load("bench_bins").BinsSteps().setup("tilt", 4)
 
 
-def test_a_backend_that_stops_without_an_answer_is_a_failure_and_no_skip(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = load("bench_solve")
-    grid = module.SingleSensorBins()
-    grid.setup("tilt", 4)
-    failed = SimpleNamespace(certificate=None, status=ds.Status.FAILED, message="it broke")
-    monkeypatch.setattr(module.ds, "solve", lambda *_, **__: failed)
-    with pytest.raises(RuntimeError, match="tilt: failed: it broke"):
-        grid.track_gap_over_target("tilt", 4)
+@pytest.mark.parametrize(
+    ("status", "error"), [(ds.Status.FAILED, RuntimeError), (ds.Status.UNSUPPORTED, NotImplementedError)]
+)
+def test_no_answer_is_a_failure_and_a_late_refusal_a_skip(
+    status: Any, error: Any, load: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = load("grid")
+    answer = SimpleNamespace(certificate=None, status=status, message="it said so")
+    monkeypatch.setattr(module.ds, "solve", lambda *_, **__: answer)
+    with pytest.raises(error, match="it said so") as caught:
+        load("bench_bins").BinsAnswers().setup("tilt", 4)
+    assert type(caught.value) is error
 
 
-def test_the_reach_names_only_backends_that_exist() -> None:
-    assert set(load("bench_solve").REACH) <= set(ds.backends.backend_names())
+def test_the_table_of_reach_names_backends_and_suites_that_exist(load: Any) -> None:
+    limits = load("reach").limits()
+    assert limits
+    assert {entry["backend"] for entry in limits} <= set(ds.backends.backend_names())
+    assert {suite for entry in limits for suite in entry["suites"]} <= set(QUESTIONS)
+
+
+def test_a_mistake_in_the_table_is_named(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    reach = load("reach")
+    table = tmp_path / "reach.toml"
+    table.write_text('[[limit]]\nbackend = "tilt"\nsuite = "bins"\n', encoding="utf-8")
+    monkeypatch.setattr(reach, "TABLE", table)
+    with pytest.raises(ValueError, match="limit 1: there is no key 'suite'"):
+        reach.limits()
 
 
 def test_the_configuration_points_at_the_project() -> None:

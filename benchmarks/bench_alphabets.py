@@ -1,0 +1,33 @@
+"""How every backend takes larger alphabets of the private variable and the guess: n = m = 2 to 10."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import discreet as ds
+
+from . import grid
+
+
+class _Alphabets(grid.Grid):
+    """A random joint with zeros, 200 outcomes, seed 0; half of the Bayes rule's leakage."""
+
+    params: ClassVar[list[list[Any]]] = [grid.BACKENDS, [2, 3, 4, 6, 8, 10]]
+    param_names: ClassVar[list[str]] = ["backend", "values"]
+    reach: ClassVar[str] = "alphabets"
+
+    def problem(self, size: int) -> Any:
+        """dirichlet with n = m = size."""
+        return ds.problems.dirichlet(n=size, m=size, N=200, seed=0, fraction=0.5)
+
+
+class AlphabetsSteps(_Alphabets, grid.Steps):
+    """Seconds of lowering and solving."""
+
+
+class AlphabetsAnswers(_Alphabets, grid.Answers):
+    """Gap, leakage, and seconds of certifying."""
+
+
+class AlphabetsMemory(_Alphabets, grid.Memory):
+    """Peak memory."""

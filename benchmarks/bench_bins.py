@@ -1,0 +1,33 @@
+"""How every backend takes more and more bins of a single sensor: 4 to a million outcomes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import discreet as ds
+
+from . import grid
+
+
+class _Bins(grid.Grid):
+    """The paper's single sensor; half of the Bayes rule's leakage."""
+
+    params: ClassVar[list[list[Any]]] = [grid.BACKENDS, [4, 64, 1_000, 10_000, 100_000, 1_000_000]]
+    param_names: ClassVar[list[str]] = ["backend", "bins"]
+    reach: ClassVar[str] = "bins"
+
+    def problem(self, size: int) -> Any:
+        """paper-single with that many bins."""
+        return ds.problems.paper_single(bins=size, fraction=0.5)
+
+
+class BinsSteps(_Bins, grid.Steps):
+    """Seconds of lowering and solving."""
+
+
+class BinsAnswers(_Bins, grid.Answers):
+    """Gap, leakage, and seconds of certifying."""
+
+
+class BinsMemory(_Bins, grid.Memory):
+    """Peak memory."""

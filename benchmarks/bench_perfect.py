@@ -1,0 +1,44 @@
+"""How every backend takes perfect privacy, a linear program, over bins and sensors."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import discreet as ds
+
+from . import grid
+
+
+def _instance(word: str) -> Any:
+    """The problem of "bins=64" or "sensors=5"."""
+    what, _, count = word.partition("=")
+    if what == "bins":
+        return ds.problems.paper_single(bins=int(count), budget=0.0)
+    return ds.problems.paper_multi(sensors=int(count), budget=0.0)
+
+
+class _Perfect(grid.Grid):
+    """The paper's models at budget 0, by the name of what grows and its size."""
+
+    params: ClassVar[list[list[Any]]] = [
+        grid.BACKENDS,
+        ["bins=4", "bins=64", "bins=1000", "bins=10000", "bins=100000", "sensors=5", "sensors=20", "sensors=40"],
+    ]
+    param_names: ClassVar[list[str]] = ["backend", "instance"]
+    reach: ClassVar[str] = "perfect"
+
+    def problem(self, size: str) -> Any:
+        """paper-single or paper-multi at budget 0."""
+        return _instance(size)
+
+
+class PerfectSteps(_Perfect, grid.Steps):
+    """Seconds of lowering and solving."""
+
+
+class PerfectAnswers(_Perfect, grid.Answers):
+    """Gap, leakage, and seconds of certifying."""
+
+
+class PerfectMemory(_Perfect, grid.Memory):
+    """Peak memory."""

@@ -1,0 +1,36 @@
+"""How every backend takes more and more sensors, whose error probability and budget shrink towards nothing.
+
+At 100 sensors the budget is about 6e-32 nats; outcomes are count vectors, 176,851 of them then.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import discreet as ds
+
+from . import grid
+
+
+class _Sensors(grid.Grid):
+    """The paper's count vectors; half of the Bayes rule's leakage."""
+
+    params: ClassVar[list[list[Any]]] = [grid.BACKENDS, [1, 2, 5, 10, 20, 40, 100, 150]]
+    param_names: ClassVar[list[str]] = ["backend", "sensors"]
+    reach: ClassVar[str] = "sensors"
+
+    def problem(self, size: int) -> Any:
+        """paper-multi with that many sensors."""
+        return ds.problems.paper_multi(sensors=size, fraction=0.5)
+
+
+class SensorsSteps(_Sensors, grid.Steps):
+    """Seconds of lowering and solving."""
+
+
+class SensorsAnswers(_Sensors, grid.Answers):
+    """Gap, leakage, and seconds of certifying."""
+
+
+class SensorsMemory(_Sensors, grid.Memory):
+    """Peak memory."""
