@@ -91,3 +91,11 @@ def test_judging_costs_less_than_solving(benchmark: Any) -> None:
     )
     run(race, benchmark)
     assert race.best["judge"] * noise(race) < race.best["tilt"]
+
+
+def test_tilt_is_faster_than_sequential_quadratic_programming(benchmark: Any) -> None:
+    problem = ds.problems.paper_single(bins=40, budget=0.01)
+    tilt = solver(problem, "tilt")
+    race = Race(tilt=tilt, slsqp=solver(problem, "slsqp"), again=tilt)
+    run(race, benchmark)
+    assert race.best["slsqp"] > noise(race) * max(race.best["tilt"], race.best["again"])

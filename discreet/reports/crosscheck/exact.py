@@ -33,7 +33,7 @@ _STATED = Decimal("1e-9")  # relative: how closely a reported leakage has to be 
 _COLUMN = Decimal("1e-12")  # how far a stored column may be from summing to one
 _NO_LEAKAGE = Decimal("1e-24")  # nats: leakages below are reported to no fixed number of digits
 
-Rows = list[list[Decimal]]
+_Rows = list[list[Decimal]]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def recompute(problem: Problem, estimator: Array, tilt: Array, multiplier: float
         )
 
 
-def _rows(array: Array) -> Rows:
+def _rows(array: Array) -> _Rows:
     return [[Decimal(value) for value in row] for row in np.asarray(array, dtype=np.float64).tolist()]
 
 
@@ -84,7 +84,7 @@ def _dot(one: list[Decimal], other: list[Decimal]) -> Decimal:
     return sum((x * y for x, y in zip(one, other, strict=True)), Decimal(0))
 
 
-def _leakage(a: Rows, prior: list[Decimal], total: Decimal, guess: Rows) -> tuple[Decimal, Decimal]:
+def _leakage(a: _Rows, prior: list[Decimal], total: Decimal, guess: _Rows) -> tuple[Decimal, Decimal]:
     leakage, residual = Decimal(0), Decimal(0)
     for row in guess:
         u = [_dot(row, masses) / total for masses in a]
@@ -97,7 +97,7 @@ def _leakage(a: Rows, prior: list[Decimal], total: Decimal, guess: Rows) -> tupl
     return leakage, residual
 
 
-def _bound(problem: Problem, a: Rows, losses: Rows, t: Rows, multiplier: float, total: Decimal) -> Decimal:
+def _bound(problem: Problem, a: _Rows, losses: _Rows, t: _Rows, multiplier: float, total: Decimal) -> Decimal:
     value = Decimal(0)
     for column, masses in zip(zip(*losses, strict=True), zip(*a, strict=True), strict=True):
         value += min(loss + _dot(row, list(masses)) for loss, row in zip(column, t, strict=True))

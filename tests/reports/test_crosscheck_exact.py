@@ -1,0 +1,57 @@
+"""The second check agrees with sound certificates and names what is wrong with each kind of unsound one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.reports.crosscheck import select
+from discreet.reports.crosscheck.exact import broken, recompute
+from discreet.reports.crosscheck.instances import REGIMES
+
+
+@pytest.fixture(scope="module")
+def sound() -> ds.Solution:
+    return ds.solve(ds.problems.paper_single(bins=8, budget=0.01), "tilt")
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-10, 0.01, math.inf])
+def test_sound_certificates_pass(budget: float) -> None:
+    assert broken(ds.solve(ds.problems.paper_single(bins=8, budget=budget), "tilt"), 1e-9) == []
+
+
+def test_a_leakage_known_in_closed_form() -> None:
+    """Ŷ = X for a fair coin leaks log 2."""
+    problem = ds.Problem([[0.5, 0.0], [0.0, 0.5]], [[0.0, 0.5], [0.5, 0.0]], math.inf)
+    true = recompute(problem, np.eye(2), np.zeros((2, 2)), 0.0)
+    assert float(true.leakage) == pytest.approx(math.log(2.0), rel=1e-15)
+    assert (true.error, true.bound, true.support) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda s: {"tilt": s.tilt + 0.01}, "outside the dual's constraint"),
+        (lambda s: {"tilt": s.tilt * 0.5}, "its tilt proves"),
+        (lambda s: {"estimator": s.problem.bayes_estimator}, "above the budget"),
+        (lambda s: {"estimator": np.eye(2)[:, [0] * s.problem.N]}, "above the upper bound"),
+        (lambda s: {"estimator": s.estimator * 1.001}, "away from summing to one"),
+        (lambda s: {"multiplier": -1.0}, "which is not ≥ 0"),
+        (lambda s: {"certificate": replace(s.certificate, lower=0.5 * s.certificate.lower)}, "wider than a gap"),
+    ],
+)
+def test_an_unsound_certificate_is_named(sound: ds.Solution, change: Any, said: str) -> None:
+    assert any(said in fault for fault in broken(replace(sound, **change(sound)), 1e-9))
+
+
+def test_the_default_set_meets_every_family_in_every_regime_and_is_repeatable() -> None:
+    chosen = select(3, 42).instances
+    families = {each.family for each in chosen}
+    assert {(each.family, each.regime) for each in chosen} == {(f, r) for f in families for r in REGIMES}
+    assert [each.title for each in chosen] == [each.title for each in select(3, 42).instances]
+    assert [each.title for each in chosen] != [each.title for each in select(4, 42).instances]
