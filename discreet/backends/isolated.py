@@ -109,7 +109,7 @@ def attempt_isolated(
                      timings: they are then those of the median run but the first. The answer is always the first run's.
     """
     _check_request(backend, memory_limit, threads)
-    request = {"kind": "attempt", "backend": backend, "problem": problem.name, "memory_limit": memory_limit}
+    request: dict[str, Any] = {"kind": "attempt", "backend": backend, "problem": problem.name, "memory_limit": memory_limit}
     request["repeat_seconds"] = repeat_seconds
     with tempfile.TemporaryDirectory(prefix="discreet-", ignore_cleanup_errors=True) as name:
         folder = Path(name)

@@ -1,0 +1,277 @@
+"""From a study to its cells: every problem is built once, every cell gets a key of everything that makes it this cell.
+
+The key is a hash of: the problem (p_xz, loss, budget), backend and settings, gap and settings of the profile, limits,
+repeat, versions of Python and of every library involved, the machine (processor, cores, system), and the reason where the
+cell is out of reach. So a changed solver version, machine or limit is another cell, measured anew beside the old one; the
+name of the study, its other cells, their order and the commit are not part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from discreet.backends.contract import Regime
+from discreet.backends.registry import capabilities
+from discreet.problems import catalog
+from discreet.problems.budgets import choose_budget
+from discreet.problems.errors import Absent, InputError
+from discreet.problems.files import load_problem
+from discreet.problems.problem import Problem
+from discreet.reports.study.machine import machine, versions
+from discreet.reports.study.plan import Contender, InstanceSpec, Limits, Profile, Reach, Study
+
+__all__ = ["Cell", "Instance", "Work", "cells_of", "choose", "digest", "problem_hash"]
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A problem with its budget, and the words for both."""
+
+    words: str
+    entry: str
+    family: str
+    parameters: Mapping[str, Any]
+    budget_word: str
+    problem: Problem
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of p_xz, loss and budget."""
+        return problem_hash(self.problem)
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One attempt to make. `skipped` is the reason why it is out of reach, or empty."""
+
+    instance: Instance
+    contender: Contender
+    profile: Profile
+    repeat: int
+    limits: Limits
+    skipped: str
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What the profile sets in this backend, unless the contender's own settings do."""
+        asked = self.profile.settings.get(self.contender.backend, {})
+        return {name: value for name, value in asked.items() if name not in self.contender.settings}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Everything the backend is told."""
+        return {**self.contender.settings, **self.extra}
+
+    @cached_property
+    def versions(self) -> dict[str, str]:
+        """Of Python and every library involved."""
+        return versions(self.contender.backend, self.settings)
+
+    @property
+    def settings_hash(self) -> str:
+        """Hash of settings, gap and what the profile sets."""
+        return digest({"settings": self.settings, "gap": self.profile.gap})
+
+    @cached_property
+    def key(self) -> str:
+        """See the module's docstring."""
+        here = machine()
+        return digest(
+            {
+                "problem": self.instance.hash,
+                "backend": self.contender.backend,
+                "own": dict(self.contender.settings),
+                "profile": self.extra,
+                "gap": self.profile.gap,
+                "repeat": self.repeat,
+                "limits": [self.limits.time_seconds, self.limits.memory_gib, self.limits.threads],
+                "versions": self.versions,
+                "machine": [here["processor"], here["cores"], here["system"]],
+                "skipped": self.skipped,
+            }
+        )
+
+    @property
+    def title(self) -> str:
+        """For people, and what `choose` looks into."""
+        found = self.instance
+        return f"{self.contender.label} on {found.words} {found.budget_word}, {self.profile.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """All cells in the order of running, and sentences about problems that cannot be built here."""
+
+    cells: tuple[Cell, ...]
+    left_out: tuple[str, ...]
+
+
+def digest(value: Any) -> str:
+    """16 hex digits of a plain value."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
+
+
+def problem_hash(problem: Problem) -> str:
+    """16 hex digits of p_xz, loss and budget."""
+    found = hashlib.sha256(repr((problem.n, problem.m, problem.N, float(problem.budget))).encode("ascii"))
+    for array in (problem.p_xz, problem.loss):
+        found.update(array.astype("<f8", order="C").tobytes())
+    return found.hexdigest()[:16]
+
+
+def cells_of(study: Study) -> Work:
+    """Build the problems and lay out the cells, in an order shuffled anew for every repeat, so that slow moments hit all.
+
+    A backend has no cells for kinds of budget it does not serve. Raises InputError for a value that a problem refuses and
+    for two cells with the same key.
+    """
+    built, left_out = _build_all(study)
+    able = capabilities()
+    cells = []
+    for repeat in range(study.repeats):
+        batch = [
+            Cell(instance, contender, profile, repeat, study.limits, _beyond(study.reach, instance, contender, profile))
+            for spec, instance in built
+            for contender in study.backends
+            if _takes_part(spec, contender) and _serves(able, instance, contender)
+            for profile in study.profiles
+            if contender.profiles is None or profile.name in contender.profiles
+        ]
+        random.Random(f"{study.seed}/{repeat}").shuffle(batch)
+        cells += batch
+    _refuse_same(cells)
+    return Work(tuple(cells), tuple(left_out))
+
+
+def choose(cells: Sequence[Cell], only: Sequence[str]) -> tuple[Cell, ...]:
+    """The cells whose title holds every one of the words; InputError when none does."""
+    found = tuple(cell for cell in cells if all(word in cell.title for word in only))
+    if only and not found:
+        example = f", such as {cells[0].title!r}" if cells else ""
+        raise InputError(f"no cell has {' and '.join(map(repr, only))} in its title; use words of one{example}")
+    return found
+
+
+def _takes_part(spec: InstanceSpec, contender: Contender) -> bool:
+    return spec.backends is None or contender.label in spec.backends or contender.backend in spec.backends
+
+
+def _serves(able: Mapping[str, Any], instance: Instance, contender: Contender) -> bool:
+    return contender.backend not in able or Regime.of(instance.problem) in able[contender.backend].regimes
+
+
+def _beyond(reach: Sequence[Reach], instance: Instance, contender: Contender, profile: Profile) -> str:
+    problem = instance.problem
+    regime = Regime.of(problem).name.lower()
+    for limit in reach:
+        if contender.label not in limit.backends and contender.backend not in limit.backends:
+            continue
+        if (limit.regime and regime != limit.regime) or (limit.profiles and profile.name not in limit.profiles):
+            continue
+        unlimited = math.isinf(limit.outcomes_above) and math.isinf(limit.unknowns_above)
+        if unlimited or problem.N > limit.outcomes_above or problem.N * problem.m > limit.unknowns_above:
+            return limit.reason
+    return ""
+
+
+def _refuse_same(cells: Sequence[Cell]) -> None:
+    seen: dict[str, Cell] = {}
+    for cell in cells:
+        other = seen.setdefault(cell.key, cell)
+        if other is not cell:
+            raise InputError(f"the study has the same cell twice, {other.title!r} and {cell.title!r}; remove one of them")
+
+
+# -- problems ------------------------------------------------------------------------------------------------------------
+
+
+def _build_all(study: Study) -> tuple[list[tuple[InstanceSpec, Instance]], list[str]]:
+    built: list[tuple[InstanceSpec, Instance]] = []
+    left_out: list[str] = []
+    for spec in study.instances:
+        try:
+            built += [(spec, instance) for instance in _build(spec)]
+        except Absent as error:
+            left_out.append(f"{spec.problem} is left out: {error}")
+        except InputError as error:
+            raise type(error)(f"{spec.where}: {error}") from None
+    return built, left_out
+
+
+def _build(spec: InstanceSpec) -> Iterator[Instance]:
+    if spec.problem.endswith(".npz") or "/" in spec.problem:
+        model = load_problem(spec.problem, default_budget=math.inf)
+        for word in spec.budgets:
+            yield Instance(_file_name(spec.problem), "file", "file", {}, word, _with_budget(model, word))
+        return
+    name, _, inline = spec.problem.partition(":")
+    fixed = _inline(inline)
+    found = catalog.entry(name)
+    defaults = {each.name: each.default for each in found.parameters}
+    for values in _grid(spec.grid):
+        parameters = {**fixed, **values}
+        words = f"{name}:{_pairs(parameters)}" if parameters else name
+        for word in spec.budgets:
+            if word == "own":
+                problem = catalog.build(name, **parameters)
+            else:
+                problem = _with_budget(catalog.build(name, budget=math.inf, **parameters), word)
+            yield Instance(words, name, found.family, _plain({**defaults, **parameters}), word, problem)
+
+
+def _with_budget(model: Problem, word: str) -> Problem:
+    kind, _, value = word.partition("=")
+    if kind == "own":
+        return model
+    if kind == "perfect":
+        return choose_budget(model, perfect=True)
+    number = {kind: float(value)}
+    return choose_budget(
+        model, fraction=number.get("fraction"), leakage=number.get("budget"), equivocation=number.get("equivocation")
+    )
+
+
+def _grid(grid: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+    for values in itertools.product(*grid.values()):
+        yield {part.strip(): value for key, value in zip(grid, values, strict=True) for part in key.split(",")}
+
+
+def _inline(text: str) -> dict[str, str]:
+    """key=value,key=value as on the command line; a piece without "=" continues the value before it."""
+    found: dict[str, str] = {}
+    last = ""
+    for piece in filter(None, text.split(",")):
+        key, equals, value = piece.partition("=")
+        if equals:
+            last = key.strip()
+            found[last] = value.strip()
+        elif last:
+            found[last] += f",{piece}"
+        else:
+            raise InputError(f"the problem has {piece!r} where key=value is due; write name:key=value,key=value")
+    return found
+
+
+def _pairs(parameters: Mapping[str, Any]) -> str:
+    return ",".join(f"{name}={_shown(value)}" for name, value in parameters.items())
+
+
+def _shown(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()}
+
+
+def _file_name(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]

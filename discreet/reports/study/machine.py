@@ -1,0 +1,109 @@
+"""What a measurement depends on besides the problem: the machine, the versions of every layer, the commit.
+
+No names of hosts, people or folders of this machine get into a row.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from discreet.backends.registry import load_backend
+from discreet.problems.errors import Broken
+
+__all__ = ["commit", "machine", "scrubbed", "versions"]
+
+_ABSENT = "absent"
+_GIT_SECONDS = 10.0
+
+
+@cache
+def machine() -> dict[str, Any]:
+    """processor, cores, memory_gib and system."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count() or 1,
+        "memory_gib": _memory_gib(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _processor() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return platform.processor() or platform.machine()
+    found = re.search(r"^model name\s*:\s*(.+)$", text, flags=re.MULTILINE)
+    return found.group(1).strip() if found else platform.machine()
+
+
+def _memory_gib() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30), 1)
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def versions(backend: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Versions of Python, discreet and every library of the backend, without importing them; "absent" for what is missing.
+
+    A setting whose value is the name of an installed library (conic's solver) counts as one.
+    """
+    try:
+        libraries = load_backend(backend).capabilities.libraries
+    except Broken:
+        libraries = ()
+    named = [value for value in settings.values() if isinstance(value, str) and _installed(value)]
+    found = {"python": platform.python_version()}
+    return found | {name: _version(name) for name in dict.fromkeys(("discreet", "numpy", "scipy", *libraries, *named))}
+
+
+@cache
+def _installed(word: str) -> bool:
+    return word.isidentifier() and word not in sys.stdlib_module_names and _version(word) != _ABSENT
+
+
+@cache
+def _version(library: str) -> str:
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    if library != "discreet":
+        return _ABSENT if importlib.util.find_spec(library) is None else "unknown"
+    return str(importlib.import_module(library).__version__)  # a checkout that is not installed
+
+
+@cache
+def commit() -> str:
+    """Commit of the checkout this package runs from, with "+changes" where files of the package differ; "" outside one."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists():
+        return ""
+    try:
+        found = _git(root, "rev-parse", "HEAD")
+        return f"{found}+changes" if _git(root, "status", "--porcelain", "--", "discreet") else found
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _git(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=_GIT_SECONDS)
+    return done.stdout.strip()
+
+
+def scrubbed(text: str) -> str:
+    """The text with folders of this machine cut off paths: what is inside a package stays, home and other folders go."""
+    text = re.sub(r"(?:[A-Za-z]:)?[\\/][^\s\"':]*?site-packages[\\/]", "", text)
+    text = text.replace(f"{Path(__file__).resolve().parents[3]}{os.sep}", "")
+    return re.sub(r"(?<![\w.<])(?:[A-Za-z]:)?[\\/](?:[^\s\"'\\/:,;()]+[\\/])+", "…/", text)

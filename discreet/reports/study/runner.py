@@ -1,0 +1,161 @@
+"""Running the cells of a study that are missing, one after the other, each in a process of its own."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from discreet.backends.contract import Options
+from discreet.backends.isolated import attempt_isolated
+from discreet.backends.run import Attempt, conclude
+from discreet.backends.solution import Solution, Status, Timings
+from discreet.problems.errors import FileError, InputError
+from discreet.problems.reduction import reduce
+from discreet.reports.measurements import Measurement
+from discreet.reports.study.cells import Cell
+from discreet.reports.study.estimate import Estimate
+from discreet.reports.study.machine import commit, machine, scrubbed
+from discreet.reports.study.store import Store
+
+__all__ = ["REPEAT_SECONDS", "Summary", "Watch", "measure", "run_cells"]
+
+REPEAT_SECONDS = 0.6
+"""Short attempts are run again within these seconds, for their timings."""
+
+Watch = Callable[[int, int, str, float], None]
+"""Called with (cells done, cells in all, what runs now, estimated seconds left)."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run did. `rows` are those of all chosen cells, measured now or before."""
+
+    rows: tuple[Measurement, ...]
+    measured: int
+    seconds: float
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """How many rows of each status."""
+        return dict(sorted(Counter(row.status.value for row in self.rows).items()))
+
+
+def run_cells(
+    name: str, cells: Sequence[Cell], store: Store, known: dict[str, Measurement], watch: Watch | None = None
+) -> Summary:
+    """Measure what is not in `known` (finished cells by key), writing each row before the next cell starts.
+
+    Raises FileError when a row cannot be written; KeyboardInterrupt passes. Either way finished cells are kept.
+    """
+    started = time.perf_counter()
+    missing = [cell for cell in cells if cell.key not in known]
+    estimate = Estimate(known.values())
+    rows = {cell.key: known[cell.key] for cell in cells if cell.key in known}
+    for k, cell in enumerate(missing):
+        if watch is not None:
+            watch(len(rows), len(cells), cell.title, estimate.of(missing[k:]))
+        row = measure(name, cell)
+        store.add(row)
+        estimate.learn(row)
+        rows[cell.key] = row
+    if watch is not None:
+        watch(len(cells), len(cells), "done", 0.0)
+    return Summary(tuple(rows.values()), len(missing), time.perf_counter() - started)
+
+
+def measure(study: str, cell: Cell) -> Measurement:
+    """The row of one cell. Raises InputError for a setting of bad value, FileError when temporary files cannot be made."""
+    begun = time.perf_counter()
+    started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    tried, solution = _skip(cell) if cell.skipped else _attempt(cell)
+    row = _row(study, cell, tried, solution)
+    wall = 0.0 if cell.skipped else time.perf_counter() - begun
+    return replace(row, started=started, wall_seconds=wall)
+
+
+def _skip(cell: Cell) -> tuple[Attempt, Solution]:
+    tried = Attempt(
+        cell.contender.backend, None, Status.UNSUPPORTED, f"out of reach: {cell.skipped}", None, None, Timings(), {}
+    )
+    return tried, conclude(cell.instance.problem, tried, Options(cell.profile.gap))
+
+
+def _attempt(cell: Cell) -> tuple[Attempt, Solution]:
+    limits, problem = cell.limits, cell.instance.problem
+    options = Options(cell.profile.gap, limits.time_seconds, None, cell.settings)
+    memory = limits.memory_bytes if sys.platform == "linux" else None
+    try:
+        tried = attempt_isolated(
+            problem, cell.contender.backend, options, memory, limits.threads, repeat_seconds=REPEAT_SECONDS
+        )
+    except InputError as error:
+        raise InputError(f"{cell.title}: {error}") from None
+    except OSError as error:
+        raise FileError(
+            f"the process for {cell.title} cannot be started: {error.strerror or error}; make room in the temporary folder "
+            "and run the same command again, every cell finished before is kept"
+        ) from None
+    return tried, conclude(problem, tried, options)
+
+
+def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurement:
+    problem, instance, judged, times = cell.instance.problem, cell.instance, solution.certificate, solution.timings
+    return Measurement(
+        study=study,
+        cell=cell.key,
+        problem=instance.words,
+        entry=instance.entry,
+        family=instance.family,
+        parameters=instance.parameters,
+        budget_word=instance.budget_word,
+        budget_nats=problem.budget,
+        private_values=problem.n,
+        guesses=problem.m,
+        outcomes=problem.N,
+        distinct_outcomes=reduce(problem).problem.N,
+        bayes_error=problem.bayes_error,
+        bayes_leakage_nats=problem.bayes_leakage,
+        constant_error=problem.constant_error,
+        problem_hash=instance.hash,
+        backend=cell.contender.backend,
+        settings=dict(cell.contender.settings),
+        settings_hash=cell.settings_hash,
+        profile=cell.profile.name,
+        gap_target=cell.profile.gap,
+        repeat=cell.repeat,
+        status=solution.status,
+        message=scrubbed(solution.message),
+        traceback=scrubbed(tried.traceback),
+        claimed=scrubbed(solution.claimed or ""),
+        upper=judged.upper if judged else math.inf,
+        lower=judged.lower if judged else -math.inf,
+        relative_gap=solution.relative_gap,
+        own_error=judged.own_error if judged else math.inf,
+        own_leakage_nats=judged.own_leakage if judged else math.inf,
+        own_phi_residual=judged.own_phi_residual if judged else math.inf,
+        iterations=solution.iterations,
+        lower_seconds=times.lower_seconds,
+        solve_seconds=times.solve_seconds,
+        lift_seconds=times.lift_seconds,
+        certify_seconds=times.certify_seconds,
+        peak_bytes=tried.peak_bytes,
+        solve_bytes=tried.solve_bytes,
+        time_limit_seconds=cell.limits.time_seconds,
+        memory_limit_bytes=cell.limits.memory_bytes,
+        threads=cell.limits.threads,
+        versions={**cell.versions, **solution.versions},
+        machine=machine(),
+        commit=commit(),
+        profile_settings=cell.extra,
+        samples=tried.samples,
+    )
+
+
+def nothing_certified(rows: Iterable[Measurement]) -> bool:
+    """Whether a run ended without one certified row."""
+    return not any(row.certified for row in rows)
