@@ -1,0 +1,94 @@
+"""Performance profiles, data profiles and work–precision curves.
+
+A *performance profile* is the share of tasks on which a contestant needs at most a factor τ of the best time; a *data
+profile* the share solved within so many seconds. Failures are infinite: they never enter, but stay in the number of tasks
+that is divided by, and so do tasks that a contestant does not serve; `common_tasks` leaves those out. A *work–precision curve* is
+seconds against the gap that was *achieved* and certified, never against the tolerance that was asked for.
+
+Sources: E. Dolan, J. Moré, "Benchmarking optimization software with performance profiles" (2002); J. Moré, S. Wild,
+"Benchmarking derivative-free optimization algorithms" (2009).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from discreet.reports.statistics.trials import Trial, by_task, contestants
+
+__all__ = ["Profile", "WorkPoint", "common_tasks", "data_profiles", "performance_profiles", "work_precision"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A step function that never falls: `shares[k]` of `tasks` are reached from `at[k]` on; 0 before the first."""
+
+    contestant: str
+    at: tuple[float, ...]
+    shares: tuple[float, ...]
+    tasks: int
+
+    def share(self, value: float) -> float:
+        """The share reached at a value."""
+        place = bisect_right(self.at, value)
+        return self.shares[place - 1] if place else 0.0
+
+
+@dataclass(frozen=True)
+class WorkPoint:
+    """Seconds against the certified relative gap that was achieved, of one trial; `asked` is the tolerance."""
+
+    contestant: str
+    instance: str
+    asked: float
+    achieved: float
+    seconds: float
+
+
+def common_tasks(found: Iterable[Trial], who: Sequence[str]) -> tuple[Trial, ...]:
+    """The trials of `who` on the tasks that all of them were tried on."""
+    table = by_task(trial for trial in found if trial.contestant in who)
+    return tuple(trial for met in table.values() if len(met) == len(set(who)) for trial in met.values())
+
+
+def performance_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
+    """One profile a contestant over every task that somebody solved; `at` are ratios to the best time, ≥ 1."""
+    table = by_task(found)
+    best = {task: min(trial.cost for trial in met.values()) for task, met in table.items()}
+    solved = [task for task in table if math.isfinite(best[task])]
+    profiles = []
+    for name in contestants(found):
+        ratios = [_ratio(table[task][name].cost, best[task]) for task in solved if name in table[task]]
+        profiles.append(_profile(name, ratios, len(solved)))
+    return tuple(profiles)
+
+
+def data_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
+    """One profile a contestant over every task that somebody was tried on; `at` are seconds."""
+    table = by_task(found)
+    return tuple(
+        _profile(name, [met[name].cost for met in table.values() if name in met], len(table)) for name in contestants(found)
+    )
+
+
+def work_precision(found: Iterable[Trial]) -> tuple[WorkPoint, ...]:
+    """Every trial whose own answers kept the budget: seconds against the largest gap its repeats were certified to."""
+    points = []
+    for trial in found:
+        kept = trial.tried and all(row.answered and not row.violated for row in trial.rows)
+        if kept:
+            achieved = max(row.relative_gap for row in trial.rows)
+            points.append(WorkPoint(trial.contestant, trial.task.instance, trial.task.gap, achieved, trial.seconds))
+    return tuple(points)
+
+
+def _ratio(cost: float, best: float) -> float:
+    return 1.0 if cost == best else cost / best if best > 0.0 else math.inf
+
+
+def _profile(name: str, values: Iterable[float], tasks: int) -> Profile:
+    finite = sorted(value for value in values if math.isfinite(value))
+    at = sorted(set(finite))
+    return Profile(name, tuple(at), tuple(bisect_right(finite, value) / tasks for value in at), tasks)

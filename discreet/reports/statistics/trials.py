@@ -1,0 +1,100 @@
+"""Trials: the repeats of one backend on one task taken together, the unit that every comparison counts.
+
+A *task* is an instance (problem and budget) with the relative gap that is asked for. A trial succeeds when every repeat is
+certified: a success that depends on luck is none. Its seconds are the median of the repeats' own seconds, `spread` the
+largest over the smallest of all repeated timings, cold first runs left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from discreet.backends.solution import Status
+from discreet.reports.measurements import Measurement
+
+__all__ = ["NOT_TRIED", "Task", "Trial", "by_task", "contestants", "trials"]
+
+NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})
+"""The backend does not serve the task, or is not installed: neither success nor failure."""
+
+
+@dataclass(frozen=True, order=True)
+class Task:
+    """What is asked: problem_hash tells apart equal names of different data, gap is the relative gap asked for."""
+
+    instance: str
+    gap: float
+    problem_hash: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One contestant on one task. `rows` are its repeats, one at least.
+
+    success   every repeat certified
+    seconds   median over repeats of lowering, solving and lifting; those of a failure say when it gave up
+    """
+
+    task: Task
+    contestant: str
+    rows: tuple[Measurement, ...]
+
+    @property
+    def success(self) -> bool:
+        """Whether every repeat is certified."""
+        return all(row.certified for row in self.rows)
+
+    @property
+    def tried(self) -> bool:
+        """Whether the backend serves the task and is installed."""
+        return not any(row.status in NOT_TRIED for row in self.rows)
+
+    @property
+    def seconds(self) -> float:
+        """Median seconds of the repeats."""
+        return median(row.seconds for row in self.rows)
+
+    @property
+    def cost(self) -> float:
+        """Seconds of a success, inf of anything else."""
+        return self.seconds if self.success else math.inf
+
+    @property
+    def limit(self) -> float:
+        """The time limit in seconds (inf where none was set)."""
+        return max(row.time_limit_seconds for row in self.rows)
+
+    @property
+    def timings(self) -> tuple[float, ...]:
+        """Every repeated timing in seconds: warm runs inside the processes, and the processes themselves."""
+        warm = [seconds for row in self.rows for seconds in (row.samples[1:] if len(row.samples) > 1 else (row.seconds,))]
+        return tuple(seconds for seconds in warm if 0.0 < seconds < math.inf)
+
+
+def trials(rows: Iterable[Measurement]) -> tuple[Trial, ...]:
+    """Rows as trials, in an order of their own: by task, then contestant. The order of the rows plays no part."""
+    found: dict[tuple[Task, str], list[Measurement]] = {}
+    for row in rows:
+        task = Task(row.instance, row.gap_target, row.problem_hash)
+        found.setdefault((task, row.label), []).append(row)
+    return tuple(
+        Trial(task, label, tuple(sorted(found[task, label], key=lambda row: (row.repeat, row.started, row.seconds))))
+        for task, label in sorted(found)
+    )
+
+
+def contestants(found: Iterable[Trial]) -> tuple[str, ...]:
+    """Everyone who was tried on a task, by name."""
+    return tuple(sorted({trial.contestant for trial in found if trial.tried}))
+
+
+def by_task(found: Iterable[Trial]) -> dict[Task, dict[str, Trial]]:
+    """task -> contestant -> trial, of those that were tried."""
+    table: dict[Task, dict[str, Trial]] = {}
+    for trial in found:
+        if trial.tried:
+            table.setdefault(trial.task, {})[trial.contestant] = trial
+    return table
