@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from discreet.reports.study.cells import Cell, Work, cells_of, choose
 from discreet.reports.study.plan import Contender, InstanceSpec, Limits, Profile, Reach, Study
+from discreet.reports.study.reference import write_reference
 from discreet.reports.study.results import read_results
 from discreet.reports.study.runner import Summary, measure, run_cells
 from discreet.reports.study.store import Store, query, rows
@@ -30,4 +31,5 @@ __all__ = [
     "read_study",
     "rows",
     "run_cells",
+    "write_reference",
 ]

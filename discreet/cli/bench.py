@@ -1,0 +1,288 @@
+"""`discreet bench`: the work–precision study, every cell in a process of its own, resumable."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.flags import Json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from discreet.reports.study import Cell, Study, Summary, Watch
+
+__all__ = ["bench"]
+
+_PLAIN_SECONDS = 10.0  # between lines of progress where nobody watches
+
+
+def bench(
+    study: Annotated[
+        str, typer.Argument(metavar="[STUDY]", help="A TOML file, default, quick, or the folder of a study to go on with.")
+    ] = "default",
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="Where the results go.  [default: discreet-bench]")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="TEXT", help="Only cells with TEXT in their title; may be repeated: all must be."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the profiles, the cells and the estimated time; run nothing.")
+    ] = False,
+    query: Annotated[
+        str | None, typer.Option(metavar="SQL", help="Query the table cells of a study's folder with DuckDB; run nothing.")
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write a study's rows, free of names and paths, to FILE.csv.gz; run nothing."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure backends on problems as a study file says: time, accuracy, true leakage and memory of every cell.
+
+    Every cell is an attempt in a process of its own, with limits of time and memory, judged here; its row is on the disk
+    before the next starts. Interrupt or kill it at any moment and run the same command again: only what is missing runs.
+    Exits with 1 if no cell of the study is certified.
+
+    Examples:
+
+      discreet bench --dry-run
+
+      discreet bench quick --out quick --only paper-single
+
+      discreet bench quick --out quick
+
+      discreet bench quick --query "SELECT backend, status, count(*) FROM cells GROUP BY ALL ORDER BY ALL"
+    """
+    place = _place(study, out)
+    if query is not None:
+        _answer(place, query, as_json)
+    elif reference is not None:
+        _write_reference(place, reference, as_json)
+    else:
+        _run(_study(study), place, tuple(only or ()), dry_run, as_json)
+
+
+def _place(study: str, out: str | None) -> Path:
+    from discreet.problems.errors import InputError
+
+    if "\0" in study or (out is not None and "\0" in out):
+        raise InputError("a path holds a null character, which no path can; choose another")
+    if not Path(study).is_dir():
+        return Path(out or "discreet-bench")
+    if out is not None and Path(out) != Path(study):
+        raise InputError(f"{study!r} is the folder of a study and goes on where it is; leave --out out")
+    return Path(study)
+
+
+def _study(name: str) -> Study:
+    from discreet.problems.errors import FileError
+    from discreet.reports.study import read_study
+
+    if not Path(name).is_dir():
+        return read_study(name)
+    if not (Path(name) / "study.toml").is_file():
+        raise FileError(f"{name!r} is a folder without a study.toml; give a study file, default or quick")
+    return read_study(str(Path(name) / "study.toml"))
+
+
+# -- running -------------------------------------------------------------------------------------------------------------
+
+
+def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, as_json: bool) -> None:
+    from discreet.cli import screen
+    from discreet.reports.study import Store, cells_of, choose
+
+    with screen.waiting("building the problems"):
+        work = cells_of(study)
+    cells = choose(work.cells, only)
+    for sentence in work.left_out:
+        screen.say(sentence)
+    if dry_run:
+        _plan(study, cells, place, as_json)
+        return
+    with Store(place) as store:
+        store.adopt(study.name, study.source)
+        known, notices = store.finished()
+        for sentence in notices:
+            screen.say(sentence)
+        summary = _measure(study, cells, store, known)
+    _report(study, summary, place, notices, as_json)
+    if not any(row.certified for row in summary.rows):
+        raise typer.Exit(1)
+
+
+def _measure(study: Study, cells: Sequence[Cell], store: Any, known: dict[str, Any]) -> Summary:
+    from discreet.cli import screen
+    from discreet.reports.study import run_cells
+
+    last = [sum(cell.key in known for cell in cells)]
+    try:
+        with _progress(last) as watch:
+            return run_cells(study.name, cells, store, known, watch)
+    except KeyboardInterrupt:
+        screen.say(f"{last[0]} of {len(cells)} cells are kept in {store.folder}; run the same command again to go on")
+        raise
+
+
+@contextlib.contextmanager
+def _progress(last: list[int]) -> Iterator[Watch]:
+    """A bar where a person watches, a line every so often elsewhere; `last` holds the number of cells done."""
+    from discreet.cli import screen
+
+    with screen.progress() as bar:
+        said = [0.0]
+
+        def watch(done: int, total: int, what: str, left: float) -> None:
+            last[0] = done
+            about = f"{_duration(left)} left; {what}"
+            bar(done, total, about)
+            if not sys.stderr.isatty() and (time.monotonic() - said[0] >= _PLAIN_SECONDS or done == total):
+                said[0] = time.monotonic()
+                screen.say(f"{done} of {total} cells, about {about}")
+
+        yield watch
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+# -- what is shown -------------------------------------------------------------------------------------------------------
+
+
+def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> None:
+    from discreet.cli import screen
+    from discreet.problems.errors import FileError
+    from discreet.reports.measurements import Measurement
+    from discreet.reports.study import rows
+    from discreet.reports.study.estimate import Estimate
+
+    known: list[Measurement] = []
+    if (place / "cells").is_dir():
+        with contextlib.suppress(FileError):  # a run will set the damaged file aside and say so
+            known = rows(place)
+    finished = {row.cell for row in known}
+    missing = [cell for cell in cells if cell.key not in finished]
+    seconds = Estimate(known).of(missing)
+    if as_json:
+        listed = [{"cell": cell.key, "title": cell.title, "repeat": cell.repeat, "skipped": cell.skipped} for cell in cells]
+        screen.print_json(
+            {"study": study.name, "cells": listed, "missing": len(missing), "estimated_seconds": round(seconds, 1)}
+        )
+        return
+    console = screen.output()
+    console.print(_profile_table(study))
+    console.print(_cell_table(cells, finished))
+    screen.say(f"{len(cells)} cells, {len(missing)} to run, about {_duration(seconds)}")
+
+
+def _profile_table(study: Study) -> Table:
+    from rich.table import Table
+
+    table = Table(title="Accuracy profiles", title_justify="left", box=None)
+    for heading in ("profile", "relative gap", "backend", "set beyond its defaults"):
+        table.add_column(heading)
+    for profile in study.profiles:
+        for contender in study.backends:
+            if contender.profiles is None or profile.name in contender.profiles:
+                told = {**profile.settings.get(contender.backend, {}), **contender.settings}
+                pairs = ", ".join(f"{name} = {value}" for name, value in told.items())
+                table.add_row(profile.name, f"{profile.gap:g}", contender.label, pairs or "nothing")
+    return table
+
+
+def _cell_table(cells: Sequence[Cell], finished: set[str]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Cells, in the order of running", title_justify="left", box=None)
+    for heading in ("cell", "repeat", "state"):
+        table.add_column(heading)
+    for cell in cells:
+        state = "done" if cell.key in finished else f"out of reach: {cell.skipped}" if cell.skipped else "to run"
+        table.add_row(Text(cell.title), str(cell.repeat), Text(state))
+    return table
+
+
+def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str], as_json: bool) -> None:
+    from discreet.cli import screen
+
+    if as_json:
+        screen.print_json(
+            {
+                "study": study.name,
+                "folder": str(place),
+                "cells": len(summary.rows),
+                "measured": summary.measured,
+                "statuses": summary.statuses,
+                "set_aside": list(notices),
+                "seconds": round(summary.seconds, 3),
+            }
+        )
+        return
+    screen.output().print(_status_table(summary))
+    screen.say(f"{summary.measured} cells measured in {_duration(summary.seconds)}, {len(summary.rows)} are in {place}")
+
+
+def _status_table(summary: Summary) -> Table:
+    from collections import Counter
+
+    from rich.table import Table
+
+    counts = Counter((row.label, row.status.value) for row in summary.rows)
+    statuses = list(summary.statuses)
+    table = Table(title="Cells by backend and status", title_justify="left", box=None)
+    table.add_column("backend")
+    for status in statuses:
+        table.add_column(status, justify="right")
+    for label in sorted({label for label, _ in counts}):
+        table.add_row(label, *(str(counts[label, status] or "–") for status in statuses))
+    return table
+
+
+# -- finished studies ----------------------------------------------------------------------------------------------------
+
+
+def _answer(place: Path, sql: str, as_json: bool) -> None:
+    from discreet.cli import screen
+    from discreet.reports.study import query
+
+    names, found = query(place, sql)
+    if as_json:
+        screen.print_json([{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in found])
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None)
+    for name in names:
+        table.add_column(Text(name))
+    for row in found:
+        table.add_row(*(Text("" if value is None else str(value)) for value in row))
+    screen.output().print(table)
+
+
+def _plain(value: Any) -> Any:
+    import math
+
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _write_reference(place: Path, target: str, as_json: bool) -> None:
+    from discreet.cli import screen
+    from discreet.reports.study import write_reference
+
+    count = write_reference(place, Path(target))
+    if as_json:
+        screen.print_json({"file": target, "rows": count})
+    else:
+        screen.say(f"wrote {count} rows to {target}")
