@@ -49,8 +49,10 @@ if TYPE_CHECKING:
     from discreet.problems.local_estimates import local_inference
     from discreet.problems.problem import Problem
     from discreet.problems.rule import Rule
+    from discreet.reports.advice import Advice, advise
 
 __all__ = [
+    "Advice",
     "BlockProblem",
     "BlockSolution",
     "Certificate",
@@ -75,6 +77,7 @@ __all__ = [
     "Solution",
     "Status",
     "__version__",
+    "advise",
     "backends",
     "certify",
     "certify_rule",
@@ -99,6 +102,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOME = {
+    "Advice": "reports.advice",
     "BlockProblem": "problems.blocks",
     "BlockSolution": "backends.stream",
     "Certificate": "problems.judge",
@@ -122,6 +126,7 @@ _HOME = {
     "SampledEstimate": "backends.continuous",
     "Solution": "backends.solution",
     "Status": "backends.solution",
+    "advise": "reports.advice",
     "certify": "problems.judge",
     "certify_rule": "problems.continuous",
     "design_quantiser": "backends.continuous",

@@ -1,8 +1,9 @@
 """What an instance is like, in the few numbers that decide who certifies it and how long that takes.
 
-In decades (log10): outcomes N that differ (proportional ones are merged before a backend sees them), n·m (the dual has n·m + 1 unknowns), the budget relative to the Bayes leakage and in
-nats (tiny budgets break conic solvers), and the Bayes error over that of the best constant guess. The kind of budget is not
-a number: instances are only compared within perfect privacy, a constraint that binds, or a slack one.
+In decades (log10): outcomes N that differ (proportional ones are merged before a backend sees them), n·m (the dual has
+n·m + 1 unknowns), the budget relative to the Bayes leakage and in nats (tiny budgets break conic solvers), and the Bayes
+error over that of the best constant guess. The kind of budget is not a number: instances are only compared within perfect
+privacy, a constraint that binds, or a slack one.
 """
 
 from __future__ import annotations

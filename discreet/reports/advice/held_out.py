@@ -14,8 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from discreet.reports.advice.choose import prospects, rank
 from discreet.reports.advice.evidence import Cell, cells_of
+from discreet.reports.advice.prospects import prospects, rank
 from discreet.reports.measurements import Measurement
 
 __all__ = ["HeldOut", "Trial", "cross_validate", "noise_of"]

@@ -1,0 +1,61 @@
+"""`discreet advise`: which backend to use in production, from what was measured on problems like it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Set
+
+__all__ = ["advise"]
+
+
+def advise(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.")],
+    parameters: Set = None,
+    leakage: Leakage = None,
+    equivocation: Equivocation = None,
+    perfect: Perfect = False,
+    fraction: Fraction = None,
+    gap: Gap = 1e-9,
+    seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="Seconds one solve may take; a note says where it may not do.")
+    ] = None,
+    results: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="Results measured here: a folder of discreet bench, or a file; may be repeated."),
+    ] = None,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="Consider also backends that are there to be compared with.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Which backend to use for a problem, how long it will take, and what says so. Nothing is solved.
+
+    Works from the results shipped with discreet, without a network; results of discreet bench on this machine make it
+    better. Exits with 1 if no backend is safe by what was measured.
+
+    Examples:
+
+      discreet advise paper-multi:sensors=20 --fraction 0.1
+
+      discreet advise model.npz --perfect --gap 1e-6 --seconds 0.5 --json
+
+      discreet advise model.npz --results studies/mine
+    """
+    from discreet.cli import screen, words
+    from discreet.reports.advice import advise as ask
+
+    with screen.waiting("looking at what was measured"):
+        model = words.problem(problem, parameters or (), words.BudgetWords(leakage, equivocation, perfect, fraction))
+        advice = ask(model, gap, seconds, results=results or (), peers=peers)
+    if as_json:
+        screen.print_json(advice.to_dict())
+    else:
+        from discreet.reports.advice.table import advice_tables
+
+        for table in advice_tables(advice):
+            screen.output().print(table)
+    if not advice.safe:
+        raise typer.Exit(1)

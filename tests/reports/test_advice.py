@@ -1,0 +1,237 @@
+"""Advice: it names the fastest of the safe, never one that broke the budget, says where it is thin, and learns locally."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from advice_cases import ENTRIES, grid, row, sensor
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as ds
+from discreet.backends.solution import Status
+from discreet.problems.errors import FileError, InputError
+from discreet.reports.advice.evidence import cells_of
+from discreet.reports.advice.features import Features
+from discreet.reports.advice.held_out import cross_validate, noise_of
+from discreet.reports.advice.safety import SAFE, certainty
+from discreet.reports.advice.times import TimeModel
+from discreet.reports.measurements import write_csv
+
+LAWS = {"tilt": lambda bins: 2e-3 + 1e-5 * bins, "blahut-arimoto": lambda bins: 1e-3 + 1e-4 * bins}
+
+
+def test_the_features_of_a_problem_are_those_of_its_row() -> None:
+    for problem in (sensor(16), sensor(16, 0.0), sensor(16).with_budget(math.inf), ds.problems.duplicated(copies=5)):
+        measured = row(problem, "tilt", 1.0)
+        measured = replace(measured, distinct_outcomes=ds.problems.reduce(problem).problem.N)
+        assert Features.of_measurement(measured) == Features.of_problem(problem)
+    assert Features.of_problem(sensor(16)).kind == "constrained"
+    assert Features.of_problem(sensor(16, 0.0)).kind == "perfect"
+    assert Features.of_problem(sensor(16, 1.5)).kind == "slack"
+    assert Features.of_problem(ds.problems.independent(budget=0.0)).kind == "slack"
+
+
+def test_the_fastest_is_advised_on_either_side_of_a_crossover() -> None:
+    rows = grid(LAWS)
+    small, large = (ds.advise(sensor(bins), reference=rows) for bins in (8, 200))
+    assert (small.backend, large.backend) == ("blahut-arimoto", "tilt")
+    assert small.safe
+    assert large.safe
+    assert small.runner_up is not None
+    assert small.runner_up.option.backend == "tilt"
+    assert large.chosen is not None
+    assert large.chosen.low < LAWS["tilt"](200) < large.chosen.high
+
+
+@pytest.mark.parametrize("status", [Status.VIOLATED_PRIVACY, Status.FAILED, Status.TIMED_OUT])
+def test_one_that_failed_nearby_is_not_safe_however_fast(status: Status) -> None:
+    rows = [
+        replace(row(sensor(64), "blahut-arimoto", 1e-5, entry=each.entry, status=status), problem_hash=each.problem_hash)
+        if each.backend == "blahut-arimoto" and each.entry in ENTRIES[::3]
+        else each
+        for each in grid({"tilt": LAWS["tilt"], "blahut-arimoto": lambda bins: 1e-5})
+    ]
+    advice = ds.advise(sensor(64), reference=rows)
+    assert advice.backend == "tilt"
+    assert "not safe" in advice.not_chosen["blahut-arimoto"]
+    assert status.value in advice.not_chosen["blahut-arimoto"]
+
+
+def test_a_failure_lowers_the_bound_and_a_near_one_more_than_a_far_one() -> None:
+    cells = cells_of(grid({"tilt": LAWS["tilt"]}))
+    here = Features.of_problem(sensor(16))
+
+    def with_failure(bins: int) -> float:
+        bad = row(sensor(bins), "tilt", 1.0, entry="another", status=Status.VIOLATED_PRIVACY)
+        return certainty([*cells, *cells_of([bad])], here, 1e-9).bound
+
+    clean = certainty(cells, here, 1e-9).bound
+    assert clean > SAFE
+    assert with_failure(16) < with_failure(4000) < clean
+    assert certainty([], here, 1e-9).bound == 0.0
+
+
+def test_a_wide_gap_is_no_success_for_a_tight_request() -> None:
+    rows = [replace(each, relative_gap=1e-8) for each in grid({"tilt": LAWS["tilt"]}, gap=1e-6)]
+    assert ds.advise(sensor(64), 1e-6, reference=rows).safe
+    tight = ds.advise(sensor(64), 1e-10, reference=rows)
+    assert not tight.safe
+    assert tight.gap_to_ask == 1e-10
+    assert any("no backend is safe" in note for note in tight.notes)
+    assert any("never asked" in note for note in tight.notes)
+
+
+def test_a_loose_request_is_answered_by_asking_for_the_usual_gap() -> None:
+    rows = grid({"tilt": LAWS["tilt"]}) + grid({"tilt": lambda bins: 1e-4}, gap=1e-4)
+    assert ds.advise(sensor(64), 1e-3, reference=rows).gap_to_ask == 1e-9
+
+
+def test_beyond_what_was_measured_it_says_so_and_the_interval_widens() -> None:
+    rows = grid(LAWS)
+    near, far = ds.advise(sensor(100), reference=rows), ds.advise(sensor(50_000), reference=rows)
+    assert near.chosen is not None
+    assert far.chosen is not None
+    assert far.chosen.high / far.chosen.low > near.chosen.high / near.chosen.low
+    assert any(note.startswith("extrapolated: outcomes 5e+04") for note in far.notes)
+    assert not any("outcomes" in note for note in near.notes)
+    assert any(
+        "may take longer" in note or "predicted" in note for note in ds.advise(sensor(9), 1e-9, 1e-6, reference=rows).notes
+    )
+
+
+def test_what_cannot_serve_or_run_here_is_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = grid(
+        {
+            **LAWS,
+            "highs": lambda bins: 1e-6,
+            "slsqp": lambda bins: 1e-6,
+            "departed": lambda bins: 1e-6,
+            "conic": lambda bins: 1e-6,
+        }
+    )
+    monkeypatch.setattr("discreet.reports.advice.refusals._absence", lambda name: "it needs x" if name == "conic" else "")
+    advice = ds.advise(sensor(400), reference=rows)
+    assert advice.backend == "tilt"
+    assert "does not serve a positive finite budget" in advice.not_chosen["highs"]
+    assert "refuses more than 300" in advice.not_chosen["slsqp"]
+    assert "no backend of this name" in advice.not_chosen["departed"]
+    assert advice.not_chosen["conic"] == "it needs x"
+    assert set(ds.backends.backend_names()) - {"auto"} <= {
+        "tilt",
+        "blahut-arimoto",
+        *(k.partition(":")[0] for k in advice.not_chosen),
+    }
+
+
+def test_a_library_that_does_not_import_is_found_before_it_is_advised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "discreet.reports.advice.refusals._trouble", lambda name: "broken" if name == "blahut-arimoto" else ""
+    )
+    advice = ds.advise(sensor(8), reference=grid(LAWS))
+    assert advice.backend == "tilt"
+    assert advice.not_chosen["blahut-arimoto"] == "broken"
+    assert advice.runner_up is None
+
+
+def test_nothing_measured_is_said_and_auto_is_named() -> None:
+    advice = ds.advise(sensor(8).with_budget(0.0), reference=grid(LAWS))
+    assert (advice.chosen, advice.backend, advice.settings, advice.safe) == (None, "auto", {}, False)
+    assert "nothing that was measured" in advice.notes[0]
+
+
+def test_local_rows_tell_the_speed_of_the_machine_and_replace_shipped_ones() -> None:
+    shipped = grid(LAWS)
+    slow = [replace(each, solve_seconds=3.0 * each.solve_seconds) for each in shipped[:20]]
+    before, after = (ds.advise(sensor(150), reference=shipped, results=own) for own in ([], slow))
+    assert after.machine_factor == pytest.approx(3.0)
+    assert after.local_rows == 20
+    assert before.chosen is not None
+    assert after.chosen is not None
+    assert after.chosen.seconds == pytest.approx(3.0 * before.chosen.seconds, rel=1e-6)
+    crossed = [replace(each, solve_seconds=1e-6) for each in shipped if each.backend == "blahut-arimoto"]
+    assert ds.advise(sensor(200), reference=shipped, results=crossed).backend == "blahut-arimoto"
+
+
+def test_local_results_are_read_from_files(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv.gz"
+    write_csv(grid(LAWS)[:8], path)
+    assert ds.advise(sensor(64), reference=grid(LAWS), results=[path]).local_rows == 8
+    with pytest.raises(FileError, match="nowhere"):
+        ds.advise(sensor(64), reference=[], results=[tmp_path / "nowhere"])
+
+
+def test_peers_are_advised_only_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.reports.advice.refusals._is_peer", lambda backend: backend.name == "blahut-arimoto")
+    rows = grid(LAWS)
+    assert ds.advise(sensor(8), reference=rows).backend == "tilt"
+    assert "a peer" in ds.advise(sensor(8), reference=rows).not_chosen["blahut-arimoto"]
+    assert ds.advise(sensor(8), reference=rows, peers=True).backend == "blahut-arimoto"
+
+
+def test_the_record_is_json_without_infinities() -> None:
+    record = ds.advise(sensor(64), reference=grid(LAWS)).to_dict()
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+    assert len(record["chosen"]["evidence"]) == 5
+
+
+@pytest.mark.parametrize(("gap", "seconds"), [(0.0, None), (1.5, None), (1e-9, 0.0), (1e-9, -1.0)])
+def test_bad_requests_are_refused(gap: float, seconds: float | None) -> None:
+    with pytest.raises(InputError, match="give a"):
+        ds.advise(sensor(8), gap, seconds, reference=[])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.01, 100.0), st.integers(4, 5000))
+def test_scaling_all_times_scales_every_estimate(factor: float, bins: int) -> None:
+    cells = cells_of(grid({"tilt": LAWS["tilt"]}))
+    here = Features.of_problem(sensor(bins))
+    plain = TimeModel(cells).predict(here)
+    scaled = TimeModel([replace(cell, seconds=factor * cell.seconds) for cell in cells]).predict(here)
+    for a, b in zip((plain.seconds, plain.low, plain.high), (scaled.seconds, scaled.low, scaled.high), strict=True):
+        assert b == pytest.approx(factor * a, rel=1e-6)
+
+
+# -- held out ------------------------------------------------------------------------------------------------------------
+
+
+def test_cross_validation_of_lawful_times_has_no_regret() -> None:
+    found = cross_validate(grid(LAWS))
+    assert len(found.trials) == 2 * len(ENTRIES)
+    assert not found.failures
+    assert found.median == 1.0
+    assert found.quantile(0.95) < 1.3
+    assert found.coverage > 0.8
+
+
+def test_a_failure_nobody_could_foresee_is_counted_and_differences_within_the_noise_are_not() -> None:
+    rows = grid({"tilt": lambda bins: 2e-3, "blahut-arimoto": lambda bins: 1e-3})
+    odd = [
+        replace(each, status=Status.FAILED, upper=math.inf)
+        if (each.entry, each.backend) == ("kind-0", "blahut-arimoto")
+        else each
+        for each in rows
+    ]
+    found = cross_validate(odd)
+    assert len(found.failures) == 2
+    assert all(math.isinf(trial.regret) for trial in found.failures)
+    assert noise_of(cells_of(rows)) == pytest.approx(1.001)
+    close = cross_validate(grid({"tilt": lambda bins: 1e-3, "blahut-arimoto": lambda bins: 1.0005e-3}))
+    assert {trial.regret for trial in close.trials} == {1.0}
+
+
+def test_the_advice_from_the_shipped_results_keeps_its_promises_on_entries_it_never_saw() -> None:
+    from discreet.reports.measurements import reference_measurements
+
+    found = cross_validate(reference_measurements())
+    assert len(found.trials) >= 50
+    assert not [(trial.instance, trial.gap, trial.advised, trial.outcome) for trial in found.failures]
+    assert found.median <= 1.05
+    assert found.quantile(0.95) <= 2.0
+    assert found.coverage >= 0.8
+    assert np.isfinite([trial.regret for trial in found.trials]).all()
