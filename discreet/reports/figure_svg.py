@@ -166,7 +166,10 @@ def _drawn(figure: Figure, series: Series, plane: _Plane) -> list[str]:
     parts = []
     if series.kind == "bars":
         parts += _bars(figure, series, plane)
-    if series.kind in ("line", "both"):
+    if series.kind == "steps":
+        path = "".join(f"H{x:.2f}V{y:.2f}" for x, y in zip(xs[1:], ys[1:], strict=True))
+        parts.append(f'<path class="line" {_stroke(series)} d="M{xs[0]:.2f} {ys[0]:.2f}{path}"/>')
+    elif series.kind in ("line", "both"):
         parts += _band(series, plane)
         path = "L".join(f"{x:.2f} {y:.2f}" for x, y in zip(xs, ys, strict=True))
         parts.append(f'<path class="line" {_stroke(series)} d="M{path}"/>')
@@ -201,7 +204,7 @@ def _whisker(x: float, low: float, high: float) -> str:
 
 
 def _mark(series: Series, x: float, y: float, r: float, hint: str = "") -> str:
-    shape = MARKERS[series.tone % len(MARKERS)]
+    shape = MARKERS[(series.tone + series.tone // len(LIGHT)) % len(MARKERS)]
     if shape == "circle":
         return f'<circle class="mark" {_fill(series)} cx="{x:.2f}" cy="{y:.2f}" r="{r:g}">{_hint(hint)}</circle>'
     corners = {
@@ -216,7 +219,7 @@ def _mark(series: Series, x: float, y: float, r: float, hint: str = "") -> str:
 
 
 def _stroke(series: Series) -> str:
-    dash = DASHES[series.tone % len(DASHES)]
+    dash = DASHES[(series.tone + series.tone // len(LIGHT)) % len(DASHES)]
     return f'style="stroke:var(--t{series.tone % len(LIGHT)})"' + (f' stroke-dasharray="{dash}"' if dash else "")
 
 

@@ -24,7 +24,7 @@ MARKERS = ("circle", "diamond", "square", "triangle", "cross", "circle")
 
 Tick = tuple[float, str]
 Range = tuple[float, float]
-Kind = Literal["line", "points", "both", "bars", "level"]
+Kind = Literal["line", "points", "both", "bars", "level", "steps"]
 
 _MOST_TICKS = 6
 
@@ -33,8 +33,9 @@ _MOST_TICKS = 6
 class Series:
     """One thing drawn. `low` and `high` are the ends of intervals: whiskers of points and bars, a band around a line.
 
-    kind    "line"; "points"; "both"; "bars", from 0; "level": a line across the whole figure at y[0]
-    tone    index of its colour, dash and marker
+    kind    "line"; "points"; "both"; "bars", from 0; "level": a line across the whole figure at y[0]; "steps": a line that
+            keeps its height until the next x
+    tone    index of its colour, dash and marker; beyond the six colours they come again with other dashes and markers
     hints   words for each point, shown when pointed at
     """
 

@@ -2,8 +2,8 @@
 
 A *performance profile* is the share of tasks on which a contestant needs at most a factor τ of the best time; a *data
 profile* the share solved within so many seconds. Failures are infinite: they never enter, but stay in the number of tasks
-that is divided by, and so do tasks that a contestant does not serve; `common_tasks` leaves those out. A *work–precision curve* is
-seconds against the gap that was *achieved* and certified, never against the tolerance that was asked for.
+that is divided by, and so do tasks that a contestant does not serve; `common_tasks` leaves those out. A *work–precision
+curve* is seconds against the gap that was *achieved* and certified, never against the tolerance that was asked for.
 
 Sources: E. Dolan, J. Moré, "Benchmarking optimization software with performance profiles" (2002); J. Moré, S. Wild,
 "Benchmarking derivative-free optimization algorithms" (2009).

@@ -58,7 +58,7 @@ class Scaling:
 
     def at(self, size: float) -> float:
         """The fitted cost at a size."""
-        return self.factor * size**self.exponent
+        return float(self.factor * size**self.exponent)
 
 
 @dataclass(frozen=True)
