@@ -1,4 +1,4 @@
-"""Check that a wheel holds every module of the package, its marker of types and its licence, and nothing else.
+"""Check that a wheel holds every module and data file of the package, its marker of types and its licence, and nothing else.
 
 `python check_wheel.py WHEEL PACKAGE_FOLDER` compares the archive's names with the folder they were built from.
 """
@@ -11,6 +11,8 @@ from pathlib import Path
 
 __all__ = ["complaints"]
 
+_DATA = ("*.toml", "*.csv.gz")
+
 
 def complaints(wheel: Path, package: Path) -> list[str]:
     """One sentence for each thing that is wrong with the wheel; empty when all is well."""
@@ -18,7 +20,8 @@ def complaints(wheel: Path, package: Path) -> list[str]:
         names = set(archive.namelist())
     metadata = {name for name in names if name.split("/")[0].endswith(".dist-info")}
     modules = {f"{package.name}/{path.relative_to(package).as_posix()}" for path in package.rglob("*.py")}
-    wanted = modules | {f"{package.name}/py.typed"}
+    data = {f"{package.name}/{path.relative_to(package).as_posix()}" for end in _DATA for path in package.rglob(end)}
+    wanted = modules | data | {f"{package.name}/py.typed"}
     found = names - metadata
     stray = sorted(name for name in found if not name.startswith(f"{package.name}/") or name.endswith((".pyc", ".so")))
     report = [f"the wheel lacks {name}" for name in sorted(wanted - found)]

@@ -17,7 +17,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -211,6 +211,8 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
     """
     found: dict[str, Any] = {}
     for each in fields(Measurement):
+        if each.name not in record and _has_default(each):
+            continue  # a file of before this column
         text = record.get(each.name)
         if text is None or text == "":
             if each.name in _UNDEFINED:
@@ -225,6 +227,10 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
     except TypeError:
         missing = next(name for name in COLUMNS if name not in found)
         raise FileError(f"{where}: column {missing} is missing; these are not results of discreet bench") from None
+
+
+def _has_default(column: Field[Any]) -> bool:
+    return column.default is not MISSING or column.default_factory is not MISSING
 
 
 def _mapping(text: Any) -> dict[str, Any]:

@@ -1,0 +1,203 @@
+"""Rows survive every kind of file they are kept in, and damaged files end in a sentence that names the place."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import math
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from discreet.backends.solution import Status
+from discreet.problems.errors import FileError
+from discreet.reports.measurements import (
+    COLUMNS,
+    Measurement,
+    from_record,
+    read_csv,
+    reference_measurements,
+    to_record,
+    write_csv,
+)
+from discreet.reports.study import Store, read_results, rows
+
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
+WORD = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
+LINES = st.lists(TEXT, max_size=3).map("\n".join)
+NUMBER = st.floats(min_value=0.0, allow_infinity=False)
+OR_UNDEFINED = st.one_of(NUMBER, st.just(math.inf))
+WHOLE = st.integers(0, 2**62)
+PLAIN = st.dictionaries(
+    WORD, st.one_of(TEXT, WHOLE, NUMBER, st.booleans(), st.none(), st.lists(WHOLE, max_size=2)), max_size=2
+)
+BY_TYPE: dict[str, Any] = {
+    "str": TEXT,
+    "int": WHOLE,
+    "int | None": st.one_of(WHOLE, st.none()),
+    "float": OR_UNDEFINED,
+    "Status": st.sampled_from(Status),
+    "Mapping[str, Any]": PLAIN,
+    "Mapping[str, str]": st.dictionaries(WORD, TEXT, max_size=2),
+    "tuple[float, ...]": st.lists(NUMBER, max_size=3).map(tuple),
+}
+
+
+def by_column() -> dict[str, Any]:
+    found = {each.name: BY_TYPE[str(each.type)] for each in fields(Measurement)}
+    found["lower"] = st.one_of(NUMBER, st.just(-math.inf))
+    for name in ("lower_seconds", "solve_seconds", "lift_seconds", "certify_seconds", "wall_seconds"):
+        found[name] = NUMBER
+    found["message"] = found["traceback"] = LINES
+    return found
+
+
+MEASUREMENTS = st.builds(Measurement, **by_column())
+MODEST = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+
+
+def example(**changes: Any) -> Measurement:
+    row = Measurement(
+        study="s", cell="abc", problem="paper-single:bins=4", entry="paper-single", family="paper", parameters={"bins": 4},
+        budget_word="perfect", budget_nats=0.0, private_values=2, guesses=2, outcomes=4, bayes_error=0.1,
+        bayes_leakage_nats=0.1, constant_error=0.5, problem_hash="h", backend="tilt", settings={}, settings_hash="k",
+        profile="default", gap_target=1e-9, repeat=0, status=Status.CERTIFIED,
+    )  # fmt: skip
+    return replace(row, **changes)
+
+
+@MODEST
+@given(row=MEASUREMENTS)
+def test_a_row_is_its_record(row: Measurement) -> None:
+    assert from_record(to_record(row), "here") == row
+    assert tuple(to_record(row)) == COLUMNS
+
+
+@MODEST
+@given(found=st.lists(MEASUREMENTS, max_size=3))
+def test_rows_survive_comma_separated_files(found: list[Measurement], tmp_path: Path) -> None:
+    for name in ("rows.csv", "rows.csv.gz"):
+        write_csv(found, tmp_path / name)
+        assert read_csv(tmp_path / name) == found
+    first = (tmp_path / "rows.csv.gz").read_bytes()
+    write_csv(found, tmp_path / "rows.csv.gz")
+    assert (tmp_path / "rows.csv.gz").read_bytes() == first
+
+
+@settings(MODEST, max_examples=10)
+@given(row=MEASUREMENTS)
+def test_a_row_survives_parquet(row: Measurement, tmp_path_factory: pytest.TempPathFactory) -> None:
+    pytest.importorskip("duckdb")
+    folder = tmp_path_factory.mktemp("study")
+    row = replace(row, cell="0123456789abcdef")
+    with Store(folder) as store:
+        store.add(row)
+    assert rows(folder) == [row]
+    assert read_results([folder, folder / "cells" / "0123456789abcdef.parquet"]) == [row]
+
+
+def test_a_file_of_before_the_later_columns_reads(tmp_path: Path) -> None:
+    record = to_record(example())
+    for name in ("samples", "wall_seconds", "profile_settings", "distinct_outcomes", "traceback", "peak_bytes"):
+        del record[name]
+    assert from_record(record | {"unheard_of": 3}, "here") == example()
+
+
+def test_a_required_column_that_is_missing_is_named() -> None:
+    record = to_record(example())
+    del record["gap_target"]
+    record.pop("outcomes")
+    with pytest.raises(FileError, match="here: column outcomes is missing"):
+        from_record(record, "here")
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        ("outcomes", "many"),
+        ("status", "splendid"),
+        ("parameters", "[1]"),
+        ("samples", "{}"),
+        ("upper", "low"),
+        ("versions", "{"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_named_with_its_line(column: str, text: str, tmp_path: Path) -> None:
+    write_csv([example(), example()], tmp_path / "rows.csv")
+    lines = (tmp_path / "rows.csv").read_text().splitlines()
+    import csv
+
+    cells = next(csv.reader([lines[2]]))
+    cells[COLUMNS.index(column)] = text
+    quoted = ",".join('"' + cell.replace('"', '""') + '"' for cell in cells)
+    (tmp_path / "rows.csv").write_text("\n".join([*lines[:2], quoted]) + "\n")
+    with pytest.raises(FileError, match=rf"rows\.csv, line 3: column {column} holds"):
+        read_csv(tmp_path / "rows.csv")
+
+
+@settings(MODEST, max_examples=25)
+@given(data=st.data())
+def test_a_damaged_file_is_read_or_refused_never_anything_else(data: st.DataObject, tmp_path: Path) -> None:
+    write_csv([example(), example(cell="def")], tmp_path / "whole.csv.gz")
+    whole = (tmp_path / "whole.csv.gz").read_bytes()
+    cut = data.draw(st.integers(0, len(whole) - 1))
+    flip = data.draw(st.integers(0, 255))
+    (tmp_path / "torn.csv.gz").write_bytes(whole[:cut])
+    (tmp_path / "bent.csv.gz").write_bytes(whole[:cut] + bytes([whole[cut] ^ flip]) + whole[cut + 1 :])
+    (tmp_path / "plain.csv").write_bytes(gzip.decompress(whole)[: data.draw(st.integers(0, 2000))])
+    for name in ("torn.csv.gz", "bent.csv.gz", "plain.csv"):
+        with contextlib.suppress(FileError):
+            read_results([tmp_path / name])
+
+
+def test_results_that_are_not_there_or_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "wrong.parquet").write_text("hello")
+    (tmp_path / "empty").mkdir()
+    for name, said in {
+        "nowhere.csv": "there are no results",
+        "notes.txt": "no file of results",
+        "wrong.parquet": "cannot read",
+        "empty": "not the folder of a study",
+        "nul\0l": "cannot be read|there are no results",
+    }.items():
+        with pytest.raises(FileError, match=said):
+            read_results([tmp_path / name])
+
+
+def test_duckdb_that_is_absent_is_a_sentence_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    (tmp_path / "rows.parquet").write_bytes(b"")
+    with pytest.raises(FileError, match=r'pip install "discreet\[bench\]"'):
+        read_results([tmp_path / "rows.parquet"])
+    with pytest.raises(FileError, match=r'pip install "discreet\[bench\]"'):
+        Store(tmp_path)
+
+
+def test_the_reference_results_read_and_hold_nothing_private() -> None:
+    found = reference_measurements()
+    assert len(found) > 100
+    assert len({row.backend for row in found}) >= 5
+    for row in found:
+        text = " ".join(map(str, to_record(row).values()))
+        assert not any(trace in text for trace in ("/home/", "/root/", "/tmp/", "/usr/", "C:\\Users"))
+
+
+def test_derived_values_fail_safe() -> None:
+    row = example()
+    assert row.certified
+    assert not row.answered
+    assert row.leakage_over_budget == math.inf
+    assert not row.violated
+    assert example(upper=0.2, own_phi_residual=1.0).violated
+    assert not example(upper=0.2, own_phi_residual=0.0).violated
+    assert example(upper=0.2, budget_nats=0.1, own_leakage_nats=0.11).violated
+    assert example(settings={"solver": "scs"}, backend="conic").label == "conic:solver=scs"
