@@ -23,6 +23,7 @@ __all__ = ["Prospect", "plain", "prospects", "rank"]
 
 _TIE = 1.1
 _CLEARLY = 0.1  # surer
+_UNSCATHED = 0.25  # weighted failures that are no more than a far echo
 _SHOWN = 5  # measured rows given as evidence
 
 
@@ -126,14 +127,20 @@ def _told(distance: float, cell: Cell, gap: float) -> dict[str, Any]:
 
 
 def rank(considered: Iterable[Prospect]) -> list[Prospect]:
-    """Best first: safe ones by time (within a tenth of the fastest by certainty), then the others by certainty."""
+    """Best first: safe ones by time (within a tenth of the fastest by certainty), then the others by certainty.
+
+    Among the others, which there are where little was measured, those that never failed nearby go before those that did.
+    """
     usable = [each for each in considered if not each.refusal and math.isfinite(each.seconds)]
     safe = sorted((each for each in usable if each.safe), key=lambda each: each.seconds)
     if safe:
         close = [each for each in safe if each.seconds <= _TIE * safe[0].seconds]
         best = max(close, key=lambda each: (round(each.certainty, 3), -each.seconds))
         safe = [best, *(each for each in safe if each is not best)]
-    unsafe = sorted((each for each in usable if not each.safe), key=lambda each: (-round(each.certainty, 1), each.seconds))
+    unsafe = sorted(
+        (each for each in usable if not each.safe),
+        key=lambda each: (each.failures > _UNSCATHED, -round(each.certainty, 1), each.seconds),
+    )
     return [*safe, *unsafe]
 
 

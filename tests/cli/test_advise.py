@@ -1,0 +1,97 @@
+"""`discreet advise`: JSON and nothing else, exit codes, one sentence for every mistake, and a table people can read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import discreet as ds
+from discreet.cli.app import app
+from discreet.reports.advice.table import span
+from discreet.reports.measurements import reference_measurements, write_csv
+
+
+def run(*arguments: str) -> Result:
+    result = CliRunner().invoke(app, ["advise", *arguments])
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    return result
+
+
+def test_json_says_what_python_says() -> None:
+    result = run("paper-single:bins=64", "--fraction", "0.5", "--gap", "1e-6", "--seconds", "30", "--json")
+    record = json.loads(result.stdout)
+    advice = ds.advise(ds.problems.paper_single(bins=64, fraction=0.5), 1e-6, 30.0)
+    assert record == advice.to_dict()
+    assert result.exit_code == (0 if advice.safe else 1)
+    assert record["chosen"]["backend"] in ds.backends.backend_names()
+    assert record["chosen"]["low_seconds"] < record["chosen"]["predicted_seconds"] < record["chosen"]["high_seconds"]
+    solved = ds.solve(
+        ds.problems.paper_single(bins=64, fraction=0.5), advice.backend, gap=advice.gap_to_ask, settings=advice.settings
+    )
+    assert solved.status is ds.Status.CERTIFIED
+
+
+def test_the_tables_name_the_choice_its_evidence_and_the_others() -> None:
+    result = run("paper-multi:sensors=5", "--perfect")
+    for words in (
+        "Advice for paper-multi",
+        "nine times in ten",
+        "Nearest measurements",
+        "Not chosen",
+        "measurements shipped",
+    ):
+        assert words in result.stdout
+
+
+def test_local_results_are_taken_into_account(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv.gz"
+    rows = reference_measurements()[:6]
+    write_csv(rows, path)
+    record = json.loads(run("paper-single", "--results", str(path), "--json").stdout)
+    assert record["local_rows"] == len(rows)
+
+
+def test_nothing_safe_exits_with_one() -> None:
+    result = run("paper-single:bins=64", "--gap", "1e-300", "--json")
+    assert result.exit_code == 1
+    record = json.loads(result.stdout)
+    assert record["safe"] is False
+    assert any("no backend is safe" in note for note in record["notes"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("no-such-problem",), "the catalog has no problem"),
+        (("paper-single", "--gap", "2"), "give a relative gap"),
+        (("paper-single", "--seconds", "-1"), "give a positive number of seconds"),
+        (("paper-single", "--perfect", "--leakage", "0.1"), "one"),
+        (("paper-single", "--results", "nowhere-at-all"), "there are no results at"),
+        (("missing.npz",), "missing.npz"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_two(arguments: tuple[str, ...], words: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("discreet: ")
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+
+
+def test_a_file_of_results_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.csv"
+    path.write_text("a,b\n1,2\n", encoding="utf-8")
+    result = run("paper-single", "--results", str(path))
+    assert result.exit_code == 2
+    assert "not results of discreet bench" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(4.2e-5, "42 µs"), (0.0064, "6.4 ms"), (0.25, "250 ms"), (3.21, "3.2 s"), (250.0, "250 s")]
+)
+def test_seconds_are_written_for_people(seconds: float, words: str) -> None:
+    assert span(seconds) == words
