@@ -145,6 +145,12 @@ def test_nothing_measured_is_said_and_auto_is_named() -> None:
     assert "nothing that was measured" in advice.notes[0]
 
 
+def test_a_slack_budget_that_nobody_measured_is_judged_by_binding_ones() -> None:
+    advice = ds.advise(sensor(64).with_budget(math.inf), reference=grid(LAWS))
+    assert advice.safe
+    assert any("no slack budget was measured" in note for note in advice.notes)
+
+
 def test_local_rows_tell_the_speed_of_the_machine_and_replace_shipped_ones() -> None:
     shipped = grid(LAWS)
     slow = [replace(each, solve_seconds=3.0 * each.solve_seconds) for each in shipped[:20]]

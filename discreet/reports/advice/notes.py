@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from discreet.reports.advice.evidence import Cell
 from discreet.reports.advice.features import NAMES, Features
-from discreet.reports.advice.prospects import Prospect
+from discreet.reports.advice.prospects import Prospect, telling_kind
 
 __all__ = ["notes"]
 
@@ -23,7 +23,10 @@ def notes(
             f"{chosen.certainty:.0%}: look at the certificate before you use its answer"
         )
     mine = [cell for cell in cells if (cell.option.backend, cell.option.settings_json) == _key(chosen)]
-    mine = [cell for cell in mine if cell.features.kind == features.kind]
+    kind = telling_kind(cells, features)
+    mine = [cell for cell in mine if cell.features.kind == kind]
+    if kind != features.kind:
+        found.append("no slack budget was measured: the evidence is of budgets that bind, which take longer")
     found += _beyond(features, mine)
     if all(cell.option.gap > gap for cell in mine):
         found.append(

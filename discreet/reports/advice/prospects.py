@@ -19,7 +19,7 @@ from discreet.reports.advice.features import Features
 from discreet.reports.advice.safety import SAFE, certainty
 from discreet.reports.advice.times import TimeModel
 
-__all__ = ["Prospect", "plain", "prospects", "rank"]
+__all__ = ["Prospect", "plain", "prospects", "rank", "telling_kind"]
 
 _TIE = 1.1
 _CLEARLY = 0.1  # surer
@@ -76,8 +76,9 @@ def prospects(cells: Sequence[Cell], features: Features, gap: float) -> list[Pro
     Options asked for a looser gap are left out, unless every one of a backend is: then its tightest is asked for `gap`.
     """
     found: dict[Option, list[Cell]] = defaultdict(list)
+    kind = telling_kind(cells, features)
     for cell in cells:
-        if cell.features.kind == features.kind:
+        if cell.features.kind == kind:
             found[cell.option].append(cell)
     tight = {(option.backend, option.settings_json): option.gap for option in sorted(found, key=lambda each: -each.gap)}
     chosen = []
@@ -87,6 +88,12 @@ def prospects(cells: Sequence[Cell], features: Features, gap: float) -> list[Pro
         elif option.gap == tight[option.backend, option.settings_json]:
             chosen.append(_prospect(replace(option, gap=gap), mine, features, gap))
     return _one_a_label(chosen, gap)
+
+
+def telling_kind(cells: Iterable[Cell], features: Features) -> str:
+    """The kind of budget whose cells speak for an instance: its own; binding ones for a slack one that nobody measured."""
+    slack_unmeasured = features.kind == "slack" and not any(cell.features.kind == "slack" for cell in cells)
+    return "constrained" if slack_unmeasured else features.kind
 
 
 def _one_a_label(found: Sequence[Prospect], gap: float) -> list[Prospect]:

@@ -2,7 +2,8 @@
 
     log t = b·(1, log N, (log N − 2.5)₊, (log N − 4)₊, log nm, log ε/I, log error share) + r,    all in decades
 
-The hinges are a floor that turns into a slope: small problems cost the same whatever their size. b has a weak normal prior
+The hinges are a floor that turns into a slope: small problems cost the same whatever their size, and none costs less than
+the smallest that was measured. b has a weak normal prior
 (ridge). r is the weighted mean of the residuals of near instances, shrunk towards 0 when none is near. The interval is a
 Student t prediction interval whose variance comes from residuals with the own catalog entry left out, times 1 + the leverage
 of the instance (which grows with extrapolation). Source: A. Gelman et al., Bayesian Data Analysis, 3rd ed., §14.2.
@@ -50,6 +51,7 @@ class TimeModel:
         if not timed:
             return
         self._decades = np.array([cell.features.decades for cell in timed])
+        self._floor = np.where(np.arange(self._decades.shape[1]) == 0, self._decades.min(axis=0), -np.inf)
         self._groups = np.array([cell.group for cell in timed])
         logs = np.log10([max(_LEAST_SECONDS, cell.seconds) for cell in timed])
         rows = np.array([_regressors(each) for each in self._decades])
@@ -69,7 +71,7 @@ class TimeModel:
             return Estimate(math.inf, math.inf, math.inf)
         from scipy.special import stdtrit
 
-        row = _regressors(features.decades)
+        row = _regressors(np.maximum(features.decades, self._floor))
         centre = self._level + float(row @ self._slopes) + self._near(features, np.ones(self.count, dtype=bool))
         width = self._scale * math.sqrt(1.0 + float(row @ self._inverse @ row))
         reach = float(stdtrit(self.count + _PRIOR_COUNT - 1.0, 0.5 + 0.5 * COVERAGE)) * width
