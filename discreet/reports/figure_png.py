@@ -79,14 +79,14 @@ def _draw(series: Series, axes: Any) -> None:
     elif series.kind != "points":
         if series.low:
             axes.fill_between(series.x, series.low, series.high, color=colour, alpha=0.28, linewidth=0.0)
-        mark = _SHAPES[MARKERS[series.tone % len(MARKERS)]] if series.kind == "both" else ""
+        mark = _SHAPES[MARKERS[(series.tone + series.tone // len(LIGHT)) % len(MARKERS)]] if series.kind == "both" else ""
         axes.plot(series.x, series.y, color=colour, linewidth=1.8, linestyle=dash, marker=mark, markersize=4.5, label=label)
         return
     if series.low:
         reach = [[y - a for y, a in zip(series.y, series.low, strict=True)], _above(series)]
         axes.errorbar(series.x, series.y, yerr=reach, fmt="none", ecolor=_INK, capsize=4, linewidth=1.2)
     if series.kind == "points":
-        mark = _SHAPES[MARKERS[series.tone % len(MARKERS)]]
+        mark = _SHAPES[MARKERS[(series.tone + series.tone // len(LIGHT)) % len(MARKERS)]]
         axes.plot(series.x, series.y, linestyle="none", marker=mark, color=colour, markersize=5.5, label=label)
 
 

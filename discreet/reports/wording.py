@@ -53,7 +53,7 @@ def scientific(value: float, digits: int = 1) -> str:
     if value == 0.0 or not math.isfinite(value):
         return "0" if value == 0.0 else NOTHING
     if 1e-3 <= abs(value) < 1e3:
-        return f"{value:.{digits + 1}g}"
+        return _plain(f"{value:.{digits + 1}g}")
     mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
     power = f"10{str(int(exponent)).translate(_SUPERSCRIPT)}"
     return power if float(mantissa) == 1.0 else f"{mantissa}·{power}"
@@ -61,7 +61,14 @@ def scientific(value: float, digits: int = 1) -> str:
 
 def number(value: float, figures: int) -> str:
     """A number in so many significant figures, with a power of ten where it is tiny."""
-    return f"{value:.{figures}g}" if value == 0.0 or abs(value) >= 1e-4 else scientific(value, figures - 1)
+    if value == 0.0 or abs(value) >= 1e-4:
+        return _plain(f"{value:.{figures}g}")
+    return scientific(value, figures - 1)
+
+
+def _plain(words: str) -> str:
+    """1e+02 as 100; larger powers of ten stay as they are."""
+    return f"{float(words):.0f}" if "e+0" in words and abs(float(words)) < 1e5 else words
 
 
 def excess(row: Row) -> str:

@@ -43,9 +43,7 @@ def leakage_picture(leaks: Sequence[Leak]) -> str:
     bottom = _TOP + _ROW * len(names)
     parts = [
         _text(12, 24, 'What answers called "optimal" really leak', "title"),
-        _text(
-            12, 44, "true leakage ÷ budget of every answer its backend called solved; beyond 1 the budget is broken", "soft"
-        ),
+        _text(12, 44, "true leakage ÷ budget of every answer its backend called solved; 1 is the budget", "soft"),
         _text(12, 62, "hollow: perfect privacy, largest entry of ΦP ÷ what counts as zero", "soft"),
         f'<rect class="zone" x="{place(1.0):.1f}" y="{_TOP:g}" width="{_WIDTH - _RIGHT - place(1.0):.1f}" '
         f'height="{bottom - _TOP:g}"/>',

@@ -11,7 +11,7 @@ from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE, 
 from discreet.reports.statistics.agreement_matrix import agreement_matrix
 from discreet.reports.statistics.claims import claim_records, unknown_words
 from discreet.reports.statistics.failures import Failure, failure_groups
-from discreet.reports.statistics.scaling import crossovers, scalings, series_by_size
+from discreet.reports.statistics.scaling import Scaling, crossovers, scalings, series_by_size
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, by_task
 
 __all__ = ["snapshot_page"]
@@ -57,9 +57,9 @@ def _summary(rows: Sequence[Measurement], found: Sequence[Trial]) -> str:
     solved = sum(any(trial.success for trial in met.values()) for met in tasks.values())
     violated = sum(row.violated for row in rows)
     return (
-        f"{len(tried)} trials of {len({t.contestant for t in tried})} backends on {len(tasks)} tasks (a problem, a budget, a gap "
-        f"to be certified), {len(rows)} attempts in all. {solved} tasks were certified by somebody; {violated} answers broke "
-        "their budget.\n"
+        f"{len(tried)} trials of {len({t.contestant for t in tried})} backends on {len(tasks)} tasks (a problem, a budget, "
+        f"a gap to be certified), {len(rows)} attempts in all. {solved} tasks were certified by somebody; {violated} "
+        "answers broke their budget.\n"
     )
 
 
@@ -87,28 +87,23 @@ def _exponents(found: Sequence[Trial], sweep: Sequence[Trial]) -> str:
         ("time by sensors", _of_entry(found, "paper-multi"), "sensors", "seconds"),
         ("time by n = m", _of_entry(found, "dirichlet"), "alphabet", "seconds"),
     ):
-        lines += [
-            [
-                what,
-                fit.contestant,
-                f"{fit.exponent:.2f}",
-                f"{fit.low:.2f} … {fit.high:.2f}",
-                str(fit.points),
-                f"{fit.from_size:,.0f}",
-            ]
-            for fit in scalings(trials, size, cost)
-        ]
+        lines += [_exponent(what, fit) for fit in scalings(trials, size, cost)]
     if not lines:
         return "No sweep has three sizes above its constant floor: nothing to fit.\n"
     note = (
-        "Exponents of cost ≈ c · size^a over certified trials, least squares on logarithmic axes, only where cost is at least twice "
-        "its floor; 95 % interval.\n\n"
+        "Exponents of cost ≈ c · size^a over certified trials, least squares on logarithmic axes, only where cost is at "
+        "least twice its floor; 95 % interval.\n\n"
     )
     floor = noise_floor(found)
     crossed = crossovers(series_by_size(sweep, "outcomes"), floor if math.isfinite(floor) else 1.0)
     told = "".join(f"- {c.faster} is faster than {c.slower} from N ≈ {wording.number(c.size, 2)} on\n" for c in crossed)
     table = _table(("cost", "backend", "exponent", "interval", "sizes", "from"), lines)
     return note + table + (f"\nCrossovers beyond the noise:\n\n{told}" if told else "")
+
+
+def _exponent(what: str, fit: Scaling) -> list[str]:
+    interval = f"{fit.low:.2f} … {fit.high:.2f}"
+    return [what, fit.contestant, f"{fit.exponent:.2f}", interval, str(fit.points), f"{fit.from_size:,.0f}"]
 
 
 def _of_entry(found: Sequence[Trial], entry: str) -> list[Trial]:
@@ -137,8 +132,8 @@ def _means(found: Sequence[Trial]) -> str:
     heads = ("backend", "certified of tried", *(f"failures × {k:g} limits" for k in PENALTIES), f"the {shared} all solved")
     floor = noise_floor(found)
     noise = (
-        f"Repeats of the same trial differ by a factor of up to {floor:.2f} (95th percentile of an A/A test): smaller differences "
-        "say nothing.\n"
+        f"Repeats of the same trial differ by a factor of up to {floor:.2f} (95th percentile of an A/A test): smaller "
+        "differences say nothing.\n"
         if math.isfinite(floor)
         else "No trial was repeated: how much of a difference is noise is not known.\n"
     )
@@ -156,10 +151,15 @@ def _agreement(rows: Sequence[Measurement]) -> str:
     matrix = agreement_matrix(rows)
     if not matrix.met:
         return "No two backends answered the same problem.\n"
+    near = (
+        f"{matrix.touching} of them, under perfect privacy, only within what counts as leak-free in double precision.\n"
+        if matrix.touching
+        else ""
+    )
     if not matrix.against:
-        return f"All {matrix.met} pairs of certified brackets of the same problem intersect.\n"
+        return f"All {matrix.met} pairs of certified brackets of the same problem intersect. {near}".rstrip() + "\n"
     told = "".join(f"- {pair.case}: {pair.first} and {pair.second}\n" for pair in matrix.against)
-    return f"{len(matrix.against)} of {matrix.met} pairs of brackets exclude one another; a certificate is wrong:\n\n{told}"
+    return f"{len(matrix.against)} of {matrix.met} pairs of brackets exclude one another; a certificate is wrong:\n\n{told}\n{near}"
 
 
 def _failures(rows: Sequence[Measurement]) -> str:

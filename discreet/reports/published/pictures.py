@@ -31,10 +31,9 @@ def widest_sweep(found: Sequence[Trial]) -> tuple[Trial, ...]:
     if not groups:
         return ()
 
-    def breadth(key: tuple[str, str, float]) -> tuple[int, int, int, str]:
+    def breadth(key: tuple[str, str, float]) -> tuple[int, int, str]:
         sizes = {trial.rows[0].outcomes for trial in groups[key]}
-        own = sum("bins" in trial.rows[0].parameters for trial in groups[key])
-        return len(sizes), int(own > 0), len(groups[key]), repr(key)
+        return len(sizes), sum(trial.success for trial in groups[key]), repr(key)
 
     return tuple(groups[max(groups, key=breadth)])
 
@@ -56,7 +55,7 @@ def time_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | Non
     return Figure(
         "time",
         "Time against the number of outcomes",
-        f"{row.entry}, {row.budget_word}, gap {row.gap_target:g}; a curve ends where nothing more was certified",
+        f"{row.entry}, {row.budget_word}, certified to a relative gap of {row.gap_target:g}",
         "outcomes N",
         "seconds to solve",
         tuple(series),
@@ -95,7 +94,7 @@ def precision_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure 
     return Figure(
         "precision",
         "Work and precision",
-        "every answer that kept its budget, at the gap that was certified; gaps under 10⁻¹⁶ at the edge",
+        "every answer that kept its budget, at the gap certified for it",
         "relative gap achieved, certified",
         "seconds to solve",
         tuple(series),

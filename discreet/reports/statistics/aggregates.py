@@ -115,7 +115,9 @@ def _charged(trial: Trial, k: float) -> float:
 
 def _mean(name: str, penalty: float | None, values: list[float], failures: int, shift: float, seed: int) -> Mean:
     low, high = _interval(values, shift, seed)
-    return Mean(name, penalty, len(values), failures, shifted_geometric_mean(values, shift), low, high, shift)
+    mean = shifted_geometric_mean(values, shift)
+    ends = min(low, mean), max(high, mean)  # equal values: rounding must not put the mean outside
+    return Mean(name, penalty, len(values), failures, mean, *ends, shift)
 
 
 def _interval(values: list[float], shift: float, seed: int) -> tuple[float, float]:

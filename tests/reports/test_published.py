@@ -1,0 +1,95 @@
+"""The snapshot: equal rows give equal bytes, no path gets in, the pictures are well-formed and say what the tables say."""
+
+from __future__ import annotations
+
+import csv
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from discreet.backends.solution import Status
+from discreet.problems.errors import FileError, InputError
+from discreet.reports.measurements import Measurement
+from discreet.reports.published import NAMES, publish
+
+
+def row(
+    backend: str, size: int, seconds: float, *, ratio: float = 0.5, message: str = "", answered: bool = True
+) -> Measurement:
+    """A row with what a snapshot shows."""
+    status = Status.FAILED if not answered else Status.CERTIFIED if ratio <= 1.0 else Status.VIOLATED_PRIVACY
+    base = Measurement(
+        "s", "c", f"paper-single:bins={size}", "paper-single", "paper", {"bins": size}, "fraction=0.5", 0.01, 2, 2, size,
+        0.1, 0.02, 0.5, f"h{size}", backend, {}, "", "p", 1e-9, 0, status, message, started="2026-01-02T03:04:05",
+        traceback="File /home/someone/secret.py", machine={"processor": "fast", "host": "secret-host"}, threads=1,
+        versions={"numpy": "2.0"}, commit="abcdef0123456789", solve_seconds=seconds, time_limit_seconds=10.0,
+    )  # fmt: skip
+    if not answered:
+        return base
+    return replace(base, claimed="optimal", upper=0.2, lower=0.2, relative_gap=1e-12, own_leakage_nats=0.01 * ratio)
+
+
+ROWS = [
+    *(row("tilt", 10**k, 1e-3 * 3.0**k) for k in range(1, 6)),
+    *(row("conic", 10**k, 1e-3 * 9.0**k, ratio=10.0**k / 100.0) for k in range(1, 5)),
+    row("conic", 10**5, 2.0, answered=False, message="no progress after 12 steps | in /home/someone/x.py"),
+]
+
+
+def test_equal_rows_give_equal_bytes_in_any_order(tmp_path: Path) -> None:
+    publish(ROWS, tmp_path / "a")
+    publish(list(reversed(ROWS)), tmp_path / "b")
+    for path in publish(ROWS, tmp_path / "a"):  # and again over what was made here
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+        assert path.name in NAMES
+        text = path.read_text(encoding="utf-8")
+        assert "someone" not in text
+        assert "secret" not in text
+
+
+def test_the_page_says_what_was_measured(tmp_path: Path) -> None:
+    publish(ROWS, tmp_path)
+    page = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "| conic | 5 | 4 | 2 | 50 % | 2 | 100 | 0 |" in page
+    assert "| tilt | 5 | 5 | 5 | 100 % | 0 | 0.5 | 0 |" in page
+    assert "| time by outcomes N | tilt | 0.48 | 0.48 … 0.48 | 4 | 100 |" in page
+    assert "no progress after # steps \\| in x.py" in page
+    for words in ("2026-01-02", "processor: fast", "abcdef012345", "numpy 2.0"):
+        assert words in page
+    for picture in ("leakage", "time", "performance", "data", "precision"):
+        assert f"({picture}.svg)" in page
+
+
+def test_the_pictures_are_well_formed_and_name_every_backend(tmp_path: Path) -> None:
+    for path in publish(ROWS, tmp_path):
+        if path.suffix == ".svg":
+            text = "".join(ET.parse(path).getroot().itertext())
+            assert "tilt" in text
+            assert "conic" in text
+    leakage = (tmp_path / "leakage.svg").read_text(encoding="utf-8")
+    assert "2 of 4" in leakage
+    assert leakage.count("<circle") == 9
+
+
+def test_the_table_has_one_line_a_trial(tmp_path: Path) -> None:
+    publish(ROWS, tmp_path)
+    with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as stream:
+        lines = list(csv.DictReader(stream))
+    assert len(lines) == len(ROWS)
+    assert {line["status"] for line in lines} == {"certified", "violated-privacy", "failed"}
+
+
+def test_nobody_answered_is_published_too(tmp_path: Path) -> None:
+    names = {path.name for path in publish([ROWS[-1]], tmp_path)}
+    assert names == {"README.md", "leakage.svg", "results.csv"}
+
+
+def test_what_stops_a_snapshot_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no measurements"):
+        publish([], tmp_path)
+    (tmp_path / "README.md").write_text("mine")
+    with pytest.raises(FileError, match="was not made here"):
+        publish(ROWS, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]

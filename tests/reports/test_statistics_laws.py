@@ -1,0 +1,220 @@
+"""Laws of the statistics: monotone profiles, means between the ends, nothing depends on the order of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.backends.solution import Status
+from discreet.reports.measurements import Measurement
+from discreet.reports.statistics.aggregates import PENALTIES, fitting_shift, means, noise_floor, shifted_geometric_mean
+from discreet.reports.statistics.agreement_matrix import agreement_matrix
+from discreet.reports.statistics.claims import Claim, claim_of, claim_records, claimed_leaks, unknown_words
+from discreet.reports.statistics.failures import failure_groups, reason_of
+from discreet.reports.statistics.profiles import common_tasks, data_profiles, performance_profiles, work_precision
+from discreet.reports.statistics.scaling import Series, crossovers, fit_exponent, scalings, series_by_size
+from discreet.reports.statistics.trials import trials
+
+TIMES = st.floats(1e-6, 1e3)
+
+
+def measured(
+    backend: str = "tilt", size: int = 8, seconds: float = 1.0, *, certified: bool = True, **fields: Any
+) -> Measurement:
+    """A row with the given numbers, certified or timed out."""
+    given: dict[str, Any] = {
+        "study": "s", "cell": "c", "problem": f"paper-single:bins={size}", "entry": "paper-single", "family": "paper",
+        "parameters": {"bins": size}, "budget_word": "budget=0.01", "budget_nats": 0.01, "private_values": 2, "guesses": 2,
+        "outcomes": size, "bayes_error": 0.1, "bayes_leakage_nats": 0.1, "constant_error": 0.5, "problem_hash": f"h{size}",
+        "backend": backend, "settings": {}, "settings_hash": "", "profile": "p", "gap_target": 1e-9, "repeat": 0,
+        "status": Status.CERTIFIED if certified else Status.TIMED_OUT, "solve_seconds": seconds, "time_limit_seconds": 10.0,
+    }  # fmt: skip
+    if certified:
+        given |= {"claimed": "optimal", "upper": 0.2, "lower": 0.2, "relative_gap": 1e-12, "own_leakage_nats": 0.005}
+    return Measurement(**given | fields)
+
+
+@st.composite
+def studies(draw: st.DrawFn) -> list[Measurement]:
+    """Rows of up to three backends on up to five sizes, some failed."""
+    return [
+        measured(backend, size, draw(TIMES), certified=draw(st.booleans()))
+        for backend in draw(st.sampled_from([("a",), ("a", "b"), ("a", "b", "c")]))
+        for size in range(2, 2 + draw(st.integers(1, 5)))
+    ]
+
+
+@given(studies())
+@settings(max_examples=60)
+def test_profiles_rise_from_nothing_to_at_most_one_and_somebody_is_best(rows: list[Measurement]) -> None:
+    found = trials(rows)
+    for profile in (*performance_profiles(found), *data_profiles(found)):
+        assert list(profile.shares) == sorted(profile.shares)
+        assert list(profile.at) == sorted(profile.at)
+        assert all(0.0 < share <= 1.0 for share in profile.shares)
+        assert profile.share(0.0) == 0.0
+    ratios = performance_profiles(found)
+    if any(row.certified for row in rows):
+        assert sum(profile.share(1.0) for profile in ratios) >= 1.0 - 1e-12
+        assert all(value >= 1.0 for profile in ratios for value in profile.at)
+
+
+@given(studies(), st.randoms(use_true_random=False))
+@settings(max_examples=30)
+def test_the_order_of_rows_plays_no_part(rows: list[Measurement], random: Any) -> None:
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    one, other = trials(rows), trials(shuffled)
+    assert one == other
+    assert performance_profiles(one) == performance_profiles(other)
+    assert failure_groups(rows) == failure_groups(shuffled)
+    assert claim_records(rows) == claim_records(shuffled) or any(math.isnan(r.worst_leakage) for r in claim_records(rows))
+
+
+@given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=20), st.floats(0.0, 1e3))
+def test_a_shifted_geometric_mean_lies_between_the_ends_and_below_the_arithmetic(values: list[float], shift: float) -> None:
+    mean = shifted_geometric_mean(values, shift)
+    assert min(values) <= mean <= max(values)
+    assert mean <= float(np.mean(values)) * (1.0 + 1e-9) + 1e-300
+
+
+@given(st.lists(TIMES, min_size=3, max_size=6), st.floats(0.5, 3.0))
+@settings(max_examples=40)
+def test_an_exact_power_is_found_again(noise: list[float], exponent: float) -> None:
+    sizes = tuple(float(4**k) for k in range(1, 1 + len(noise)))
+    fit = fit_exponent(Series("a", (1.0, *sizes), (1.0, *(3.0 * size**exponent for size in sizes))))
+    assert fit is not None
+    assert fit.exponent == pytest.approx(exponent, rel=1e-9)
+    assert fit.low <= fit.exponent <= fit.high
+    assert fit.at(16.0) == pytest.approx(3.0 * 16.0**exponent)
+
+
+def test_the_best_everywhere_has_profile_one_at_ratio_one() -> None:
+    rows = [measured(name, size, t) for size in (2, 4) for name, t in (("fast", 1.0), ("slow", 2.0 * size))]
+    fast, slow = performance_profiles(trials(rows))
+    assert (fast.at, fast.shares, fast.tasks) == ((1.0,), (1.0,), 2)
+    assert (slow.at, slow.shares) == ((4.0, 8.0), (0.5, 1.0))
+
+
+def test_failures_are_infinite_and_stay_in_the_number_of_tasks() -> None:
+    rows = [measured("a", 2, 1.0), measured("a", 4, certified=False), measured("b", 2, 3.0), measured("b", 4, 5.0)]
+    a, b = data_profiles(trials(rows))
+    assert (a.at, a.shares, a.tasks) == ((1.0,), (0.5,), 2)
+    assert (b.at, b.shares) == ((3.0, 5.0), (0.5, 1.0))
+
+
+def test_what_was_not_tried_is_neither_success_nor_failure() -> None:
+    rows = [measured("a", 2), measured("b", 2, certified=False, status=Status.UNSUPPORTED), measured("b", 4, 2.0)]
+    found = trials(rows)
+    assert [mean.failures for mean in means(found)] == [0] * 8
+    assert [trial.contestant for trial in common_tasks(found, ["a"])] == ["a"]
+    assert common_tasks(found, ["a", "b"]) == ()
+
+
+def test_one_repeat_that_fails_fails_the_trial() -> None:
+    (trial,) = trials([measured(repeat=0), measured(repeat=1, certified=False)])
+    assert not trial.success
+    assert trial.cost == math.inf
+
+
+def test_means_charge_failures_by_the_limit_and_show_what_all_solved() -> None:
+    rows = [measured("a", 2, 1.0), measured("a", 4, certified=False), measured("b", 2, 2.0), measured("b", 4, 2.0)]
+    found = trials(rows)
+    shift = fitting_shift(found)
+    assert shift == pytest.approx(1.2)  # the tenth percentile of 1, 2, 2
+    by = {(mean.contestant, mean.penalty): mean for mean in means(found)}
+    for k in PENALTIES:
+        assert by["a", k].seconds == pytest.approx(math.sqrt((1.0 + shift) * (10.0 * k + shift)) - shift)
+        assert by["a", k].failures == 1
+        assert by["b", k].seconds == pytest.approx(2.0)
+    assert (by["a", None].tasks, by["a", None].seconds) == (1, pytest.approx(1.0))
+    assert all(mean.low <= mean.seconds <= mean.high for mean in means(found))
+    assert means(found) == means(found)
+
+
+def test_the_noise_floor_is_one_for_equal_repeats_and_nan_without() -> None:
+    assert noise_floor(trials([measured(samples=(9.0, 1.0, 1.0))])) == 1.0
+    assert noise_floor(trials([measured(samples=(9.0, 1.0, 2.0))])) == 2.0
+    assert math.isnan(noise_floor(trials([measured()])))
+
+
+@pytest.mark.parametrize(
+    ("word", "claim"),
+    [
+        ("optimal", Claim.SOLVED), ("Optimal", Claim.SOLVED), ("tilt: optimal", Claim.SOLVED),
+        ("optimal (followed)", Claim.SOLVED),
+        ("optimal: the Bayes rule keeps the budget", Claim.SOLVED),
+        ("Optimization terminated successfully.", Claim.SOLVED),
+        ("Solve_Succeeded", Claim.SOLVED), ("optimal_inaccurate", Claim.ALMOST), ("stalled", Claim.NOT_SOLVED),
+        ("", Claim.SILENT), ("splendid", Claim.UNKNOWN),
+    ],
+)  # fmt: skip
+def test_words_claim_what_the_table_says(word: str, claim: Claim) -> None:
+    assert claim_of(word) is claim
+
+
+def test_the_correct_rate_counts_claims_only() -> None:
+    broke = {"status": Status.VIOLATED_PRIVACY, "own_leakage_nats": 0.04}
+    rows = [measured(), measured(size=4, **broke), measured(size=6, claimed="stalled"), measured(size=9, certified=False)]
+    (record,) = claim_records(rows)
+    assert (record.attempts, record.claims, record.true_claims, record.violations, record.unclaimed) == (4, 2, 1, 1, 1)
+    assert record.correct_rate == 0.5
+    assert record.worst_leakage == pytest.approx(4.0)
+    assert [(leak.ratio, leak.violated) for leak in claimed_leaks(rows)] == [(4.0, True), (0.5, False)]
+    assert unknown_words([measured(claimed="splendid")]) == {"splendid": 1}
+
+
+def test_work_is_shown_at_the_gap_achieved() -> None:
+    rows = [measured(relative_gap=1e-12), measured(repeat=1, relative_gap=1e-10), measured(size=3, certified=False)]
+    (point,) = work_precision(trials(rows))
+    assert (point.asked, point.achieved, point.seconds) == (1e-9, 1e-10, 1.0)
+
+
+def sweep(name: str, costs: Sequence[float]) -> list[Measurement]:
+    return [measured(name, 10 ** (k + 1), cost) for k, cost in enumerate(costs)]
+
+
+def test_exponents_are_fitted_above_the_floor_and_crossovers_lie_where_the_lines_meet() -> None:
+    found = trials([*sweep("steep", (1.0, 1.0, 10.0, 100.0, 1000.0)), *sweep("flat", (30.0, 30.0, 30.0, 30.0, 30.0))])
+    (fit,) = scalings(found, "outcomes")
+    assert (fit.contestant, fit.points, fit.from_size) == ("steep", 3, 1000.0)
+    assert fit.exponent == pytest.approx(1.0)
+    (cross,) = crossovers(series_by_size(found, "bins"), 1.5)
+    assert (cross.faster, cross.slower) == ("flat", "steep")
+    assert cross.size == pytest.approx(3000.0)
+    assert crossovers(series_by_size(found, "bins"), 100.0) == ()
+
+
+def test_brackets_that_exclude_one_another_are_named() -> None:
+    rows = [measured("a"), measured("b", lower=0.3, upper=0.3), measured("c", lower=0.1, upper=0.25)]
+    matrix = agreement_matrix(rows)
+    assert matrix.met == 3
+    assert {(pair.first, pair.second) for pair in matrix.against} == {("a", "b"), ("b", "c")}
+    assert matrix.pairs["a", "c"].agreeing == 1
+
+
+def test_at_budget_zero_a_miss_within_what_counts_as_leak_free_is_told_apart() -> None:
+    off = 0.2 - 2e-13
+    rows = [measured("a", budget_nats=0.0), measured("b", budget_nats=0.0, lower=off, upper=off)]
+    matrix = agreement_matrix(rows)
+    assert matrix.against == ()
+    assert matrix.touching == 1
+    assert matrix.pairs["a", "b"].agreeing == 1
+    far = agreement_matrix([rows[0], measured("b", budget_nats=0.0, lower=0.19, upper=0.19)])
+    assert (len(far.against), far.touching) == (1, 0)
+    positive = agreement_matrix([measured("a"), measured("b", lower=off, upper=off)])
+    assert len(positive.against) == 1
+
+
+def test_the_same_sentence_with_other_numbers_is_one_reason_and_paths_are_left_out() -> None:
+    rows = [measured(size=k, certified=False, message=f"stopped after {k}.5 s in /tmp/someone/x.py") for k in (2, 3)]
+    (group,) = failure_groups(rows)
+    assert (group.count, group.example) == (2, "paper-single:bins=2 budget=0.01")
+    assert "someone" not in reason_of(rows[0])
+    assert reason_of(rows[0]).startswith("stopped after # s")
