@@ -20,7 +20,7 @@ from discreet.reports.advice.features import Features
 
 __all__ = ["SAFE", "Certainty", "certainty"]
 
-SAFE = 0.75
+SAFE = 0.65
 """An option whose bound is at least this may be advised without a warning."""
 
 _QUANTILE = 0.05
