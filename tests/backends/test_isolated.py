@@ -16,7 +16,8 @@ import fake_backends
 import numpy as np
 import pytest
 
-from discreet.backends.isolated import GRACE_SECONDS, probe, solve_isolated
+from discreet.backends.contract import Options
+from discreet.backends.isolated import GRACE_SECONDS, attempt_isolated, probe, solve_isolated
 from discreet.backends.registry import backend_names
 from discreet.backends.solution import Status
 from discreet.problems.errors import InputError
@@ -193,3 +194,40 @@ def _within(seconds: float, condition: Callable[[], bool]) -> bool:
             return True
         time.sleep(0.02)
     return condition()
+
+
+def test_the_traceback_of_a_backend_that_raises_arrives(model: Problem) -> None:
+    tried = attempt_isolated(model, "fake-raises", Options())
+    assert tried.traceback.startswith("Traceback")
+    assert "fake_backends.py" in tried.traceback
+    assert tried.traceback.rstrip().endswith("ZeroDivisionError: the pivot is zero")
+    assert attempt_isolated(model, "fake-bayes", Options()).traceback == ""
+
+
+@linux
+def test_memory_beyond_the_imports_is_measured(model: Problem) -> None:
+    modest, hungry = (attempt_isolated(model, name, Options()) for name in ("fake-bayes", "fake-hungry"))
+    assert modest.solve_bytes is not None
+    assert modest.peak_bytes is not None
+    assert hungry.solve_bytes is not None
+    assert hungry.peak_bytes is not None
+    assert modest.solve_bytes < 50e6 < modest.peak_bytes + 50e6
+    assert 1.9e9 < hungry.solve_bytes < 2.2e9
+    assert hungry.peak_bytes > hungry.solve_bytes
+    killed = attempt_isolated(model, "fake-hangs", Options(time_limit=0.3))
+    assert killed.status is Status.TIMED_OUT
+    assert killed.peak_bytes is not None
+    assert killed.peak_bytes > 1e7
+
+
+def test_short_attempts_are_repeated_for_their_timings_and_answered_with_the_first(model: Problem) -> None:
+    once = attempt_isolated(model, "fake-bayes", Options())
+    often = attempt_isolated(model, "fake-bayes", Options(), repeat_seconds=5.0)
+    assert len(once.samples) == 1
+    assert len(often.samples) == 7
+    total = often.timings.lower_seconds + often.timings.solve_seconds + often.timings.lift_seconds
+    assert total == sorted(often.samples[1:])[2]
+    assert once.answer is not None
+    assert often.answer is not None
+    assert np.array_equal(once.answer.estimator, often.answer.estimator)
+    assert attempt_isolated(model, "fake-raises", Options(), repeat_seconds=5.0).answer is None

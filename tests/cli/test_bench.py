@@ -1,0 +1,157 @@
+"""`discreet bench` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from discreet.cli.app import app
+from discreet.reports.measurements import read_csv
+from discreet.reports.study import rows
+
+pytest.importorskip("duckdb")
+
+STUDY = """
+name = "tiny"
+[limits]
+time_seconds = 20
+[profiles.default]
+gap = 1e-9
+settings.tilt = { threads = 1 }
+[[backends]]
+name = "tilt"
+[[backends]]
+name = "highs"
+[[instances]]
+problem = "paper-single"
+budgets = ["perfect"]
+parameters = { bins = [4, 5] }
+"""
+
+
+def run(*arguments: str) -> Result:
+    result = CliRunner().invoke(app, ["bench", *arguments])
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    return result
+
+
+def refused(*arguments: str) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("discreet: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.toml").write_text(STUDY)
+    return "tiny.toml"
+
+
+def test_a_study_from_plan_to_published_file(study: str) -> None:
+    plan = run(study, "--out", "results", "--dry-run")
+    assert plan.exit_code == 0
+    assert "threads = 1" in plan.stdout
+    assert "highs on paper-single:bins=5 perfect, default" in plan.stdout
+    assert "4 cells, 4 to run" in plan.stderr
+    assert not Path("results").exists()
+
+    part = run(study, "--out", "results", "--only", "tilt", "--json")
+    assert part.exit_code == 0
+    assert json.loads(part.stdout)["measured"] == 2
+    listed = json.loads(run("results", "--dry-run", "--json").stdout)
+    assert listed["missing"] == 2
+    assert listed["estimated_seconds"] > 0.0
+
+    rest = run("results")
+    assert rest.exit_code == 0
+    assert "2 cells measured" in rest.stderr
+    assert "certified" in rest.stdout
+    again = json.loads(run(study, "--out", "results", "--json").stdout)
+    assert again["measured"] == 0
+    assert again["statuses"] == {"certified": 4}
+
+    answer = run("results", "--json", "--query", "SELECT outcomes, count(*) AS k FROM cells GROUP BY ALL ORDER BY ALL")
+    assert json.loads(answer.stdout) == [{"outcomes": 4, "k": 2}, {"outcomes": 5, "k": 2}]
+    assert "certified" in run("results", "--query", "SELECT status FROM cells LIMIT 1").stdout
+
+    written = run("results", "--reference", "rows.csv.gz")
+    assert "wrote 4 rows to rows.csv.gz" in written.stderr
+    assert sorted(row.cell for row in read_csv(Path("rows.csv.gz"))) == [row.cell for row in rows("results")]
+
+
+def test_what_is_wrong_is_one_sentence(study: str) -> None:
+    Path("empty").mkdir()
+    assert "did you mean 'quick'" in refused("quik")
+    assert "is a folder without a study.toml" in refused("empty")
+    assert "has 'nobody' in its title" in refused(study, "--only", "nobody")
+    assert "is not the folder of a study" in refused("empty", "--query", "SELECT 1")
+    assert "goes on where it is" in refused("empty", "--out", "elsewhere")
+    Path("bad.toml").write_text(STUDY.replace("gap", "gpa"))
+    assert "bad.toml: profiles.default.gap is missing" in refused("bad.toml")
+    assert not Path("discreet-bench").exists()
+    Path("results").write_text("")
+    assert "cannot hold a study" in refused(study, "--out", "results")
+    assert "null character" in refused(study, "--out", "a\0b")
+    run(study, "--out", "done", "--only", "tilt on paper-single:bins=4")
+    assert "the query is refused" in refused("done", "--query", "SELEC 1")
+    assert "let it end in .csv.gz" in refused("done", "--reference", "rows.txt")
+    assert "cannot be written" in refused("done", "--reference", "nowhere/rows.csv")
+
+
+def test_a_study_in_which_nothing_is_certified_fails(study: str) -> None:
+    Path(study).write_text(STUDY + '[[reach]]\nbackends = ["tilt", "highs"]\nreason = "for the test"\n')
+    result = run(study, "--out", "results")
+    assert result.exit_code == 1
+    assert "unsupported" in result.stdout
+
+
+def test_a_missing_backend_is_a_row(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fakes = Path(__file__).parents[1] / "backends"
+    monkeypatch.syspath_prepend(str(fakes))
+    monkeypatch.setenv("DISCREET_BACKENDS", "fake-gone=no_such_module:Backend")
+    Path(study).write_text(STUDY.replace('name = "highs"', 'name = "fake-gone"'))
+    found = json.loads(run(study, "--out", "results", "--json").stdout)
+    assert found["statuses"] == {"absent": 2, "certified": 2}
+
+
+def test_a_damaged_cell_is_set_aside_and_measured_again(study: str) -> None:
+    run(study, "--out", "results")
+    path = next(Path("results/cells").glob("*.parquet"))
+    path.write_bytes(path.read_bytes()[:100])
+    result = run(study, "--out", "results")
+    assert result.exit_code == 0
+    assert "moved to set-aside and its cell is measured again" in result.stderr
+    assert "1 cells measured" in result.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+def test_interrupted_it_says_what_is_kept(study: str) -> None:
+    Path(study).write_text(STUDY.replace("[4, 5]", "{ from = 4, to = 60, points = 30 }"))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    running = subprocess.Popen(
+        [sys.executable, "-m", "discreet", "bench", study, "--out", "results"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+    )  # fmt: skip
+    deadline = time.monotonic() + 30
+    while not list(Path("results").glob("cells/[!.]*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert "cells are kept in results; run the same command again to go on" in said
+    assert "Traceback" not in said
+    kept = len(rows("results"))
+    assert 1 <= kept < 60
+    assert f"{kept} of " in said

@@ -1,0 +1,188 @@
+"""A study file means what it says; a mistake in it is one sentence that names its place and the remedy."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.backends.contract import Regime
+from discreet.backends.registry import backend_names, load_backend
+from discreet.problems.catalog import entries
+from discreet.problems.errors import FileError, InputError
+from discreet.reports.study import SHIPPED, cells_of, choose, parse_study, read_study
+
+GOOD = """
+name = "small"
+repeats = 2
+[limits]
+time_seconds = 5
+[profiles.default]
+gap = 1e-9
+settings.conic = { tolerance = 1e-10 }
+[[backends]]
+name = "tilt"
+[[backends]]
+name = "conic"
+settings = { solver = "scs" }
+[[instances]]
+problem = "paper-single"
+budgets = ["fraction=0.5", "perfect"]
+parameters = { bins = [4, 8] }
+[[reach]]
+backends = ["conic"]
+outcomes_above = 4
+reason = "for the test"
+"""
+
+
+def changed(old: str, new: str) -> str:
+    assert old in GOOD
+    return GOOD.replace(old, new, 1)
+
+
+def test_lists_multiply_and_reach_is_a_reason() -> None:
+    work = cells_of(parse_study(GOOD, "small.toml"))
+    assert len(work.cells) == 2 * 2 * 2 * 2
+    assert len({cell.key for cell in work.cells}) == len(work.cells)
+    out = [cell for cell in work.cells if cell.skipped]
+    assert {(cell.contender.label, cell.instance.problem.N, cell.skipped) for cell in out} == {
+        ("conic:solver=scs", 8, "for the test")
+    }
+    scs = next(cell for cell in work.cells if cell.contender.backend == "conic")
+    assert scs.settings == {"solver": "scs", "tolerance": 1e-10}
+    assert scs.contender.settings == {"solver": "scs"}
+    assert "scs" in scs.versions
+
+
+def test_the_same_study_is_the_same_cells_in_the_same_order() -> None:
+    first, again = (cells_of(parse_study(GOOD, "small.toml")).cells for _ in range(2))
+    assert [cell.key for cell in first] == [cell.key for cell in again]
+    assert [cell.repeat for cell in first] == [0] * 8 + [1] * 8
+    assert [cell.title for cell in first[:8]] != [cell.title for cell in first[8:]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("gap = 1e-9", "gap = 1e-8"),
+        ("time_seconds = 5", "time_seconds = 6"),
+        ('settings = { solver = "scs" }', 'settings = { solver = "clarabel" }'),
+        ("tolerance = 1e-10", "tolerance = 1e-11"),
+        ("fraction=0.5", "fraction=0.25"),
+    ],
+)
+def test_what_changes_a_number_changes_the_key(old: str, new: str) -> None:
+    before = {cell.key for cell in cells_of(parse_study(GOOD, "a")).cells}
+    after = {cell.key for cell in cells_of(parse_study(changed(old, new), "a")).cells}
+    assert after != before
+
+
+def test_a_changed_version_is_another_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    from discreet.reports.study import cells
+
+    before = {cell.key for cell in cells_of(parse_study(GOOD, "a")).cells}
+    monkeypatch.setattr(cells, "versions", lambda backend, settings: {"python": "4.0"})
+    assert not before & {cell.key for cell in cells_of(parse_study(GOOD, "a")).cells}
+
+
+def test_names_joined_by_a_comma_take_the_same_value_and_grids_are_logarithmic() -> None:
+    text = changed(
+        'problem = "paper-single"\nbudgets = ["fraction=0.5", "perfect"]\nparameters = { bins = [4, 8] }',
+        'problem = "dirichlet:N=20"\nbudgets = ["own"]\n'
+        'parameters = { "n,m" = [2, 3], seed = {from = 1, to = 100, points = 3} }',
+    )
+    found = {cell.instance.words for cell in cells_of(parse_study(text, "a")).cells}
+    assert found == {f"dirichlet:N=20,n={k},m={k},seed={seed}" for k in (2, 3) for seed in (1, 10, 100)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('name = "small"', "", "name is missing"),
+        ('name = "small"', 'name = "small', "not TOML.*line 2"),
+        ("repeats = 2", "repeat = 2", "repeat is not a key.*did you mean 'repeats'"),
+        ("repeats = 2", 'repeats = "2"', "repeats is '2'; give a whole number"),
+        ("repeats = 2", "repeats = 0", "repeats is 0; give at least 1"),
+        ("repeats = 2", "repeats = true", "repeats is True; give a whole number"),
+        ("time_seconds = 5", "time_seconds = -5", "limits.time_seconds is -5; give a number above 0"),
+        ("time_seconds", "time_second", "limits.time_second is not a key.*time_seconds"),
+        ("gap = 1e-9", "gap = 2", r"profiles.default.gap is 2"),
+        ('name = "tilt"', 'name = "tlit"', r"backends\[1\].name: there is no backend 'tlit' \(did you mean 'tilt'\?\)"),
+        ('{ solver = "scs" }', '{ solvr = "scs" }', r"has no setting 'solvr' \(did you mean 'solver'\?\)"),
+        ("settings.conic", "settings.conc", "profiles.default.settings.conc: there is no backend 'conc'.*'conic'"),
+        ('name = "conic"\nsettings = { solver = "scs" }', 'name = "tilt"', "the backend 'tilt' is given twice"),
+        ('"paper-single"', '"paper-singel"', r"instances\[1\].problem.*did you mean 'paper-single'"),
+        ("bins = [4, 8]", "bns = [4, 8]", r"parameters.bns.*no parameter 'bns' \(did you mean 'bins'\?\)"),
+        ("bins = [4, 8]", "bins = []", "parameters.bins is"),
+        ("bins = [4, 8]", "bins = { from = 8, to = 4, points = 3 }", "goes from 8 to 4"),
+        ('"perfect"]', '"perfct"]', "has 'perfct'; write fraction=0.5"),
+        ('"perfect"]', '"fraction=half"]', "has 'fraction=half'"),
+        ('"perfect"]', '"fraction=0.5"]', "the budget 'fraction=0.5' is given twice"),
+        ('backends = ["conic"]', 'backends = ["highs"]', r"reach\[1\].backends: 'highs' is no backend of this study"),
+        ('reason = "for the test"', "", r"reach\[1\].reason is missing"),
+        ('reason = "for the test"', 'reason = "x"\nregime = "prefect"', "regime is 'prefect'; choose one of"),
+    ],
+)
+def test_a_mistake_is_named(old: str, new: str, said: str) -> None:
+    with pytest.raises(FileError, match=f"small.toml.*{said}"):
+        parse_study(changed(old, new), "small.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("bins = [4, 8]", "bins = [4, 4]", "same cell twice"),
+        (
+            '"perfect"]',
+            '"fraction=0"]\nbackends = ["tilt"]\n[[instances]]\nproblem = "paper-single:bins=4"\nbudgets = ["perfect"]',
+            "twice",
+        ),
+        ("bins = [4, 8]", "bins = [4, -8]", r"small.toml: instances\[1\]: "),
+        ("bins = [4, 8]", 'bins = ["four"]', r"small.toml: instances\[1\]: "),
+        ('"paper-single"', '"paper-single:bins=4,sigma=x"', r"small.toml: instances\[1\]: "),
+    ],
+)
+def test_what_a_problem_refuses_names_the_instance(old: str, new: str, said: str) -> None:
+    text = changed(old, new)
+    if "sigma" in new or "[[instances]]" in new:
+        text = text.replace("parameters = { bins = [4, 8] }\n", "")
+    with pytest.raises(InputError, match=said):
+        cells_of(parse_study(text, "small.toml"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=40), st.integers(0, len(GOOD)))
+def test_any_text_is_a_study_or_refused(junk: str, place: int) -> None:
+    try:
+        parse_study(GOOD[:place] + junk + GOOD[place:], "x")
+    except FileError:
+        return
+
+
+def test_only_picks_by_title_and_says_when_nothing_fits() -> None:
+    cells = cells_of(parse_study(GOOD, "a")).cells
+    assert {cell.contender.label for cell in choose(cells, ["tilt", "bins=4"])} == {"tilt"}
+    with pytest.raises(InputError, match="no cell has 'bins=5' in its title; use words of one, such as"):
+        choose(cells, ["bins=5"])
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_shipped_studies_are_valid(name: str) -> None:
+    assert read_study(name).name == name
+
+
+def test_the_default_study_has_every_family_and_every_backend() -> None:
+    work = cells_of(read_study("default"))
+    assert len(work.cells) >= 300
+    taken = {cell.instance.entry for cell in work.cells}
+    missing = {each.name for each in entries()} - taken - {sentence.split()[0] for sentence in work.left_out}
+    assert not missing
+    wanted = {name for name in backend_names() if not name.startswith("fake") and name != "auto"}
+    assert {cell.contender.backend for cell in work.cells} == wanted
+    assert all(Regime.of(c.instance.problem) in load_backend(c.contender.backend).capabilities.regimes for c in work.cells)
+
+
+def test_a_study_that_is_not_there() -> None:
+    with pytest.raises(FileError, match=r"there is no study 'quik' \(did you mean 'quick'\?\)"):
+        read_study("quik")

@@ -1,0 +1,172 @@
+"""A study killed at any moment and resumed equals an uninterrupted one, cell for cell; a cell's row says what happened."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from discreet.backends.solution import Status
+from discreet.problems.errors import FileError, InputError
+from discreet.reports.measurements import Measurement
+from discreet.reports.study import Store, cells_of, measure, parse_study, rows, run_cells, runner
+
+pytest.importorskip("duckdb")
+
+DETERMINISTIC = """
+name = "kill"
+repeats = 2
+[limits]
+time_seconds = 20
+[profiles.default]
+gap = 1e-9
+[[backends]]
+name = "tilt"
+[[backends]]
+name = "highs"
+[[instances]]
+problem = "paper-single"
+budgets = ["perfect"]
+parameters = { bins = [4, 6, 8] }
+[[reach]]
+backends = ["highs"]
+outcomes_above = 6
+reason = "for the test"
+"""
+
+FAKES = """
+name = "fakes"
+[limits]
+time_seconds = 0.5
+[profiles.default]
+gap = 1e-9
+[[backends]]
+name = "fake-raises"
+[[backends]]
+name = "fake-hangs"
+[[backends]]
+name = "fake-segfaults"
+[[backends]]
+name = "fake-bayes"
+[[instances]]
+problem = "paper-single"
+budgets = ["fraction=0.5"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "backends"))
+    classes = {"raises": "Raises", "hangs": "Hangs", "segfaults": "Segfaults", "bayes": "Bayes"}
+    monkeypatch.setenv("DISCREET_BACKENDS", ",".join(f"fake-{name}=fake_backends:{cls}" for name, cls in classes.items()))
+
+
+def outcome(row: Measurement) -> tuple[object, ...]:
+    """What does not depend on the clock."""
+    return (row.cell, row.status, row.upper, row.lower, row.own_leakage_nats, row.iterations, row.message, row.repeat)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
+def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path) -> None:
+    study = tmp_path / "kill.toml"
+    study.write_text(DETERMINISTIC)
+    command = [sys.executable, "-m", "discreet", "bench", str(study), "--out"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True, env=environment)
+    whole = rows(tmp_path / "whole")
+    assert len(whole) == 12
+    generator = random.Random(7)
+    folder = tmp_path / "killed"
+    kills = 0
+    kept: set[str] = set()
+    for _ in range(4):
+        run = subprocess.Popen(
+            [*command, str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+        )
+        _wait_for_a_new_cell(folder, run, kept)
+        time.sleep(generator.random() * 0.3)
+        kills += run.poll() is None
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        now = {row.cell for row in rows(folder)}
+        assert kept <= now
+        kept = now
+    assert kills >= 1
+    done = subprocess.run([*command, str(folder), "--json"], check=True, capture_output=True, text=True, env=environment)
+    assert f'"measured": {12 - len(kept)}' in done.stdout
+    assert list(map(outcome, rows(folder))) == list(map(outcome, whole))
+    again = subprocess.run([*command, str(folder), "--json"], check=True, capture_output=True, text=True, env=environment)
+    assert '"measured": 0' in again.stdout
+
+
+def _wait_for_a_new_cell(folder: Path, run: subprocess.Popen[bytes], kept: set[str]) -> None:
+    deadline = time.monotonic() + 30
+    while run.poll() is None and time.monotonic() < deadline:
+        if {path.stem for path in (folder / "cells").glob("[!.]*.parquet")} - kept:
+            return
+        time.sleep(0.01)
+
+
+def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path: Path) -> None:
+    study = parse_study(FAKES, "fakes.toml")
+    with Store(tmp_path) as store:
+        summary = run_cells(study.name, cells_of(study).cells, store, {})
+    by_backend = {row.backend: row for row in rows(tmp_path)}
+    assert {name: row.status for name, row in by_backend.items()} == {
+        "fake-raises": Status.FAILED,
+        "fake-hangs": Status.TIMED_OUT,
+        "fake-segfaults": Status.FAILED,
+        "fake-bayes": Status.VIOLATED_PRIVACY,
+    }
+    assert summary.statuses == {"failed": 2, "timed-out": 1, "violated-privacy": 1}
+    raised = by_backend["fake-raises"]
+    assert raised.traceback.endswith("ZeroDivisionError: the pivot is zero\n")
+    assert 'File "discreet/backends/run.py"' in raised.traceback
+    assert str(Path(__file__).parents[2]) not in raised.traceback
+    assert "SIGSEGV" in by_backend["fake-segfaults"].message
+    assert by_backend["fake-hangs"].solve_seconds >= 0.5
+    good = by_backend["fake-bayes"]
+    assert len(good.samples) == 7
+    assert good.wall_seconds > good.seconds > 0.0
+    assert good.machine["cores"] == os.cpu_count()
+    assert good.versions["python"].startswith("3.")
+    assert good.claimed == "optimal"
+    assert good.violated
+
+
+def test_a_skip_is_a_row_that_ran_nothing() -> None:
+    cells = cells_of(parse_study(DETERMINISTIC, "kill.toml")).cells
+    row = measure("kill", next(cell for cell in cells if cell.skipped))
+    assert row.status is Status.UNSUPPORTED
+    assert row.message == "out of reach: for the test"
+    assert row.wall_seconds == row.seconds == 0.0
+    assert row.samples == ()
+
+
+def test_a_setting_of_bad_value_names_the_cell() -> None:
+    text = FAKES.replace('name = "fake-raises"', 'name = "conic"\nsettings = { tolerance = "tiny" }')
+    cell = next(c for c in cells_of(parse_study(text, "x")).cells if c.contender.backend == "conic")
+    with pytest.raises(InputError, match=r"conic:tolerance=tiny on paper-single fraction=0.5, default: .*'tiny'"):
+        measure("x", cell)
+
+
+def test_a_full_temporary_folder_is_one_sentence_and_keeps_what_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = cells_of(parse_study(DETERMINISTIC, "kill.toml")).cells
+    with Store(tmp_path) as store:
+        run_cells("kill", cells[:2], store, {})
+
+        def full(*_: object, **__: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(runner, "attempt_isolated", full)
+        with pytest.raises(FileError, match="No space left on device; make room in the temporary folder"):
+            run_cells("kill", [cell for cell in cells if not cell.skipped], store, {})
+    assert len(rows(tmp_path)) >= 2

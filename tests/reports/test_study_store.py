@@ -1,0 +1,143 @@
+"""The folder of a study: nothing finished is ever lost, nothing damaged is fatal, two writers are refused."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_measurements import example
+
+from discreet.problems.errors import FileError
+from discreet.reports.study import Store, query, rows
+from discreet.reports.study import store as store_module
+
+pytest.importorskip("duckdb")
+
+KEYS = [f"{k:016x}" for k in range(4)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with Store(tmp_path / "study") as store:
+        for key in KEYS:
+            store.add(example(cell=key, repeat=int(key, 16)))
+    return tmp_path / "study"
+
+
+def test_what_was_added_is_found(folder: Path) -> None:
+    assert [row.cell for row in rows(folder)] == KEYS
+    with Store(folder) as store:
+        found, notices = store.finished()
+    assert list(found) == KEYS
+    assert notices == []
+
+
+@pytest.mark.parametrize("damage", ["torn", "empty", "junk", "other", "folder"])
+def test_a_damaged_file_is_set_aside_with_a_notice_and_the_rest_is_kept(folder: Path, damage: str) -> None:
+    path = folder / "cells" / f"{KEYS[1]}.parquet"
+    content = path.read_bytes()
+    if damage == "folder":
+        path.unlink()
+        path.mkdir()
+    else:
+        other = (folder / "cells" / f"{KEYS[2]}.parquet").read_bytes()
+        path.write_bytes({"torn": content[: len(content) // 2], "empty": b"", "junk": b"PAR1" * 50, "other": other}[damage])
+    if damage != "other":
+        with pytest.raises(FileError, match="run discreet bench on the folder again"):
+            rows(folder)
+    with Store(folder) as store:
+        found, notices = store.finished()
+    assert list(found) == [KEYS[0], *KEYS[2:]]
+    assert len(notices) == 1
+    assert KEYS[1] in notices[0]
+    assert len(list((folder / "set-aside").iterdir())) == 1
+    with Store(folder) as store:
+        assert store.finished()[1] == []
+        store.add(example(cell=KEYS[1]))
+        assert len(store.finished()[0]) == 4
+
+
+def test_two_runs_on_one_folder_are_refused(folder: Path) -> None:
+    with Store(folder), pytest.raises(FileError, match="another run is writing"), Store(folder):
+        pass
+    with Store(folder):
+        pass
+
+
+def test_a_temporary_file_that_a_kill_left_behind_is_removed(folder: Path) -> None:
+    left = folder / "cells" / ".abc.tmp"
+    left.write_bytes(b"half a row")
+    with Store(folder) as store:
+        assert not left.exists()
+        assert len(store.finished()[0]) == 4
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_full_disk_is_one_sentence_and_loses_nothing(folder: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with Store(folder) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(store_module.os, step, full)
+            with pytest.raises(FileError, match="No space left on device; make room there and run the same command again"):
+                store.add(example(cell="f" * 16))
+        assert len(store.finished()[0]) == 4
+        assert not list((folder / "cells").glob(".*"))
+        store.add(example(cell="f" * 16))
+        assert len(store.finished()[0]) == 5
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of file sizes are POSIX")
+def test_a_write_that_really_fails_loses_nothing(folder: Path) -> None:
+    """Under a limit of file sizes the writes of DuckDB themselves fail, as on a full disk."""
+    import subprocess
+    import sys
+
+    code = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from test_measurements import example; from discreet.reports.study import Store\n"
+        "from discreet.problems.errors import FileError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "with Store(Path(sys.argv[1])) as store:\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
+        "    try: store.add(example(cell='f' * 16))\n"
+        "    except FileError as error: print(error)\n"
+    )
+    path = os.pathsep.join([str(Path(__file__).parent), *map(str, __import__("sys").path)])
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert "make room there" in done.stdout, done.stderr
+    assert [row.cell for row in rows(folder)] == KEYS
+
+
+def test_a_folder_of_another_study_is_refused(folder: Path) -> None:
+    from discreet.reports.study import read_study
+
+    quick, default = read_study("quick"), read_study("default")
+    with Store(folder) as store:
+        store.adopt(quick.name, quick.source)
+        store.adopt(quick.name, quick.source)
+        with pytest.raises(FileError, match="holds the study 'quick', this one is 'default'"):
+            store.adopt(default.name, default.source)
+
+
+def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="cannot hold a study"), Store(tmp_path / "file"):
+        pass
+
+
+def test_queries_see_the_rows_and_nothing_else(folder: Path, tmp_path: Path) -> None:
+    assert query(folder, "SELECT count(*) AS n, max(repeat) AS r FROM cells") == (["n", "r"], [(4, 3)])
+    with pytest.raises(FileError, match=r"the query is refused.*its columns: study, cell"):
+        query(folder, "SELECT nothing FROM cells")
+    for forbidden in (f"COPY cells TO '{tmp_path / 'out.csv'}'", f"SELECT * FROM '{folder / 'cells' / KEYS[0]}.parquet'"):
+        with pytest.raises(FileError, match="the query is refused"):
+            query(folder, forbidden)
+    assert not (tmp_path / "out.csv").exists()
+    assert replace(rows(folder)[0], repeat=9).repeat == 9
