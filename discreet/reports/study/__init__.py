@@ -6,7 +6,7 @@ from discreet.reports.study.cells import Cell, Work, cells_of, choose
 from discreet.reports.study.plan import Contender, InstanceSpec, Limits, Profile, Reach, Study
 from discreet.reports.study.reference import write_reference
 from discreet.reports.study.results import read_results
-from discreet.reports.study.runner import Summary, measure, run_cells
+from discreet.reports.study.runner import Summary, Watch, measure, run_cells
 from discreet.reports.study.store import Store, query, rows
 from discreet.reports.study.study_file import SHIPPED, parse_study, read_study
 
@@ -21,6 +21,7 @@ __all__ = [
     "Store",
     "Study",
     "Summary",
+    "Watch",
     "Work",
     "cells_of",
     "choose",

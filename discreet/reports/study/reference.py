@@ -15,7 +15,6 @@ from discreet.reports.study.store import rows
 
 __all__ = ["write_reference"]
 
-_TEXTS = ("problem", "message", "traceback", "claimed")
 _SHORTEST_NAME = 3  # shorter names of people and hosts stand in ordinary words
 _EVERYDAY_NAMES = frozenset({"root", "user", "localhost", "runner", "ubuntu", "admin"})
 
@@ -43,7 +42,13 @@ def write_reference(folder: Path, target: Path) -> int:
 
 
 def _clean(row: Measurement) -> Measurement:
-    return replace(row, **{name: scrubbed(getattr(row, name)) for name in _TEXTS})
+    return replace(
+        row,
+        problem=scrubbed(row.problem),
+        message=scrubbed(row.message),
+        traceback=scrubbed(row.traceback),
+        claimed=scrubbed(row.claimed),
+    )
 
 
 def _own_names() -> list[str]:

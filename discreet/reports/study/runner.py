@@ -6,7 +6,7 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -154,8 +154,3 @@ def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurem
         profile_settings=cell.extra,
         samples=tried.samples,
     )
-
-
-def nothing_certified(rows: Iterable[Measurement]) -> bool:
-    """Whether a run ended without one certified row."""
-    return not any(row.certified for row in rows)

@@ -22,7 +22,7 @@ from discreet.problems.errors import FileError
 from discreet.reports.measurements import COLUMNS, Measurement, from_record, to_record
 from discreet.reports.outputs import replace_file
 
-__all__ = ["Store", "query", "rows"]
+__all__ = ["Store", "duckdb_module", "query", "read_parquet", "rows"]
 
 _TYPES = {int: "BIGINT", int | None: "BIGINT", float: "DOUBLE"}
 _HINTS = get_type_hints(Measurement)
