@@ -159,7 +159,8 @@ def _agreement(rows: Sequence[Measurement]) -> str:
     if not matrix.against:
         return f"All {matrix.met} pairs of certified brackets of the same problem intersect. {near}".rstrip() + "\n"
     told = "".join(f"- {pair.case}: {pair.first} and {pair.second}\n" for pair in matrix.against)
-    return f"{len(matrix.against)} of {matrix.met} pairs of brackets exclude one another; a certificate is wrong:\n\n{told}\n{near}"
+    wrong = f"{len(matrix.against)} of {matrix.met} pairs of brackets exclude one another; a certificate is wrong:"
+    return f"{wrong}\n\n{told}\n{near}"
 
 
 def _failures(rows: Sequence[Measurement]) -> str:
