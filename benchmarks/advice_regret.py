@@ -64,7 +64,7 @@ class Live:
     title: str
     advised: str
     seconds: dict[str, float]
-    noise: float
+    noise: float  # the factor between two halves of the repeats of the same work, of those two that are compared
     predicted: tuple[float, float]
 
     @property
@@ -119,7 +119,8 @@ def live(fresh: Sequence[tuple[str, dict[str, Any], tuple[float | None, ...]]]) 
             words = "default" if fraction is None else f"{fraction:g} of the Bayes leakage"
             trial = _trial(f"{problem.name}, {words}", problem)
             trials.append(trial)
-            print(f"  {trial.regret:6.2f}  {trial.title}: advised {trial.advised}, best {trial.best}", flush=True)
+            told = f"advised {trial.advised}, best {trial.best}; A/A factor {trial.noise:.2f}"
+            print(f"  {trial.regret:6.2f}  {trial.title}: {told}", flush=True)
     inside = [low <= trial.seconds.get(trial.advised, -1.0) <= high for trial in trials for low, high in [trial.predicted]]
     print(f"  {sum(inside)} of {len(inside)} times lay in their 90% interval (another machine's unless results are given)")
     return _verdict([trial.regret for trial in trials])
@@ -137,10 +138,12 @@ def _trial(title: str, problem: Problem) -> Live:
     for _ in range(ROUNDS):
         for label, how in certified.items():
             samples[label].append(_seconds(_solve(problem, how)))
-    halves = [statistics.median(s[::2]) / statistics.median(s[1::2]) for s in samples.values()]
+    medians = {label: statistics.median(times) for label, times in samples.items()}
+    compared = {min(medians, key=lambda label: medians[label]), advised} & set(samples) if medians else set()
+    halves = [statistics.median(samples[label][::2]) / statistics.median(samples[label][1::2]) for label in compared]
     noise = max([1.0, *(max(ratio, 1.0 / ratio) for ratio in halves)])
     predicted = (advice.chosen.low, advice.chosen.high) if advice.chosen else (0.0, 0.0)
-    return Live(title, advised, {label: statistics.median(s) for label, s in samples.items()}, noise, predicted)
+    return Live(title, advised, medians, noise, predicted)
 
 
 def _rivals(problem: Problem) -> list[str]:
