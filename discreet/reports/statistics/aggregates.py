@@ -55,9 +55,7 @@ def shifted_geometric_mean(values: Sequence[float] | Array, shift: float) -> flo
     if len(values) == 0:
         return math.nan
     data = np.asarray(values, dtype=float)
-    if shift == 0.0 and data.min() == 0.0:
-        return 0.0
-    mean = float(np.expm1(np.mean(np.log1p(data / shift)))) * shift if shift > 0.0 else float(np.exp(np.mean(np.log(data))))
+    mean = float(_shifted(data[np.newaxis], shift)[0])
     return min(max(mean, float(data.min())), float(data.max()))
 
 
@@ -126,10 +124,13 @@ def _interval(values: list[float], shift: float, seed: int) -> tuple[float, floa
         return math.nan, math.nan
     data = np.sort(np.asarray(values, dtype=float))
     picks = np.random.default_rng(seed).integers(0, data.size, size=(_RESAMPLES, data.size))
-    if shift > 0.0:
-        logs = np.log1p(data / shift)[picks].mean(axis=1)
-        drawn = shift * np.expm1(logs)
-    else:
-        drawn = np.exp(np.log(np.maximum(data, np.finfo(float).tiny))[picks].mean(axis=1))
+    drawn = _shifted(data[picks], shift)
     low, high = np.percentile(drawn, (2.5, 97.5))
     return max(float(low), float(data[0])), min(float(high), float(data[-1]))
+
+
+def _shifted(data: Array, shift: float) -> Array:
+    """exp(mean log(t + shift)) − shift of each line, without cancellation where the shift is far above the data."""
+    if shift > data.max():
+        return np.asarray(shift * np.expm1(np.log1p(data / shift).mean(axis=1)))
+    return np.asarray(np.exp(np.log(np.maximum(data + shift, np.finfo(float).tiny)).mean(axis=1)) - shift)
