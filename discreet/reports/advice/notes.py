@@ -14,6 +14,7 @@ __all__ = ["notes"]
 def notes(
     chosen: Prospect | None, features: Features, gap: float, seconds: float | None, cells: Sequence[Cell]
 ) -> tuple[str, ...]:
+    """The sentences on a choice; `cells` are all that were considered, shipped and local."""
     if chosen is None:
         return ("nothing that was measured under this kind of budget can run here; auto tries what there is",)
     found = []
