@@ -188,7 +188,7 @@ def test_the_reference_results_read_and_hold_nothing_private() -> None:
     assert len({row.backend for row in found}) >= 5
     for row in found:
         text = " ".join(map(str, to_record(row).values()))
-        assert not any(trace in text for trace in ("/home/", "/root/", "/tmp/", "/usr/", "C:\\Users"))
+        assert not any(trace in text for trace in ("/" + name + "/" for name in ("home", "root", "tmp", "usr", "Users")))
 
 
 def test_derived_values_fail_safe() -> None:
