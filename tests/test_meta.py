@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from discreet.backends.contract import Answer, Backend, Capabilities, Options, Raw, Regime
-from discreet.backends.registry import _OWN, availability, backend_names, load_backend
+from discreet.backends.registry import _OWN, availability, backend_names, load_backend, peers
 from discreet.backends.run import attempt
 from discreet.backends.solution import Status
 from discreet.problems import errors
@@ -222,8 +222,8 @@ def test_every_public_function_has_a_docstring() -> None:
 # -- the weight of an import ---------------------------------------------------------------------------------------------
 
 HEAVY = (
-    "clarabel", "cvxpy", "ecos", "highspy", "matplotlib", "numba", "ortools", "pandas", "pyomo", "rich", "scipy.optimize",
-    "scipy.sparse", "scipy.stats", "scs", "statsmodels", "typer",
+    "casadi", "clarabel", "cvxpy", "ecos", "highspy", "matplotlib", "numba", "ortools", "pandas", "pyomo", "qics", "rich",
+    "scipy.optimize", "scipy.sparse", "scipy.stats", "scs", "statsmodels", "typer",
 )  # fmt: skip
 
 
@@ -254,7 +254,8 @@ def test_using_a_problem_and_the_judge_loads_nothing_heavy() -> None:
 
 def test_listing_the_backends_loads_none_of_their_libraries() -> None:
     code = "import sys, discreet; discreet.backends.capabilities(); print(*sys.modules)"
-    assert not set(run_python(code).split()) & {"clarabel", "cvxpy", "ecos", "pyomo", "scs", "highspy"}
+    libraries = {"casadi", "clarabel", "cvxpy", "ecos", "highspy", "ortools", "pyomo", "qics", "scs"}
+    assert not set(run_python(code).split()) & libraries
 
 
 def test_importing_discreet_costs_little_more_than_importing_numpy() -> None:
@@ -268,7 +269,7 @@ def test_importing_discreet_costs_little_more_than_importing_numpy() -> None:
 
 
 def reference_rows() -> list[str]:
-    """Names in the first column of the first table of the page on backends."""
+    """Names in the first column of the tables of backends and of peers."""
     text = (ROOT / "docs/reference/backends.md").read_text(encoding="utf-8").split("\n## ")[0]
     return re.findall(r"^\| *`([a-z-]+)` *\|", text, flags=re.MULTILINE)
 
@@ -281,7 +282,7 @@ def test_every_backend_has_a_method_a_citation_a_test_file_and_a_row_in_the_refe
     assert len(able.method) > 10
     found = re.search(r"\b(1[89]|20)\d\d\b|arXiv|docs/", able.citation)
     assert found, f"{name} cites nothing one could find: {able.citation!r}"
-    stem = name.replace("-", "_")
+    stem = "peers" if able.peer else name.replace("-", "_")
     assert list((ROOT / "tests" / "backends").glob(f"test_{stem}*.py")), f"there is no tests/backends/test_{stem}.py"
     rows = reference_rows()
     assert rows.count(name) == 1, f"docs/reference/backends.md has {rows.count(name)} rows for {name}"
@@ -481,6 +482,6 @@ def test_a_run_that_tested_nothing_is_noticed(tmp_path: Path) -> None:
 def test_the_gate_requires_every_backend_of_the_project() -> None:
     gate = ROOT / ".ci" / "run"
     assert os.access(gate, os.X_OK)
-    required = re.search(r"^required=(\S+)$", gate.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert required is not None
-    assert sorted(required.group(1).split(",")) == sorted(OWN_BACKENDS)
+    lists = dict(re.findall(r"^(required|peers)=(\S+)$", gate.read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert set(lists["peers"].split(",")) == peers()
+    assert sorted(",".join(lists.values()).split(",")) == sorted(OWN_BACKENDS)

@@ -20,7 +20,7 @@ from discreet.problems.problem import Problem
 __all__ = ["PREFERENCE", "Auto"]
 
 PREFERENCE = ("tilt", "blahut-arimoto", "conic", "highs", "slsqp")
-"""Backends in the order in which `auto` asks them: by certified accuracy, then speed, in the published comparison."""
+"""Backends in the order in which `auto` asks them, none a peer: by certified accuracy, then speed, where published."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,6 +51,7 @@ class Capabilities:
     libraries          importable names it needs, beyond the base install
     extra              the extra of discreet that installs them ("" = base install)
     settings           name -> what it means, for every entry `Options.settings` may hold
+    peer               whether it is there to be compared with: never chosen unless it is named
     """
 
     regimes: frozenset[Regime]
@@ -62,6 +63,7 @@ class Capabilities:
     libraries: tuple[str, ...] = ()
     extra: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
+    peer: bool = False
 
 
 @dataclass(frozen=True)
@@ -163,5 +165,6 @@ def refuse_unserved(backend: Backend, problem: Problem, options: Options, altern
 
 
 def _others(regime: Regime, outcomes: int, alternatives: Mapping[str, Capabilities], name: str) -> str:
-    fit = [k for k, c in alternatives.items() if k != name and regime in c.regimes and outcomes <= c.largest_outcomes]
+    able = {k: c for k, c in alternatives.items() if k != name and not c.peer}
+    fit = [k for k, c in able.items() if regime in c.regimes and outcomes <= c.largest_outcomes]
     return f"use one of: {', '.join(fit)}" if fit else "no other backend serves it either"

@@ -150,9 +150,8 @@ def _model(program: PrivateLP) -> Any:
     import highspy
 
     m, outcomes = program.cost.shape
-    r = program.row.shape[0]
-    start, index, value = _columns(program)
-    right = np.concatenate([program.root, np.zeros((m - 1) * r)])
+    start, index, value = program.columns()
+    right = program.right
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = m * outcomes, right.size
     model.col_cost_ = program.cost.ravel()
@@ -164,22 +163,3 @@ def _model(program: PrivateLP) -> Any:
     matrix.num_col_, matrix.num_row_ = m * outcomes, right.size
     matrix.start_, matrix.index_, matrix.value_ = start, index, value
     return model
-
-
-def _columns(program: PrivateLP) -> tuple[Any, Any, Array]:
-    """The matrix column by column: starts, row numbers, values. The last guess has no privacy equations."""
-    m, outcomes = program.cost.shape
-    r = program.row.shape[0]
-    long = (m - 1) * outcomes
-    start = np.concatenate([np.arange(long) * (1 + r), long * (1 + r) + np.arange(outcomes + 1)])
-    index = np.empty((m - 1, outcomes, 1 + r), dtype=np.int32)
-    index[:, :, 0] = np.arange(outcomes)
-    index[:, :, 1:] = outcomes + np.arange((m - 1) * r).reshape(m - 1, 1, r)
-    value = np.ones((m - 1, outcomes, 1 + r))
-    value[:, :, 1:] = program.row.T
-    last = np.arange(outcomes, dtype=np.int32)
-    return (
-        start.astype(np.int32),
-        np.concatenate([index.ravel(), last]),
-        np.concatenate([value.ravel(), np.ones(outcomes)]),
-    )

@@ -88,6 +88,32 @@ class PrivateLP:
         """m."""
         return int(self.cost.shape[0])
 
+    @property
+    def right(self) -> Array:
+        """Right-hand sides [N + (m − 1)·r] in the order of the rows of `columns`."""
+        return np.concatenate([self.root, np.zeros((self.guesses - 1) * self.row.shape[0])])
+
+    def columns(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Array]:
+        """The matrix by compressed columns, guess by guess: starts [m·N + 1], row numbers and values of the entries.
+
+        Rows: first the N column sums, then r equations for each guess but the last, whose columns hold a sum only.
+        """
+        m, outcomes = self.cost.shape
+        r = self.row.shape[0]
+        long = (m - 1) * outcomes
+        start = np.concatenate([np.arange(long) * (1 + r), long * (1 + r) + np.arange(outcomes + 1)])
+        index = np.empty((m - 1, outcomes, 1 + r), dtype=np.int32)
+        index[:, :, 0] = np.arange(outcomes)
+        index[:, :, 1:] = outcomes + np.arange((m - 1) * r).reshape(m - 1, 1, r)
+        value = np.ones((m - 1, outcomes, 1 + r))
+        value[:, :, 1:] = self.row.T
+        last = np.arange(outcomes, dtype=np.int32)
+        return (
+            start.astype(np.int32),
+            np.concatenate([index.ravel(), last]),
+            np.concatenate([value.ravel(), np.ones(outcomes)]),
+        )
+
     def estimator(self, variables: Array) -> Array:
         """P [m, N] for values of R in any shape that holds m·N numbers, guess by guess."""
         return variables.reshape(self.cost.shape) / self.root

@@ -27,6 +27,7 @@ __all__ = [
     "backend_names",
     "capabilities",
     "load_backend",
+    "peers",
     "require_libraries",
     "versions_of",
 ]
@@ -42,6 +43,12 @@ _OWN = {
     "highs": "discreet.backends.highs:Highs",
     "pyomo": "discreet.backends.pyomo_:Pyomo",
     "auto": "discreet.backends.auto:Auto",
+    "trust-constr": "discreet.backends.peers.trust_constr:TrustConstr",
+    "clarabel": "discreet.backends.peers.clarabel_:Clarabel",
+    "ipopt": "discreet.backends.peers.ipopt:Ipopt",
+    "qics": "discreet.backends.peers.qics_:Qics",
+    "pdlp": "discreet.backends.peers.ortools_pdlp:Pdlp",
+    "glop": "discreet.backends.peers.ortools_glop:Glop",
 }
 
 
@@ -117,6 +124,11 @@ def capabilities() -> dict[str, Capabilities]:
         except Broken:
             continue
     return found
+
+
+def peers() -> frozenset[str]:
+    """Names of the backends that are there to be compared with, and are left out wherever none is named."""
+    return frozenset(name for name, able in capabilities().items() if able.peer)
 
 
 def require_libraries(backend: Backend) -> None:

@@ -20,7 +20,7 @@ def doctor(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the backends with versions and capabilities, and why one is absent or broken.
+    """List the backends with versions and capabilities, and why one is absent or broken; peers are marked.
 
     Each is tried in a process of its own, so a library that crashes at import is found rather than suffered.
 
@@ -75,6 +75,7 @@ def _described(probe: Probe) -> dict[str, Any]:
             "citation": able.citation,
             "libraries": list(able.libraries),
             "extra": able.extra or None,
+            "peer": able.peer,
             "settings": dict(able.settings),
         }
     return {

@@ -16,7 +16,7 @@ from typing import Any
 
 from discreet.backends.contract import Regime
 from discreet.backends.isolated import solve_isolated
-from discreet.backends.registry import backend_names, capabilities
+from discreet.backends.registry import backend_names, capabilities, peers
 from discreet.backends.solution import PERFECT_PRIVACY_TOLERANCE, PRIVACY_TOLERANCE, Solution, Status
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
@@ -233,8 +233,9 @@ class Comparison:
 
 
 def default_contestants() -> tuple[Contestant, ...]:
-    """Every registered backend but `auto`, which only picks one of the others."""
-    return tuple(Contestant(name) for name in backend_names() if name != "auto")
+    """Every registered backend but `auto`, which only picks one of the others, and the peers, which must be named."""
+    left_out = {"auto", *peers()}
+    return tuple(Contestant(name) for name in backend_names() if name not in left_out)
 
 
 def run_comparison(
@@ -247,8 +248,8 @@ def run_comparison(
 ) -> Comparison:
     """Run every contestant on every case, one after the other, each in its own process.
 
-    contestants   None: every registered backend but `auto`, on the cases whose kind of budget it says it serves. Those given
-                  by name run on every case, and say so when they do not serve it.
+    contestants   None: every registered backend but `auto` and the peers, on the cases whose kind of budget it says it
+                  serves. Those given by name run on every case, and say so when they do not serve it.
     time_limit    seconds per attempt, then the process is killed
     watch         called with (attempts done, attempts in all, what is running now)
 

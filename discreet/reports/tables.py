@@ -164,7 +164,7 @@ def doctor_table(probes: Sequence[Probe]) -> Table:
         found, able = probe.availability, probe.capabilities
         versions = ", ".join(f"{name} {version}" for name, version in found.versions.items() if name != "discreet")
         table.add_row(
-            _plain(found.name, "bold"),
+            _plain(f"{found.name} (peer)" if able and able.peer else found.name, "bold"),
             _plain(found.state, _STATES[found.state]),
             _plain(", ".join(_regimes(able)) if able else wording.NOTHING),
             _plain(f"{able.largest_outcomes:,}" if able else wording.NOTHING),

@@ -34,6 +34,12 @@ METHOD_CLASS = {
     "blahut-arimoto": "fixed point",
     "conic": "cones",
     "slsqp": "dense SQP",
+    "trust-constr": "barrier",
+    "ipopt": "barrier",
+    "qics": "cones",
+    "clarabel": "cones",
+    "pdlp": "first order",
+    "glop": "simplex",
 }
 """The class of method of each backend; a backend without one fails `test_every_backend_has_a_class`."""
 
@@ -43,6 +49,8 @@ GAP = {  # largest relative certified gap with default options, by class of meth
     "fixed point": {"ordinary": 1e-8, "degenerate": 1e-5, "tiny budget": 1e-5},
     "cones": {"ordinary": 1e-7, "degenerate": 1e-6, "tiny budget": math.inf},
     "dense SQP": {"ordinary": 1e-7, "degenerate": 1e-3, "tiny budget": 1e-7},
+    "barrier": {"ordinary": 1e-8, "degenerate": 1e-8, "tiny budget": 1e-7},
+    "first order": {"ordinary": 1e-8, "degenerate": 1e-8, "tiny budget": 1e-8},
 }
 
 EXCESS = {  # largest relative excess of the answer's own leakage over a positive budget, before any repair
@@ -51,6 +59,8 @@ EXCESS = {  # largest relative excess of the answer's own leakage over a positiv
     "fixed point": {"ordinary": 1e-6, "degenerate": 1e-6, "tiny budget": 1e-6},
     "cones": {"ordinary": 1e-6, "degenerate": 1e-5, "tiny budget": math.inf},
     "dense SQP": {"ordinary": 1e-7, "degenerate": 1e-3, "tiny budget": 1e-5},
+    "barrier": {"ordinary": 1e-6, "degenerate": 1e-6, "tiny budget": 1e-6},
+    "first order": {"ordinary": 0.0, "degenerate": 0.0, "tiny budget": 0.0},
 }
 
 BUDGETS: dict[str, dict[str, float]] = {

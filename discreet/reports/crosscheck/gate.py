@@ -15,7 +15,7 @@ from typing import Any
 
 from discreet.backends import run
 from discreet.backends.contract import Options, Regime
-from discreet.backends.registry import backend_names, capabilities
+from discreet.backends.registry import backend_names, capabilities, peers
 from discreet.backends.solution import Solution
 from discreet.problems.errors import InputError
 from discreet.reports.crosscheck.crew import attempts
@@ -72,12 +72,12 @@ def run_crosscheck(
     within: float = 100.0,
     jobs: int = 2,
 ) -> Crosscheck:
-    """Every backend on the instances it serves, `jobs` backends at once.
+    """Every backend (of the peers only those named) on the instances it serves, `jobs` backends at once.
 
     time_limit   seconds per attempt; `within` seconds for all attempts, shared among the backends that are left
     Raises InputError for an unknown backend or an option out of range.
     """
-    names = tuple(dict.fromkeys(backends if backends is not None else backend_names()))
+    names = tuple(dict.fromkeys(backends)) if backends is not None else _usual(required)
     for name in (*names, *required):
         if name not in backend_names():
             raise InputError(f"there is no backend {name!r}; choose from: {', '.join(backend_names())}")
@@ -102,6 +102,12 @@ def run_crosscheck(
         *(finding for each in selection.instances for finding in _findings(each, names, solutions, gap)),
     ]
     return Crosscheck(selection, names, solutions, tuple(findings), time.monotonic() - started)
+
+
+def _usual(required: Sequence[str]) -> tuple[str, ...]:
+    """Every registered backend; of the peers only those required."""
+    left_out = peers() - set(required)
+    return tuple(name for name in backend_names() if name not in left_out)
 
 
 def _served(selection: Selection, name: str) -> list[Instance]:

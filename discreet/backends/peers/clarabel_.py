@@ -1,0 +1,152 @@
+"""Backend `clarabel`: the exponential-cone program handed to Clarabel itself, without a modelling layer.
+
+Method: the variables and equations of `linked`, and for each pair (i, j) one exponential cone (x, y, z), y e^{x/y} ≤ z, with
+y = u_ij/sqrt(ε), z = π_j s_i/sqrt(ε) and x a variable of its own, so that z − y − x is an upper bound of the term
+u log(u/(π s)) − u + π s of the leakage; their sum is held under the budget. Every row is divided by sqrt(ε) or ε as in the
+backend `conic`, which reaches the same solver through cvxpy. Sparse arrays are built here, in one pass.
+
+Source: P. J. Goulart, Y. Chen, "Clarabel: an interior-point solver for conic programs with quadratic objectives", 2024
+(arXiv:2405.12762).
+
+Cannot: resolve small budgets, for the reason given in `conic`: at 20 of the paper's sensors it ends without progress. Where
+it runs out of digits it keeps its last point and says so ("AlmostSolved", "InsufficientProgress").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.peers.linked import LinkedProgram
+from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
+from discreet.problems.accurate import Array
+from discreet.problems.errors import BackendError, Interrupted
+from discreet.problems.problem import Problem
+
+__all__ = ["TUNING", "Clarabel"]
+
+_TIGHT = ShareOfGap(1e-4, 1e-14)
+
+TUNING: Tuning = (
+    Tuned("verbose", False, True, "nothing is printed"),
+    Tuned("tol_gap_abs", _TIGHT, 1e-8, "at a tenth of the gap its answers miss the gap by 10 to 100 times"),
+    Tuned("tol_gap_rel", _TIGHT, 1e-8, "as tol_gap_abs; the price is a few more iterations"),
+    Tuned("tol_feas", _TIGHT, 1e-8, "an infeasibility is a leak, to be compared with a small budget"),
+)
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    program: LinkedProgram
+    data: tuple[Any, ...]
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Point:
+    program: LinkedProgram
+    variables: Array
+    prices: Array
+
+
+class Clarabel:
+    """The exponential-cone program through Clarabel's own interface; see the module's docstring."""
+
+    @property
+    def name(self) -> str:
+        """The registered name, clarabel."""
+        return "clarabel"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Every budget; duals; N up to a million (39 s on the single sensor)."""
+        return Capabilities(
+            regimes=frozenset(Regime),
+            largest_outcomes=1_000_000,
+            gives_duals=True,
+            method="exponential cones in sparse arrays, by Clarabel's interior point method",
+            citation="P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024)",
+            libraries=("clarabel",),
+            extra="peers",
+            peer=True,
+        )
+
+    def lower(self, problem: Problem, options: Options) -> _Lowered:
+        """Clarabel's arrays P, q, A, b and cones, and its settings by name."""
+        program = LinkedProgram.of(problem)
+        limits = {"max_iter": options.max_iterations, "time_limit": options.time_limit}
+        return _Lowered(program, _cone_program(program), native(TUNING, options, problem.N, limits))
+
+    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+        """Run Clarabel; `claimed` is its status. Raises Interrupted at the time limit, BackendError without a point."""
+        import clarabel
+
+        settings = clarabel.DefaultSettings()
+        for name, value in lowered.options.items():
+            setattr(settings, name, value)
+        solution = clarabel.DefaultSolver(*lowered.data, settings).solve()
+        claimed = str(solution.status)
+        if claimed == "MaxTime":
+            raise Interrupted(f"Clarabel stopped at its time limit of {options.time_limit:g} s")
+        variables, prices = np.asarray(solution.x), np.asarray(solution.z)
+        if not np.isfinite(variables).all():
+            raise BackendError(f"Clarabel ended with {claimed!r} and no point")
+        return Raw(claimed, _Point(lowered.program, variables, prices), int(solution.iterations))
+
+    def lift(self, raw: Raw) -> Answer:
+        """P from R; tilt and multiplier from the duals of the equations and of the budget."""
+        point: _Point = raw.value
+        program, prices = point.program, point.prices
+        estimator = program.estimator(point.variables)
+        if not np.isfinite(prices).all():
+            return Answer(estimator)
+        masses, terms, _ = program.sizes
+        budget = prices.size - 3 * terms - program.leaks  # where the rows of the cones and, before them, of the budget begin
+        price = float(prices[budget]) if program.leaks else 0.0
+        return Answer(estimator, *program.duals(prices[: budget - masses], price))
+
+
+def _cone_program(program: LinkedProgram) -> tuple[Any, ...]:
+    """(P, q, A, b, cones) of Clarabel's form min q·x with A x + slack = b; rows: equations, R ≥ 0, budget, cones."""
+    import clarabel
+    from scipy import sparse
+
+    equations, right = program.equations()
+    masses, terms, _ = program.sizes
+    known = sum(program.sizes)  # variables of `linked`; after them one x per cone
+    below = [sparse.hstack([-sparse.eye_array(masses), sparse.csc_array((masses, known - masses + terms))])]
+    offsets = [right, np.zeros(masses)]
+    cones = [clarabel.ZeroConeT(right.size), clarabel.NonnegativeConeT(masses + program.leaks)]
+    if program.leaks:
+        below.append(_leakage_rows(program))
+        offsets.append(np.append(1.0, np.zeros(3 * terms)))
+        cones += [clarabel.ExponentialConeT()] * terms
+    above = sparse.hstack([equations, sparse.csc_array((right.size, terms))])
+    matrix = sparse.csc_matrix(sparse.vstack([above, *below]))
+    cost = np.concatenate([program.objective(), np.zeros(terms)])
+    return sparse.csc_matrix((cost.size, cost.size)), cost, matrix, np.concatenate(offsets), cones
+
+
+def _leakage_rows(program: LinkedProgram) -> Any:
+    """Rows of −slack: the budget Σ (z − y − x)/sqrt(ε) ≤ 1 with z − y = −D, then x, y = π s/sqrt(ε) + D, z for each term."""
+    from scipy import sparse
+
+    problem, root = program.problem, program.root
+    masses, terms, guesses = program.sizes
+    k = np.arange(terms)
+    d, s, x = masses + k, masses + terms + k // problem.n, masses + terms + guesses + k
+    prior = np.tile(problem.p_x, problem.m) / root
+    each, ones = 1 + 3 * k, np.ones(terms)
+    entries = [
+        (0 * k, d, -ones / root),
+        (0 * k, x, -ones / root),
+        (each, x, -ones),
+        (each + 1, s, -prior),
+        (each + 1, d, -ones),
+        (each + 2, s, -prior),
+    ]
+    row, column, value = (np.concatenate(part) for part in zip(*entries, strict=True))
+    return sparse.csc_array((value, (row, column)), shape=(1 + 3 * terms, masses + 2 * terms + guesses))

@@ -1,0 +1,168 @@
+"""Backend `ipopt`: the problem as a sparse nonlinear program for IPOPT, written in CasADi.
+
+Method: the variables and equations of `linked`, and one inequality leakage(D, s)/ε ≤ 1, the leakage as the sum over (i, j)
+of u log1p(sqrt(ε) D/(π s)) − sqrt(ε) D with u = π s + sqrt(ε) D, which keeps its digits at small budgets (written with plain
+logarithms the gap at 20 of the paper's sensors is 1e-7 instead of 1e-9). CasADi differentiates it twice: the Hessian has
+entries for D and s only. The start is the uniform guess. At budgets 0 and inf the program is linear.
+
+Source: A. Wächter, L. T. Biegler, "On the implementation of an interior-point filter line-search algorithm for large-scale
+nonlinear programming", Math. Program. 106 (2006) 25–57; J. A. E. Andersson et al., "CasADi", Math. Prog. Comp. 11 (2019);
+IPOPT's page of options.
+
+Cannot: report a gap; "Solve_Succeeded" is about its own scaled residuals. Linear systems go to MUMPS, the only solver in
+CasADi's wheels; those that need a licence are faster.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.peers.linked import LinkedProgram
+from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
+from discreet.problems.accurate import Array
+from discreet.problems.errors import BackendError, Interrupted
+from discreet.problems.problem import Problem
+
+__all__ = ["TUNING", "Ipopt"]
+
+_PER_ENTRY = ShareOfGap(0.1, 1e-15, per_outcome=True)
+
+TUNING: Tuning = (
+    Tuned("print_level", 0, 5, "nothing is printed"),
+    Tuned("sb", "yes", "no", "nor is the banner"),
+    Tuned("tol", _PER_ENTRY, 1e-8, "the gap is the sum of m·N complementarities, each held under tol"),
+    Tuned("dual_inf_tol", _PER_ENTRY, 1.0, "unscaled tolerances as tight as tol: the defaults let IPOPT stop at 1e-4"),
+    Tuned("constr_viol_tol", _PER_ENTRY, 1e-4, "as dual_inf_tol"),
+    Tuned("compl_inf_tol", _PER_ENTRY, 1e-4, "as dual_inf_tol"),
+    Tuned("acceptable_iter", 0, 15, "no early end at the acceptable level, which is 1e-6"),
+    Tuned(
+        "bound_relax_factor",
+        0.0,
+        1e-8,
+        "bounds and budget are not relaxed: with the default budgets are overstepped by 1e-8",
+    ),
+    Tuned("mu_strategy", "adaptive", "monotone", "fewer iterations, and half the digits again at 40 sensors"),
+    Tuned("mu_min", 1e-17, 1e-11, "adaptive stops at this barrier parameter; the default leaves gaps of 1e-8"),
+)
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    program: LinkedProgram
+    solver: Any  # casadi.Function
+    arguments: dict[str, Array]
+
+
+@dataclass(frozen=True)
+class _Point:
+    program: LinkedProgram
+    variables: Array
+    prices: Array
+
+
+class Ipopt:
+    """The sparse nonlinear program through CasADi's IPOPT; see the module's docstring."""
+
+    @property
+    def name(self) -> str:
+        """The registered name, ipopt."""
+        return "ipopt"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Every budget; duals; N up to 100 000."""
+        return Capabilities(
+            regimes=frozenset(Regime),
+            largest_outcomes=100_000,
+            gives_duals=True,
+            method="sparse nonlinear program, by IPOPT's filter line-search interior point method (CasADi)",
+            citation="A. Wächter, L. T. Biegler, Math. Program. 106 (2006) 25–57",
+            libraries=("casadi",),
+            extra="peers",
+            peer=True,
+        )
+
+    def lower(self, problem: Problem, options: Options) -> _Lowered:
+        """The program as a casadi nlpsol function with its options, bounds and start."""
+        import casadi
+
+        program = LinkedProgram.of(problem)
+        matrix, right = program.equations()
+        x = casadi.MX.sym("x", sum(program.sizes))
+        form, derivatives = _functions(program, casadi.DM(matrix.tocsc()), x)
+        limits = {"max_iter": options.max_iterations, "max_wall_time": options.time_limit}
+        settings: dict[str, Any] = {"print_time": False, "ipopt": native(TUNING, options, problem.N, limits)}
+        solver = casadi.nlpsol("peer", "ipopt", form, settings | derivatives)
+        arguments = {
+            "x0": program.uniform_start(),
+            "lbx": program.lower_bounds(),
+            "lbg": np.append(right, [-math.inf] * program.leaks),
+            "ubg": np.append(right, [1.0] * program.leaks),
+        }
+        return _Lowered(program, solver, arguments)
+
+    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+        """Run IPOPT; `claimed` is its return status. Raises Interrupted at the time limit, BackendError without a point."""
+        found = lowered.solver(**lowered.arguments)
+        statistics = lowered.solver.stats()
+        claimed = str(statistics["return_status"])
+        if claimed in {"Maximum_WallTime_Exceeded", "Maximum_CpuTime_Exceeded"}:
+            raise Interrupted(f"IPOPT stopped at its time limit of {options.time_limit:g} s")
+        variables, prices = (np.asarray(found[name]).ravel() for name in ("x", "lam_g"))
+        if not np.isfinite(variables).all():
+            raise BackendError(f"IPOPT ended with {claimed!r} and no point")
+        return Raw(claimed, _Point(lowered.program, variables, prices), int(statistics["iter_count"]))
+
+    def lift(self, raw: Raw) -> Answer:
+        """P from R; tilt and multiplier from lam_g, the multipliers of the Lagrangian f + lam_g·g."""
+        point: _Point = raw.value
+        program, prices = point.program, point.prices
+        estimator = program.estimator(point.variables)
+        if not np.isfinite(prices).all():
+            return Answer(estimator)
+        price = float(prices[-1]) if program.leaks else 0.0
+        return Answer(estimator, *program.duals(prices[: prices.size - program.leaks], price))
+
+
+def _functions(program: LinkedProgram, matrix: Any, x: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The program {x, f, g}, and its derivatives: left to find the pattern of g itself, CasADi needs time quadratic in N."""
+    import casadi
+
+    masses, terms, guesses = program.sizes
+    cost = casadi.DM(program.objective())
+    objective, constraint, jacobian = casadi.dot(cost, x), casadi.mtimes(matrix, x), casadi.MX(matrix)
+    nothing, price_f, price_g = casadi.MX.sym("p", 0), casadi.MX.sym("f"), casadi.MX.sym("g", matrix.size1() + program.leaks)
+    hessian = casadi.MX(x.size1(), x.size1())
+    if program.leaks:
+        law = casadi.SX.sym("law", terms + guesses)
+        second, first = casadi.hessian(_leakage(program, law), law)
+        parts = casadi.Function("leakage", [law], [_leakage(program, law), first.T, casadi.triu(second)])(x[masses:])
+        constraint = casadi.vertcat(constraint, parts[0])
+        jacobian = casadi.vertcat(jacobian, casadi.horzcat(casadi.MX(1, masses), parts[1]))
+        hessian = casadi.diagcat(casadi.MX(masses, masses), price_g[-1] * parts[2])
+    derivatives = {
+        "grad_f": casadi.Function("grad_f", [x, nothing], [objective, cost], ["x", "p"], ["f", "grad_f_x"]),
+        "jac_g": casadi.Function("jac_g", [x, nothing], [constraint, jacobian], ["x", "p"], ["g", "jac_g_x"]),
+        "hess_lag": casadi.Function(
+            "hess_lag", [x, nothing, price_f, price_g], [hessian], ["x", "p", "lam_f", "lam_g"], ["hess_gamma_x_x"]
+        ),
+    }
+    return {"x": x, "f": objective, "g": constraint}, derivatives
+
+
+def _leakage(program: LinkedProgram, law: Any) -> Any:
+    """leakage/ε as a CasADi expression in D and s, stacked."""
+    import casadi
+
+    problem = program.problem
+    terms = program.sizes[1]
+    deviation = program.root * law[:terms]
+    guess = terms + np.arange(terms) // problem.n
+    independent = casadi.DM(np.tile(problem.p_x, problem.m)) * law[guess.tolist()]
+    joint = independent + deviation
+    return casadi.sum1(joint * casadi.log1p(deviation / independent) - deviation) / problem.budget

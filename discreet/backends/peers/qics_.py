@@ -1,0 +1,182 @@
+"""Backend `qics`: the leakage as QICS' own classical relative entropy cones, one per guess.
+
+Method: min ⟨L, P⟩ with the last guess eliminated and everything else put in cones, h − G x ∈ K: R_il ≥ 0 for i < m and
+v_l − Σ_i R_il ≥ 0 (`linked` has R and v), Σ_i t_i ≤ 1, and for each guess (ε t_i, u_i, π s_i)/ε in the cone
+{t ≥ Σ_j x_j log(x_j/y_j)} of dimension 2n + 1, u_i = A P_i and s_i written out in P. At budget 0 the cones go and the
+whitened equations of `linear_program` come as A x = b; at budget inf nothing but bounds is left. Measured against QICS'
+standard form A x = b with the law of (X, Ŷ) as cone variables, for which it has a shortcut: there it fails to step with gaps
+of 1e-1 to 1e-8 and oversteps budgets; here gaps are 1e-9 to 1e-12 up to 10 of the paper's sensors, 1e-6 at 20.
+
+Source: K. He, J. Saunderson, H. Fawzi, "QICS: Quantum Information Conic Solver", arXiv:2410.17803 (2024); the barrier of the
+cone: H. Fawzi, J. Saunderson, "Optimal self-concordant barriers for quantum relative entropies", SIAM J. Optim. 33 (2023).
+
+Cannot: scale. QICS factorises a dense matrix with (m − 1) N rows in every iteration, in Python and LAPACK. It refuses more
+than `LARGEST_OUTCOMES` such variables. Time is checked between iterations only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.peers.linked import LinkedProgram
+from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
+from discreet.problems.accurate import Array
+from discreet.problems.errors import BackendError, Interrupted, Unsupported
+from discreet.problems.problem import Problem
+
+__all__ = ["LARGEST_OUTCOMES", "TUNING", "Qics"]
+
+LARGEST_OUTCOMES = 4_000
+"""N above which it refuses; for m > 2 guesses the limit is on (m − 1) N."""
+
+_POWER = 0.5  # of the outcomes' masses in R; 0 and 1 measured within the noise
+
+TUNING: Tuning = (
+    Tuned("verbose", 0, 2, "nothing is printed"),
+    Tuned("tol_gap", ShareOfGap(1e-3, 1e-13), 1e-8, "relative to the objective, which only the excess error enters"),
+    Tuned("tol_feas", ShareOfGap(1e-3, 1e-13), 1e-8, "a leak of tol_feas is not small beside a small budget"),
+)
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    program: LinkedProgram
+    model: dict[str, Any]
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Point:
+    program: LinkedProgram
+    variables: Array
+    prices: Array  # of the equations
+    slopes: Array  # of the cones
+
+
+class Qics:
+    """Entropy cones through QICS; see the module's docstring."""
+
+    @property
+    def name(self) -> str:
+        """The registered name, qics."""
+        return "qics"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Every budget; duals; N up to `LARGEST_OUTCOMES` (58 s on the single sensor)."""
+        return Capabilities(
+            regimes=frozenset(Regime),
+            largest_outcomes=LARGEST_OUTCOMES,
+            gives_duals=True,
+            method="relative entropy cones, by QICS's dense nonsymmetric interior point method",
+            citation="K. He, J. Saunderson, H. Fawzi, QICS, arXiv:2410.17803 (2024)",
+            libraries=("qics",),
+            extra="peers",
+            peer=True,
+        )
+
+    def lower(self, problem: Problem, options: Options) -> _Lowered:
+        """The arrays c, G, h, A, b and the cones of a qics.Model. Raises Unsupported."""
+        if (problem.m - 1) * problem.N > LARGEST_OUTCOMES:
+            raise Unsupported(
+                f"backend qics refuses more than {LARGEST_OUTCOMES} variables and here (m − 1) N = "
+                f"{(problem.m - 1) * problem.N}: a dense method would take minutes; use tilt or ipopt"
+            )
+        program = LinkedProgram.of(problem, _POWER)
+        limits = {"max_iter": options.max_iterations, "max_time": options.time_limit}
+        model = _model(program) if problem.m > 1 else {}
+        return _Lowered(program, model, native(TUNING, options, problem.N, limits))
+
+    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+        """Run QICS; `claimed` is its solution and exit status. Raises Interrupted at the time limit, BackendError."""
+        import qics
+
+        program = lowered.program
+        if program.problem.m == 1:
+            return Raw("one guess: nothing to decide", _Point(program, np.zeros(0), np.zeros(0), np.zeros(0)), 0)
+        with np.errstate(all="ignore"):  # its line search steps out of the cones and back
+            found = qics.Solver(qics.Model(**lowered.model), **lowered.options).solve()
+        claimed = f"{found['sol_status']} ({found['exit_status']})"
+        if found["exit_status"] == "max_time":
+            raise Interrupted(f"QICS stopped at its time limit of {options.time_limit:g} s")
+        point = _Point(program, found["x_opt"].ravel(), found["y_opt"].ravel(), found["z_opt"].vec.ravel())
+        if not np.isfinite(point.variables).all():
+            raise BackendError(f"QICS ended with {claimed!r} and no point")
+        return Raw(claimed, point, int(found["num_iter"]))
+
+    def lift(self, raw: Raw) -> Answer:
+        """P from R, the last guess being the rest; tilt and multiplier from the duals of the cones (at budget 0, of A)."""
+        point: _Point = raw.value
+        program, problem = point.program, point.program.problem
+        free = problem.m - 1
+        masses = point.variables[: free * problem.N].reshape(free, problem.N)
+        estimator = np.vstack([masses, program.scale - masses.sum(axis=0)]) / program.scale
+        if free == 0 or not (np.isfinite(point.prices).all() and np.isfinite(point.slopes).all()):
+            return Answer(estimator)
+        if not program.leaks:
+            return Answer(estimator, *program.duals(np.concatenate([np.zeros(problem.N), point.prices]), 0.0))
+        return Answer(estimator, *_cone_duals(program, point.slopes[problem.m * problem.N :]))
+
+
+def _cone_duals(program: LinkedProgram, slopes: Array) -> tuple[Array, float]:
+    """(tilt, multiplier) of the duals of the budget and then, guess by guess, of t_i, u_i and π s_i, in units of 1/ε."""
+    problem = program.problem
+    n, unit = problem.n, program.unit / problem.budget
+    each = slopes[1:].reshape(problem.m, 2 * n + 1)
+    tilt = each[:, 1 : 1 + n] + (each[:, 1 + n :] @ problem.p_x)[:, None]
+    return -unit * tilt, unit * max(0.0, float(slopes[0]))
+
+
+def _model(program: LinkedProgram) -> dict[str, Any]:
+    """What qics.Model takes: min c·x, A x = b, h − G x in the cones."""
+    import qics
+    from scipy import sparse
+
+    problem = program.problem
+    m, outcomes = problem.m, problem.N
+    guesses = m if program.leaks else 0  # how many variables t_i there are
+    masses = (m - 1) * outcomes
+    bounds = sparse.vstack([-sparse.eye_array(masses), sparse.hstack([sparse.eye_array(outcomes)] * (m - 1))])
+    rows, right = [sparse.hstack([bounds, sparse.csc_array((m * outcomes, guesses))])], [np.zeros(masses), program.scale]
+    cones = [qics.cones.NonNegOrthant(m * outcomes + program.leaks)]
+    if program.leaks:
+        entropy, offsets = _entropy_rows(program)
+        rows.append(entropy)
+        right.append(offsets)
+        cones += [qics.cones.ClassRelEntr(problem.n) for _ in range(m)]
+    cost = np.concatenate([(program.cost[:-1] - program.cost[-1]).ravel(), np.zeros(guesses)])
+    found = {"c": cost[:, None], "G": sparse.csr_matrix(sparse.vstack(rows)), "h": np.concatenate(right)[:, None]}
+    matrix = program.privacy_equations()
+    if matrix is not None:
+        equations = matrix[:, :masses]
+        found |= {"A": sparse.csr_matrix(equations), "b": np.zeros((equations.shape[0], 1))}
+    return found | {"cones": cones}
+
+
+def _entropy_rows(program: LinkedProgram) -> tuple[Any, Array]:
+    """The rows of G and h for Σ_i t_i ≤ 1 and, guess by guess, t_i, u_i/ε, π s_i/ε; the last guess is the rest."""
+    from scipy import sparse
+
+    problem = program.problem
+    m, n, outcomes = problem.m, problem.n, problem.N
+    joint = problem.p_xz / problem.budget / program.scale
+    independent = problem.p_x[:, None] * problem.p_z / problem.budget / program.scale
+    body = np.vstack([np.zeros((1, outcomes)), joint, independent])
+    masses = np.zeros((1 + m * (2 * n + 1), (m - 1) * outcomes))
+    excess = np.zeros((masses.shape[0], m))
+    excess[0] = 1.0
+    for i in range(m):
+        cone = slice(1 + i * (2 * n + 1), 1 + (i + 1) * (2 * n + 1))
+        excess[cone.start, i] = -1.0
+        if i < m - 1:
+            masses[cone, i * outcomes : (i + 1) * outcomes] = -body
+        else:
+            masses[cone] = np.tile(body, m - 1)
+    offsets = np.zeros(masses.shape[0])
+    offsets[0] = 1.0
+    offsets[-2 * n :] = np.tile(problem.p_x, 2) / problem.budget
+    return sparse.csr_array(np.hstack([masses, excess])), offsets

@@ -1,0 +1,54 @@
+"""How a peer is tuned, as data: the solver's own setting, the value it gets here, the solver's default, and why.
+
+Each peer holds one table `TUNING` and hands exactly its entries to the solver, so what docs/reference/peers.md shows is what
+runs. Limits that the caller asks for (time, iterations) come on top and are named in the same file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.backends.contract import Options
+
+__all__ = ["ShareOfGap", "Tuned", "Tuning", "native"]
+
+
+@dataclass(frozen=True)
+class ShareOfGap:
+    """A tolerance that follows the gap asked for: `share` of it, over N where the gap is a sum over the outcomes."""
+
+    share: float
+    least: float
+    per_outcome: bool = False
+
+    def of(self, gap: float, outcomes: int) -> float:
+        """The number for a gap and N outcomes."""
+        return max(self.share * gap / (outcomes if self.per_outcome else 1), self.least)
+
+    def __str__(self) -> str:
+        return f"{self.share:g} × gap{' ÷ N' if self.per_outcome else ''}, at least {self.least:g}"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """One setting: `name` as the solver calls it, the `value` it gets, the solver's `default`, and `why`."""
+
+    name: str
+    value: str | float | int | bool | ShareOfGap
+    default: str | float | int | bool
+    why: str
+
+
+Tuning = tuple[Tuned, ...]
+
+
+def native(tuning: Tuning, options: Options, outcomes: int, limits: Mapping[str, float | None]) -> dict[str, Any]:
+    """What the solver is given: every entry of the table by its name there, and the limits that are not None."""
+    found: dict[str, Any] = {
+        each.name: each.value.of(options.gap, outcomes) if isinstance(each.value, ShareOfGap) else each.value
+        for each in tuning
+    }
+    found.update({name: value for name, value in limits.items() if value is not None})
+    return found

@@ -1,0 +1,294 @@
+"""The peers: judged on small problems in every regime they serve, at the edges, under limits, tuned as printed."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.backends.contract import Options, Raw, Regime
+from discreet.backends.peers.linked import LinkedProgram
+from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
+from discreet.backends.registry import _OWN, backend_names, capabilities, load_backend, peers
+from discreet.backends.run import solve
+from discreet.backends.solution import Status
+from discreet.problems import catalog
+from discreet.problems.dual import lower_bound, repair_duals
+from discreet.problems.problem import Problem
+from discreet.problems.reduction import reduce
+from discreet.reports.compare import default_contestants
+
+PEERS = ("trust-constr", "ipopt", "qics", "clarabel", "pdlp", "glop")
+EVERY_BUDGET = ("trust-constr", "ipopt", "qics", "clarabel")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "peers.md"
+GAP = {"trust-constr": 1e-9, "ipopt": 1e-9, "qics": 1e-8, "clarabel": 1e-7, "pdlp": 1e-9, "glop": 1e-9}
+"""Largest relative certified gap with the default options on the small problems below."""
+
+
+def tuning(name: str) -> Tuning:
+    """The table of a peer."""
+    found: Tuning = importlib.import_module(_OWN[name].partition(":")[0]).TUNING
+    return found
+
+
+def serving(problem: Problem) -> list[str]:
+    return [name for name in PEERS if Regime.of(problem) in load_backend(name).capabilities.regimes]
+
+
+SMALL = [
+    catalog.build(name, **parameters, **budget)
+    for name, parameters in [
+        ("paper-single", {"bins": 24}),
+        ("paper-multi", {"sensors": 4}),
+        ("dirichlet", {"n": 3, "m": 3, "N": 20}),
+        ("anes96", {"z": ("age", "educ"), "bins": (4, 3)}),
+    ]
+    for budget in ({"budget": 0.0}, {"fraction": 0.5}, {"fraction": 0.1}, {"budget": math.inf})
+]
+SERVED = [pytest.param(name, problem, id=f"{name}-{k}") for k, problem in enumerate(SMALL) for name in serving(problem)]
+
+
+@pytest.mark.parametrize(("name", "problem"), SERVED)
+def test_its_answer_and_its_own_duals_close_the_gap(name: str, problem: Problem) -> None:
+    found = solve(problem, name, time_limit=60.0)
+    assert found.certificate is not None, found.message
+    assert found.relative_gap <= GAP[name], found
+    assert found.claimed
+    assert solve(problem, "tilt").certificate.lower <= found.certificate.upper  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("name", "problem"), SERVED)
+def test_the_duals_as_lifted_prove_the_bound_before_any_help(name: str, problem: Problem) -> None:
+    """Signs and units: tilt and multiplier of `lift`, only shifted to feasibility, bound the optimum within 1e-6."""
+    backend, reduced, options = load_backend(name), reduce(problem).problem, Options()
+    answer = backend.lift(backend.solve(backend.lower(reduced, options), options))
+    assert answer.tilt is not None
+    assert answer.multiplier is not None
+    assert answer.multiplier >= 0.0
+    feasible = repair_duals(reduced, answer.tilt, answer.multiplier)
+    assert feasible is not None
+    best = solve(reduced, "tilt").error_probability
+    assert lower_bound(reduced, *feasible) == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_the_multiplier_is_the_slope_of_the_error_probability(name: str) -> None:
+    if name not in EVERY_BUDGET:
+        assert solve(SMALL[0], name).multiplier == math.inf
+        return
+    step, problem = 1e-4, catalog.build("paper-single", bins=12, fraction=0.5)
+    below, above = (
+        solve(Problem(problem.p_xz, problem.loss, problem.budget * (1.0 + sign * step)), "tilt") for sign in (-1.0, 1.0)
+    )
+    slope = (below.error_probability - above.error_probability) / (2.0 * step * problem.budget)
+    assert solve(problem, name).multiplier == pytest.approx(slope, rel=1e-5)
+
+
+def edge(name: str) -> Problem:
+    """Problems without anything to hide, without anything to choose, with impossible and with repeated outcomes."""
+    rng = np.random.default_rng(5)
+    joint = rng.dirichlet(np.ones(2 * 2 * 5)).reshape(2, 2, 5)
+    if name == "one private value":
+        joint = joint.sum(axis=0, keepdims=True)
+    elif name == "one guess":
+        joint = joint.sum(axis=1, keepdims=True)
+    elif name == "one outcome":
+        joint = joint.sum(axis=2, keepdims=True)
+    elif name == "impossible":
+        joint[:, :, 2] = 0.0
+        joint /= joint.sum()
+    elif name == "repeated":
+        joint = np.concatenate([joint, 3.0 * joint], axis=2) / 4.0
+    elif name == "impossible private value":
+        joint[1] = 0.0
+        joint /= joint.sum()
+    return Problem.from_joint(joint, budget=1.0)
+
+
+EDGES = ["one private value", "one guess", "one outcome", "impossible", "repeated", "impossible private value"]
+
+
+@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("kind", EDGES)
+@pytest.mark.parametrize("budget", [0.0, 0.002, 5.0, math.inf])
+def test_the_edges_are_solved_like_everything_else(name: str, kind: str, budget: float) -> None:
+    drawn = edge(kind)
+    problem = Problem(drawn.p_xz, drawn.loss, budget)
+    found = solve(problem, name, time_limit=20.0)
+    if Regime.of(problem) not in load_backend(name).capabilities.regimes:
+        assert found.status is Status.UNSUPPORTED
+        return
+    assert found.certificate is not None, found.message
+    assert found.relative_gap <= 1e-6, found
+    assert np.asarray(found.estimator).shape == (problem.m, problem.N)
+
+
+@pytest.mark.parametrize("name", EVERY_BUDGET)
+@pytest.mark.parametrize("budget", [5e-324, 1e-300, 1e-30, 1e-12, 50.0, 1e300])
+def test_absurd_budgets_end_in_a_status(name: str, budget: float) -> None:
+    problem = catalog.build("paper-single", bins=8, budget=budget)
+    found = solve(problem, name, time_limit=10.0, max_iterations=200)
+    assert found.status in {Status.CERTIFIED, Status.INACCURATE, Status.VIOLATED_PRIVACY, Status.FAILED}
+    assert found.message
+    if budget >= 50.0:
+        assert found.relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_time_limit_reaches_the_solver(name: str) -> None:
+    size = {"glop": 20_000, "pdlp": 4_000}.get(name, 1_000)
+    problem = catalog.build("paper-single", bins=size, **({"fraction": 0.5} if name in EVERY_BUDGET else {"budget": 0.0}))
+    found = solve(problem, name, time_limit=1e-4)
+    assert found.status is Status.TIMED_OUT, found
+    assert "0.0001 s" in found.message
+
+
+@pytest.mark.parametrize("name", [name for name in PEERS if name != "glop"])
+def test_an_iteration_limit_reaches_the_solver(name: str) -> None:
+    problem = SMALL[1] if name in EVERY_BUDGET else SMALL[0]
+    backend, reduced = load_backend(name), reduce(problem).problem
+    free, limited = (
+        backend.solve(backend.lower(reduced, options), options) for options in (Options(), Options(max_iterations=3))
+    )
+    assert limited.iterations is not None
+    assert free.iterations is not None
+    assert limited.iterations <= 4 < free.iterations
+
+
+def test_an_iteration_limit_reaches_glop() -> None:
+    """It does not say how many iterations it took, but ends without an optimum."""
+    problem = catalog.build("dirichlet", n=4, m=4, N=60, budget=0.0)
+    assert solve(problem, "glop").status is Status.CERTIFIED
+    assert solve(problem, "glop", max_iterations=2).status is not Status.CERTIFIED
+
+
+@pytest.mark.parametrize("name", EVERY_BUDGET)
+def test_a_wider_gap_is_met_sooner(name: str) -> None:
+    """Not so for pdlp, whose iterations go into leaks, and glop, which ends at a vertex."""
+    loose, tight = (solve(SMALL[1], name, gap=gap) for gap in (1e-3, 1e-9))
+    assert loose.relative_gap <= 1e-3
+    assert loose.iterations is not None
+    assert tight.iterations is not None
+    assert loose.iterations < tight.iterations
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_the_solver_takes_every_entry_of_its_table(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting that does not exist is noticed, so those of the table do exist."""
+    module = importlib.import_module(_OWN[name].partition(":")[0])
+    assert solve(SMALL[0], name).status is not Status.FAILED
+    monkeypatch.setattr(module, "TUNING", (*tuning(name), Tuned("no_such_setting", 1, 0, "")))
+    assert solve(SMALL[0], name).status is Status.FAILED
+
+
+def test_a_table_follows_the_gap_and_the_size() -> None:
+    table: Tuning = (Tuned("a", ShareOfGap(0.1, 1e-12), 1.0, ""), Tuned("b", ShareOfGap(0.1, 1e-12, True), 1.0, ""))
+    found = native(table, Options(gap=1e-6), 100, {"c": 3, "d": None})
+    assert found == pytest.approx({"a": 1e-7, "b": 1e-9, "c": 3})
+    assert native(table, Options(gap=1e-12), 100, {}) == {"a": 1e-12, "b": 1e-12}
+
+
+def test_the_linked_program_is_the_problem() -> None:
+    """Law: a point made of any estimator satisfies the equations, and its cost is the excess error probability."""
+    rng = np.random.default_rng(2)
+    for problem in (SMALL[9], SMALL[11]):
+        program = LinkedProgram.of(problem, 0.5)
+        estimator = rng.dirichlet(np.ones(problem.m), problem.N).T
+        x = (estimator * program.scale).ravel()
+        if program.leaks:
+            law = problem.output_law(estimator)
+            x = np.concatenate([x, law.deviation.ravel() / program.root, law.mass])
+        matrix, right = program.equations()
+        np.testing.assert_allclose(matrix @ x, right, atol=1e-13)
+        excess = problem.error_probability(estimator) - problem.bayes_error
+        assert program.objective() @ x * program.unit == pytest.approx(excess, rel=1e-12)
+        np.testing.assert_allclose(program.estimator(x), estimator, rtol=1e-14)
+
+
+# -- peers among the backends --------------------------------------------------------------------------------------------
+
+
+def test_peers_are_registered_and_known_as_such() -> None:
+    assert peers() == set(PEERS)
+    assert set(PEERS) < set(backend_names())
+
+
+def test_nobody_gets_a_peer_without_asking() -> None:
+    from discreet.backends.auto import PREFERENCE
+
+    assert not peers() & {each.backend for each in default_contestants()}
+    assert not peers() & set(PREFERENCE)
+    refusal = solve(SMALL[1], "highs").message
+    assert "use one of: tilt" in refusal
+    assert not [name for name in PEERS if re.search(rf"\b{name}\b", refusal)]
+
+
+def test_a_peer_whose_library_is_missing_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.util
+
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "casadi" else real(name, *rest))
+    found = solve(SMALL[1], "ipopt")
+    assert found.status is Status.ABSENT
+    assert 'pip install "discreet[peers]"' in found.message
+
+
+def test_registering_the_peers_imports_none_of_their_libraries() -> None:
+    code = "import sys, discreet; discreet.backends.capabilities(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert not set(done.stdout.split()) & {"casadi", "clarabel", "ortools", "qics", "scipy.optimize", "scipy.sparse"}
+
+
+def test_all_peers_share_a_process() -> None:
+    """HiGHS comes with three of the libraries; see docs/decisions/0002-base-install.md."""
+    code = (
+        "import discreet as ds\n"
+        "p = ds.problems.paper_single(bins=8, budget=0.0)\n"
+        "names = ['pdlp', 'highs', 'ipopt', 'conic', 'glop', 'qics', 'clarabel', 'trust-constr', 'highs', 'pyomo']\n"
+        "print(*(ds.solve(p, name).status.value for name in names))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) <= {"certified", "inaccurate", "violated-privacy"}
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_works_in_a_process_of_its_own(name: str) -> None:
+    found = ds.backends.solve_isolated(SMALL[0], name, time_limit=30.0, threads=1)
+    assert found.status is Status.CERTIFIED, found
+
+
+def test_one_guess_needs_no_solver() -> None:
+    found = load_backend("qics").solve(load_backend("qics").lower(reduce(edge("one guess")).problem, Options()), Options())
+    assert isinstance(found, Raw)
+    assert found.iterations == 0
+
+
+# -- the tables of the reference -----------------------------------------------------------------------------------------
+
+
+def rows_of_the_page(name: str) -> list[list[str]]:
+    found = re.search(rf"^## {re.escape(name)}$(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert found is not None, f"docs/reference/peers.md has no section {name}"
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found.group(1).splitlines() if line[:1] == "|"]
+    return rows[2:]
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_the_page_shows_the_tuning_that_runs(name: str) -> None:
+    shown = [[f"`{each.name}`", str(each.value), str(each.default), each.why] for each in tuning(name)]
+    assert rows_of_the_page(name) == shown
+    assert all(each.why for each in tuning(name))
+
+
+def test_the_page_has_a_section_for_every_peer_and_no_other() -> None:
+    sections = re.findall(r"^## ([a-z-]+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert sorted(sections) == sorted(PEERS)
+    assert {name for name, able in capabilities().items() if able.peer} == set(sections)
