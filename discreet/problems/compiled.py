@@ -12,7 +12,12 @@ from functools import cache, wraps
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
-__all__ = ["compiled_available", "jit", "once"]
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from discreet.problems.accurate import Array
+
+__all__ = ["compiled_available", "flat", "jit", "once"]
 
 _lock = threading.RLock()
 _Built = TypeVar("_Built")
@@ -35,11 +40,30 @@ def once(build: Callable[..., _Built]) -> Callable[..., _Built]:
     return locked
 
 
-def jit(function: Callable[..., Any]) -> Any:
-    """Compile a function that lets other threads run; arithmetic as written, without reordering or fusing."""
+def jit(function: Callable[..., Any], *, reorder: bool = False) -> Any:
+    """Compile a function that lets other threads run.
+
+    Arithmetic is as written, without reordering or fusing; with `reorder` sums may be added up in any order, which is what
+    lets them be vectorised.
+    """
     import numba
 
+    fast = {"reassoc", "nsz"} if reorder else False
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        return numba.njit(nogil=True, cache=True, fastmath=fast)(function)
     except RuntimeError:  # numba found no folder for its cache
-        return numba.njit(nogil=True)(function)
+        return numba.njit(nogil=True, fastmath=fast)(function)
+
+
+def flat(array: Array) -> tuple[Array, int]:
+    """The memory that holds an array's rows as one read-only vector, and how far apart rows begin in it.
+
+    So that arrays of any shape, slices of them and mapped files are of one type, for which a kernel is compiled once.
+    """
+    if array.dtype != np.float64 or not array.flags.aligned or array.strides[1] != 8 or array.strides[0] % 8:
+        array = np.ascontiguousarray(array, dtype=np.float64)
+    rows, count = array.shape
+    step = array.strides[0] // 8 if rows > 1 else count
+    if step < count:  # overlapping or reversed rows
+        array, step = np.array(array), count
+    return as_strided(array, ((rows - 1) * step + count,), (8,), writeable=False), step

@@ -17,11 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array, Pair, pair_sum, sum_pair
-from discreet.problems.compiled import jit, once
+from discreet.problems.compiled import flat, jit, once
 from discreet.problems.dual import label_doubt
 
 __all__ = ["Tally", "compiled_tally", "in_order_losses", "in_order_margins", "tally"]
@@ -122,7 +121,7 @@ def compiled_tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tall
     m, n = tilt.shape
     joint, losses, figures, worst = np.zeros((m, n, 2)), np.zeros((m + 1, 2)), np.zeros(4), np.zeros(m)
     count, same = p_xz.shape[1], np.array_equal(decide, tilt)
-    _kernel()(count, *_flat(p_xz), *_flat(loss), decide, tilt, same, joint, losses, figures, worst)
+    _kernel()(count, *flat(p_xz), *flat(loss), decide, tilt, same, joint, losses, figures, worst)
     doubt, wasted, astray, smallest = figures.tolist()
     return Tally(
         (joint[..., 0].copy(), joint[..., 1].copy()),
@@ -134,20 +133,6 @@ def compiled_tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tall
         astray,
         smallest,
     )
-
-
-def _flat(array: Array) -> tuple[Array, int]:
-    """The memory that holds an array's rows as one read-only vector, and how far apart rows begin in it.
-
-    So that arrays of any shape, slices of them and mapped files are of one type, for which the kernel is compiled once.
-    """
-    if array.dtype != np.float64 or not array.flags.aligned or array.strides[1] != 8 or array.strides[0] % 8:
-        array = np.ascontiguousarray(array, dtype=np.float64)
-    rows, count = array.shape
-    step = array.strides[0] // 8 if rows > 1 else count
-    if step < count:  # overlapping or reversed rows
-        array, step = np.array(array), count
-    return as_strided(array, ((rows - 1) * step + count,), (8,), writeable=False), step
 
 
 @once

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
-from discreet.backends.tilt import aggregation, kernels
+from discreet.backends.tilt import aggregation
 from discreet.backends.tilt.aggregation import Aggregated, solve_aggregated, spread
-from discreet.backends.tilt.kernels import SHELLS, scan, shell_top
+from discreet.backends.tilt.cells import SHELLS, shell_top
+from discreet.backends.tilt.kernels import scan
 from discreet.problems import Certificate, Problem, catalog, certify
 from discreet.problems.blocks import ArrayBlocks
+from discreet.problems.compiled import compiled_available
 
 GAP = 1e-9
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]
@@ -82,7 +84,7 @@ def test_threads_chunks_and_kernels_change_nothing(fraction: float) -> None:
     assert coarse.upper == pytest.approx(alone.upper, rel=GAP)
 
 
-@pytest.mark.skipif(not kernels.compiled_available(), reason="numba is not installed (extra fast)")
+@pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
 @pytest.mark.parametrize("fraction", [0.0, 1e-3, 0.5])
 def test_compiled_and_numpy_reach_the_same(fraction: float) -> None:
     problem = random_problem("mixture", 3, 3, 3000, 4, fraction)
@@ -177,8 +179,7 @@ def test_thresholds_list_about_as_many_as_wanted(seed: int, wanted: int) -> None
     tilt = 0.1 * np.random.default_rng(seed).normal(size=(3, 2))
     for threshold in (-1.0, 0.01, 1.0):
         found = scan(blocks, tilt, threshold, compiled=False)
-        proof = aggregation.Proof(tilt, 0.0, threshold, found, found.total)
-        next_one = aggregation._threshold(proof, wanted)
+        next_one = aggregation._threshold(found, wanted)
         if found.listed.size >= wanted:
             assert next_one <= max(threshold, 0.0)
             continue

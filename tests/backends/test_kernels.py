@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.backends.tilt.kernels import SHELLS, Scan, classified, member, sample, scan, shell_top
+from discreet.backends.tilt.cells import SHELLS, classified, is_far, shell_top
+from discreet.backends.tilt.kernels import Groups, Scan, member, scan
+from discreet.backends.tilt.sampling import sample
 from discreet.problems.accurate import Array
-from discreet.problems.blocks import ArrayBlocks
+from discreet.problems.blocks import ArrayBlocks, Chunk
 from discreet.problems.compiled import compiled_available
 
 NUMBA = pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
@@ -43,36 +46,51 @@ def assert_same(one: Scan, other: Scan, *, rounding: float) -> None:
     np.testing.assert_array_equal(one.columns, other.columns)
     np.testing.assert_array_equal(one.keys, other.keys)
     np.testing.assert_array_equal(one.counts, other.counts)
+    assert one.threshold == other.threshold
+    mine, theirs = (np.concatenate(each.groups.sums, axis=1) for each in (one, other))
+    np.testing.assert_allclose(mine, theirs, rtol=max(rounding, 1e-12), atol=1e-300)
     np.testing.assert_allclose(one.cells, other.cells, rtol=rounding, atol=0.0)
     assert one.total == pytest.approx(other.total, rel=10 * rounding, abs=rounding)
 
 
 thresholds = st.sampled_from([-1.0, 0.0, 1e-12, 0.01, 0.3, math.inf])
 scales = st.sampled_from([0.0, 1e-17, 1e-9, 0.3, 5.0])
+fars = st.sampled_from([0.0, 1e-6, 0.1, 1.0, math.inf])
+mosts = st.sampled_from([None, 0, 1, 20])
 
 
 @NUMBA
 @settings(max_examples=60)
-@given(st.sampled_from(SHAPES), st.integers(1, 400), st.integers(0, 10**6), scales, thresholds)
+@given(st.sampled_from(SHAPES), st.integers(1, 400), st.integers(0, 10**6), scales, thresholds, fars, mosts)
 def test_compiled_and_numpy_decide_alike(
-    shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float
+    shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float, far: float, most: int | None
 ) -> None:
     n, m = shape
-    blocks, tilt = outcomes(n, m, count, seed), tilt_for(n, m, seed, scale)
+    blocks, tilt = outcomes(n, m, count, seed, 300), tilt_for(n, m, seed, scale)
     with np.errstate(all="raise", under="ignore"):
-        one = scan(blocks, tilt, threshold, threads=1, compiled=False)
-    assert_same(one, scan(blocks, tilt, threshold, threads=1, compiled=True), rounding=1e-12)
+        one = scan(blocks, tilt, threshold, far=far, most=most, grouped=True, threads=1, compiled=False)
+    other = scan(blocks, tilt, threshold, far=far, most=most, grouped=True, threads=1, compiled=True)
+    assert_same(one, other, rounding=1e-12)
 
 
 @BOTH
 @settings(max_examples=40)
-@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds)
+@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds, fars, mosts)
 def test_everything_is_listed_or_in_a_cell(
-    compiled: bool, shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float
+    compiled: bool,
+    shape: tuple[int, int],
+    count: int,
+    seed: int,
+    scale: float,
+    threshold: float,
+    far: float,
+    most: int | None,
 ) -> None:
     n, m = shape
     blocks, tilt = outcomes(n, m, count, seed), tilt_for(n, m, seed, scale)
-    found = scan(blocks, tilt, threshold, threads=1, compiled=compiled)
+    found = scan(blocks, tilt, threshold, far=far, most=most, threads=1, compiled=compiled)
+    assert found.listed.size <= (count if most is None else most)
+    assert found.threshold <= threshold
     possible = blocks.p_xz.sum(axis=0) > 0.0
     assert found.listed.size + found.counts.sum() == possible.sum()
     assert (np.diff(found.listed) > 0).all()
@@ -86,12 +104,14 @@ def test_everything_is_listed_or_in_a_cell(
 
 
 @settings(max_examples=40)
-@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds)
-def test_members_reproduce_the_cells(shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float) -> None:
+@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds, fars, mosts)
+def test_members_reproduce_the_cells(
+    shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float, far: float, most: int | None
+) -> None:
     n, m = shape
     blocks, tilt = outcomes(n, m, count, seed), tilt_for(n, m, seed, scale)
-    found = scan(blocks, tilt, threshold, threads=1, compiled=False)
-    place = member(blocks, tilt, threshold, found, threads=1)
+    found = scan(blocks, tilt, threshold, far=far, most=most, threads=1, compiled=False)
+    place = member(blocks, tilt, found, threads=1)
     possible = np.flatnonzero(blocks.p_xz.sum(axis=0) > 0.0)
     size = found.listed.size + found.keys.size
     stacked = np.concatenate([blocks.p_xz, blocks.loss])[:, possible]
@@ -143,8 +163,8 @@ def test_chunks_and_threads_change_nothing(compiled: bool, size: int) -> None:
     for threads in (2, 3, 0):
         assert_same(scan(blocks, tilt, 0.1, threads=threads, compiled=compiled), alone, rounding=0.0)
     assert_same(scan(whole, tilt, 0.1, threads=1, compiled=compiled), alone, rounding=1e-13)
-    expected = member(blocks, tilt, 0.1, alone, threads=1)
-    np.testing.assert_array_equal(member(blocks, tilt, 0.1, alone, threads=2), expected)
+    expected = member(blocks, tilt, alone, threads=1)
+    np.testing.assert_array_equal(member(blocks, tilt, alone, threads=2), expected)
 
 
 @BOTH
@@ -156,7 +176,7 @@ def test_chunks_without_mass(compiled: bool) -> None:
     found = scan(blocks, tilt, 0.2, threads=1, compiled=compiled)
     assert not ((found.listed >= 20) & (found.listed < 60)).any()
     assert found.columns.sum() + found.cells.sum() == pytest.approx(p_xz.sum() + loss.sum())
-    drawn = sample(blocks, 50, 50, doubt=0.0, threads=1)
+    drawn = sample(blocks, weighed(blocks), 50, doubt=0.0, threads=1, compiled=compiled)
     assert (drawn.columns[:2].sum(axis=0) > 0.0).all()
 
 
@@ -167,7 +187,7 @@ def test_only_outcomes_without_mass(compiled: bool) -> None:
     assert found.total == 0.0
     assert found.listed.size == found.keys.size == 0
     assert found.columns.shape == found.cells.shape == (5, 0)
-    np.testing.assert_array_equal(member(blocks, np.ones((3, 2)), 1.0, found), np.zeros(30))
+    np.testing.assert_array_equal(member(blocks, np.ones((3, 2)), found), np.zeros(30))
 
 
 def test_an_infinite_threshold_lists_all() -> None:
@@ -176,27 +196,35 @@ def test_an_infinite_threshold_lists_all() -> None:
     np.testing.assert_array_equal(scan(blocks, np.zeros((1, 3)), math.inf, compiled=False).listed, possible)
 
 
-@settings(max_examples=50)
-@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 300), st.integers(0, 10**6), st.booleans(), st.integers(1, 60))
-def test_draws_are_systematic(n: int, m: int, count: int, seed: int, by_error: bool, size: int) -> None:
+def weighed(blocks: ArrayBlocks) -> Groups:
+    """The groups of a pass under no tilt."""
+    found = scan(blocks, np.zeros((blocks.m, blocks.n)), -1.0, far=0.0, grouped=True, threads=1, compiled=False)
+    return found.groups
+
+
+@BOTH
+@settings(max_examples=40)
+@given(st.sampled_from(SHAPES), st.integers(1, 900), st.integers(0, 10**6), st.booleans(), st.integers(1, 400))
+def test_draws_are_systematic(
+    compiled: bool, shape: tuple[int, int], count: int, seed: int, by_error: bool, size: int
+) -> None:
+    n, m = shape
     rng = np.random.default_rng(seed)
     joint = rng.dirichlet(np.full(n * m * count, 0.5)).reshape(n, m, count)
     p_xz, loss = joint.sum(axis=1), joint.sum(axis=(0, 1)) - joint.sum(axis=0)
     doubt = float(loss.min(axis=0).sum()) if by_error else 0.0
-    drawn = sample(ArrayBlocks(p_xz, loss, size), 100, 50, doubt=doubt, threads=1).columns
+    blocks = ArrayBlocks(p_xz, loss, size)
+    drawn = sample(blocks, weighed(blocks), 100, doubt=doubt, threads=1, compiled=compiled)
     weigh = (lambda a, b: a.sum(axis=0) + b.min(axis=0) / doubt) if doubt > 0.0 else (lambda a, b: a.sum(axis=0))
     weights = weigh(p_xz, loss)
-    assert weigh(drawn[:n], drawn[n:]).sum() == pytest.approx(weights.sum(), rel=1e-12)
-    steps = 0
-    for start in range(0, count, size):  # evenly spaced in cumulative weight: off by less than one draw per outcome
-        here = weights[start : start + size]
-        draws = math.ceil(100 * here.sum() / (2.0 if doubt > 0.0 else 1.0))
-        step = here.sum() / draws
-        positions = (np.arange(draws) + 0.5) * step
-        expected = np.histogram(positions, np.append(0.0, np.cumsum(here)))[0]
-        assert (np.abs(expected * step - here) <= step * (1 + 1e-9)).all()
-        steps += int((expected > 0).sum())
-    assert abs(drawn.shape[1] - steps) <= 1 + count // size  # an outcome at the edge of a step may go either way
+    assert weigh(drawn.columns[:n], drawn.columns[n:]).sum() == pytest.approx(weights.sum(), rel=1e-12)
+    # Evenly spaced in cumulative weight over all outcomes: each is drawn as often as it holds such a place.
+    step = weights.sum() / 100
+    times = np.histogram((np.arange(100) + 0.5) * step, np.append(0.0, np.cumsum(weights)))[0]
+    assert abs(drawn.scale.size - int((times > 0).sum())) <= 2  # a place at the edge of an outcome may go either way
+    expected = np.sort(times[times > 0] * step / weights[times > 0])
+    if drawn.scale.size == expected.size and not by_error:
+        assert np.median(np.abs(np.sort(drawn.scale) / expected - 1.0)) <= 1e-9
 
 
 def test_a_draw_for_every_outcome_is_the_problem_itself() -> None:
@@ -206,9 +234,51 @@ def test_a_draw_for_every_outcome_is_the_problem_itself() -> None:
     p_xz = np.concatenate([split[:2], split[2:] + (1 / count - split.sum(axis=0))])
     loss = rng.random((2, count)) / count
     for size in (32, 256):
-        drawn = sample(ArrayBlocks(p_xz, loss, size), count, 64, doubt=0.0, threads=1)
+        blocks = ArrayBlocks(p_xz, loss, size)
+        drawn = sample(blocks, weighed(blocks), count, doubt=0.0, threads=1)
         np.testing.assert_allclose(drawn.columns, np.concatenate([p_xz, loss]), rtol=1e-12)
-        np.testing.assert_array_equal(drawn.spread, np.concatenate([p_xz, loss])[:, :: count // 64])
+        np.testing.assert_allclose(drawn.scale, 1.0, rtol=1e-12)
+
+
+def test_only_the_groups_that_are_drawn_from_are_read() -> None:
+    p_xz, loss = np.full((2, 4096), 1e-12), np.full((2, 4096), 5e-13)
+    p_xz[:, 3000:3100] = 0.005
+    blocks, groups = ArrayBlocks(p_xz, loss, 512), weighed(ArrayBlocks(p_xz, loss, 512))
+    read: list[int] = []
+
+    class Watched(ArrayBlocks):
+        def chunks(self) -> Iterator[Chunk]:
+            for chunk in blocks.chunks():
+                yield Chunk(chunk.start, chunk.count, lambda chunk=chunk: (read.append(chunk.start), chunk.read())[1])  # type: ignore[misc]
+
+    drawn = sample(Watched(p_xz, loss, 512), groups, 50, doubt=0.0, threads=1)
+    assert read == [2560, 3072]
+    np.testing.assert_allclose(drawn.columns[:2].sum(), p_xz.sum(), rtol=1e-12)
+
+
+def test_far_outcomes_share_a_cell_for_each_label() -> None:
+    blocks, tilt = outcomes(3, 3, 400, 5), tilt_for(3, 3, 5, 0.3)
+    apart = scan(blocks, tilt, 0.01, compiled=False)
+    together = scan(blocks, tilt, 0.01, far=0.2, compiled=False)
+    np.testing.assert_array_equal(together.listed, apart.listed)
+    distant = is_far(together.keys, 3)
+    assert not is_far(apart.keys, 3).any()
+    assert distant.sum() == 3
+    best = np.argmin(blocks.loss + tilt @ blocks.p_xz, axis=0)
+    margin, _, _ = classified(blocks.p_xz, blocks.loss, tilt)
+    for label, cell in zip(range(3), np.flatnonzero(distant), strict=True):
+        members = (best == label) & (margin >= 0.2)
+        assert together.counts[cell] == members.sum()
+        np.testing.assert_allclose(together.cells[:3, cell], blocks.p_xz[:, members].sum(axis=1), rtol=1e-12)
+
+
+def test_too_many_of_equal_margins_are_left_to_the_cells() -> None:
+    p_xz, loss = np.full((2, 100), 0.005), np.tile([[0.004], [0.006]], 100)
+    loss[1, :7] = 0.0045
+    found = scan(ArrayBlocks(p_xz, loss, 10), np.zeros((2, 2)), 1.0, most=20)
+    np.testing.assert_array_equal(found.listed, np.arange(7))
+    assert found.counts.sum() == 93
+    assert 0.05 < found.threshold < 0.2
 
 
 def test_totals_are_sums_of_the_stored_numbers() -> None:

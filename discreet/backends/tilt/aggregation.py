@@ -4,7 +4,9 @@ Only outcomes near a decision boundary matter individually. Each round makes one
 so far: those with the smallest margins stay as they are, all others are summed into cells of equal best guess, second
 best guess and margin shell. The small problem of individuals and cells is solved by the interior point. Treating the
 members of a cell alike is a restriction, so its optimum is feasible for the whole problem and an upper bound; its tilt,
-made feasible, gives a lower bound by the next pass. When the two meet, the restriction was no restriction.
+made feasible, gives a lower bound by the next pass. Where the tilt has moved by less than the margins of all that is in
+cells, none of their decisions can have changed, and the small problem knows the lower bound without a pass. When the two
+bounds meet, the restriction was no restriction.
 
 The first tilt comes from a weighted sample: half of the draws in proportion to mass, half to the Bayes rule's error, which
 is where decisions can change. If a new tilt proves less than the best, the pass is repeated part of the way towards it;
@@ -20,16 +22,19 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.tilt.cells import SHELLS, classified, is_far, shell_top
 from discreet.backends.tilt.condense import RARE, condense
 from discreet.backends.tilt.finish import shortcut
 from discreet.backends.tilt.follow import pivot
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
-from discreet.backends.tilt.kernels import SHELLS, Scan, classified, member, sample, scan, shell_top
+from discreet.backends.tilt.kernels import Scan, member, scan
 from discreet.backends.tilt.model import model_of
+from discreet.backends.tilt.sampling import Sample, sample
 from discreet.problems.accurate import Array
 from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Blocks
 from discreet.problems.dual import repair_duals
@@ -60,8 +65,12 @@ _BAND_ITERATIONS = 60
 _DETERMINED = 1.0 - 1e-9  # probability of a guess that counts as certain when an interior answer is stated as a rule
 _TRIES = 2  # sets of ties a round tries: an early round has no vertex worth a search
 _ADJUSTMENTS = 2  # of the threshold, for one tilt
-_SUBSAMPLE = 20_000  # outcomes from which the first threshold is guessed
-_VISIBLE = 0.02  # share of a subsample that estimates a quantile well; margins are about uniform below it
+_VISIBLE = 0.02  # share of a sample that estimates a quantile well; margins are about uniform below it
+_GENEROUS = 2.0  # times the individuals wanted should be within the threshold, as those too many cost nothing
+_ENOUGH = 0.25  # of the individuals wanted
+_FAR = 64.0  # thresholds from which on margins need not be told apart
+_OPEN = 0.25  # share of outcomes, those of the smallest margins, whose decision a sample leaves open
+_NEXT_MOVE = 0.25  # of the last move of the tilt: as far as the next may go
 _PROGRESS = 0.1  # a round must shrink the bracket by this factor, or the next one keeps more individuals
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.03)  # towards the new tilt, until it proves more
 
@@ -93,18 +102,20 @@ class Aggregated:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Feasible duals, the pass made under them (listing margins up to `threshold`), and the bound they prove."""
+    """Feasible duals, the pass made under them, and the bound they prove."""
 
     tilt: Array
     multiplier: float
-    threshold: float
     found: Scan
     bound: float
 
 
 @dataclass(frozen=True, eq=False)
 class _Round:
-    """A solved small problem: its columns and duals, the pass its outcomes came from, and the error it reaches."""
+    """A solved small problem: its columns and feasible duals, the pass its outcomes came from, and the bracket it reaches.
+
+    lower: −inf where only another pass can tell.
+    """
 
     columns: Array
     tilt: Array
@@ -112,6 +123,7 @@ class _Round:
     vertex: Array | None
     source: Proof
     upper: float
+    lower: float
 
 
 Report = Callable[[str, float, float], None]
@@ -174,9 +186,7 @@ def _best_band(problem: BlockProblem, found: Aggregated) -> Rule | None:
     """The rule with crowds of least error, or None if no band can meet the budget."""
     cells, pair, shell = _by_margin(problem, found.proof)
     best: tuple[float, Rule] | None = None
-    for last in range(int(shell.min()), int(shell.max()) + 1):
-        if not (shell == last).any():
-            continue
+    for last in np.unique(shell[shell < SHELLS]).tolist():
         tried = _banded(problem, found, cells, pair, shell <= last, shell_top(last))
         if tried is not None and (best is None or tried[0] < best[0]):
             best = tried
@@ -186,11 +196,15 @@ def _best_band(problem: BlockProblem, found: Aggregated) -> Rule | None:
 
 
 def _by_margin(problem: BlockProblem, proof: Proof) -> tuple[Array, NDArray[np.intp], NDArray[np.intp]]:
-    """All outcomes of a pass as cells [n + m, ·] with pair (best · m + second) and shell; individuals join their shell."""
+    """All outcomes of a pass as cells [n + m, ·] with pair (best · m + second) and shell; individuals join their shell.
+
+    Far cells are of no pair and beyond all shells.
+    """
     n, found = problem.n, proof.found
     _, keys, _ = classified(found.columns[:n], found.columns[n:], proof.tilt)
     keys = np.concatenate([found.keys, keys])
-    return np.concatenate([found.cells, found.columns], axis=1), keys // SHELLS, keys % SHELLS
+    shell = np.where(is_far(keys, problem.m), SHELLS, keys % SHELLS)
+    return np.concatenate([found.cells, found.columns], axis=1), keys // SHELLS, shell
 
 
 def _banded(
@@ -223,13 +237,13 @@ def _banded(
     for drawn in np.flatnonzero(~determined):
         i, k = divmod(int(used[drawn]) - m, m)
         crowds[[i * m + k, k * m + i]] = columns[:, drawn]
-    return small.error_probability(columns), Rule(found.tilt, band=band, crowds=crowds)
+    return small.error_probability(columns), Rule(found.proof.tilt, band=band, crowds=crowds)
 
 
 def spread(blocks: Blocks, found: Aggregated, *, threads: int = 0) -> Array:
     """The dense estimator [m, N]: every outcome has the column of its individual or cell."""
     source = found.source
-    return found.columns[:, member(blocks, source.tilt, source.threshold, source.found, threads=threads)]
+    return found.columns[:, member(blocks, source.tilt, source.found, threads=threads)]
 
 
 def individuals(n: int, m: int) -> int:
@@ -253,24 +267,29 @@ class _Aggregation:
         self._max_iterations, self._deadline, self._report = max_iterations, deadline, report
         self._individuals = individuals(problem.n, problem.m)
         self._vertex, self._compiled = vertex, compiled
-        self._iterations = self._passes = 0
+        self._iterations = self._passes = self._rounds = 0
 
     def run(self) -> Aggregated:
         bayes = self._bayes()
-        if bayes.upper == bayes.source.bound:  # it keeps the budget
+        if bayes.upper == bayes.lower:  # it keeps the budget
             return self._result(bayes, bayes.source, "optimal: the Bayes rule keeps the budget")
-        proof = self._first_proof(bayes.source.found.total)
+        proof = self._first_proof(bayes.source.found)
         best: _Round | None = None
         width, extra = math.inf, _EXTRA_ROUNDS if self._vertex else 0
         ended, stuck = "round limit", 0
         for count in range(1, _ROUNDS + 1):
             try:
                 solved = self._solve_small(proof, width)
+                self._rounds = count
                 best = solved if best is None or self._better(solved, best) else best
-                proof = self._improve(proof, solved)
-                last, width = width, (best.upper - proof.bound) / best.upper
+                done = solved is best and self._settled(solved)
+                proof = proof if done else self._improve(proof, solved)
+                lower = max(proof.bound, solved.lower) if done else proof.bound
+                last, width = width, (best.upper - lower) / best.upper
                 if self._report is not None:
-                    self._report(f"round {count}", proof.bound, best.upper)
+                    self._report(f"round {count}", lower, best.upper)
+                if done:
+                    return self._result(best, proof, "optimal", best)
             except KeyboardInterrupt:
                 if best is None:
                     raise
@@ -292,15 +311,24 @@ class _Aggregation:
         assert best is not None
         return self._result(best, proof, ended)
 
+    def _settled(self, solved: _Round) -> bool:
+        """Whether a round's own bracket is narrow enough and, where a rule is wanted, it is a vertex: no pass is needed."""
+        stated = solved.vertex is not None or not self._vertex
+        return stated and solved.upper - solved.lower <= self._gap * solved.upper
+
     def _better(self, one: _Round, other: _Round) -> bool:
         """A lower error; or, where a rule is wanted, a vertex within the gap."""
         if self._vertex and one.vertex is not None and other.vertex is None:
             return one.upper <= other.upper * (1.0 + self._gap)
         return one.upper < other.upper
 
-    def _result(self, best: _Round, proof: Proof, ended: str) -> Aggregated:
+    def _result(self, best: _Round, proof: Proof, ended: str, duals: _Round | None = None) -> Aggregated:
+        """The answer with the duals of the last proof, or with those of a round that needs none."""
+        tilt, multiplier, lower = proof.tilt, proof.multiplier, proof.bound
+        if duals is not None and duals.lower > lower:
+            tilt, multiplier, lower = duals.tilt, duals.multiplier, duals.lower
         return Aggregated(
-            proof.tilt, proof.multiplier, best.source, best.columns, best.vertex, proof, best.upper, proof.bound,
+            tilt, multiplier, best.source, best.columns, best.vertex, proof, best.upper, lower,
             self._iterations, self._passes, ended,
         )  # fmt: skip
 
@@ -309,14 +337,17 @@ class _Aggregation:
         problem = self._problem
         m, n = problem.m, problem.n
         nothing = np.zeros((m, n))
-        found = scan(problem.blocks, nothing, -1.0, threads=self._threads, compiled=self._compiled)
-        self._passes += 1
-        proof = Proof(nothing, 0.0, -1.0, found, found.total)
+        found = self._scan(nothing, -1.0, far=0.0, grouped=True)
+        proof = Proof(nothing, 0.0, found, found.total)
         columns = np.zeros((m, found.keys.size))
         columns[found.keys // (m * SHELLS), np.arange(found.keys.size)] = 1.0
         law = output_law(found.cells[:n], columns)
         keeps = phi_residual(law) <= LEAK_FREE if problem.constraint.perfect else law.leakage() <= problem.budget
-        return _Round(columns, nothing, 0.0, nothing, proof, found.total if keeps else math.inf)
+        return _Round(columns, nothing, 0.0, nothing, proof, found.total if keeps else math.inf, found.total)
+
+    def _scan(self, tilt: Array, threshold: float, **how: Any) -> Scan:
+        self._passes += 1
+        return scan(self._problem.blocks, tilt, threshold, threads=self._threads, compiled=self._compiled, **how)
 
     def _ending(self, width: float, solved: _Round) -> str:
         if width <= self._gap:
@@ -328,20 +359,22 @@ class _Aggregation:
     def _late(self) -> bool:
         return self._deadline is not None and time.perf_counter() > self._deadline
 
-    def _first_proof(self, doubt: float) -> Proof:
-        """Duals from a sample of the outcomes, weighted by mass and by the Bayes rule's error (`doubt`)."""
+    def _first_proof(self, bayes: Scan) -> Proof:
+        """Duals from a sample of the outcomes, weighted by mass and by the Bayes rule's error."""
         problem = self._problem
-        n = problem.n
-        drawn = sample(problem.blocks, _DRAWS * self._individuals, _SUBSAMPLE, doubt=doubt, threads=self._threads)
+        n, draws = problem.n, _DRAWS * self._individuals
+        drawn = sample(
+            problem.blocks, bayes.groups, draws, doubt=bayes.total, threads=self._threads, compiled=self._compiled
+        )
         self._passes += 1
-        columns = drawn.columns[:, drawn.columns[:n].sum(axis=0) > 0.0]
+        columns = drawn.columns
         total = columns[:n].sum()
         small = Problem(columns[:n] / total, columns[n:] / total, problem.constraint)
         duals = np.zeros((problem.m, n)), 0.0
         if (small.p_x > 0).all() and (problem.constraint.perfect or small.bayes_leakage > small.budget):
             outcome = self._interior(small, _SAMPLE_GAP, _TRIES)
             duals = outcome.tilt, outcome.multiplier
-        return self._prove(*duals, self._quantile(drawn.spread, duals[0]))
+        return self._prove(*duals, *self._quantiles(drawn, duals[0]))
 
     def _interior(self, problem: Problem, gap: float, tries: int) -> Outcome:
         condensed = condense(problem, RARE * self._gap)
@@ -357,30 +390,30 @@ class _Aggregation:
         self._iterations += outcome.iterations
         return replace(outcome, estimator=condensed.restore(outcome.estimator))
 
-    def _prove(self, tilt: Array, multiplier: float, threshold: float) -> Proof:
-        """Make duals feasible and pass over the outcomes; the threshold is adjusted until about enough are listed."""
+    def _prove(self, tilt: Array, multiplier: float, threshold: float, far: float) -> Proof:
+        """Make duals feasible and pass over the outcomes; the threshold is adjusted if it lists too few.
+
+        far: margins that decisions may still come to; those beyond it are not told apart.
+        """
         problem = self._problem
         tilt, multiplier = self._feasible(tilt, multiplier)
+        price = 0.0 if problem.constraint.perfect else multiplier * problem.budget
         wanted = self._individuals
         if wanted >= problem.N:
             threshold = math.inf
-        price = 0.0 if problem.constraint.perfect else multiplier * problem.budget
-        best: Proof | None = None
+        far = max(far, _FAR * threshold) if threshold > 0.0 else math.inf
         for _ in range(_ADJUSTMENTS):
-            found = scan(problem.blocks, tilt, threshold, threads=self._threads, compiled=self._compiled)
-            self._passes += 1
-            proof = Proof(tilt, multiplier, threshold, found, found.total - price)
-            listed = found.listed.size
-            if listed <= 4 * wanted and (best is None or listed > best.found.listed.size):
-                best = proof
-            if wanted / 4 <= listed <= 4 * wanted or not found.counts.size:
-                break
-            threshold = _threshold(proof, wanted)
-        if best is None:  # a crowd of equal margins: leave it to the cells
-            found = scan(problem.blocks, tilt, -1.0, threads=self._threads, compiled=self._compiled)
-            self._passes += 1
-            best = Proof(tilt, multiplier, -1.0, found, found.total - price)
-        return best
+            found = self._scan(tilt, threshold, far=far, most=wanted)
+            if self._told_apart(found, wanted) or found.threshold < threshold or not found.counts.size:
+                break  # margins so equal that they were too many are left to the cells
+            threshold, far = _threshold(found, _GENEROUS * wanted), math.inf
+        return Proof(tilt, multiplier, found, found.total - price)
+
+    def _told_apart(self, found: Scan, wanted: int) -> bool:
+        """Whether enough outcomes are listed; or, under a tilt that is a guess, in cells that the next one may tell apart."""
+        if found.listed.size >= _ENOUGH * wanted:
+            return True
+        return not self._rounds and found.counts[~is_far(found.keys, self._problem.m)].sum() >= wanted
 
     def _feasible(self, tilt: Array, multiplier: float) -> tuple[Array, float]:
         feasible = repair_duals(self._problem, tilt, multiplier)
@@ -388,15 +421,19 @@ class _Aggregation:
             return feasible
         return np.zeros_like(tilt), math.inf if self._problem.constraint.perfect else 0.0
 
-    def _quantile(self, columns: Array, tilt: Array) -> float:
-        """A margin that about as many outcomes do not exceed as shall stay individual, from an even subsample."""
+    def _quantiles(self, drawn: Sample, tilt: Array) -> tuple[float, float]:
+        """By the sample: a margin that rather more outcomes do not exceed than shall stay individual, and the open ones'."""
         n = self._problem.n
-        p_xz, loss = columns[:n, columns[:n].sum(axis=0) > 0.0], columns[n:, columns[:n].sum(axis=0) > 0.0]
+        p_xz, loss = drawn.columns[:n], drawn.columns[n:]
         two = np.partition(loss + tilt @ p_xz, 1, axis=0)[:2]
-        margins = np.sort((two[1] - two[0]) / p_xz.sum(axis=0))
-        share = min(1.0, self._individuals / self._problem.N)
+        margins = (two[1] - two[0]) / p_xz.sum(axis=0)
+        order = np.argsort(margins)
+        reached = np.cumsum(drawn.scale[order])
+        share = min(1.0, _GENEROUS * self._individuals / self._problem.N)
         visible = max(share, _VISIBLE)
-        return float(margins[min(margins.size - 1, int(visible * margins.size))] * share / visible)
+        places = np.searchsorted(reached, reached[-1] * np.array([visible, max(visible, _OPEN)]))
+        edge, far = margins[order[np.minimum(places, order.size - 1)]].tolist()
+        return edge * share / visible, far
 
     def _solve_small(self, proof: Proof, width: float) -> _Round:
         """The interior point on individuals and cells, as exact as the present bracket makes worthwhile, and its vertex."""
@@ -414,7 +451,20 @@ class _Aggregation:
         drawn = np.flatnonzero(columns.max(axis=0) < 1.0)
         exact = drawn.size <= small.n * small.m and bool((drawn < proof.found.listed.size).all())
         error = small.error_probability(columns)
-        return _Round(columns, outcome.tilt, outcome.multiplier, outcome.tilt if exact else None, proof, error)
+        tilt, multiplier = self._feasible(outcome.tilt, outcome.multiplier)
+        lower = self._screened(small, proof, tilt, multiplier)
+        return _Round(columns, tilt, multiplier, outcome.tilt if exact else None, proof, error, lower)
+
+    def _screened(self, small: Problem, proof: Proof, tilt: Array, multiplier: float) -> float:
+        """The bound that new duals prove, if no outcome in a cell can have changed its decision; else −inf.
+
+        Each pair of an outcome's tilted losses moves apart by at most its mass times the largest change of t_ij − t_kj.
+        """
+        moved = tilt - proof.tilt
+        if proof.found.counts.size and not float(np.ptp(moved, axis=0).max()) < proof.found.threshold:
+            return -math.inf
+        price = 0.0 if small.constraint.perfect else multiplier * small.budget
+        return float((small.loss + tilt @ small.p_xz).min(axis=0).sum()) - price
 
     def _pivoted(self, small: Problem, proof: Proof, width: float) -> Outcome | None:
         """The vertex next to the duals at hand, once they are good: no iteration needed."""
@@ -426,28 +476,54 @@ class _Aggregation:
 
     def _improve(self, proof: Proof, solved: _Round) -> Proof:
         """The proof of the new tilt, or of one part of the way to it: never worse than the one at hand."""
-        threshold = _threshold(proof, self._individuals)
+        move = float(np.ptp(solved.tilt - proof.tilt, axis=0).max())
         for step in _STEPS:
             multiplier = solved.multiplier
             if step < 1.0 and math.isfinite(multiplier):
                 multiplier = proof.multiplier + step * (multiplier - proof.multiplier)
-            better = self._prove(proof.tilt + step * (solved.tilt - proof.tilt), multiplier, threshold)
+            tilt = proof.tilt + step * (solved.tilt - proof.tilt)
+            threshold = _expected(proof.found, tilt, _GENEROUS * self._individuals)
+            better = self._prove(tilt, multiplier, threshold, step * _NEXT_MOVE * move)
             if better.bound > proof.bound:
                 return better
             if self._late():
                 return proof
+            if proof.found.far < move:  # decisions were wanted to change where they could not one by one
+                return self._again(proof)
         few = proof.found.listed.size < self._individuals / 2 or self._individuals >= self._problem.N
-        return self._prove(proof.tilt, proof.multiplier, threshold) if few and proof.found.counts.size else proof
+        return self._again(proof) if few and proof.found.counts.size else proof
+
+    def _again(self, proof: Proof) -> Proof:
+        """The same duals, with all margins told apart and as many outcomes listed as are wanted by now."""
+        return self._prove(proof.tilt, proof.multiplier, _threshold(proof.found, _GENEROUS * self._individuals), math.inf)
 
 
-def _threshold(proof: Proof, wanted: int) -> float:
+def _expected(found: Scan, tilt: Array, wanted: float) -> float:
+    """A margin that about `wanted` outcomes do not exceed under another tilt, from those listed and the means of cells.
+
+    The members of a cell are taken to reach as far beyond its mean as its shell is wide.
+    """
+    n = tilt.shape[1]
+    columns = np.concatenate([found.columns, found.cells], axis=1)
+    two = np.partition(columns[n:] + tilt @ columns[:n], min(1, tilt.shape[0] - 1), axis=0)[:2]
+    margins = (two[-1] - two[0]) / columns[:n].sum(axis=0)
+    tops = np.array([shell_top(shell) for shell in range(-1, SHELLS)])
+    margins[found.listed.size :] += np.diff(tops)[found.keys % SHELLS]
+    order = np.argsort(margins)
+    reached = np.cumsum(np.concatenate([np.ones(found.listed.size), found.counts])[order])
+    return float(margins[order[min(int(np.searchsorted(reached, wanted)), order.size - 1)]])
+
+
+def _threshold(found: Scan, wanted: float) -> float:
     """A margin that about `wanted` outcomes do not exceed, from the counts of a pass."""
-    listed = proof.found.listed.size
+    listed = found.listed.size
     if listed >= wanted:
-        return proof.threshold * wanted / listed
-    counts = np.bincount(proof.found.keys % SHELLS, weights=proof.found.counts, minlength=SHELLS)
+        return found.threshold * wanted / listed
+    counts = np.bincount(found.keys % SHELLS, weights=found.counts, minlength=SHELLS)
     reached = listed + np.cumsum(counts)
     shell = min(int(np.searchsorted(reached, wanted)), SHELLS - 1)
-    top, bottom = shell_top(shell), max(proof.threshold, shell_top(shell - 1) if shell else 0.0)
+    if shell == SHELLS - 1 and found.far < math.inf:
+        return found.far
+    top, bottom = shell_top(shell), max(found.threshold, shell_top(shell - 1) if shell else 0.0)
     before = reached[shell] - counts[shell]
     return float(bottom + (top - bottom) * min(1.0, (wanted - before) / max(counts[shell], 1.0)))
