@@ -21,6 +21,7 @@ Source: docs/theory.md (the certificate; truncation).
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -45,7 +46,8 @@ _UNIT = 2.0**-53
 _SMALLEST = 5e-324
 _SUM_ROUNDING = 2.0**-85  # relative, of sums over the blocks of any problem that can be visited
 _AIMS = 8
-_COMPILED_FROM = 1 << 18  # outcomes from which waiting for a compiled kernel pays
+_LOADED_FROM = 1 << 18  # outcomes from which loading numba pays
+_COMPILED_FROM = 1 << 14  # outcomes from which a compiled kernel pays, once it exists
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,8 @@ def certify_blocks(
     feasible = repair_duals(problem, rule.tilt, multiplier)
     if feasible is None or not feasible[0].any():
         feasible = np.zeros_like(rule.tilt), math.inf if problem.constraint.perfect else 0.0
-    fast = compiled_available() and problem.N >= _COMPILED_FROM if compiled is None else compiled
+    worth = _COMPILED_FROM if "numba" in sys.modules else _LOADED_FROM
+    fast = compiled_available() and problem.N >= worth if compiled is None else compiled
     found = _pass(problem, rule, feasible[0], threads, fast, progress)
     return _Judgement(problem, rule, *feasible, found).verdict()
 

@@ -161,6 +161,16 @@ def _kernel() -> Callable[..., None]:
             high[k] = total
 
     @jit
+    def add_where(values, label, own, high, low, size):  # type: ignore[no-untyped-def]
+        """The same for the places of one label."""
+        for k in range(size):
+            value = values[k] if label[k] == own else 0.0
+            total = high[k] + value
+            back = total - high[k]
+            low[k] += (high[k] - (total - back)) + (value - back)
+            high[k] = total
+
+    @jit
     def gather(high, low, total):  # type: ignore[no-untyped-def]
         """total = the places of high + low together, as a pair."""
         for k in range(high.size):
@@ -232,9 +242,7 @@ def _kernel() -> Callable[..., None]:
             for i in range(m):
                 for j in range(n):
                     a = p_xz[j * p_step + start : j * p_step + start + size]
-                    for k in range(size):
-                        mine[k] = a[k] if label[k] == i else 0.0
-                    add(mine, joint[i, j], joint_low[i, j], size)
+                    add_where(a, label, i, joint[i, j], joint_low[i, j], size)
             for k in range(size):
                 gap[k] = chosen[k] - rival[k]
             for k in range(size):
@@ -245,12 +253,13 @@ def _kernel() -> Callable[..., None]:
                 value_of = size_of[k] + gap[k] * (further if gap[k] > 0.0 else nearer)
                 doubt[k] += value_of if value_of > 0.0 else 0.0
             for k in range(size):
-                wasted[k] += gap[k] if gap[k] > 0.0 else 0.0
-            for k in range(size):
                 mass[k] = 1.0 / mass[k] if mass[k] > 0.0 else 0.0
-            for k in range(size):
-                share = gap[k] * mass[k]
-                astray[k] = share if share > astray[k] else astray[k]
+            if not same:  # else no label wastes anything
+                for k in range(size):
+                    wasted[k] += gap[k] if gap[k] > 0.0 else 0.0
+                for k in range(size):
+                    share = gap[k] * mass[k]
+                    astray[k] = share if share > astray[k] else astray[k]
             for i in range(m):
                 peak, value = worst[i], worth[i]
                 for k in range(size):

@@ -47,7 +47,9 @@ from discreet.problems.rule import Rule
 __all__ = ["Aggregated", "Proof", "Report", "individuals", "rules_of", "solve_aggregated", "spread"]
 
 _INDIVIDUALS_PER_ENTRY = 100  # outcomes kept individually in the first round, per entry of the tilt
-_LEAST_INDIVIDUALS = 1000
+_LEAST_INDIVIDUALS = 500
+_SHARE_OF_OUTCOMES = 1e-4  # kept at least, up to a few thousand: the longer a pass, the more a small solve may take
+_FEW_THOUSAND = 2000
 _DRAWS = 5  # sampled outcomes per individual
 _SAMPLE_GAP = 1e-5  # the sample's own error is larger
 _COARSEST_GAP = 1e-6  # of a round's interior point
@@ -63,13 +65,13 @@ _BAND_GROWTH = 1.0 + 1e-6  # of the error, at which wider bands are given up
 _BAND_GAP = 1e-11  # of the small problem of labels and crowds
 _BAND_ITERATIONS = 60
 _DETERMINED = 1.0 - 1e-9  # probability of a guess that counts as certain when an interior answer is stated as a rule
-_TRIES = 2  # sets of ties a round tries: an early round has no vertex worth a search
 _ADJUSTMENTS = 2  # of the threshold, for one tilt
 _VISIBLE = 0.02  # share of a sample that estimates a quantile well; margins are about uniform below it
 _GENEROUS = 2.0  # times the individuals wanted should be within the threshold, as those too many cost nothing
 _ENOUGH = 0.25  # of the individuals wanted
 _FAR = 64.0  # thresholds from which on margins need not be told apart
 _OPEN = 0.25  # share of outcomes, those of the smallest margins, whose decision a sample leaves open
+_KEPT = 1.0 - 1e-6  # probability of a guess that counts as certain in an interior solution of a round
 _NEXT_MOVE = 0.25  # of the last move of the tilt: as far as the next may go
 _PROGRESS = 0.1  # a round must shrink the bracket by this factor, or the next one keeps more individuals
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.03)  # towards the new tilt, until it proves more
@@ -114,7 +116,7 @@ class Proof:
 class _Round:
     """A solved small problem: its columns and feasible duals, the pass its outcomes came from, and the bracket it reaches.
 
-    lower: −inf where only another pass can tell.
+    lower: −inf where only another pass can tell. strained: whether outcomes should change that were not told apart.
     """
 
     columns: Array
@@ -124,6 +126,7 @@ class _Round:
     source: Proof
     upper: float
     lower: float
+    strained: bool = False
 
 
 Report = Callable[[str, float, float], None]
@@ -265,7 +268,8 @@ class _Aggregation:
     ) -> None:
         self._problem, self._gap, self._threads = problem, gap, threads
         self._max_iterations, self._deadline, self._report = max_iterations, deadline, report
-        self._individuals = individuals(problem.n, problem.m)
+        share = min(_FEW_THOUSAND, int(_SHARE_OF_OUTCOMES * problem.N))
+        self._individuals = max(individuals(problem.n, problem.m), share)
         self._vertex, self._compiled = vertex, compiled
         self._iterations = self._passes = self._rounds = 0
 
@@ -276,7 +280,7 @@ class _Aggregation:
         proof = self._first_proof(bayes.source.found)
         best: _Round | None = None
         width, extra = math.inf, _EXTRA_ROUNDS if self._vertex else 0
-        ended, stuck = "round limit", 0
+        ended, stuck = "", 0
         for count in range(1, _ROUNDS + 1):
             try:
                 solved = self._solve_small(proof, width)
@@ -290,26 +294,25 @@ class _Aggregation:
                     self._report(f"round {count}", lower, best.upper)
                 if done:
                     return self._result(best, proof, "optimal", best)
+                ended = self._ending(width, solved)
+                if width <= self._gap and best.vertex is None and extra > 0:
+                    extra -= 1
+                    ended = ""
+                if not ended and width > _PROGRESS * last:
+                    if self._individuals >= _MOST_INDIVIDUALS:
+                        stuck += 1
+                        ended = "stalled" if stuck >= _STUCK_ROUNDS else ""
+                    self._individuals = min(2 * self._individuals, max(self._individuals, _MOST_INDIVIDUALS))
+                    if not ended and proof is solved.source:  # the next round would be this one again
+                        proof = self._again(proof)
             except KeyboardInterrupt:
                 if best is None:
                     raise
                 ended = "interrupted"
-                break
-            ended = self._ending(width, solved) or ended
-            if width <= self._gap and best.vertex is None and extra > 0:
-                extra -= 1
-                ended = "round limit"
-            if ended != "round limit":
-                break
-            if width > _PROGRESS * last:
-                if self._individuals >= _MOST_INDIVIDUALS:
-                    stuck += 1
-                    ended = "stalled" if stuck >= _STUCK_ROUNDS else ended
-                self._individuals = min(2 * self._individuals, max(self._individuals, _MOST_INDIVIDUALS))
-            if ended != "round limit":
+            if ended:
                 break
         assert best is not None
-        return self._result(best, proof, ended)
+        return self._result(best, proof, ended or "round limit")
 
     def _settled(self, solved: _Round) -> bool:
         """Whether a round's own bracket is narrow enough and, where a rule is wanted, it is a vertex: no pass is needed."""
@@ -372,11 +375,11 @@ class _Aggregation:
         small = Problem(columns[:n] / total, columns[n:] / total, problem.constraint)
         duals = np.zeros((problem.m, n)), 0.0
         if (small.p_x > 0).all() and (problem.constraint.perfect or small.bayes_leakage > small.budget):
-            outcome = self._interior(small, _SAMPLE_GAP, _TRIES)
+            outcome = self._interior(small, _SAMPLE_GAP)
             duals = outcome.tilt, outcome.multiplier
         return self._prove(*duals, *self._quantiles(drawn, duals[0]))
 
-    def _interior(self, problem: Problem, gap: float, tries: int) -> Outcome:
+    def _interior(self, problem: Problem, gap: float, tries: int = 0) -> Outcome:
         condensed = condense(problem, RARE * self._gap)
         smaller = condensed.problem
         outcome = solve_interior(
@@ -385,7 +388,7 @@ class _Aggregation:
             gap=gap,
             max_iterations=self._max_iterations,
             deadline=self._deadline,
-            shortcut=shortcut(smaller, gap, tries),
+            shortcut=shortcut(smaller, gap, tries) if tries else None,
         )
         self._iterations += outcome.iterations
         return replace(outcome, estimator=condensed.restore(outcome.estimator))
@@ -410,7 +413,7 @@ class _Aggregation:
         return Proof(tilt, multiplier, found, found.total - price)
 
     def _told_apart(self, found: Scan, wanted: int) -> bool:
-        """Whether enough outcomes are listed; or, under a tilt that is a guess, in cells that the next one may tell apart."""
+        """Whether enough outcomes are listed; or, under a first tilt, in cells that the next one may tell apart."""
         if found.listed.size >= _ENOUGH * wanted:
             return True
         return not self._rounds and found.counts[~is_far(found.keys, self._problem.m)].sum() >= wanted
@@ -445,15 +448,22 @@ class _Aggregation:
             gap = max(gap, min(_COARSEST_GAP, 1e-3 * width))
         outcome = self._pivoted(small, proof, width)
         if outcome is None:
-            worth = whole or (self._vertex and width <= _VERTEX_WIDTH)
-            outcome = self._interior(small, gap, _VERTEX_TRIES if worth else _TRIES)
+            outcome = self._interior(small, gap, _VERTEX_TRIES if whole else 0)
+        tilt, multiplier = self._feasible(outcome.tilt, outcome.multiplier)
+        lower = self._screened(small, proof, tilt, multiplier)
+        if not whole and lower > -math.inf:  # else it has not come so near that its ties are the problem's
+            vertex = shortcut(small, gap, _VERTEX_TRIES)(outcome)
+            if vertex is not None:
+                outcome = vertex
+                tilt, multiplier = self._feasible(outcome.tilt, outcome.multiplier)
+                lower = self._screened(small, proof, tilt, multiplier)
         columns = outcome.estimator
         drawn = np.flatnonzero(columns.max(axis=0) < 1.0)
         exact = drawn.size <= small.n * small.m and bool((drawn < proof.found.listed.size).all())
         error = small.error_probability(columns)
-        tilt, multiplier = self._feasible(outcome.tilt, outcome.multiplier)
-        lower = self._screened(small, proof, tilt, multiplier)
-        return _Round(columns, tilt, multiplier, outcome.tilt if exact else None, proof, error, lower)
+        far = proof.found.listed.size + np.flatnonzero(is_far(proof.found.keys, small.m))
+        strained = bool((columns[:, far].max(axis=0) < _KEPT).any())
+        return _Round(columns, tilt, multiplier, outcome.tilt if exact else None, proof, error, lower, strained)
 
     def _screened(self, small: Problem, proof: Proof, tilt: Array, multiplier: float) -> float:
         """The bound that new duals prove, if no outcome in a cell can have changed its decision; else −inf.
@@ -475,7 +485,11 @@ class _Aggregation:
             return pivot(small, proof.tilt, proof.multiplier)
 
     def _improve(self, proof: Proof, solved: _Round) -> Proof:
-        """The proof of the new tilt, or of one part of the way to it: never worse than the one at hand."""
+        """The proof of the new tilt, or of one part of the way to it: never worse than the one at hand, which may stay."""
+        if -math.inf < solved.lower <= proof.bound:  # known without a pass
+            return proof
+        if solved.strained:
+            return self._again(proof)
         move = float(np.ptp(solved.tilt - proof.tilt, axis=0).max())
         for step in _STEPS:
             multiplier = solved.multiplier
@@ -487,11 +501,8 @@ class _Aggregation:
             if better.bound > proof.bound:
                 return better
             if self._late():
-                return proof
-            if proof.found.far < move:  # decisions were wanted to change where they could not one by one
-                return self._again(proof)
-        few = proof.found.listed.size < self._individuals / 2 or self._individuals >= self._problem.N
-        return self._again(proof) if few and proof.found.counts.size else proof
+                break
+        return proof
 
     def _again(self, proof: Proof) -> Proof:
         """The same duals, with all margins told apart and as many outcomes listed as are wanted by now."""

@@ -1,8 +1,8 @@
 """Cells: what outcomes that are summed have in common, and how outcomes are told apart under a tilt.
 
 A cell is (best guess, second best, shell), shells being a fixed number per octave of the margin, read off the bits of its
-floating-point representation. Outcomes whose margin exceeds a bound, the *far* ones, share one cell for each best guess, with
-that guess in the place of the second.
+floating-point representation. Outcomes whose margin exceeds a bound, the *far* ones, share one cell for each best guess,
+with that guess in the place of the second.
 """
 
 from __future__ import annotations

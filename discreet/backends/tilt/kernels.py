@@ -27,7 +27,7 @@ from discreet.problems.compiled import compiled_available
 __all__ = ["Groups", "Scan", "member", "scan", "use_compiled"]
 
 _LOADED_FROM = 2_000_000  # outcomes from which loading numba pays
-_COMPILED_FROM = 1 << 16  # outcomes from which a compiled kernel pays, once it exists
+_COMPILED_FROM = 1 << 14  # outcomes from which a compiled kernel pays, once it exists
 _MOST_GROUPS = 1 << 17
 
 _Index = NDArray[np.intp]

@@ -1,9 +1,9 @@
 """The compiled pass over a chunk of outcomes, arranged in strips so that nearly all of it is vectorised.
 
-A strip's tilted losses, least, lead over the second and mass are formed place by place, each operation rounded as in NumPy, so
-that every decision is the same there. Most outcomes are *far*: their margin exceeds a bound that no decision will come near
-again. They are summed by label alone, as products with 0 and 1, the sums in any order; only a strip's other outcomes are
-visited one by one. Two thirds of the time of visiting each outcome is saved (reports/large-scale.md).
+A strip's tilted losses, their least and its lead over the second, and masses are formed place by place, each operation
+rounded as in NumPy, so that every decision is the same there. Most outcomes are *far*: their margin exceeds a bound that no
+decision will come near again. They are summed by label alone, as products with 0 and 1, the sums in any order; only a
+strip's other outcomes are visited one by one.
 
 The kernels are closures over (n, m), so that the loops over guesses and private values are unrolled.
 """
@@ -11,11 +11,9 @@ The kernels are closures over (n, m), so that the loops over guesses and private
 from __future__ import annotations
 
 from collections.abc import Callable
-
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.backends.tilt.cells import BOTTOM, SHELLS, SHIFT, Part, far_key
 from discreet.problems.accurate import Array
