@@ -118,14 +118,22 @@ def _classes(columns: Array, *, half_a_step: bool) -> tuple[NDArray[np.intp], ND
     for word, multiplier in zip(words, multipliers, strict=True):
         keys = (keys ^ (word * multiplier)) * np.uint64(0x9E3779B97F4A7C15)
         keys ^= keys >> np.uint64(29)
+    everyone = np.arange(keys.size)
+    if not _repeated(keys):  # the usual case, told by the values alone
+        return everyone, everyone
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    if first.size == keys.size or (words != words[:, first[inverse]]).any():  # all different, or a hash collision
-        everyone = np.arange(keys.size)
+    if (words != words[:, first[inverse]]).any():  # a hash collision
         return everyone, everyone
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     return first[order], rank[inverse]
+
+
+def _repeated(keys: NDArray[np.uint64]) -> bool:
+    """Whether any two keys are equal."""
+    ordered = np.sort(keys)
+    return bool((ordered[1:] == ordered[:-1]).any())
 
 
 def _gather(rows: Array, inverse: NDArray[np.intp], size: int) -> Array:
