@@ -1,0 +1,101 @@
+"""`discreet report`: measured results as one interactive page, and as a snapshot to publish."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.flags import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from discreet.reports.measurements import Measurement
+
+__all__ = ["DEFAULT_OUT", "report"]
+
+DEFAULT_OUT = "discreet-report.html"
+
+
+def report(
+    results: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RESULTS]...", help="Folders of discreet bench, .parquet, .csv or .csv.gz files."),
+    ] = None,
+    asv: Annotated[
+        list[str] | None, typer.Option("--asv", metavar="DIR", help="Results of asv, shown over commits; may be repeated.")
+    ] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE.html", help=f"Where the page goes.  [default: {DEFAULT_OUT}]")] = None,
+    publish: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write a snapshot of Markdown, SVG and CSV there; the page only with --out.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measured results as one self-contained page with interactive plots: who claims what, what is true, who is how fast.
+
+    Without RESULTS, from those shipped with discreet. The page loads nothing from anywhere and can be mailed. Files that
+    discreet did not make are never overwritten.
+
+    Examples:
+
+      discreet report
+
+      discreet report study --out study.html
+
+      discreet report study --asv benchmarks/results --publish reports/published
+
+      discreet report --json
+    """
+    from discreet.cli import screen
+    from discreet.reports.asv_results import read_asv
+    from discreet.reports.html import check_report_path, report_numbers, write_report
+    from discreet.reports.outputs import check_folder
+    from discreet.reports.published import NAMES
+    from discreet.reports.published import publish as publish_snapshot
+
+    page = out if out is not None else None if publish is not None else DEFAULT_OUT
+    if page is not None:
+        check_report_path(page)
+    if publish is not None:
+        check_folder(publish, NAMES)
+    with screen.waiting("reading the results"):
+        rows = _rows(results or ())
+        commits = [record for folder in asv or () for record in read_asv(_folder(folder))]
+    if page is not None:
+        written = write_report(rows, page, asv=commits, source=_source(results or ()))
+        screen.say(f"wrote {written}, {written.stat().st_size / 1024:.0f} KiB, from {len(rows)} attempts")
+    if publish is not None:
+        files = publish_snapshot(rows, publish)
+        screen.say(f"wrote {len(files)} files to {publish}")
+    if as_json:
+        screen.print_json(report_numbers(rows))
+
+
+def _rows(results: Sequence[str]) -> list[Measurement]:
+    from discreet.problems.errors import InputError
+    from discreet.reports.measurements import reference_measurements
+    from discreet.reports.study import read_results
+
+    if not results:
+        return reference_measurements()
+    rows = read_results(results)
+    if not rows:
+        raise InputError(f"{', '.join(map(repr, results))} hold no finished attempts; run discreet bench on the study first")
+    return rows
+
+
+def _folder(name: str) -> str:
+    from discreet.problems.errors import InputError
+
+    if "\0" in name:
+        raise InputError("--asv holds a null character, which no path can; choose another")
+    return name
+
+
+def _source(results: Sequence[str]) -> str:
+    """Where the rows come from, without the folders of this machine."""
+    if not results:
+        return "the reference results shipped with discreet"
+    return ", ".join(dict.fromkeys(Path(name).resolve().name for name in results))

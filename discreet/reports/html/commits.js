@@ -1,0 +1,43 @@
+/* Results of asv over commits: one benchmark at a time, one line for each point of its grid. */
+
+const ASV = DATA.asv.map(([benchmark, place, commit, date, machine, outcome, value, low, high, unit]) => ({
+  benchmark, place: place || "no parameters", commit, date, machine, outcome, value, low, high, unit,
+}));
+const MOST_LINES = 12;
+
+function commitsSection() {
+  const names = unique(ASV.map((record) => record.benchmark));
+  const chosen = names.includes(STATE.chosen["show-asv"]) ? STATE.chosen["show-asv"] : names[0];
+  const own = ASV.filter((record) => record.benchmark === chosen);
+  const commits = [...grouped(ordered(own, (r) => r.date, (r) => r.commit), (r) => r.commit).keys()];
+  const choice = make("select", { id: "show-asv", onchange: (event) => choose("show-asv", event.target.value) },
+    names.map((name) => make("option", { selected: name === chosen }, name)));
+  return [make("p", { class: "aside" }, "These are not filtered: asv knows no families and budgets."),
+    make("p", { class: "choice" }, make("label", { for: "show-asv" }, "Benchmark "), choice),
+    commitFigure(chosen, own, commits), folded("The values as a table", commitTable(chosen, own, commits))];
+}
+
+function commitFigure(title, own, commits) {
+  const measured = own.filter((record) => record.outcome === "measured" && record.value > 0);
+  if (!measured.length) return empty("Nothing was measured for this benchmark: every point was skipped or failed; the table says which.");
+  if (commits.length < 2) return empty("There is one commit only, so there is no course to draw; the table holds its values.");
+  const lines = [...grouped(measured, (r) => `${r.place}${r.machine === own[0].machine ? "" : ` on ${r.machine}`}`)];
+  lines.slice(0, MOST_LINES).forEach(([name], k) => { TONES[name] ??= k; });
+  const series = lines.slice(0, MOST_LINES).map(([name, records]) => ({
+    name, kind: "both",
+    points: records.map((r) => ({ x: commits.indexOf(r.commit), y: r.value, lines: [`${figures(r.value)} ${r.unit}`, name, `${r.commit}, ${r.date.slice(0, 10)}`] })),
+  }));
+  const more = lines.length > MOST_LINES ? ` The first ${MOST_LINES} of ${lines.length} points of the grid; the table holds all.` : "";
+  return plotOf({
+    title, note: `Values over commits, oldest first.${more}`, about: `${plural(commits.length, "commit")}.`,
+    x: { label: "commit", scale: placeScale(commits) }, y: { label: measured[0].unit || "value", scale: logScale(measured.map((r) => r.value)) },
+    series, names: series.map((each) => each.name),
+  });
+}
+
+function commitTable(title, own, commits) {
+  const cell = (record) => (!record ? NOTHING : record.outcome === "measured" ? figures(record.value) : record.outcome);
+  const lines = [...grouped(own, (r) => `${r.place}\n${r.machine}`).values()].map((records) => [
+    records[0].place, records[0].machine, ...commits.map((commit) => cell(records.find((r) => r.commit === commit)))]);
+  return tableOf(`${title}${own[0].unit ? ` (${own[0].unit})` : ""}`, ["parameters", "machine", ...commits], lines, "figures");
+}

@@ -1,0 +1,114 @@
+"""What the page carries: the rows as columns of compact JSON, the tones of the backends, and results of asv.
+
+A column of words is a list of the different words and, for every row, which of them it is; a number that is undefined or
+infinite is null. No folder and no name of the machine gets in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from discreet.backends.solution import Status
+from discreet.problems.primal import LEAK_FREE
+from discreet.reports.asv_results import AsvRecord
+from discreet.reports.html.numbers import machine_words
+from discreet.reports.measurements import Measurement
+from discreet.reports.published.pictures import tones
+from discreet.reports.statistics.claims import claim_of
+from discreet.reports.statistics.failures import reason_of
+from discreet.reports.statistics.scaling import SIZES
+from discreet.reports.statistics.trials import trials
+from discreet.reports.study.machine import scrubbed
+
+__all__ = ["cleaned", "page_data"]
+
+_WORDS: dict[str, Callable[[Measurement], str]] = {
+    "label": lambda row: row.label,
+    "family": lambda row: row.family,
+    "entry": lambda row: row.entry,
+    "instance": lambda row: row.instance,
+    "hash": lambda row: row.problem_hash,
+    "profile": lambda row: row.profile,
+    "budget": lambda row: row.budget_word,
+    "regime": lambda row: row.regime,
+    "status": lambda row: row.status.value,
+    "claim": lambda row: claim_of(row.claimed).value,
+    "claimed": lambda row: row.claimed,
+    "message": lambda row: "" if row.certified else row.message,
+    "reason": lambda row: "" if row.certified else reason_of(row),
+    "started": lambda row: row.started,
+    "machine": machine_words,
+    "versions": lambda row: "\n".join(f"{name} {version}" for name, version in sorted(row.versions.items())),
+    "commit": lambda row: row.commit,
+}
+_NUMBERS: dict[str, Callable[[Measurement], float | int | None]] = {
+    "gap": lambda row: row.gap_target,
+    "outcomes": lambda row: row.outcomes,
+    "private_values": lambda row: row.private_values,
+    "guesses": lambda row: row.guesses,
+    "sensors": SIZES["sensors"],
+    "lower": lambda row: row.lower,
+    "upper": lambda row: row.upper,
+    "achieved": lambda row: row.relative_gap,
+    "leak": lambda row: row.leakage_over_budget,
+    "violated": lambda row: int(row.violated),
+    "seconds": lambda row: row.seconds,
+    "limit": lambda row: row.time_limit_seconds,
+    "repeat": lambda row: row.repeat,
+    "threads": lambda row: row.threads,
+}
+
+
+def cleaned(rows: Sequence[Measurement]) -> list[Measurement]:
+    """The rows without folders of a machine, in the order of their trials, which does not depend on the order given."""
+    bare = [
+        replace(row, problem=scrubbed(row.problem), message=scrubbed(row.message), claimed=scrubbed(row.claimed), traceback="")
+        for row in rows
+    ]
+    return [row for trial in trials(bare) for row in trial.rows]
+
+
+def page_data(rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source: str = "") -> dict[str, Any]:
+    """Everything the scripts read. `rows` are `cleaned`; `source` says in words where they come from."""
+    found = trials(rows)
+    known = tones(found)
+    others = sorted({row.label for row in rows} - set(known))  # installed nowhere, serving nothing here
+    seeded = np.random.PCG64(0).state["state"]
+    return {
+        "source": source,
+        "rows": len(rows),
+        "words": {name: _column([value(row) for row in rows]) for name, value in _WORDS.items()},
+        "numbers": {name: [_number(value(row)) for row in rows] for name, value in _NUMBERS.items()},
+        "timings": [[float(seconds) for seconds in _timings(row)] for row in rows],
+        "tones": known | {name: len(known) + k for k, name in enumerate(others)},
+        "statuses": {status.value: status.meaning for status in Status},
+        "leak_free_slack": 10.0 * LEAK_FREE,
+        "generator": {"state": str(seeded["state"]), "inc": str(seeded["inc"])},
+        "asv": [_asv(record) for record in asv],
+    }
+
+
+def _column(values: Sequence[str]) -> dict[str, Any]:
+    words = sorted(set(values))
+    place = {word: k for k, word in enumerate(words)}
+    return {"words": words, "at": [place[value] for value in values]}
+
+
+def _number(value: float | int | None) -> float | int | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _timings(row: Measurement) -> list[float]:
+    warm = row.samples[1:] if len(row.samples) > 1 else (row.seconds,)
+    return [seconds for seconds in warm if 0.0 < seconds < math.inf]
+
+
+def _asv(record: AsvRecord) -> list[Any]:
+    place = ", ".join(f"{name}={value}" for name, value in record.parameters)
+    numbers = [_number(value) for value in (record.value, record.low, record.high)]
+    return [record.benchmark, place, record.commit[:8], record.date, record.machine, record.outcome, *numbers, record.unit]

@@ -1,0 +1,83 @@
+/* Time against size: a plot with fitted exponents and crossovers for outcomes, sensors and alphabets, each over one sweep
+   (a catalog entry under one budget and gap) that the reader chooses. */
+
+const MISSING_SWEEP = {
+  outcomes: "No catalog entry is left with two sizes N certified by somebody under one budget and gap: nothing to draw against N.",
+  sensors: "No catalog entry is left with two numbers of sensors certified by somebody: nothing to draw against sensors.",
+  alphabet: "No catalog entry is left with two alphabet sizes n = m certified by somebody: nothing to draw against them.",
+};
+
+const sweepName = (sweep) => `${sweep.entry}, ${sweep.budget}, gap ${figures(sweep.gap)}`;
+
+function growthSection(numbers) {
+  return Object.keys(sizeWords).flatMap((size) => growthPart(size, numbers.sweeps.filter((sweep) => sweep.size === size)));
+}
+
+function growthPart(size, sweeps) {
+  const heading = make("h3", {}, `Time against ${sizeWords[size]}`);
+  if (!sweeps.length) return [heading, empty(MISSING_SWEEP[size])];
+  const name = `show-${size}`;
+  const sweep = sweeps.find((each) => sweepName(each) === STATE.chosen[name]) ?? sweeps[0];
+  const choice = make("select", { id: name, onchange: (event) => choose(name, event.target.value) },
+    sweeps.map((each) => make("option", { selected: each === sweep }, sweepName(each))));
+  return [heading, make("p", { class: "choice" }, make("label", { for: name }, "Problems "), choice), growthFigure(sweep), crossoverWords(sweep),
+    fitTable(sweep), folded("The points as a table", pointTable(sweep))];
+}
+
+function growthFigure(sweep) {
+  const sizes = sweep.series.flatMap((series) => series.sizes);
+  const costs = sweep.series.flatMap((series) => series.costs);
+  const series = sweep.series.map((each) => ({
+    name: each.contestant,
+    kind: "both",
+    points: each.sizes.map((at, k) => ({ x: at, y: each.costs[k], lines: pointWords(sweep, each, k) })),
+    fit: fitLine(sweep, each),
+  }));
+  const letter = sweep.size === "outcomes" ? "N" : sweep.size === "sensors" ? "M" : "n";
+  const notes = Object.fromEntries(sweep.fits.map((fit) => [fit.contestant, `∝ ${letter}^${fit.exponent.toFixed(2)}`]));
+  return plotOf({
+    title: `Seconds to a certified answer, ${sweepName(sweep)}`,
+    note: "Certified answers only, the median where several share a size; thin lines are fits.",
+    about: sweep.series.map((s) => `${s.contestant}: ${seconds(s.costs.at(-1))} at ${whole(s.sizes.at(-1))}`).join("; ") + ".",
+    x: { label: sizeWords[sweep.size], scale: logScale(sizes) },
+    y: { label: "seconds", scale: logScale(costs) },
+    series,
+    names: ordered(sweep.series.map((each) => each.contestant), toneOf),
+    notes,
+  });
+}
+
+function pointWords(sweep, series, k) {
+  return [`${series.contestant}: ${seconds(series.costs[k])} at ${sizeWords[sweep.size]} = ${whole(series.sizes[k])}`,
+    ...rowWords(series.rows[k]).slice(1)];
+}
+
+function fitLine(sweep, series) {
+  const fit = sweep.fits.find((each) => each.contestant === series.contestant);
+  if (!fit) return null;
+  return [fit.from_size, series.sizes.at(-1)].map((x) => ({ x, y: fit.factor * x ** fit.exponent }));
+}
+
+function crossoverWords(sweep) {
+  if (!sweep.crossovers.length) return make("p", { class: "aside" }, "No crossover beyond the noise between the sizes measured.");
+  return make("ul", { class: "aside" }, sweep.crossovers.map((each) =>
+    make("li", {}, `${each.faster} is faster than ${each.slower} from ${sizeWords[sweep.size]} ≈ ${figures(each.size, 2)} on`)));
+}
+
+function fitTable(sweep) {
+  if (!sweep.fits.length) return make("p", { class: "aside" }, "Nobody has three sizes whose time is twice its own floor: no exponent is fitted.");
+  const lines = sweep.fits.map((fit) => [
+    fit.contestant, fit.exponent.toFixed(2), `${fit.low.toFixed(2)} … ${fit.high.toFixed(2)}`, fit.points, whole(fit.from_size),
+  ]);
+  return tableOf(`Fitted exponents of time ≈ c · ${sizeWords[sweep.size]}^a, ${sweepName(sweep)}`,
+    ["backend", "exponent a", "95 % interval", "sizes", "fitted from"], lines, "figures");
+}
+
+function pointTable(sweep) {
+  const sizes = [...new Set(sweep.series.flatMap((series) => series.sizes))].sort((a, b) => a - b);
+  const lines = sweep.series.map((series) => [series.contestant, ...sizes.map((size) => {
+    const k = series.sizes.indexOf(size);
+    return k < 0 ? NOTHING : figures(series.costs[k]);
+  })]);
+  return tableOf(`Seconds by ${sizeWords[sweep.size]}`, ["backend", ...sizes.map(whole)], lines, "figures");
+}

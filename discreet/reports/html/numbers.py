@@ -1,0 +1,112 @@
+"""Every number of the page for the rows given, as plain values: what `discreet report --json` prints.
+
+`numbersOf` in statistics.js computes the same, under the same names, for whatever the filters leave.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from discreet.reports.html.sweeps import Sweep, sweeps
+from discreet.reports.measurements import Measurement
+from discreet.reports.statistics.aggregates import fitting_shift, means, noise_floor
+from discreet.reports.statistics.agreement_matrix import agreement_matrix
+from discreet.reports.statistics.claims import ClaimRecord, claim_records, claimed_leaks
+from discreet.reports.statistics.failures import failure_groups
+from discreet.reports.statistics.profiles import data_profiles, performance_profiles, work_precision
+from discreet.reports.statistics.scaling import crossovers, fit_exponent
+from discreet.reports.statistics.trials import Trial, by_task, contestants, trials
+
+__all__ = ["machine_words", "report_numbers"]
+
+
+def report_numbers(rows: Sequence[Measurement]) -> dict[str, Any]:
+    """Name -> numbers of a section; undefined and infinite numbers are None, times in seconds."""
+    found = trials(rows)
+    ordered = [row for trial in found for row in trial.rows]
+    floor = noise_floor(found)
+    claims = claim_records(ordered)
+    numbers = {
+        "summary": _summary(ordered, found, claims),
+        "claims": [asdict(record) | {"correct_rate": record.correct_rate} for record in claims],
+        "leaks": [_only(asdict(leak), "contestant instance gap ratio violated") for leak in claimed_leaks(ordered)],
+        "sweeps": [_sweep(sweep, floor) for sweep in sweeps(found)],
+        "work_precision": [asdict(point) for point in work_precision(found)],
+        "performance": [asdict(profile) for profile in performance_profiles(found)],
+        "data": [asdict(profile) for profile in data_profiles(found)],
+        "means": {"shift": fitting_shift(found), "noise_floor": floor, "rows": [_mean(mean) for mean in means(found)]},
+        "agreement": _agreement(ordered),
+        "failures": [asdict(group) | {"status": group.status.value} for group in failure_groups(ordered)],
+        "origin": _origin(ordered),
+    }
+    plain: dict[str, Any] = _plain(numbers)
+    return plain
+
+
+def machine_words(row: Measurement) -> str:
+    """The machine of a row in one line; empty where it was not recorded."""
+    known = ("processor", "cores", "memory_gib", "system")
+    return ", ".join(f"{name.replace('_gib', ' GiB')}: {row.machine[name]}" for name in known if name in row.machine)
+
+
+def _only(values: dict[str, Any], names: str) -> dict[str, Any]:
+    return {name: values[name] for name in names.split()}
+
+
+def _mean(mean: Any) -> dict[str, Any]:
+    return _only(asdict(mean), "contestant penalty tasks failures seconds low high")
+
+
+def _summary(rows: Sequence[Measurement], found: Sequence[Trial], claims: Sequence[ClaimRecord]) -> dict[str, int]:
+    tasks = by_task(found)
+    return {
+        "attempts": len(rows),
+        "trials": sum(trial.tried for trial in found),
+        "contestants": len(contestants(found)),
+        "tasks": len(tasks),
+        "certified_tasks": sum(any(trial.success for trial in met.values()) for met in tasks.values()),
+        "claims": sum(record.claims for record in claims),
+        "true_claims": sum(record.true_claims for record in claims),
+        "violations": sum(record.violations for record in claims),
+    }
+
+
+def _sweep(sweep: Sweep, floor: float) -> dict[str, Any]:
+    fits = [fit for fit in map(fit_exponent, sweep.series) if fit is not None]
+    return asdict(sweep) | {
+        "fits": [asdict(fit) for fit in fits],
+        "crossovers": [asdict(each) for each in crossovers(sweep.series, floor if math.isfinite(floor) else 1.0)],
+    }
+
+
+def _agreement(rows: Sequence[Measurement]) -> dict[str, Any]:
+    matrix = agreement_matrix(rows)
+    one_way = sorted(key for key in matrix.pairs if key[0] < key[1])
+    return {
+        "contestants": list(matrix.contestants),
+        "met": matrix.met,
+        "touching": matrix.touching,
+        "against": [{"case": pair.case, "first": pair.first, "second": pair.second} for pair in matrix.against],
+        "pairs": [asdict(matrix.pairs[key]) for key in one_way],
+    }
+
+
+def _origin(rows: Sequence[Measurement]) -> dict[str, Any]:
+    return {
+        "machines": sorted({machine_words(row) for row in rows} - {""}),
+        "versions": sorted({f"{name} {version}" for row in rows for name, version in row.versions.items()}),
+        "days": sorted({row.started[:10] for row in rows} - {""}),
+        "commits": sorted({row.commit[:12] for row in rows} - {""}),
+        "threads": sorted({row.threads for row in rows}),
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

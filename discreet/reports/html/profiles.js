@@ -1,0 +1,87 @@
+/* Work–precision, performance and data profiles, and shifted geometric means. */
+
+const FINEST = 1e-16; // gaps below rounding stand on this edge
+
+function precisionSection({ work_precision: points }) {
+  const drawn = points.filter((point) => point.seconds > 0);
+  if (!drawn.length) return [empty("No answer that kept its budget is left with a time: nothing to draw.")];
+  const gap = (point) => Math.min(1, Math.max(point.achieved, FINEST));
+  const names = ordered(unique(drawn.map((point) => point.contestant)), toneOf);
+  const series = names.map((name) => ({
+    name, kind: "points",
+    points: drawn.filter((point) => point.contestant === name).map((point) => ({ x: gap(point), y: point.seconds, lines: rowWords(point.row) })),
+  }));
+  const lines = names.map((name) => {
+    const own = drawn.filter((point) => point.contestant === name);
+    return [name, whole(own.length), figures(median(own.map(gap)), 2), figures(Math.max(...own.map(gap)), 2), figures(median(own.map((p) => p.seconds)))];
+  });
+  return [
+    plotOf({
+      title: "Seconds against the certified relative gap achieved", about: `${plural(drawn.length, "answer")} that kept the budget.`,
+      note: "One mark a trial whose own answers kept the budget, at the gap proven for it, whatever was asked. Left and low is better.",
+      x: { label: "relative gap, certified", scale: logScale(drawn.map(gap)) }, y: { label: "seconds", scale: logScale(drawn.map((p) => p.seconds)) },
+      series, names,
+    }),
+    tableOf("Answers that kept the budget", ["backend", "answers", "median gap", "largest gap", "median seconds"], lines, "figures"),
+  ];
+}
+
+function profileSection({ performance, data }) {
+  if (!data.length) return [empty("Nothing that is left was tried by anybody: there is no profile.")];
+  return [
+    ...profilePart(performance, {
+      title: "Performance profile", x: "time ÷ best time, at most", hint: (at) => `${figures(at)} × the best time`,
+      note: (n) => `Share of the ${plural(n, "task")} somebody certified; a failure is infinite, a task not served counts as not solved.`,
+      none: "Nobody certified a task that is left: there is no best time to compare with.", marks: [1, 2, 10, 100],
+    }),
+    ...profilePart(data, {
+      title: "Data profile: solved within a time", x: "seconds, at most", hint: seconds,
+      note: (n) => `Share of all ${plural(n, "task")} certified within so many seconds.`,
+      none: "Nobody certified a task that is left, within any time.", marks: [0.01, 0.1, 1, 10],
+    }),
+  ];
+}
+
+function profilePart(profiles, words) {
+  const reached = profiles.filter((profile) => profile.at.length);
+  const heading = make("h3", {}, words.title);
+  if (!reached.length) return [heading, empty(words.none)];
+  const start = Math.min(...reached.map((profile) => profile.at[0]));
+  const end = 1.3 * Math.max(...reached.map((profile) => profile.at.at(-1)), 1.01 * start);
+  const share = (profile, at) => profile.shares[count(profile.at, (value) => value <= at) - 1] ?? 0;
+  const series = ordered(reached, (profile) => toneOf(profile.contestant)).map((profile) => {
+    const points = profile.at.map((x, k) => ({ x, y: profile.shares[k], lines: [`${profile.contestant}: ${percent(profile.shares[k])}`, `within ${words.hint(x)}`] }));
+    const path = [{ x: start, y: share(profile, start) }, ...points, { x: end, y: profile.shares.at(-1) }];
+    return { name: profile.contestant, kind: "steps", points, path };
+  });
+  const lines = profiles.map((profile) => [profile.contestant, ...words.marks.map((at) => percent(share(profile, at))), percent(profile.shares.at(-1) ?? 0)]);
+  return [
+    heading,
+    plotOf({
+      title: words.title, note: words.note(profiles[0].tasks),
+      about: reached.map((profile) => `${profile.contestant} reaches ${percent(profile.shares.at(-1))}`).join("; ") + ".",
+      x: { label: words.x, scale: logScale([start, end], { room: 0 }) }, y: { label: "share of tasks", scale: shareScale() },
+      series, names: series.map((each) => each.name),
+    }),
+    folded("The profile as a table", tableOf(words.title, ["backend", ...words.marks.map((at) => `≤ ${words.hint(at)}`), "in the end"], lines, "figures")),
+  ];
+}
+
+function meansSection({ means }) {
+  if (!means.rows.length) return [empty("Nothing that is left was tried by anybody: there is nothing to average.")];
+  const names = unique(means.rows.map((mean) => mean.contestant));
+  const of = (name, penalty) => means.rows.find((mean) => mean.contestant === name && mean.penalty === penalty);
+  const shared = Math.max(...names.map((name) => of(name, null).tasks));
+  const cell = (mean) => (Number.isFinite(mean.seconds) ? `${figures(mean.seconds)} (${figures(mean.low, 2)} … ${figures(mean.high, 2)})` : NOTHING);
+  const lines = names.map((name) => {
+    const first = of(name, PENALTIES[0]);
+    return [name, `${first.tasks - first.failures} of ${first.tasks}`, ...[...PENALTIES, null].map((k) => cell(of(name, k)))];
+  });
+  const noise = Number.isFinite(means.noise_floor)
+    ? `Repeats of one trial differ by a factor of up to ${figures(means.noise_floor)} (95th percentile of an A/A test): smaller differences say nothing.`
+    : "No trial that is left was repeated, so how much of a difference is noise is not known.";
+  return [
+    make("p", { class: "aside" }, `Seconds, with 95 % percentile bootstrap intervals over tasks (2000 resamples, seed 0), computed here for what the filters leave. The shift is ${figures(means.shift)} s, the ${SHIFT_PERCENTILE}th percentile of the successful times. A failure is charged 1, 2 or 10 time limits; the last column is over the ${plural(shared, "task")} that everybody certified. ${noise}`),
+    tableOf("Shifted geometric means of seconds", ["backend", "certified of tried", ...PENALTIES.map((k) => `failures × ${k} ${k === 1 ? "limit" : "limits"}`), "all solved"], lines, "figures"),
+  ];
+}

@@ -1,0 +1,46 @@
+/* Agreement, failures, and what it was measured on. */
+
+function agreementSection({ agreement }) {
+  const { contestants: names, met, touching, against, pairs } = agreement;
+  if (!met) return [empty("No two backends that are left answered the same problem, so there is nothing to agree on.")];
+  const near0 = touching ? ` ${plural(touching, "pair")} of them, under perfect privacy, only within what counts as leak-free in double precision.` : "";
+  const words = against.length
+    ? `${against.length} of ${plural(met, "pair")} of brackets exclude one another: a certificate is wrong.${near0}`
+    : `All ${plural(met, "pair")} of certified brackets of the same problem intersect.${near0}`;
+  const of = (a, b) => pairs.find((pair) => (pair.first === a && pair.second === b) || (pair.first === b && pair.second === a));
+  const cell = (a, b) => {
+    const pair = of(a, b);
+    if (a === b || !pair) return { words: a === b ? "" : NOTHING, css: "none" };
+    const node = [make("span", { class: "count" }, `${pair.agreeing} of ${pair.cases}`), make("span", { class: "apart" }, `Δ ${figures(pair.largest_difference, 2)}`)];
+    return { node: make("div", {}, node), css: pair.agreeing < pair.cases ? "disagree" : "agree" };
+  };
+  const table = tableOf("Agreement of certified brackets: how many of the problems both answered, largest difference of error probabilities",
+    ["", ...names], names.map((a) => [a, ...names.map((b) => cell(a, b))]), "matrix");
+  const told = against.length ? make("ul", { class: "aside" }, against.map((pair) => make("li", {}, `${pair.case}: ${pair.first} and ${pair.second}`))) : null;
+  return [make("p", { class: against.length ? "warn" : "aside" }, words), told, table,
+    make("p", { class: "aside" }, "Each cell: on how many of the problems that both answered the brackets intersect; Δ is the largest difference of the error probabilities.")];
+}
+
+function failureSection({ failures, summary }) {
+  if (!summary.attempts) return [empty("No attempt is left by the filters, so nothing failed.")];
+  const tried = failures.filter((group) => !NOT_TRIED.has(group.status));
+  const skipped = failures.filter((group) => NOT_TRIED.has(group.status));
+  const table = (title, groups) => tableOf(title, ["backend", "status", "reason", "times", "for example"],
+    groups.map((g) => [g.contestant, { node: chip(g.status) }, { words: g.reason, css: "long" }, whole(g.count), { words: g.example, css: "long" }]));
+  return [
+    tried.length ? table("What was not certified, and why", tried) : empty("Everything that was tried is certified."),
+    skipped.length ? folded(`Not tried: ${plural(total(skipped.map((g) => g.count)), "attempt")} outside a backend's reach or without its library`, table("Not tried, and why", skipped)) : null,
+  ];
+}
+
+const chip = (status) => make("span", { class: `chip ${status}`, title: DATA.statuses[status] }, status);
+
+function originSection({ origin, summary }) {
+  if (!summary.attempts) return [empty("No attempt is left by the filters.")];
+  const days = [...new Set([origin.days[0], origin.days.at(-1)])].filter(Boolean).join(" … ");
+  const told = [
+    ["source", DATA.source], ["date", days], ["machine", origin.machines.join("; ")], ["threads", origin.threads.join(", ")],
+    ["commit", origin.commits.join(", ")], ["versions", origin.versions.join(", ")],
+  ];
+  return [make("dl", { class: "facts" }, told.map(([name, words]) => make("div", {}, make("dt", {}, name), make("dd", {}, words || "not recorded"))))];
+}
