@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array, Pair, dot_pair, pair_product, pair_sum, sum_pair
+from discreet.problems.accurate import Array, Pair, pair_product, pair_sum, sum_pair
+from discreet.problems.certain import expected_pair
 
 __all__ = [
     "OutputLaw",
@@ -117,7 +118,7 @@ def output_law(p_xz: Array, estimator: Array, marginal: Pair | None = None) -> O
     p_x = sum_pair(p_xz) if marginal is None else marginal
     lift = faint_lift(p_x[0])
     lifted = np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
-    return law_of(dot_pair(estimator[:, None, :], lifted[None, :, :]), p_x, lift)
+    return law_of(expected_pair(estimator, lifted), p_x, lift)
 
 
 def faint_lift(p_x: Array) -> NDArray[np.int32]:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.problems.accurate import Array, sum_pair
+from discreet.problems.certain import certain
 from discreet.problems.information import OutputLaw
 from discreet.problems.problem import Problem
 
@@ -74,6 +75,11 @@ def normalise(estimator: Array) -> Array:
 
     Columns that sum to one already are left as they are.
     """
+    estimator = np.add(estimator, 0.0, order="C")  # a copy, in which −0 is 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        totals = estimator.sum(axis=0)
+    if bool((totals == 1.0).all()) and estimator.min() >= 0.0:
+        return np.asarray(estimator)
     clipped = np.where(np.isfinite(estimator), np.clip(estimator, 0.0, 1e300), 0.0)
     stochastic = clipped.sum(axis=0) == 1.0
     if stochastic.all():
@@ -89,7 +95,7 @@ def normalise(estimator: Array) -> Array:
 
 def column_error(estimator: Array) -> float:
     """How far the columns of a normalised estimator [m, N] are from summing to one: 0 without randomisation."""
-    drawn = estimator[:, np.count_nonzero(estimator, axis=0) > 1]
+    drawn = estimator[:, ~certain(estimator).any(axis=0)]
     if not drawn.size:
         return 0.0
     high, low = sum_pair(np.ascontiguousarray(drawn.T))

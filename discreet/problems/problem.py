@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array, Pair, dot_pair, sum_pair
+from discreet.problems.accurate import Array, Pair, sum_pair
+from discreet.problems.certain import paired_sum
 from discreet.problems.checks import check_total, mass_array
 from discreet.problems.errors import InputError
 from discreet.problems.information import OutputLaw, entropy, output_law
@@ -241,7 +242,7 @@ class Problem:
 
     def error_probability(self, estimator: Array) -> float:
         """⟨L, P⟩ of an estimator [m, N]: its error probability under 0/1 loss, its expected loss otherwise."""
-        return float(sum_pair(dot_pair(self.loss, estimator)[0])[0])
+        return float(sum_pair(paired_sum(self.loss, estimator)[0])[0])
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N]."""

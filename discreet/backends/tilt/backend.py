@@ -34,6 +34,7 @@ _MAX_ITERATIONS = 100
 _MARGIN = 0.1  # of the asked gap: what the iteration aims at, since the judge adds its roundings
 _AGGREGATE_MARGIN = 0.5  # the same for aggregates, whose bracket is exact
 _AGGREGATE_FROM = 16  # times the outcomes that a first round keeps individually
+_THREADS_FROM = 1 << 20  # outcomes from which a pass takes longer than sharing it out
 _NO_BUDGET = 1e-26  # nats: less cannot be told from nothing in double precision, and is solved as perfect privacy
 _FINEST_GAP = 1e-13
 
@@ -63,7 +64,7 @@ class Tilt:
         method="structured primal–dual interior point, on aggregates when there are many outcomes",
         citation="discreet, docs/theory.md; predictor–corrector: S. Mehrotra, SIAM J. Optim. 2 (1992) 575–601",
         settings={
-            "threads": "cores for the passes over many outcomes (default: all)",
+            "threads": "cores for the passes over many outcomes (default: all, from a million outcomes)",
             "kernels": "numpy, compiled (numba), or auto: compiled where that pays (default)",
         },
     )
@@ -91,13 +92,14 @@ class Tilt:
             duals = np.zeros((problem.m, problem.n)), 0.0
             outcome = Outcome(problem.bayes_estimator, *duals, 0, "optimal: the Bayes rule keeps the budget")
         elif lowered.model is None:
-            threads = whole(options, self.name, "threads", 0)
+            threads = whole(options, self.name, "threads", 0) or (1 if problem.N < _THREADS_FROM else 0)
             gap = max(_FINEST_GAP, _AGGREGATE_MARGIN * options.gap)
             blocks = BlockProblem.of(problem)
             wanted = choice(options, self.name, "kernels", _KERNELS, "auto")
             found = solve_aggregated(
-                blocks, gap=gap, max_iterations=iterations, deadline=deadline, threads=threads, compiled=_KERNELS[wanted]
-            )
+                blocks, gap=gap, max_iterations=iterations, deadline=deadline, threads=threads, vertex=True,
+                compiled=_KERNELS[wanted],
+            )  # fmt: skip
             estimator = spread(blocks.blocks, found, threads=threads)
             outcome = Outcome(estimator, found.tilt, found.multiplier, found.iterations, found.ended)
         else:

@@ -1,0 +1,78 @@
+"""Sums under estimators that are mostly certain: the same numbers as by products, to twice the working precision."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.problems.accurate import Array
+from discreet.problems.certain import certain, expected_pair, paired_sum
+from discreet.problems.judge import certify
+from discreet.problems.primal import column_error, normalise
+from discreet.problems.problem import Problem
+
+_N = 6000
+
+
+def _estimator(m: int, drawn: int, seed: int) -> Array:
+    """Certain but for `drawn` columns [m, N]."""
+    rng = np.random.default_rng(seed)
+    estimator = np.eye(m)[:, rng.integers(0, m, _N)]
+    places = rng.choice(_N, drawn, replace=False)
+    estimator[:, places] = rng.dirichlet(np.ones(m), drawn).T
+    return normalise(estimator)
+
+
+def _exact(weights: Array, values: Array) -> Fraction:
+    return sum((Fraction(w) * Fraction(v) for w, v in zip(weights.tolist(), values.tolist(), strict=True)), Fraction(0))
+
+
+def _close(high: float, low: float, truth: Fraction) -> bool:
+    return abs(Fraction(float(high)) + Fraction(float(low)) - truth) <= abs(truth) * Fraction(1, 2**90)
+
+
+@pytest.mark.parametrize(("m", "drawn"), [(2, 0), (2, 3), (3, 2000), (3, 4000), (3, _N)])
+def test_sums_keep_twice_the_working_precision(m: int, drawn: int) -> None:
+    estimator = _estimator(m, drawn, seed=m + drawn)
+    rng = np.random.default_rng(1)
+    values = rng.dirichlet(np.ones(2 * _N) * 0.3).reshape(2, _N)
+    high, low = expected_pair(estimator, values)
+    for i in range(m):
+        for j in range(2):
+            assert _close(high[i, j], low[i, j], _exact(estimator[i], values[j]))
+    losses = rng.random((m, _N))
+    high, low = paired_sum(losses, estimator)
+    for i in range(m):
+        assert _close(high[i], low[i], _exact(estimator[i], losses[i]))
+
+
+def test_a_column_is_certain_only_with_nothing_beside_its_one() -> None:
+    estimator = np.array([[1.0, 0.5, 1.0, 0.0, 1.0], [0.0, 0.5, 1e-300, 1.0, -0.0]])
+    assert certain(estimator).tolist() == [[True, False, False, False, True], [False, False, False, True, False]]
+
+
+def test_columns_that_are_certain_have_no_rounding() -> None:
+    assert column_error(_estimator(3, 0, seed=5)) == 0.0
+    assert 0.0 <= column_error(_estimator(3, 50, seed=5)) < 1e-15
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.003, 0.2])
+def test_the_verdict_is_that_on_fewer_outcomes(budget: float) -> None:
+    """A large problem judged by labels, and the same split in parts that are judged by products."""
+    rng = np.random.default_rng(8)
+    joint = rng.dirichlet(np.full(2 * 2 * 50, 0.4)).reshape(2, 2, 50)
+    small = Problem.from_joint(joint, budget)
+    copies = 512  # a power of two: halves are exact
+    large = Problem.from_joint(np.repeat(joint, copies, axis=2) / copies, budget)
+    estimator = small.bayes_estimator.copy()
+    estimator[:, 7] = 0.25, 0.75
+    tilt, multiplier = np.array([[0.1, -0.2], [-0.3, 0.2]]), 0.5
+    few = certify(small, estimator, tilt, multiplier).certificate
+    many = certify(large, np.repeat(estimator, copies, axis=1), tilt, multiplier).certificate
+    assert many.own_error == pytest.approx(few.own_error, rel=1e-15)
+    assert many.own_leakage == pytest.approx(few.own_leakage, rel=1e-13)
+    assert many.upper == pytest.approx(few.upper, rel=1e-9)
+    assert many.lower == pytest.approx(few.lower, rel=1e-12)
+    assert many.lower <= many.upper
