@@ -1,10 +1,10 @@
 /* Scales and their ticks: from numbers to shares of an axis. */
 
-/** A logarithmic scale over the values, which are positive; a little room at both ends, a decade at least. */
+/** A logarithmic scale over the values, which are positive; a little room at both ends, half a decade at least. */
 function logScale(values, { most = 7, room = 0.06, low = null, high = null } = {}) {
   const logs = values.map(Math.log10);
   let [from, to] = [low === null ? Math.min(...logs) : Math.log10(low), high === null ? Math.max(...logs) : Math.log10(high)];
-  if (to - from < 1) [from, to] = [(from + to) / 2 - 0.5, (from + to) / 2 + 0.5];
+  if (to - from < 0.5) [from, to] = [(from + to) / 2 - 0.25, (from + to) / 2 + 0.25];
   const extra = room * (to - from);
   [from, to] = [low === null ? from - extra : from, high === null ? to + extra : to];
   const share = (value) => Math.min(1, Math.max(0, (Math.log10(value) - from) / (to - from)));
@@ -17,13 +17,14 @@ function logTicks(from, to, most) {
   const stride = Math.ceil(decades.length / most);
   if (decades.length >= 3) return decades.filter((k) => k % stride === 0).map((k) => ({ at: 10 ** k, words: decadeWords(k) }));
   const places = [];
-  for (let k = Math.floor(from); k <= to; k += 1) for (const factor of [1, 2, 5]) places.push(factor * 10 ** k);
+  const factors = to - from < 0.8 ? [1, 1.5, 2, 3, 4, 5, 7] : [1, 2, 5];
+  for (let k = Math.floor(from); k <= to; k += 1) places.push(...factors.map((factor) => Number(`${factor}e${k}`)));
   return places
     .filter((at) => Math.log10(at) >= from - 1e-9 && Math.log10(at) <= to + 1e-9)
     .map((at) => ({ at, words: figures(at, 2) }));
 }
 
-const decadeWords = (k) => (k >= -2 && k <= 3 ? figures(10 ** k, 4) : power(k));
+const decadeWords = (k) => (k >= -3 && k <= 3 ? figures(10 ** k, 4) : power(k));
 
 /** Shares of tasks: 0 … 100 %. */
 const shareScale = () => ({

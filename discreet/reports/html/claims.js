@@ -1,7 +1,8 @@
 /* Claim against truth: one line a backend, one mark for every answer that its backend called solved, at what it leaks. */
 
 const LEAST_RATIO = 1e-2; // smaller ones stand on the left edge
-const LANE = 6;
+const LANE = 6; // pixels between lanes, fewer where a pile of marks would grow beyond TALLEST
+const TALLEST = 96;
 
 function claimsSection(numbers) {
   if (!numbers.claims.length) return [empty("No attempt is left by the filters, so there are no claims to judge.")];
@@ -24,7 +25,7 @@ function leakFigure({ leaks, claims }) {
 
 function paintLeaks(lines, width, about) {
   const wide = width >= 560;
-  const area = { left: wide ? 156 : 16, right: width - (wide ? 92 : 16), top: 14 };
+  const area = { left: wide ? 156 : 16, right: width - (wide ? 116 : 16), top: 14 };
   const all = lines.flatMap((line) => line.leaks.map((leak) => leak.ratio)).filter((ratio) => Number.isFinite(ratio));
   const high = 10 ** Math.ceil(Math.log10(Math.max(10, ...all)));
   const scale = logScale([1], { low: LEAST_RATIO, high, most: 12 });
@@ -34,13 +35,14 @@ function paintLeaks(lines, width, about) {
   const parts = [];
   let y = area.top;
   for (const line of shown) {
-    const tall = Math.max(30, LANE * (line.lanes + 2)) + (wide ? 0 : 16);
-    const middle = y + tall / 2 + (wide ? 0 : 8);
+    const step = Math.min(LANE, TALLEST / line.lanes);
+    const tall = Math.max(30, step * (line.lanes + 3)) + (wide ? 0 : 18);
+    const middle = y + tall / 2 + (wide ? 0 : 9);
     parts.push(draw("path", { class: "grid", d: `M${area.left} ${near(middle)}H${area.right}` }), ...rowLabels(line, area, middle, y, wide, width));
     for (const { leak, px, lane } of line.placed) {
-      const css = `${leak.regime === "perfect" || leak.row.regime === "perfect" ? "hollow" : "dot"}`;
-      parts.push(markAt(line.name, px, middle + lane * LANE, 3.2, css));
-      marks.push({ x: px, y: middle + lane * LANE, lines: rowWords(leak.row), series: line.name });
+      const css = leak.row.regime === "perfect" ? "hollow" : "dot";
+      parts.push(markAt(line.name, px, middle + lane * step, 3.2, css));
+      marks.push({ x: px, y: middle + lane * step, lines: rowWords(leak.row), series: line.name });
     }
     y += tall;
   }
@@ -56,7 +58,7 @@ function laned(line, x) {
     const px = x(leak.ratio);
     let k = 0;
     const lane = () => (k % 2 ? -(k + 1) / 2 : k / 2);
-    while (k < 16 && px - (ends.get(lane()) ?? -Infinity) < 7.5) k += 1;
+    while (px - (ends.get(lane()) ?? -Infinity) < 7.5) k += 1;
     ends.set(lane(), px);
     return { leak, px, lane: lane() };
   });

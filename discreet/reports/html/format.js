@@ -18,11 +18,12 @@ function figures(value, digits = 3) {
   return Number(mantissa) === 1 ? power(Number(exponent)) : `${mantissa}·${power(Number(exponent))}`;
 }
 
+const fixed = (value) => value.toFixed(2).replace("-", "−");
 const seconds = (value) => (Number.isFinite(value) ? `${figures(value)} s` : NOTHING);
 const percent = (share) => (Number.isFinite(share) ? `${Number((100 * share).toPrecision(4))} %` : NOTHING);
 const times = (ratio) => (Number.isFinite(ratio) ? `${figures(ratio)} ×` : NOTHING);
 const plural = (n, one, many = `${one}s`) => `${whole(n)} ${n === 1 ? one : many}`;
-const sizeWords = { outcomes: "outcomes N", sensors: "sensors", alphabet: "n = m" };
+const sizeWords = { outcomes: "outcomes N", sensors: "sensors M", alphabet: "n = m" };
 const budgetWords = { perfect: "perfect privacy", constrained: "a positive budget", oblivious: "no constraint" };
 
 /** A measured row in lines, for the hover text and the focus text of every plot. */

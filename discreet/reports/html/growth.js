@@ -7,6 +7,8 @@ const MISSING_SWEEP = {
   alphabet: "No catalog entry is left with two alphabet sizes n = m certified by somebody: nothing to draw against them.",
 };
 
+const LETTERS = { outcomes: "N", sensors: "M", alphabet: "n" };
+
 const sweepName = (sweep) => `${sweep.entry}, ${sweep.budget}, gap ${figures(sweep.gap)}`;
 
 function growthSection(numbers) {
@@ -33,11 +35,11 @@ function growthFigure(sweep) {
     points: each.sizes.map((at, k) => ({ x: at, y: each.costs[k], lines: pointWords(sweep, each, k) })),
     fit: fitLine(sweep, each),
   }));
-  const letter = sweep.size === "outcomes" ? "N" : sweep.size === "sensors" ? "M" : "n";
-  const notes = Object.fromEntries(sweep.fits.map((fit) => [fit.contestant, `∝ ${letter}^${fit.exponent.toFixed(2)}`]));
+  const letter = LETTERS[sweep.size];
+  const notes = Object.fromEntries(sweep.fits.map((fit) => [fit.contestant, ["∝ ", letter, make("sup", {}, fixed(fit.exponent))]]));
   return plotOf({
-    title: `Seconds to a certified answer, ${sweepName(sweep)}`,
-    note: "Certified answers only, the median where several share a size; thin lines are fits.",
+    title: "Seconds to a certified answer",
+    note: "Certified answers only, the median where several share a size; broad pale lines are fits.",
     about: sweep.series.map((s) => `${s.contestant}: ${seconds(s.costs.at(-1))} at ${whole(s.sizes.at(-1))}`).join("; ") + ".",
     x: { label: sizeWords[sweep.size], scale: logScale(sizes) },
     y: { label: "seconds", scale: logScale(costs) },
@@ -61,13 +63,13 @@ function fitLine(sweep, series) {
 function crossoverWords(sweep) {
   if (!sweep.crossovers.length) return make("p", { class: "aside" }, "No crossover beyond the noise between the sizes measured.");
   return make("ul", { class: "aside" }, sweep.crossovers.map((each) =>
-    make("li", {}, `${each.faster} is faster than ${each.slower} from ${sizeWords[sweep.size]} ≈ ${figures(each.size, 2)} on`)));
+    make("li", {}, `${each.faster} is faster than ${each.slower} from ${LETTERS[sweep.size]} ≈ ${figures(each.size, 2)} on`)));
 }
 
 function fitTable(sweep) {
   if (!sweep.fits.length) return make("p", { class: "aside" }, "Nobody has three sizes whose time is twice its own floor: no exponent is fitted.");
   const lines = sweep.fits.map((fit) => [
-    fit.contestant, fit.exponent.toFixed(2), `${fit.low.toFixed(2)} … ${fit.high.toFixed(2)}`, fit.points, whole(fit.from_size),
+    fit.contestant, fixed(fit.exponent), `${fixed(fit.low)} … ${fixed(fit.high)}`, fit.points, whole(fit.from_size),
   ]);
   return tableOf(`Fitted exponents of time ≈ c · ${sizeWords[sweep.size]}^a, ${sweepName(sweep)}`,
     ["backend", "exponent a", "95 % interval", "sizes", "fitted from"], lines, "figures");

@@ -37,7 +37,7 @@ function legendOf(names, notes = {}) {
     type: "button", class: "key", "aria-pressed": String(!STATE.hidden.has(name)), "data-key": name,
     title: "hide it in the plots, or show it again; the numbers stay",
     onclick: () => toggleHidden(name),
-  }, sampleOf(name), make("span", {}, name, notes[name] ? make("em", {}, ` ${notes[name]}`) : null));
+  }, sampleOf(name), make("span", {}, name, notes[name] ? make("em", {}, " ", notes[name]) : null));
   return make("div", { class: "legend", role: "group", "aria-label": "Backends in this plot" }, names.map(entry));
 }
 
@@ -51,10 +51,10 @@ function toggleHidden(name) {
 }
 
 /** A figure that draws itself anew when its width or the hidden backends change. `paint(width)` gives {svg, marks}. */
-function figureOf(title, paint, { names = [], notes = {}, note = null } = {}) {
+function figureOf(title, paint, { names = [], notes = {}, note = null, bare = false } = {}) {
   const stage = make("div", { class: "stage" });
   const figure = make("figure", {},
-    make("figcaption", {}, make("strong", {}, title), note ? make("span", {}, note) : null),
+    make("figcaption", {}, make("strong", { class: bare ? "hidden" : null }, title), note ? make("span", {}, note) : null),
     names.length ? legendOf(names, notes) : null, stage);
   const redraw = () => {
     const { svg, marks } = paint(Math.max(300, Math.min(stage.clientWidth || 720, 1040)));
@@ -67,7 +67,7 @@ function figureOf(title, paint, { names = [], notes = {}, note = null } = {}) {
 
 /** A plot of series on two scales: {title, x, y, series, names, notes, about, bands}; see the sections for its use. */
 function plotOf(spec) {
-  return figureOf(spec.title, (width) => paintPlot(spec, width), { names: spec.names, notes: spec.notes, note: spec.note });
+  return figureOf(spec.title, (width) => paintPlot(spec, width), { names: spec.names, notes: spec.notes, note: spec.note, bare: spec.bare });
 }
 
 function paintPlot(spec, width) {

@@ -58,7 +58,7 @@ function profilePart(profiles, words) {
   return [
     heading,
     plotOf({
-      title: words.title, note: words.note(profiles[0].tasks),
+      title: words.title, bare: true, note: words.note(profiles[0].tasks),
       about: reached.map((profile) => `${profile.contestant} reaches ${percent(profile.shares.at(-1))}`).join("; ") + ".",
       x: { label: words.x, scale: logScale([start, end], { room: 0 }) }, y: { label: "share of tasks", scale: shareScale() },
       series, names: series.map((each) => each.name),
@@ -72,7 +72,7 @@ function meansSection({ means }) {
   const names = unique(means.rows.map((mean) => mean.contestant));
   const of = (name, penalty) => means.rows.find((mean) => mean.contestant === name && mean.penalty === penalty);
   const shared = Math.max(...names.map((name) => of(name, null).tasks));
-  const cell = (mean) => (Number.isFinite(mean.seconds) ? `${figures(mean.seconds)} (${figures(mean.low, 2)} … ${figures(mean.high, 2)})` : NOTHING);
+  const cell = (mean) => (Number.isFinite(mean.seconds) ? { node: make("div", {}, make("span", { class: "count" }, figures(mean.seconds)), make("span", { class: "apart" }, `${figures(mean.low)} … ${figures(mean.high)}`)) } : NOTHING);
   const lines = names.map((name) => {
     const first = of(name, PENALTIES[0]);
     return [name, `${first.tasks - first.failures} of ${first.tasks}`, ...[...PENALTIES, null].map((k) => cell(of(name, k)))];
