@@ -11,7 +11,7 @@ from pathlib import Path
 
 __all__ = ["complaints"]
 
-_DATA = ("*.toml", "*.csv.gz")
+_DATA = ("*.toml", "*.csv.gz", "*.js", "*.css", "*.html")
 
 
 def complaints(wheel: Path, package: Path) -> list[str]:

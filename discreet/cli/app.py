@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from discreet.cli import advise, audit, bench, compare, crosscheck, doctor, frontier, problems, reproduce, solve
+from discreet.cli import advise, audit, bench, compare, crosscheck, doctor, frontier, problems, report, reproduce, solve
 from discreet.problems.errors import DiscreetError
 
 __all__ = ["BAD_INPUT", "INTERRUPTED", "app"]
@@ -76,6 +76,7 @@ app.command("solve")(solve.solve)
 app.command("compare")(compare.compare)
 app.command("advise")(advise.advise)
 app.command("bench")(bench.bench)
+app.command("report")(report.report)
 app.command("frontier")(frontier.frontier)
 app.command("audit")(audit.audit)
 app.command("reproduce")(reproduce.reproduce)

@@ -27,9 +27,12 @@ def report(
     asv: Annotated[
         list[str] | None, typer.Option("--asv", metavar="DIR", help="Results of asv, shown over commits; may be repeated.")
     ] = None,
-    out: Annotated[str | None, typer.Option(metavar="FILE.html", help=f"Where the page goes.  [default: {DEFAULT_OUT}]")] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE.html", help=f"Where the page goes.  [default: {DEFAULT_OUT}]")
+    ] = None,
     publish: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write a snapshot of Markdown, SVG and CSV there; the page only with --out.")
+        str | None,
+        typer.Option(metavar="DIR", help="Write a snapshot of Markdown, SVG and CSV there."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -66,11 +66,13 @@ _NUMBERS: dict[str, Callable[[Measurement], float | int | None]] = {
 
 def cleaned(rows: Sequence[Measurement]) -> list[Measurement]:
     """The rows without folders of a machine, in the order of their trials, which does not depend on the order given."""
-    bare = [
-        replace(row, problem=scrubbed(row.problem), message=scrubbed(row.message), claimed=scrubbed(row.claimed), traceback="")
-        for row in rows
-    ]
+    bare = [_without_folders(row) for row in rows]
     return [row for trial in trials(bare) for row in trial.rows]
+
+
+def _without_folders(row: Measurement) -> Measurement:
+    told = {name: scrubbed(getattr(row, name)) for name in ("problem", "message", "claimed")}
+    return replace(row, **told, traceback="")
 
 
 def page_data(rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source: str = "") -> dict[str, Any]:

@@ -30,6 +30,7 @@ SCRIPTS = (
 )  # fmt: skip
 """The scripts in the order in which they are put together."""
 
+_NOTHING_ELSE = "default-src 'none'; base-uri 'none'; form-action 'none'"
 _LOOK_BYTES = 2048  # the mark stands within these
 
 
@@ -42,7 +43,7 @@ def report_page(rows: Sequence[Measurement], *, asv: Sequence[AsvRecord] = (), s
     script = '(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in SCRIPTS) + "})();\n"
     parts = {
         "MARK": MARK,
-        "POLICY": f"default-src 'none'; base-uri 'none'; form-action 'none'; style-src {_hash(style)}; script-src {_hash(script)}",
+        "POLICY": f"{_NOTHING_ELSE}; style-src {_hash(style)}; script-src {_hash(script)}",
         "STYLE": style,
         "DATA": data.replace("<", "\\u003c"),
         "SCRIPT": script,
@@ -53,9 +54,7 @@ def report_page(rows: Sequence[Measurement], *, asv: Sequence[AsvRecord] = (), s
     return text
 
 
-def write_report(
-    rows: Sequence[Measurement], path: str | Path, *, asv: Sequence[AsvRecord] = (), source: str = ""
-) -> Path:
+def write_report(rows: Sequence[Measurement], path: str | Path, *, asv: Sequence[AsvRecord] = (), source: str = "") -> Path:
     """Write the page to a file, all or nothing; its path.
 
     Raises InputError without rows, FileError for a file that is there and was not made here, and for a place that cannot be
