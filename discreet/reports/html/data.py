@@ -71,8 +71,8 @@ def cleaned(rows: Sequence[Measurement]) -> list[Measurement]:
 
 
 def _without_folders(row: Measurement) -> Measurement:
-    told = {name: scrubbed(getattr(row, name)) for name in ("problem", "message", "claimed")}
-    return replace(row, **told, traceback="")
+    problem, message, claimed = (scrubbed(words) for words in (row.problem, row.message, row.claimed))
+    return replace(row, problem=problem, message=message, claimed=claimed, traceback="")
 
 
 def page_data(rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source: str = "") -> dict[str, Any]:
