@@ -1,12 +1,12 @@
 /* Claim against truth: one line a backend, one mark for every answer that its backend called solved, at what it leaks. */
 
-const LEAST_RATIO = 1e-2; // smaller ones stand on the left edge
+const LEAST_RATIO = 1e-4; // smaller ones stand on the left edge
 const LANE = 6; // pixels between lanes, fewer where a pile of marks would grow beyond TALLEST
 const TALLEST = 96;
 
 function claimsSection(numbers) {
   if (!numbers.claims.length) return [empty("No attempt is left by the filters, so there are no claims to judge.")];
-  return [leakFigure(numbers), claimTable(numbers.claims)];
+  return [leakFigure(numbers), claimTable(numbers.claims), leakTable(numbers.leaks)];
 }
 
 function leakFigure({ leaks, claims }) {
@@ -19,7 +19,7 @@ function leakFigure({ leaks, claims }) {
   const about = claims.map((record) => `${record.contestant}: largest ${times(record.worst_leakage)}`).join("; ");
   return figureOf("True leakage ÷ budget of every answer called solved", (width) => paintLeaks(lines, width, about), {
     names: ordered(names, toneOf),
-    note: "1 is the budget. Hollow marks: perfect privacy, where the measure is the largest entry of ΦP ÷ what counts as zero.",
+    note: "1 is the budget; red marks break it by more than a millionth. Hollow marks: perfect privacy, where the measure is the largest entry of ΦP ÷ what counts as zero.",
   });
 }
 
@@ -40,7 +40,7 @@ function paintLeaks(lines, width, about) {
     const middle = y + tall / 2 + (wide ? 0 : 9);
     parts.push(draw("path", { class: "grid", d: `M${area.left} ${near(middle)}H${area.right}` }), ...rowLabels(line, area, middle, y, wide, width));
     for (const { leak, px, lane } of line.placed) {
-      const css = leak.row.regime === "perfect" ? "hollow" : "dot";
+      const css = `${leak.row.regime === "perfect" ? "hollow" : "dot"} ${leak.violated ? "broke" : ""}`;
       parts.push(markAt(line.name, px, middle + lane * step, 3.2, css));
       marks.push({ x: px, y: middle + lane * step, lines: rowWords(leak.row), series: line.name });
     }
@@ -89,6 +89,15 @@ function leakAxis(area, scale, x, bottom) {
   if (roomy) parts.push(draw("text", { class: "soft", x: near(x(1) - 8), y: bottom + 40, "text-anchor": "end" }, "← keeps the budget"));
   parts.push(draw("text", { class: "soft", x: near(x(1) + 8), y: bottom + 40 }, "breaks it →"));
   return parts;
+}
+
+function leakTable(leaks) {
+  if (!leaks.length) return null;
+  const lines = leaks.map((leak) => [leak.contestant, leak.instance, figures(leak.gap), `“${leak.row.claimed}”`, {
+    words: times(leak.ratio), css: leak.violated ? "bad" : null,
+  }]);
+  return folded("Every claim as a table", tableOf("Every answer called solved and what it leaks",
+    ["backend", "problem and budget", "gap asked", "claimed", "true leakage ÷ budget"], lines));
 }
 
 function claimTable(claims) {

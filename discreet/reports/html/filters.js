@@ -45,6 +45,6 @@ function choose(name, value) {
 }
 
 function shownLine(rows) {
-  document.getElementById("shown").textContent = `${whole(rows.length)} of ${plural(ROWS.length, "attempt")} shown`;
+  document.getElementById("shown").textContent = `${whole(rows.length)} of ${plural(ROWS.length, "attempt")}`;
   document.getElementById("reset").disabled = !filtered() && !STATE.hidden.size;
 }

@@ -23,6 +23,8 @@ function precisionSection({ work_precision: points }) {
       series, names,
     }),
     tableOf("Answers that kept the budget", ["backend", "answers", "median gap", "largest gap", "median seconds"], lines, "figures"),
+    folded("Every answer as a table", tableOf("Every answer that kept the budget", ["backend", "problem and budget", "gap asked", "certified gap", "seconds"],
+      drawn.map((p) => [p.contestant, p.instance, figures(p.asked), figures(p.achieved, 2), figures(p.seconds)]))),
   ];
 }
 
