@@ -112,7 +112,7 @@ function start() {
     width = window.innerWidth;
     redraws.forEach((redraw) => redraw());
   });
-  window.addEventListener("scroll", () => { TIP.hidden = true; }, { passive: true });
+  window.addEventListener("scroll", () => place(), { passive: true });
   changed();
   window.discreetNumbers = () => numbersOf(keptRows(), STREAM); // for machines: what the filters leave
 }

@@ -128,6 +128,7 @@ function pathsOf(series, x, y) {
 // -- the row behind a mark -----------------------------------------------------------------------------------------------
 
 const TIP = document.getElementById("tip");
+let place = () => {}; // puts it beside its mark, again whenever the page scrolls
 
 function explain(svg, marks) {
   const ring = draw("circle", { class: "ring", r: 8, visibility: "hidden" });
@@ -138,13 +139,15 @@ function explain(svg, marks) {
     ring.setAttribute("visibility", "visible");
     ring.setAttribute("cx", marks[k].x);
     ring.setAttribute("cy", marks[k].y);
-    const box = svg.getBoundingClientRect();
-    const scale = box.width / svg.viewBox.baseVal.width;
-    tell(marks[k].lines, box.left + marks[k].x * scale, box.top + marks[k].y * scale);
+    TIP.replaceChildren(...marks[k].lines.map((line, j) => make(j === 0 ? "strong" : "span", {}, line)));
+    TIP.hidden = false;
+    place = () => placeTip(svg, marks[k]);
+    place();
   };
   const hide = () => {
     ring.setAttribute("visibility", "hidden");
     TIP.hidden = true;
+    place = () => {};
   };
   const nearest = (event) => {
     const box = svg.getBoundingClientRect();
@@ -189,9 +192,10 @@ function targetOf(key, at, marks) {
   }
 }
 
-function tell(lines, x, y) {
-  TIP.replaceChildren(...lines.map((line, k) => make(k === 0 ? "strong" : "span", {}, line)));
-  TIP.hidden = false;
+function placeTip(svg, mark) {
+  const inside = svg.getBoundingClientRect();
+  const scale = inside.width / svg.viewBox.baseVal.width;
+  const [x, y] = [inside.left + mark.x * scale, inside.top + mark.y * scale];
   const wide = document.documentElement.clientWidth;
   const box = TIP.getBoundingClientRect();
   TIP.style.left = `${Math.max(6, Math.min(x + 14, wide - box.width - 6))}px`;

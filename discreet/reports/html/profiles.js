@@ -48,11 +48,12 @@ function profilePart(profiles, words) {
   const reached = profiles.filter((profile) => profile.at.length);
   const heading = make("h3", {}, words.title);
   if (!reached.length) return [heading, empty(words.none)];
-  const start = Math.min(...reached.map((profile) => profile.at[0]));
-  const end = 1.3 * Math.max(...reached.map((profile) => profile.at.at(-1)), 1.01 * start);
+  const positive = reached.flatMap((profile) => profile.at).filter((at) => at > 0);
+  const start = positive.length ? Math.min(...positive) : 1; // a time of 0 stands on the left edge
+  const end = 1.3 * Math.max(...positive, 1.01 * start);
   const share = (profile, at) => profile.shares[count(profile.at, (value) => value <= at) - 1] ?? 0;
   const series = ordered(reached, (profile) => toneOf(profile.contestant)).map((profile) => {
-    const points = profile.at.map((x, k) => ({ x, y: profile.shares[k], lines: [`${profile.contestant}: ${percent(profile.shares[k])}`, `within ${words.hint(x)}`] }));
+    const points = profile.at.map((x, k) => ({ x: Math.max(x, start), y: profile.shares[k], lines: [`${profile.contestant}: ${percent(profile.shares[k])}`, `within ${words.hint(x)}`] }));
     const path = [{ x: start, y: share(profile, start) }, ...points, { x: end, y: profile.shares.at(-1) }];
     return { name: profile.contestant, kind: "steps", points, path };
   });

@@ -1,0 +1,364 @@
+"""The page of `discreet report`: one file, nothing loaded; its scripts say what the statistics say, in a real browser."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.backends.solution import Status
+from discreet.problems.errors import FileError, InputError
+from discreet.reports.asv_results import AsvRecord
+from discreet.reports.html import report_numbers, report_page, write_report
+from discreet.reports.html.data import cleaned
+from discreet.reports.html.page import MARK, SCRIPTS
+from discreet.reports.measurements import Measurement, reference_measurements
+from discreet.reports.published.pictures import tones
+from discreet.reports.statistics.trials import trials
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HOME = "/" + "/".join(("home", "someone"))
+SECTIONS = ("claims", "growth", "precision", "profiles", "means", "agreement", "failures", "origin")
+
+
+def row(
+    backend: str, size: int, seconds: float, *, ratio: float = 0.5, claimed: str = "optimal", repeat: int = 0
+) -> Measurement:
+    """A row with what the page shows."""
+    status = Status.CERTIFIED if ratio <= 1.0 else Status.VIOLATED_PRIVACY
+    return Measurement(
+        "s", "c", f"{HOME}/models/multi:sensors={size}", "paper-multi", "paper", {"sensors": size}, "fraction=0.5", 0.01,
+        2, 2, size * size, 0.1, 0.02, 0.5, f"h{size}", backend, {}, "", "p", 1e-9, repeat, status, "words </script> of mine",
+        claimed=claimed, upper=0.2, lower=0.2, relative_gap=1e-12, own_leakage_nats=0.01 * ratio, solve_seconds=seconds,
+        time_limit_seconds=10.0, started=f"2026-01-02T03:04:0{repeat}Z", versions={"numpy": "2.0"},
+        machine={"processor": "fast", "host": "secret-host"}, commit="abcdef0123456789",
+        traceback=f"File {HOME}/secret.py", samples=(9.0, seconds, 1.1 * seconds, 0.9 * seconds),
+    )  # fmt: skip
+
+
+ROWS = [
+    *(row("tilt", k, 1e-3 * k**1.5, repeat=repeat) for k in (2, 4, 8, 16, 32) for repeat in (0, 1)),
+    *(row("conic", k, 2e-4 * k**3.0, ratio=10.0**k / 1e5) for k in (2, 4, 8, 16, 32)),
+    replace(row("conic", 64, 0.0), status=Status.FAILED, upper=math.inf, lower=-math.inf, claimed=""),
+    replace(row("slow", 2, 0.0), status=Status.UNSUPPORTED, upper=math.inf, lower=-math.inf, claimed=""),
+]
+COMMITS = [
+    AsvRecord("bins.Bins.time_solve", (("backend", backend),), f"{k}" * 40, f"2026-01-0{k}T00:00:00+00:00", "bench",
+              "measured", k * 0.1, k * 0.09, k * 0.11, "seconds")
+    for k in (1, 2, 3) for backend in ("tilt", "conic")
+]  # fmt: skip
+
+
+# -- the file --------------------------------------------------------------------------------------------------------------
+
+
+def test_equal_rows_give_equal_pages_in_any_order() -> None:
+    assert report_page(ROWS) == report_page(list(reversed(ROWS)))
+
+
+def test_no_folder_no_name_and_no_traceback_gets_in() -> None:
+    page = report_page(ROWS)
+    assert not [word for word in ("someone", "secret") if word in page]
+
+
+def test_the_page_names_no_address_but_that_of_svg() -> None:
+    page = report_page(reference_measurements())
+    assert set(re.findall(r"https?://[^\s\"'<)]+", page)) == {"http://www.w3.org/2000/svg"}
+    assert "default-src 'none'" in page
+    assert "unsafe" not in page
+
+
+def test_words_of_a_row_cannot_end_the_data() -> None:
+    page = report_page(ROWS)
+    assert page.count("</script>") == 2
+    assert "\\u003c/script>" in page
+
+
+def test_every_script_of_the_folder_is_on_the_page_once() -> None:
+    import discreet.reports.html.page as module
+
+    folder = Path(module.__file__).parent
+    assert sorted(SCRIPTS) == sorted(path.name for path in folder.glob("*.js"))
+
+
+def test_one_colour_a_backend_as_in_the_snapshot() -> None:
+    data = json.loads(re.search(r'id="data">(.*?)</script>', report_page(ROWS), re.DOTALL)[1])  # type: ignore[index]
+    known = tones(trials(cleaned(ROWS)))
+    assert {name: data["tones"][name] for name in known} == known
+
+
+def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path: Path) -> None:
+    page = write_report(ROWS, tmp_path / "page.html")
+    assert MARK in page.read_text(encoding="utf-8")
+    assert write_report(ROWS[:5], page) == page
+    foreign = tmp_path / "mine.html"
+    foreign.write_text("<p>mine</p>", encoding="utf-8")
+    with pytest.raises(FileError, match=r"was not made by discreet report and is left alone; choose another --out"):
+        write_report(ROWS, foreign)
+    assert foreign.read_text(encoding="utf-8") == "<p>mine</p>"
+    with pytest.raises(FileError, match="is a folder and the page is one file"):
+        write_report(ROWS, tmp_path)
+    with pytest.raises(FileError, match="cannot be written"):
+        write_report(ROWS, tmp_path / "no" / "such" / "page.html")
+    with pytest.raises(InputError, match="there are no measurements to report"):
+        write_report([], tmp_path / "none.html")
+    assert not (tmp_path / "none.html").exists()
+
+
+# -- in a browser ----------------------------------------------------------------------------------------------------------
+
+
+class Screen:
+    """One page in one tab; complaints of the browser and requests for anything but the file are kept."""
+
+    def __init__(self, browser: Any, path: Path, **settings: Any) -> None:
+        self.tab = browser.new_page(**({"viewport": {"width": 1100, "height": 800}} | settings))
+        self.address, self.complaints = path.as_uri(), []
+        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.tab.on("console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None)
+        self.tab.on(
+            "request", lambda asked: self.complaints.append(asked.url) if not asked.url.startswith("file:") else None
+        )
+        self.tab.goto(self.address)
+
+    def view(self, words: str) -> None:
+        """Opens the view that stands in an address."""
+        self.tab.goto("about:blank")
+        self.tab.goto(f"{self.address}#{words}")
+
+    def numbers(self) -> Any:
+        """What the scripts compute under the filters."""
+        return json.loads(self.tab.evaluate("JSON.stringify(discreetNumbers())"))
+
+    def cells(self, table: str) -> list[list[str]]:
+        """The words of a table's body."""
+        found = "rows => rows.map(row => [...row.cells].map(cell => cell.innerText.trim()))"
+        return list(self.tab.eval_on_selector_all(f"{table} tbody tr", found))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A headless Chromium; skips where there is none."""
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium here")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as engine:
+        found = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Screen]]:
+    """Opens a page of rows; at the end nobody may have complained, and nothing may have been asked for."""
+    screens: list[Screen] = []
+
+    def opening(rows: list[Measurement], *, asv: Any = (), **settings: Any) -> Screen:
+        screens.append(Screen(browser, write_report(rows, tmp_path / "page.html", asv=asv), **settings))
+        return screens[-1]
+
+    yield opening
+    for screen in screens:
+        screen.tab.close()
+        assert screen.complaints == []
+
+
+def assert_same(python: Any, script: Any, where: str = "") -> None:
+    """Equal, floats to nine digits; the scripts may hold more names."""
+    if isinstance(python, dict):
+        for name, value in python.items():
+            assert_same(value, script[name], f"{where}.{name}")
+    elif isinstance(python, list):
+        assert len(python) == len(script), where
+        for k, (one, other) in enumerate(zip(python, script, strict=True)):
+            assert_same(one, other, f"{where}[{k}]")
+    elif isinstance(python, float) and script is not None:
+        assert math.isclose(python, script, rel_tol=1e-9, abs_tol=1e-300), where
+    else:
+        assert python == script, where
+
+
+VIEWS: dict[str, Callable[[Measurement], bool]] = {
+    "": lambda row: True,
+    "family=paper": lambda row: row.family == "paper",
+    "label=tilt": lambda row: row.label == "tilt",
+    "label=tilt&label=conic%3Asolver%3Dscs": lambda row: row.label in ("tilt", "conic:solver=scs"),
+    "profile=default&regime=perfect": lambda row: row.profile == "default" and row.regime == "perfect",
+    "family=": lambda row: False,
+}
+
+
+def test_the_scripts_say_what_the_statistics_say_under_every_filter(opened: Any) -> None:
+    rows = cleaned(reference_measurements())
+    screen = opened(rows)
+    for words, kept in VIEWS.items():
+        screen.view(words)
+        assert_same(report_numbers([row for row in rows if kept(row)]), screen.numbers(), words)
+
+
+def test_exponents_crossovers_penalties_and_the_noise_floor_of_known_rows(opened: Any) -> None:
+    screen = opened(ROWS)
+    python = report_numbers(cleaned(ROWS))
+    assert_same(python, screen.numbers())
+    sweep = next(each for each in python["sweeps"] if each["size"] == "sensors")
+    assert [round(fit["exponent"], 6) for fit in sweep["fits"] if fit["contestant"] == "tilt"] == [1.5]
+    assert python["means"]["noise_floor"] > 1.0
+    assert "tilt" in screen.tab.inner_text("#growth table >> nth=0")
+
+
+def test_clicking_filters_changes_every_number_shown(opened: Any) -> None:
+    rows = cleaned(reference_measurements())
+    screen = opened(rows)
+    tab = screen.tab
+    tab.click("#unfold")
+    tab.click("#filters >> text=survey")
+    tab.click("text=blahut-arimoto >> nth=0")
+    left = [each for each in rows if each.family != "survey" and each.label != "blahut-arimoto"]
+    wanted = report_numbers(left)
+    assert tab.inner_text("#shown") == f"{len(left)} of {len(rows)} attempts"
+    shown = screen.cells("#claims .figures")
+    assert [[r["contestant"], str(r["attempts"]), str(r["claims"]), str(r["true_claims"])] for r in wanted["claims"]] == [
+        line[:4] for line in shown
+    ]
+    assert [line[4] for line in shown] == [f"{100 * r['correct_rate']:.4g} %" for r in wanted["claims"]]
+    assert len(screen.cells("#failures > .body > .scroll")) == sum(
+        group["status"] not in ("unsupported", "absent") for group in wanted["failures"]
+    )
+    marks = tab.eval_on_selector_all("#claims .plot .mark", "marks => marks.length")
+    assert marks == len(wanted["leaks"])
+    tab.click("#reset")
+    assert tab.inner_text("#shown") == f"{len(rows)} of {len(rows)} attempts"
+    assert "#" not in tab.url
+
+
+def test_a_view_is_an_address(opened: Any) -> None:
+    screen = opened(cleaned(reference_measurements()))
+    tab = screen.tab
+    tab.click("#unfold")
+    tab.click("#filters >> text=random")
+    tab.click("#claims button.key >> text=slsqp")
+    tab.select_option("#show-outcomes", index=1)
+    tab.click("#theme")
+    address, shown = tab.url, tab.inner_text("#shown")
+    chosen = tab.input_value("#show-outcomes")
+    tab.goto("about:blank")
+    tab.goto(address)
+    assert tab.inner_text("#shown") == shown
+    assert tab.input_value("#show-outcomes") == chosen
+    assert tab.get_attribute("html", "data-theme") == "dark"
+    assert tab.get_attribute("#claims [data-key=slsqp]", "aria-pressed") == "false"
+    screen.view("family=nobody&label=&theme=pink&hide=nobody")  # what is not known is passed over
+    assert tab.inner_text("#shown").startswith("0 of ")
+
+
+def test_hiding_a_backend_hides_its_marks_and_keeps_the_numbers(opened: Any) -> None:
+    screen = opened(ROWS)
+    before, marks = screen.numbers(), "#growth figure >> nth=0 >> .stage .mark"
+    count = len(screen.tab.query_selector_all(marks))
+    screen.tab.click("#growth button.key >> text=conic >> nth=0")
+    assert len(screen.tab.query_selector_all(marks)) < count
+    assert screen.numbers() == before
+
+
+@pytest.mark.parametrize(
+    ("rows", "section", "said"),
+    [
+        ([replace(each, claimed="stalled") for each in ROWS], "claims", "No answer here was called solved"),
+        ([replace(each, solve_seconds=0.0, samples=()) for each in ROWS], "precision", "is left with a time"),
+        ([each for each in ROWS if each.label == "tilt"], "agreement", "No two backends"),
+        ([each for each in ROWS if each.label == "tilt"], "failures", "Everything that was tried is certified."),
+        ([each for each in ROWS if each.label == "slow"], "profiles", "was tried by anybody"),
+        ([each for each in ROWS if each.label == "slow"], "means", "nothing to average"),
+        ([ROWS[0]], "growth", "nothing to draw against N"),
+        ([each for each in ROWS if each.status is Status.FAILED], "profiles", "Nobody certified a task"),
+    ],
+)
+def test_where_there_is_nothing_a_sentence_says_so(opened: Any, rows: list[Measurement], section: str, said: str) -> None:
+    assert said in opened(rows).tab.inner_text(f"#{section}")
+
+
+def test_empty_filters_leave_a_sentence_in_every_section(opened: Any) -> None:
+    screen = opened(ROWS)
+    screen.view("label=")
+    for section in SECTIONS:
+        assert screen.tab.query_selector(f"#{section} .empty") is not None, section
+        assert screen.tab.query_selector(f"#{section} table") is None, section
+
+
+def test_the_row_behind_a_mark_is_told_by_pointer_and_by_keyboard(opened: Any) -> None:
+    screen = opened(ROWS)
+    tab = screen.tab
+    tab.locator("#claims .plot").scroll_into_view_if_needed()
+    tab.locator("#claims .plot .mark").last.hover(force=True)
+    assert "×" in tab.inner_text("#tip")
+    tab.mouse.move(1, 1)
+    assert tab.is_hidden("#tip")
+    tab.focus("#growth .plot >> nth=1")
+    told = []
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "End", "Home"):
+        tab.keyboard.press(key)
+        told.append(tab.inner_text("#tip"))
+    assert told[0] == told[4] != told[1]
+    assert "tilt" in told[3]
+    assert "conic" in told[0]
+    tab.keyboard.press("Escape")
+    assert tab.is_hidden("#tip")
+
+
+def test_everything_is_reached_and_worked_by_keyboard(opened: Any) -> None:
+    screen = opened(ROWS)
+    tab = screen.tab
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.className") == "skip"
+    tab.focus("#unfold")
+    tab.keyboard.press("Enter")
+    assert tab.get_attribute("#unfold", "aria-expanded") == "true"
+    tab.focus("#filters input[value=conic]")
+    tab.keyboard.press("Space")
+    assert tab.inner_text("#shown").startswith("11 of 17")
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    assert tab.evaluate(outline) == "solid"
+    passed = set()
+    for _ in range(120):
+        tab.keyboard.press("Tab")
+        passed.add(tab.evaluate("(e => e.closest('section')?.id + ' ' + e.tagName.toLowerCase())(document.activeElement)"))
+        assert tab.evaluate(f"document.activeElement === document.body || {outline} === 'solid'")
+    assert {"claims svg", "growth select", "profiles svg", "claims button", "means div", "growth summary"} <= passed
+
+
+def test_light_and_dark_follow_the_system_and_the_button(opened: Any) -> None:
+    tab = opened(ROWS, color_scheme="dark").tab
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = tab.evaluate(ground)
+    assert tab.get_attribute("html", "data-theme") == "dark"
+    tab.click("#theme")
+    assert tab.get_attribute("html", "data-theme") == "light"
+    assert tab.evaluate(ground) != dark
+    tab.emulate_media(media="print")
+    assert tab.is_hidden("nav")
+
+
+@pytest.mark.parametrize("unfolded", [False, True])
+def test_a_phone_is_wide_enough(opened: Any, unfolded: bool) -> None:
+    tab = opened(cleaned(reference_measurements()), viewport={"width": 380, "height": 760}).tab
+    if unfolded:
+        tab.click("#unfold")
+        tab.eval_on_selector_all("details", "all => all.forEach(each => { each.open = true; })")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 380
+
+
+def test_results_of_asv_are_drawn_over_commits_and_only_then(opened: Any) -> None:
+    screen = opened(ROWS, asv=COMMITS)
+    assert screen.tab.query_selector_all("#commits .plot .stage") is not None
+    assert len(screen.tab.query_selector_all("#commits .stage .mark")) == 6
+    screen.tab.click("#commits summary")
+    assert screen.cells("#commits details")[0] == ["backend=tilt", "bench", "0.1", "0.2", "0.3"]
+    assert opened(ROWS).tab.query_selector("#commits") is None
+    assert "one commit only" in opened(ROWS, asv=COMMITS[:2]).tab.inner_text("#commits")
