@@ -1,0 +1,77 @@
+"""`discreet report` as people type it: pages, snapshots, numbers, and mistakes that lose nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from discreet.reports.html import report_numbers
+from discreet.reports.measurements import reference_measurements, write_csv
+from discreet.reports.published import NAMES
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, in a folder of its own."""
+    path = os.pathsep.join([str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, "-m", "discreet", "report", *arguments],
+        capture_output=True, text=True, timeout=60, cwd=cwd, env=os.environ | {"PYTHONPATH": path},
+    )  # fmt: skip
+
+
+def test_bare_it_writes_the_shipped_results_as_one_page(tmp_path: Path) -> None:
+    done = run(cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "wrote discreet-report.html" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["discreet-report.html"]
+    assert "reference results shipped" in (tmp_path / "discreet-report.html").read_text(encoding="utf-8")
+
+
+def test_json_is_the_numbers_and_nothing_else(tmp_path: Path) -> None:
+    rows = reference_measurements()[:60]
+    write_csv(rows, tmp_path / "mine.csv.gz")
+    done = run("mine.csv.gz", "--out", "page.html", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == json.loads(json.dumps(report_numbers(rows)))
+    assert '"source":"mine.csv.gz"' in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_publish_alone_writes_the_snapshot_alone(tmp_path: Path) -> None:
+    done = run("--publish", "snapshot", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["snapshot"]
+    assert {"README.md", "results.csv"} <= {path.name for path in (tmp_path / "snapshot").iterdir()} & set(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere",), "there are no results at 'nowhere'"),
+        (("mine.html",), "no file of results by its name"),
+        (("broken.csv",), "column"),
+        (("empty.csv",), "hold no finished attempts"),
+        (("--asv", "nowhere"), "is not a folder; give the results_dir"),
+        (("--asv", "."), "holds no results of asv"),
+        (("--out", "mine.html"), "was not made by discreet report and is left alone"),
+        (("--out", "."), "is a folder and the page is one file"),
+        (("--out", "no/such/page.html"), "cannot be written"),
+        (("--publish", "mine.html"), "is a file and the results need a folder"),
+        (("--publish", "snapshot", "--out", "mine.html"), "is left alone"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_nothing_is_touched(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    (tmp_path / "mine.html").write_text("mine", encoding="utf-8")
+    (tmp_path / "broken.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    write_csv([], tmp_path / "empty.csv")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    done = run(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("discreet: ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
