@@ -5,6 +5,19 @@ const ASV = DATA.asv.map(([benchmark, place, commit, date, machine, outcome, val
 }));
 const MOST_LINES = 12;
 
+// A line has the colour of its backend; several of one backend differ by dash and mark, which change every six tones.
+for (const [place, k] of unique(ASV.map(lineOf)).map((name, at) => [name, at])) {
+  const backend = /(?:^|, )(?:backend|solver)=([^,]+)/.exec(place)?.[1];
+  const taken = new Set(Object.values(TONES));
+  let tone = backend in TONES ? TONES[backend] + COLOURS : k;
+  while (backend in TONES && taken.has(tone)) tone += COLOURS;
+  TONES[place] ??= tone;
+}
+
+function lineOf(record) {
+  return ASV.every((each) => each.machine === record.machine) ? record.place : `${record.place} on ${record.machine}`;
+}
+
 function commitsSection() {
   const names = unique(ASV.map((record) => record.benchmark));
   const chosen = names.includes(STATE.chosen["show-asv"]) ? STATE.chosen["show-asv"] : names[0];
@@ -21,8 +34,7 @@ function commitFigure(title, own, commits) {
   const measured = own.filter((record) => record.outcome === "measured" && record.value > 0);
   if (!measured.length) return empty("Nothing was measured for this benchmark: every point was skipped or failed; the table says which.");
   if (commits.length < 2) return empty("There is one commit only, so there is no course to draw; the table holds its values.");
-  const lines = [...grouped(measured, (r) => `${r.place}${r.machine === own[0].machine ? "" : ` on ${r.machine}`}`)];
-  lines.slice(0, MOST_LINES).forEach(([name], k) => { TONES[name] ??= k; });
+  const lines = [...grouped(measured, lineOf)];
   const series = lines.slice(0, MOST_LINES).map(([name, records]) => ({
     name, kind: "both",
     points: records.map((r) => ({ x: commits.indexOf(r.commit), y: r.value, lines: [`${figures(r.value)} ${r.unit}`, name, `${r.commit}, ${r.date.slice(0, 10)}`] })),
