@@ -22,6 +22,7 @@ from discreet.problems.problem import Problem
 __all__ = ["Reduced", "reduce"]
 
 _DROPPED_BITS = 8  # of the 52 stored bits of a significand
+_BLOCK_OUTCOMES = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,10 @@ def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     Two columns that agree may still round to different sides of a step; where anything merges at all, the classes are
     therefore compared once more with the steps moved by half their size.
     """
-    columns = np.concatenate([a, loss]) + 0.0  # −0 becomes 0
-    columns = columns / columns.sum(axis=0)
+    if not _repeated(_keys(a, loss)):  # the usual case, told without any array of the size of the problem
+        everyone = np.arange(a.shape[1])
+        return everyone, everyone
+    columns = _proportions(a, loss)
     first, inverse = _classes(columns, half_a_step=True)
     if first.size == columns.shape[1]:
         return first, inverse
@@ -110,16 +113,9 @@ def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _classes(columns: Array, *, half_a_step: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """First member and group number of every class of columns [k, N] that are equal once rounded."""
-    words = np.asarray(np.ascontiguousarray(columns).view(np.uint64))
-    words = (words + np.uint64(int(half_a_step) << (_DROPPED_BITS - 1))) >> np.uint64(_DROPPED_BITS)
-    rng = np.random.default_rng(20240229)  # any fixed odd multipliers: only a hash
-    multipliers = np.asarray(rng.integers(0, 2**63, size=words.shape[0], dtype=np.uint64) | np.uint64(1))
-    keys = np.zeros(words.shape[1], dtype=np.uint64)
-    for word, multiplier in zip(words, multipliers, strict=True):
-        keys = (keys ^ (word * multiplier)) * np.uint64(0x9E3779B97F4A7C15)
-        keys ^= keys >> np.uint64(29)
-    everyone = np.arange(keys.size)
-    if not _repeated(keys):  # the usual case, told by the values alone
+    words = _rounded(columns, half_a_step)
+    keys, everyone = _hashed(words), np.arange(words.shape[1])
+    if not _repeated(keys):
         return everyone, everyone
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     if (words != words[:, first[inverse]]).any():  # a hash collision
@@ -128,6 +124,40 @@ def _classes(columns: Array, *, half_a_step: bool) -> tuple[NDArray[np.intp], ND
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     return first[order], rank[inverse]
+
+
+def _keys(a: Array, loss: Array) -> NDArray[np.uint64]:
+    """What columns that agree once rounded have in common [N]; formed in blocks whose temporaries stay in cache."""
+    keys = np.empty(a.shape[1], dtype=np.uint64)
+    for start in range(0, keys.size, _BLOCK_OUTCOMES):
+        block = slice(start, start + _BLOCK_OUTCOMES)
+        keys[block] = _hashed(_rounded(_proportions(a[:, block], loss[:, block]), half_a_step=True))
+    return keys
+
+
+def _proportions(a: Array, loss: Array) -> Array:
+    """The columns (p_xz, loss) [n + m, ·] divided by their sums."""
+    columns = np.concatenate([a, loss]) + 0.0  # −0 becomes 0
+    columns /= columns.sum(axis=0)
+    return columns
+
+
+def _rounded(columns: Array, half_a_step: bool) -> NDArray[np.uint64]:
+    """The leading bits of every entry; with half_a_step to the nearest, else downward."""
+    words = np.asarray(np.ascontiguousarray(columns).view(np.uint64))
+    words = (words + np.uint64(int(half_a_step) << (_DROPPED_BITS - 1))) >> np.uint64(_DROPPED_BITS)
+    return np.asarray(words)
+
+
+def _hashed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """One number for every column of words [k, ·]."""
+    rng = np.random.default_rng(20240229)  # any fixed odd multipliers: only a hash
+    multipliers = np.asarray(rng.integers(0, 2**63, size=words.shape[0], dtype=np.uint64) | np.uint64(1))
+    keys = np.zeros(words.shape[1], dtype=np.uint64)
+    for word, multiplier in zip(words, multipliers, strict=True):
+        keys = (keys ^ (word * multiplier)) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(29)
+    return keys
 
 
 def _repeated(keys: NDArray[np.uint64]) -> bool:
