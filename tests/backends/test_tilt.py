@@ -198,3 +198,15 @@ def test_budget_is_met_from_inside() -> None:
     assert solution.certificate is not None
     assert solution.certificate.own_leakage <= problem.budget
     assert solution.certificate.blend == 0.0
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.01])
+def test_many_outcomes_are_answered_by_a_vertex(budget: float) -> None:
+    """Aggregated or not: certain of its guess everywhere but at no more than m·n ties."""
+    problem = catalog.build("paper-single", bins=20_000, budget=budget)
+    solution = solve(problem, "tilt")
+    assert solution.status is Status.CERTIFIED
+    assert solution.estimator is not None
+    drawn = ((solution.estimator > 0.0) & (solution.estimator < 1.0)).any(axis=0)
+    assert drawn.sum() <= problem.m * problem.n
+    assert solution.relative_gap <= 1e-12
