@@ -94,5 +94,5 @@ def _ask(name: str, problem: Problem, options: Options) -> _Found:
     require_libraries(backend)
     raw = backend.solve(backend.lower(problem, options), options)
     answer = backend.lift(raw)
-    verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, anchors=answer.anchors)
+    verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, anchors=answer.anchors, again=True)
     return _Found(answer, f"{name}: {raw.claimed}", raw.iterations, verdict.certificate.relative_gap)

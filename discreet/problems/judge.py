@@ -15,8 +15,10 @@ with r_il = L_il + a_l·t_i − min_k (L_kl + a_l·t_k); alignment is zero exact
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -114,12 +116,47 @@ def certify(
     multiplier: float | None = None,
     *,
     anchors: Iterable[Array] = (),
+    again: bool = False,
 ) -> Verdict:
     """Judge an estimator [m, N] with optional duals (tilt [m, n], multiplier μ; sign conventions of docs/theory.md).
 
     Without duals they are derived from the estimator. `anchors` are estimators believed to leak nothing; each is
-    verified before the repair may blend towards it. Raises InputError only for wrong shapes.
+    verified before the repair may blend towards it. again: the same objects, unchanged, are about to be judged once more;
+    that call gets this verdict. Raises InputError only for wrong shapes.
     """
+    anchors = tuple(anchors)
+    asked = (problem, estimator, tilt, multiplier, *anchors)
+    known = _pending.take(asked)
+    if known is None:
+        known = _judged(problem, estimator, tilt, multiplier, anchors)
+    if again:
+        _pending.keep(asked, known)
+    return known
+
+
+class _Pending:
+    """One verdict in each thread, kept until it is asked for or another question comes."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def keep(self, asked: tuple[Any, ...], verdict: Verdict) -> None:
+        self._local.held = asked, verdict
+
+    def take(self, asked: tuple[Any, ...]) -> Verdict | None:
+        held: tuple[tuple[Any, ...], Verdict] | None = getattr(self._local, "held", None)
+        self._local.held = None
+        if held is None or len(held[0]) != len(asked):
+            return None
+        return held[1] if all(one is other for one, other in zip(held[0], asked, strict=True)) else None
+
+
+_pending = _Pending()
+
+
+def _judged(
+    problem: Problem, estimator: Array, tilt: Array | None, multiplier: float | None, anchors: Iterable[Array]
+) -> Verdict:
     _check_shape("estimator", estimator, (problem.m, problem.N))
     if tilt is not None:
         _check_shape("tilt", tilt, (problem.m, problem.n))

@@ -34,6 +34,7 @@ __all__ = ["Finished", "Vertex", "contradicted", "finish", "shortcut"]
 _GRID = 2.0**53
 _INSIDE = 2.0**-44  # relative: the budget is undercut by that, and more where rounding the shares to the grid leaks
 _AIMS = 6
+_HEAVY = 0.1  # of the weight of the heaviest tie
 _FAINT = 1e-3  # probability of a guess that may be on its way out
 _NEWTON_STEPS = 12
 _MENDINGS = 6
@@ -128,16 +129,21 @@ def _candidates(problem: Problem, active: NDArray[np.bool_], estimator: Array) -
 
 
 def _fewer_ties(problem: Problem, active: NDArray[np.bool_], estimator: Array) -> Iterator[NDArray[np.bool_]]:
-    """All ties if they are few enough, else the heaviest as many as can be needed; then the heaviest one, two, four, ...
+    """The ties that weigh about as much as the heaviest; all, if they are few enough, else as many as can be needed; then
+    the heaviest one, two, four, ...
 
-    The weight of a tie is the probability it spends on guesses other than its first; outcomes of next to no mass often
-    look like ties only because nothing has pushed them to a side yet.
+    The weight of a tie is the probability it spends on guesses other than its first; outcomes next to a boundary, and those
+    of next to no mass, often look like ties only because nothing has pushed them to a side yet.
     """
     limit = problem.n * problem.m
     tied = np.flatnonzero(active.sum(axis=0) > 1)
     weight = problem.p_z[tied] * (1.0 - estimator[:, tied].max(axis=0))
-    tied = tied[np.argsort(-weight, kind="stable")]
+    order = np.argsort(-weight, kind="stable")
+    tied = tied[order]
     needed = (problem.m - 1) * (problem.n - 1 if problem.constraint.perfect else problem.n)  # no optimum needs more
+    heavy = int((weight >= _HEAVY * weight[order[0]]).sum()) if tied.size else 0
+    if 0 < heavy < min(tied.size, needed):
+        yield _without_ties(active, estimator, tied[heavy:])
     if 0 < tied.size <= needed:
         yield active
     elif tied.size and needed:
