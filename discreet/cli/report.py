@@ -47,11 +47,12 @@ def report(
 
       discreet report study --out study.html
 
-      discreet report study --asv benchmarks/results --publish reports/published
+      discreet report study --asv benchmarks/results --out study.html --publish reports/published
 
       discreet report --json
     """
     from discreet.cli import screen
+    from discreet.problems.errors import InputError
     from discreet.reports.asv_results import read_asv
     from discreet.reports.html import check_report_path, report_numbers, write_report
     from discreet.reports.outputs import check_folder
@@ -59,6 +60,8 @@ def report(
     from discreet.reports.published import publish as publish_snapshot
 
     page = out if out is not None else None if publish is not None else DEFAULT_OUT
+    if page is None and asv:
+        raise InputError("results of asv are shown on the page only; give --out FILE.html too")
     if page is not None:
         check_report_path(page)
     if publish is not None:

@@ -60,6 +60,7 @@ def test_publish_alone_writes_the_snapshot_alone(tmp_path: Path) -> None:
         (("--out", "mine.html"), "was not made by discreet report and is left alone"),
         (("--out", "."), "is a folder and the page is one file"),
         (("--out", "no/such/page.html"), "cannot be written"),
+        (("--publish", "snapshot", "--asv", "."), "give --out FILE.html too"),
         (("--publish", "mine.html"), "is a file and the results need a folder"),
         (("--publish", "snapshot", "--out", "mine.html"), "is left alone"),
     ],
