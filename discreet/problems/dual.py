@@ -44,6 +44,7 @@ _TOTAL_ROUNDING = 2.0**-49  # by how much, relative, Σ π of a problem may diff
 _ALMOST_LINEAR = 0.02  # |t|/μ up to which e^{2|t|/μ} times a rounding error stays under 1.05 of one
 _CURVATURE_TERMS = 20  # of e^z − 1 − z for |z| ≤ 1: the rest is under a rounding error
 _SMALLEST_LOG_RATIO = -40.0  # stands for log 0: e^-40 of a prior is no evidence
+_BLOCK_OUTCOMES = 1 << 14  # whose temporaries stay in cache
 _SEARCH_STEPS = 60
 _SEARCH_TOLERANCE = 1e-12  # of the bound
 
@@ -65,20 +66,31 @@ def lower_bound(problem: Problem, tilt: Array, multiplier: float, losses: Array 
     if not np.abs(tilt).max() <= 4.0 * _LARGEST_TILT:
         return -math.inf
     losses = tilted_losses(problem, tilt) if losses is None else losses
+    first = slice(0, _BLOCK_OUTCOMES)
+    loss, joint, doubt = _by_label(problem.p_xz[:, first], problem.loss[:, first], losses[:, first], tilt)
+    for start in range(_BLOCK_OUTCOMES, problem.N, _BLOCK_OUTCOMES):
+        block = slice(start, start + _BLOCK_OUTCOMES)
+        here = _by_label(problem.p_xz[:, block], problem.loss[:, block], losses[:, block], tilt)
+        loss, joint, doubt = pair_sum(loss, here[0]), pair_sum(joint, here[1]), doubt + here[2]
+    doubt *= 1.0 + 2.0**-30  # the blocks' doubts were added up
+    return proven(loss, joint, tilt, price(multiplier, problem.budget), doubt)
+
+
+def _by_label(p_xz: Array, loss: Array, losses: Array, tilt: Array) -> tuple[Pair, Pair, float]:
+    """Under the label of the least tilted loss: Σ_l L_i(l),l, the u_ij, and the doubt that another label is better."""
     best, rivals = losses.min(axis=0), losses.copy()
-    free = np.ones(problem.N, dtype=bool)
-    loss: Pair = (np.zeros(()), np.zeros(()))
-    joint = np.zeros((problem.m, problem.n)), np.zeros((problem.m, problem.n))
-    for i in range(problem.m):
+    free = np.ones(best.size, dtype=bool)
+    total: Pair = (np.zeros(()), np.zeros(()))
+    joint = np.zeros(tilt.shape), np.zeros(tilt.shape)
+    for i in range(losses.shape[0]):
         mine = free & (losses[i] == best)
         if not mine.any():
             continue
         free &= ~mine
-        rivals[i][mine] = math.inf
-        loss = pair_sum(loss, sum_pair(problem.loss[i][mine]))
-        joint[0][i], joint[1][i] = sum_pair(np.compress(mine, problem.p_xz, axis=1))
-    doubt = label_doubt(problem.p_xz, tilt, best, rivals.min(axis=0)) if tilt.any() else 0.0
-    return proven(loss, joint, tilt, price(multiplier, problem.budget), doubt)
+        np.putmask(rivals[i], mine, math.inf)
+        total = pair_sum(total, sum_pair(loss[i][mine]))
+        joint[0][i], joint[1][i] = sum_pair(np.compress(mine, p_xz, axis=1))
+    return total, joint, label_doubt(p_xz, tilt, best, rivals.min(axis=0)) if tilt.any() else 0.0
 
 
 def price(multiplier: float, budget: float) -> float:
