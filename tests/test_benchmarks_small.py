@@ -83,10 +83,12 @@ def test_tilt_grows_about_linearly_with_the_outcomes(benchmark: Any) -> None:
 def test_judging_costs_less_than_solving(benchmark: Any) -> None:
     problem = ds.problems.paper_single(bins=1_000, budget=0.01)
     answer = ds.solve(problem, "tilt")
+    estimator = answer.estimator
+    assert estimator is not None
     tilt = solver(problem, "tilt")
     race = Race(
         tilt=tilt,
-        judge=lambda: ds.certify(problem, answer.estimator, answer.tilt, answer.multiplier),
+        judge=lambda: ds.certify(problem, estimator, answer.tilt, answer.multiplier),
         again=tilt,
     )
     run(race, benchmark)
@@ -99,3 +101,51 @@ def test_tilt_is_faster_than_sequential_quadratic_programming(benchmark: Any) ->
     race = Race(tilt=tilt, slsqp=solver(problem, "slsqp"), again=tilt)
     run(race, benchmark)
     assert race.best["slsqp"] > noise(race) * max(race.best["tilt"], race.best["again"])
+
+
+def test_tilt_keeps_up_with_the_simplex_method_at_perfect_privacy(benchmark: Any) -> None:
+    """The linear program has one optimum: the brackets of both must meet, and neither is ten times as slow."""
+    problem = ds.problems.paper_single(bins=1_000, budget=0.0)
+    tilt, highs = solver(problem, "tilt"), solver(problem, "highs")
+    race = Race(tilt=tilt, highs=highs, again=tilt)
+    run(race, benchmark)
+    one, other = tilt().certificate, highs().certificate
+    assert one is not None
+    assert other is not None
+    assert max(one.lower, other.lower) <= min(one.upper, other.upper) + 1e-12
+    assert race.best["tilt"] < 10.0 * noise(race) * race.best["highs"]
+
+
+def test_tilt_is_faster_than_the_dual_iteration(benchmark: Any) -> None:
+    problem = ds.problems.paper_single(bins=1_000, budget=0.01)
+    tilt = solver(problem, "tilt")
+    race = Race(tilt=tilt, dual=solver(problem, "blahut-arimoto"), again=tilt)
+    run(race, benchmark)
+    assert race.best["dual"] > noise(race) * max(race.best["tilt"], race.best["again"])
+
+
+def test_streaming_costs_no_more_than_the_matrix(benchmark: Any) -> None:
+    """In blocks there is no dense answer to build: at most half as much again as `solve` takes in memory."""
+    problem = ds.problems.paper_single(bins=100_000, budget=0.01)
+    blocks = ds.BlockProblem.of(problem)
+    in_memory = solver(problem, "tilt")
+    race = Race(tilt=in_memory, blocks=lambda: ds.solve_blocks(blocks), again=in_memory)
+    run(race, benchmark)
+    assert race.best["blocks"] < 1.5 * noise(race) * race.best["tilt"]
+
+
+def test_a_curve_costs_less_than_its_points_alone(benchmark: Any) -> None:
+    problem = ds.problems.paper_single(bins=1_000, budget=0.01)
+    budgets = [point.budget_nats for point in ds.frontier(problem, points=12).rows]
+    alone = [solver(problem.with_budget(budget), "tilt") for budget in budgets]
+
+    def curve() -> None:
+        ds.frontier(problem, points=12)
+
+    def fresh() -> None:
+        for turn in alone:
+            turn()
+
+    race = Race(tilt=curve, fresh=fresh, again=curve)
+    run(race, benchmark)
+    assert race.best["fresh"] > noise(race) * max(race.best["tilt"], race.best["again"])

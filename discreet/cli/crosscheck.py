@@ -17,7 +17,9 @@ __all__ = ["crosscheck"]
 
 def crosscheck(
     seed: Annotated[int, typer.Option(help="Seed of the set of instances.")] = 0,
-    size: Annotated[int, typer.Option(help="Number of instances.")] = 42,
+    size: Annotated[
+        int | None, typer.Option(help="Number of instances. Default: every family in every regime of the budget, once.")
+    ] = None,
     backends: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these. Default: all.")] = None,
     require: Annotated[
         str | None,
@@ -45,14 +47,20 @@ def crosscheck(
     from pathlib import Path
 
     from discreet.cli import screen, words
-    from discreet.reports.crosscheck import REQUIRED_VARIABLE, run_crosscheck, select
+    from discreet.reports.crosscheck import DEFAULT_SIZE, REQUIRED_VARIABLE, run_crosscheck, select
     from discreet.reports.crosscheck.files import explanation, github_annotations, write_junit
 
     required = words.split_list(os.environ.get(REQUIRED_VARIABLE, "") if require is None else require)
     chosen = None if backends is None else words.split_list(backends)
     with screen.waiting("crosschecking"):
         result = run_crosscheck(
-            select(seed, size), chosen, required, gap=gap, time_limit=time_limit, within=within, jobs=jobs
+            select(seed, DEFAULT_SIZE if size is None else size),
+            chosen,
+            required,
+            gap=gap,
+            time_limit=time_limit,
+            within=within,
+            jobs=jobs,
         )
     if junit is not None:
         write_junit(result, Path(junit))
