@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,14 +77,22 @@ class OutputLaw:
         return np.divide(self.deviation, self.p_x, out=np.zeros_like(self.deviation), where=self.p_x > 0)
 
     def ratio_minus_one(self) -> Array:
-        """r_ij − 1 [m, n], with r_ij = p(x_j given ŷ_i) / p(x_j); 0 where Ŷ = y_i never happens or π_j = 0."""
+        """r_ij − 1 [m, n], with r_ij = p(x_j given ŷ_i) / p(x_j); 0 where Ŷ = y_i never happens or π_j = 0. Read it only."""
+        return self._ratio
+
+    @cached_property
+    def _ratio(self) -> Array:
         mass = self.mass[:, None]
         with np.errstate(over="ignore"):
             ratio = np.divide(self.excess, mass, out=np.zeros_like(self.deviation), where=mass > 0)
-        return np.clip(ratio, -1.0, _LARGEST_RATIO)
+        return np.minimum(np.maximum(ratio, -1.0), _LARGEST_RATIO)
 
     def leakage(self) -> float:
         """I(X; Ŷ) in nats, ≥ 0."""
+        return self._leakage
+
+    @cached_property
+    def _leakage(self) -> float:
         return float(self.mass @ (phi_divergence(self.ratio_minus_one()) @ self.p_x))
 
     def leakage_ceiling(self, perturbation: float = 0.0) -> float:
@@ -98,8 +107,7 @@ class OutputLaw:
         log = np.log1p(x, out=np.zeros_like(x), where=x > -1.0)
         slope = float(self.mass @ (((1.0 + x) * np.abs(log)) @ self.p_x))
         uncertainty = perturbation + _LAW_ROUNDING
-        leakage = float(self.mass @ (phi_divergence(x) @ self.p_x))
-        return (leakage + uncertainty * (2.01 * slope + 2.1 * uncertainty)) * (1.0 + _LEAKAGE_ROUNDING)
+        return (self._leakage + uncertainty * (2.01 * slope + 2.1 * uncertainty)) * (1.0 + _LEAKAGE_ROUNDING)
 
     def blend(self, other: OutputLaw, share: float) -> OutputLaw:
         """The law of (1 − share)·this + share·other."""

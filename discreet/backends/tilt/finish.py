@@ -323,7 +323,9 @@ class Vertex:
                 return None
             curvature = self._curvature(law)
             scale = abs(mu) * budget  # the leakage equation in the units of the others
-            matrix = np.block([[mu * curvature, slopes[:, None]], [mu * slopes[None], np.zeros((1, 1))]])
+            matrix = np.zeros((slopes.size + 1, slopes.size + 1))
+            matrix[:-1, :-1] = mu * curvature
+            matrix[:-1, -1], matrix[-1, :-1] = slopes, mu * slopes
             right = -np.append(excess + mu * slopes, mu * (law.leakage_ceiling() - budget))
             if scale == 0.0:
                 return None

@@ -136,18 +136,16 @@ def law_of(model: Model, estimator: Array) -> Law:
     base = mass[:, None] * model.p_x
     deviation = model.p_x * (coordinates[:, 1:] @ model.basis.T)
     x = np.maximum(deviation / base, -1.0)
+    small = np.abs(x) < 0.5
     with np.errstate(divide="ignore"):
-        log_ratio = np.where(np.abs(x) < 0.5, np.log1p(x), np.log(joint / base))
+        log_ratio = np.where(small, np.log1p(x), np.log(joint / base))
     gradient = model.coordinates(log_ratio)
-    near = np.where(np.abs(x) < 0.5, _log1p_defect(x), log_ratio - x)
-    gradient[:, 0] = near @ model.p_x  # Σ π log(1 + x) where Σ π x = 0
-    leakages = mass * (phi_divergence(x) @ model.p_x)
+    divergence = phi_divergence(x)
+    # log(1 + x) − x is φ − x log(1 + x), without cancellation near 0
+    defect = np.where(small, divergence - x * log_ratio, log_ratio - x)
+    gradient[:, 0] = defect @ model.p_x  # Σ π log(1 + x) where Σ π x = 0
+    leakages = mass * (divergence @ model.p_x)
     return Law(coordinates, mass, joint, deviation, log_ratio, gradient, leakages)
-
-
-def _log1p_defect(x: Array) -> Array:
-    """log(1 + x) − x without cancellation: φ(1 + x) = (1 + x) log(1 + x) − x gives it as φ − x log(1 + x)."""
-    return phi_divergence(x) - x * np.log1p(x)
 
 
 def _basis(p_x: Array) -> Array:

@@ -64,6 +64,7 @@ class Newton:
         self._curvature_sum = self._curvature.sum(axis=0)
         self._primal_residual = 1.0 - at.estimator.sum(axis=0)
         self._dual_residual = model.losses + at.tilt @ model.features - at.shadow - at.slack
+        self._curved_residual = (self._curvature * self._dual_residual).sum(axis=0)
         self._reference = int(np.argmax(law.mass))
         self._others = [i for i in range(at.tilt.shape[0]) if i != self._reference]
         if model.perfect:
@@ -73,6 +74,7 @@ class Newton:
             self._tilted = _tilted(model, law)
             self._tilt_residual = at.tilt - at.multiplier * law.gradient
             self._budget_residual = law.leakage + at.unused - model.budget
+            self._fixed_right = self._constant_right()
             self._solver = _Solver(self._constrained_matrix())
 
     def direction(self, target: float, product: Array | float = 0.0, budget_product: float = 0.0) -> Direction:
@@ -90,7 +92,7 @@ class Newton:
         at, curvature = self._at, self._curvature
         wanted = self._products / at.slack
         missing = self._primal_residual - wanted.sum(axis=0)
-        shadow = ((curvature * self._dual_residual).sum(axis=0) + missing) / self._curvature_sum
+        shadow = (self._curved_residual + missing) / self._curvature_sum
         reduced = (wanted - curvature * (self._dual_residual - shadow)) @ self._model.weighted.T  # [m, k]
         tilt, multiplier, unused = self._solve(reduced, self._budget_target)
         moved = tilt @ self._model.features + self._dual_residual
@@ -106,21 +108,30 @@ class Newton:
             tilt[self._others, 1:] = self._solver(right.ravel()).reshape(right.shape)
             return tilt, 0.0, 0.0
         m, k = at.tilt.shape
+        right = self._fixed_right.copy()
+        right[: (m - 1) * k] += reduced[self._others].ravel()
+        right[-1] += budget_target / at.multiplier
+        found = self._solver(right)
+        tilt = np.empty_like(at.tilt)
+        tilt[[*self._others, self._reference]] = found[(m - 1) * k : m * k]
+        tilt[self._others] += found[: (m - 1) * k].reshape(m - 1, k)
+        multiplier = float(found[-1])
+        return tilt, multiplier, (budget_target - at.unused * multiplier) / at.multiplier - at.unused
+
+    def _constant_right(self) -> Array:
+        """The right-hand side of the system, less what depends on the products aimed at."""
+        model, at, law = self._model, self._at, self._law
+        m, k = at.tilt.shape
         pulled = np.matmul(self._inverse_hessians, self._tilt_residual[:, :, None])[:, :, 0] / at.multiplier
-        right = np.empty((m + 1) * k + 1 + m - k)
+        right = np.empty(m * k + m + 1)
         rows = right[: m * k].reshape(m, k)
-        rows[:-1] = (reduced - pulled)[self._others]
+        rows[:-1] = -pulled[self._others]
         rows[-1] = model.weighted @ self._primal_residual - pulled.sum(axis=0)
         order = [*self._others, self._reference]
         right[m * k : m * k + m] = -(law.coordinates * self._tilt_residual).sum(axis=1)[order]
         leaning = float((self._tilted * self._tilt_residual).sum()) / at.multiplier
-        right[-1] = self._budget_residual + budget_target / at.multiplier - at.unused + leaning
-        found = self._solver(right)
-        tilt = np.empty_like(at.tilt)
-        tilt[order] = found[(m - 1) * k : m * k]
-        tilt[self._others] += found[: (m - 1) * k].reshape(m - 1, k)
-        multiplier = float(found[-1])
-        return tilt, multiplier, (budget_target - at.unused * multiplier) / at.multiplier - at.unused
+        right[-1] = self._budget_residual - at.unused + leaning
+        return right
 
     def _schur(self, features: Array) -> Array:
         """M over the guesses but the reference, [(m − 1)·rows, (m − 1)·rows].
