@@ -63,6 +63,14 @@ EXCESS = {  # largest relative excess of the answer's own leakage over a positiv
     "first order": {"ordinary": 0.0, "degenerate": 0.0, "tiny budget": 0.0},
 }
 
+FALLS_SHORT = {
+    ("trust-constr", "building-temperature_bins=4-co2_bins=5-half"): "still beyond the budget after 2000 iterations",
+    ("trust-constr", "road-bins=16-segments=3-tenth"): "still beyond the budget after 2000 iterations",
+    ("trust-constr", "zero-mass-N=20-perfect"): "its constraint tolerance is not met, though it says so",
+    ("qics", "near-deterministic-N=20-none"): "an error of 6e-10 is within its absolute tolerances",
+}
+"""Peers that were measured to be worse than their class, and why. What they return has to be feasible and valid all the same."""
+
 BUDGETS: dict[str, dict[str, float]] = {
     "perfect": {"budget": 0.0},
     "tenth": {"fraction": 0.1},
@@ -223,6 +231,10 @@ def test_the_answer_is_feasible_valid_and_accurate(name: str, case: Case) -> Non
     check_feasible(problem, solution)
     assert judged.lower <= judged.upper
     assert judged.upper == pytest.approx(problem.error_probability(np.asarray(solution.estimator)), rel=1e-13)
+    if (name, case.label) in FALLS_SHORT:
+        assert load_backend(name).capabilities.peer
+        assert judged.relative_gap > tolerance, "it has become better: take it off the list"
+        return
     assert judged.relative_gap <= tolerance, solution
     if Regime.of(problem) is Regime.CONSTRAINED:
         assert judged.own_leakage <= problem.budget * (1.0 + EXCESS[METHOD_CLASS[name]][case.kind])
