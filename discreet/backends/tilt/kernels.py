@@ -195,14 +195,22 @@ _Kernel = Callable[[Array, Array, Array, float, float, int], Part]
 def _scan_chunk(p_xz: Array, loss: Array, tilt: Array, threshold: float, far: float, group: int) -> Part:
     """The pass over one chunk in NumPy."""
     margin, key, least = classified(p_xz, loss, tilt, far)
-    least = np.where(np.isnan(margin), 0.0, least)
-    summed = np.flatnonzero(margin > threshold)
-    keys, place, number = np.unique(key[summed], return_inverse=True, return_counts=True)
-    rows = np.concatenate([p_xz, loss])[:, summed]
-    sums = np.stack([np.bincount(place, weights=row, minlength=keys.size) for row in rows], axis=1)
+    massless = np.isnan(margin)
+    near, rows = np.flatnonzero(margin <= threshold), [*p_xz, *loss]
+    if near.size or massless.any():
+        least, summed = np.where(massless, 0.0, least), np.flatnonzero(margin > threshold)
+        key, rows = key[summed], [row[summed] for row in rows]
+    cells = loss.shape[0] ** 2 * SHELLS
+    if cells <= key.size:  # counting in place is several times as fast as sorting
+        everywhere = np.bincount(key, minlength=cells)
+        keys, place = np.flatnonzero(everywhere), key
+        number = everywhere[keys]
+        sums = np.stack([np.bincount(place, weights=row, minlength=cells)[keys] for row in rows], axis=1)
+    else:
+        keys, place, number = np.unique(key, return_inverse=True, return_counts=True)
+        sums = np.stack([np.bincount(place, weights=row, minlength=keys.size) for row in rows], axis=1)
     groups = np.zeros((2, 0))
     if group:
         starts = np.arange(0, least.size, group)
         groups = np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)])
-    near = np.flatnonzero(margin <= threshold)
     return Part(float(least.sum()), near, keys, sums.astype(np.float64), number.astype(np.int64), groups)
