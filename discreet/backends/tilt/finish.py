@@ -44,6 +44,7 @@ _ONE_BY_ONE = 4  # numbers of ties tried one after the other; then doubling
 _TRIES = 8
 _FEW_TRIES = 2
 _SETTLED = 1e-14  # relative change of the multiplier and absolute change of probabilities that ends Newton's method
+_ROUNDING = 1e-9  # the same, where steps that no longer halve are rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +309,7 @@ class Vertex:
         return solved
 
     def _newton(self, multiplier: float, budget: float) -> tuple[Array, Array, float] | None:
-        shares, mu = self._start.copy(), multiplier
+        shares, mu, size = self._start.copy(), multiplier, math.inf
         excess = self._loss_differences()
         for _ in range(_NEWTON_STEPS):
             law = self._law(shares)
@@ -336,7 +337,8 @@ class Vertex:
             mu += change
             if not mu > 0.0 or np.abs(shares).max() > 1e3:
                 return None
-            if np.abs(step[:-1]).max() <= _SETTLED and abs(change) <= _SETTLED * mu:
+            last, size = size, max(float(np.abs(step[:-1]).max()), abs(change) / mu)
+            if size <= _SETTLED or 0.5 * last <= size <= _ROUNDING:  # converging steps shrink; what rounding leaves does not
                 break
         ratio = self._law(shares).ratio_minus_one()
         return (shares, mu * np.log1p(ratio), float(mu)) if ratio.min() > -1.0 else None
