@@ -44,7 +44,7 @@ _ONE_BY_ONE = 4  # numbers of ties tried one after the other; then doubling
 _TRIES = 8
 _FEW_TRIES = 2
 _SETTLED = 1e-14  # relative change of the multiplier and absolute change of probabilities that ends Newton's method
-_ROUNDING = 1e-9  # the same, where steps that no longer halve are rounding
+_ROUNDING = 1e-11  # the same, where steps that no longer halve are rounding
 
 
 @dataclass(frozen=True, eq=False)

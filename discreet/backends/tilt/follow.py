@@ -29,6 +29,7 @@ from discreet.problems.problem import Problem
 __all__ = ["follow", "pivot"]
 
 _NEIGHBOURS = 3
+_ROUNDS = 3  # of prediction and pivots
 _PIVOTS = 12
 _FEW = 128  # outcomes kept individually
 _SHELLS = 40  # of margins outside the individuals, each half as wide again
@@ -45,11 +46,15 @@ def follow(problem: Problem, known: Sequence[Known], gap: float) -> Outcome | No
     if not useful or not inside > 0.0:
         return None
     tilt, multiplier = _predicted(useful, problem.budget)
-    small, group = _small(problem, problem.loss + tilt @ problem.p_xz, inside)
-    found = pivot(small, tilt, multiplier)
-    if found is None or _width(problem, small, found) > gap:
-        return None
-    return replace(found, estimator=found.estimator[:, group])
+    for _ in range(_ROUNDS):
+        small, group = _small(problem, problem.loss + tilt @ problem.p_xz, inside)
+        found = pivot(small, tilt, multiplier)
+        if found is None:
+            return None
+        if _width(problem, small, found) <= gap:
+            return replace(found, estimator=found.estimator[:, group])
+        tilt, multiplier = found.tilt, found.multiplier  # a better prediction: it keeps other outcomes individually
+    return None
 
 
 def pivot(problem: Problem, tilt: Array, multiplier: float) -> Outcome | None:
