@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from discreet.backends.contract import Options
 from discreet.backends.solution import Status, derive_status
-from discreet.backends.tilt.aggregation import rules_of, solve_aggregated
+from discreet.backends.tilt.aggregation import solve_aggregated
+from discreet.backends.tilt.statement import rules_of
 from discreet.problems.accurate import Array
 from discreet.problems.blocks import BlockProblem, Blocks, Chunk
 from discreet.problems.judge import Certificate

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache, update_wrapper
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -28,16 +28,24 @@ def compiled_available() -> bool:
     return find_spec("numba") is not None
 
 
-def once(build: Callable[..., _Built]) -> Callable[..., _Built]:
-    """`functools.cache` under a lock: threads that ask at the same time share one result (and one compilation)."""
-    kept = cache(build)
+class _Once(Generic[_Built]):
+    def __init__(self, build: Callable[..., _Built]) -> None:
+        self._kept, self._asked = cache(build), set[tuple[Any, ...]]()
+        update_wrapper(self, build)
 
-    @wraps(build)
-    def locked(*arguments: Any) -> _Built:
+    def __call__(self, *arguments: Any) -> _Built:
         with _lock:
-            return kept(*arguments)
+            self._asked.add(arguments)
+            return self._kept(*arguments)
 
-    return locked
+    def ready(self, *arguments: Any) -> bool:
+        """Whether these arguments have been asked for before."""
+        return arguments in self._asked
+
+
+def once(build: Callable[..., _Built]) -> _Once[_Built]:
+    """`functools.cache` under a lock: threads that ask at the same time share one result (and one compilation)."""
+    return _Once(build)
 
 
 def jit(function: Callable[..., Any], *, reorder: bool = False) -> Any:

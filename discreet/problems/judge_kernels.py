@@ -23,7 +23,7 @@ from discreet.problems.accurate import Array, Pair, pair_sum, sum_pair
 from discreet.problems.compiled import flat, jit, once
 from discreet.problems.dual import label_doubt
 
-__all__ = ["Tally", "compiled_tally", "in_order_losses", "in_order_margins", "tally"]
+__all__ = ["Tally", "compiled_kernel", "compiled_tally", "in_order_losses", "in_order_margins", "tally"]
 
 _STRIP = 256
 
@@ -121,7 +121,7 @@ def compiled_tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tall
     m, n = tilt.shape
     joint, losses, figures, worst = np.zeros((m, n, 2)), np.zeros((m + 1, 2)), np.zeros(4), np.zeros(m)
     count, same = p_xz.shape[1], np.array_equal(decide, tilt)
-    _kernel()(count, *flat(p_xz), *flat(loss), decide, tilt, same, joint, losses, figures, worst)
+    compiled_kernel()(count, *flat(p_xz), *flat(loss), decide, tilt, same, joint, losses, figures, worst)
     doubt, wasted, astray, smallest = figures.tolist()
     return Tally(
         (joint[..., 0].copy(), joint[..., 1].copy()),
@@ -136,7 +136,8 @@ def compiled_tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tall
 
 
 @once
-def _kernel() -> Callable[..., None]:
+def compiled_kernel() -> Callable[..., None]:
+    """The compiled pass; its `ready` says whether it has been used in this process."""
     strip, unit, tiny = _STRIP, 2.0**-53, 5e-324
 
     @jit

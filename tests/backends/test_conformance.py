@@ -69,7 +69,7 @@ FALLS_SHORT = {
     ("trust-constr", "zero-mass-N=20-perfect"): "its constraint tolerance is not met, though it says so",
     ("qics", "near-deterministic-N=20-none"): "an error of 6e-10 is within its absolute tolerances",
 }
-"""Peers that were measured to be worse than their class, and why. What they return has to be feasible and valid all the same."""
+"""Peers that measured worse than their class, and why. What they return has to be feasible and valid all the same."""
 
 BUDGETS: dict[str, dict[str, float]] = {
     "perfect": {"budget": 0.0},

@@ -19,6 +19,7 @@ from discreet.problems.errors import FileError, InputError
 from discreet.reports.advice.evidence import cells_of
 from discreet.reports.advice.features import Features
 from discreet.reports.advice.held_out import cross_validate, noise_of
+from discreet.reports.advice.peers import is_peer
 from discreet.reports.advice.safety import SAFE, certainty
 from discreet.reports.advice.times import TimeModel
 from discreet.reports.measurements import write_csv
@@ -172,8 +173,16 @@ def test_local_results_are_read_from_files(tmp_path: Path) -> None:
         ds.advise(sensor(64), reference=[], results=[tmp_path / "nowhere"])
 
 
+def test_peers_are_told_by_their_capabilities_or_their_settings() -> None:
+    assert is_peer("ipopt", {})
+    assert is_peer("highs", {"method": "pdlp"})
+    assert not is_peer("highs", {"method": "ipx"})
+    assert not is_peer("tilt", {"method": "pdlp"})
+    assert not is_peer("of-nobody", {})
+
+
 def test_peers_are_advised_only_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.reports.advice.refusals._is_peer", lambda backend: backend.name == "blahut-arimoto")
+    monkeypatch.setattr("discreet.reports.advice.refusals.is_peer", lambda name, settings: name == "blahut-arimoto")
     rows = grid(LAWS)
     assert ds.advise(sensor(8), reference=rows).backend == "tilt"
     assert "a peer" in ds.advise(sensor(8), reference=rows).not_chosen["blahut-arimoto"]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.backends.solution import Status
-from discreet.reports.measurements import Measurement
+from discreet.reports.measurements import Measurement, reference_measurements
 from discreet.reports.statistics.aggregates import PENALTIES, fitting_shift, means, noise_floor, shifted_geometric_mean
 from discreet.reports.statistics.agreement_matrix import agreement_matrix
 from discreet.reports.statistics.claims import Claim, claim_of, claim_records, claimed_leaks, unknown_words
@@ -169,6 +169,10 @@ def test_the_correct_rate_counts_claims_only() -> None:
     assert record.worst_leakage == pytest.approx(4.0)
     assert [(leak.ratio, leak.violated) for leak in claimed_leaks(rows)] == [(4.0, True), (0.5, False)]
     assert unknown_words([measured(claimed="splendid")]) == {"splendid": 1}
+
+
+def test_every_word_of_the_shipped_results_is_known() -> None:
+    assert unknown_words(reference_measurements()) == {}
 
 
 def test_work_is_shown_at_the_gap_achieved() -> None:

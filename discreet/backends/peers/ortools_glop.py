@@ -86,9 +86,8 @@ class Glop:
         size, right = program.cost.size, program.right
         matrix = sparse.csr_matrix(sparse.csc_matrix((value, index, start), shape=(right.size, size)))
         model = model_builder_helper.ModelBuilderHelper()
-        bounds: Any = np.zeros(size), np.full(size, math.inf)
-        numbers: Any = program.cost.ravel(), right, right
-        model.fill_model_from_sparse_data(*bounds, *numbers, matrix)
+        fill: Any = model.fill_model_from_sparse_data  # its stub forgets an argument
+        fill(np.zeros(size), np.full(size, math.inf), program.cost.ravel(), right, right, matrix)
         settings = native(TUNING, options, problem.N, {"max_number_of_iterations": options.max_iterations})
         return _Lowered(program, model, " ".join(f"{name}: {_text(value)}" for name, value in settings.items()))
 

@@ -5,8 +5,12 @@ newton          one step, with all outcomes eliminated
 interior_point  the iteration
 finish          from an interior solution to the vertex: deterministic but for the ties
 condense        outcomes too rare to matter, put together
+cells           what outcomes that are summed have in common
 kernels         the passes over many outcomes, in NumPy and compiled
+strips          the compiled pass
+sampling        a sample of the outcomes to start from
 aggregation     many outcomes through few: aggregate, solve, certify, shrink
+statement       what the rounds found, stated as a rule
 follow          another budget of a model whose neighbours are solved
 rescue          entropic proximal sweeps where the interior point does not converge
 backend         all of it behind the contract of a backend

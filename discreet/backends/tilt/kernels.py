@@ -11,7 +11,6 @@ do not depend on the number of threads; the labels, margins and lists are the sa
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -90,7 +89,7 @@ def scan(
     """
     far = max(far, threshold)
     gathered = _Gathered(blocks.n, blocks.m, tilt, threshold, far, blocks.N if most is None else most)
-    kernel = compiled_scan(blocks.n, blocks.m) if use_compiled(blocks.N, compiled) else _scan_chunk
+    kernel = compiled_scan(blocks.n, blocks.m) if use_compiled(blocks, compiled) else _scan_chunk
     group = _group_size(blocks.N) if grouped else 0
 
     def work(chunk: Chunk) -> tuple[Part, _Index, Array]:
@@ -150,8 +149,10 @@ class _Gathered:
         excess = float(np.partition(margin, self._most)[self._most]) if listed.size > self._most else math.inf
         self._threshold = min(self._threshold, math.nextafter(excess, -math.inf))
         kept = margin <= self._threshold
-        np.add.at(self._cells, key[~kept], columns[:, ~kept].T)
-        np.add.at(self._counts, key[~kept], 1)
+        keys, place, number = np.unique(key[~kept], return_inverse=True, return_counts=True)
+        for row, values in enumerate(columns[:, ~kept]):  # summed among themselves first, so that large cells do not drift
+            self._cells[keys, row] += np.bincount(place, weights=values, minlength=keys.size)
+        self._counts[keys] += number
         self._listed, self._columns = [listed[kept]], [columns[:, kept]]
         self._number = int(kept.sum())
 
@@ -175,12 +176,15 @@ def member(blocks: Blocks, tilt: Array, found: Scan, *, threads: int = 0) -> _In
     return group
 
 
-def use_compiled(outcomes: int, wanted: bool | None) -> bool:
-    """Compiled where asked for; otherwise where it pays: loading numba takes as long as a few passes over 10^7 outcomes."""
+def use_compiled(blocks: Blocks, wanted: bool | None) -> bool:
+    """Compiled where asked for; otherwise where it pays: loading numba takes as long as a few passes over 10^7 outcomes.
+
+    Kernels for the sizes of this problem that were loaded before, in this process, are used for fewer.
+    """
     if wanted is not None:
         return wanted
-    loaded = "numba" in sys.modules
-    return outcomes >= (_COMPILED_FROM if loaded else _LOADED_FROM) and compiled_available()
+    loaded = compiled_scan.ready(blocks.n, blocks.m)
+    return blocks.N >= (_COMPILED_FROM if loaded else _LOADED_FROM) and compiled_available()
 
 
 def _group_size(outcomes: int) -> int:

@@ -57,7 +57,7 @@ def sample(
     step = float(ends[-1]) / count
     places = (np.arange(count) + 0.5) * step
     group = np.minimum(np.searchsorted(ends, places, side="right") - 1, ends.size - 2)
-    pick = _compiled_pick() if use_compiled(blocks.N, compiled) else _pick
+    pick = _compiled_pick() if use_compiled(blocks, compiled) else _pick
 
     def chunks() -> Any:
         first = 0

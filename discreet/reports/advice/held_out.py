@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from discreet.reports.advice.evidence import Cell, cells_of
+from discreet.reports.advice.peers import is_peer
 from discreet.reports.advice.prospects import prospects, rank
 from discreet.reports.measurements import Measurement
 
@@ -80,8 +81,12 @@ class HeldOut:
 
 
 def cross_validate(rows: Iterable[Measurement], *, labels: Sequence[str] | None = None) -> HeldOut:
-    """Leave one entry out at a time; `labels` restricts the options to these backends and settings."""
-    cells = [cell for cell in cells_of(rows) if labels is None or cell.option.label in labels]
+    """Leave one entry out at a time. Peers are neither advised nor compared with; `labels` restricts the options further."""
+    cells = [
+        cell
+        for cell in cells_of(rows)
+        if not is_peer(cell.option.backend, cell.option.settings) and (labels is None or cell.option.label in labels)
+    ]
     noise = noise_of(cells)
     asked = sorted({cell.option.gap for cell in cells})
     trials, unsolved = [], []

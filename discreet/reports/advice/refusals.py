@@ -9,12 +9,13 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from discreet.backends.contract import Backend, Options, refuse_unserved
+from discreet.backends.contract import Options, refuse_unserved
 from discreet.backends.isolated import probe
 from discreet.backends.registry import backend_names, capabilities, load_backend
 from discreet.problems.errors import InputError, Unsupported
 from discreet.problems.problem import Problem
 from discreet.reports.advice.evidence import Option
+from discreet.reports.advice.peers import is_peer
 from discreet.reports.advice.prospects import Prospect, rank
 
 __all__ = ["reasons", "refused", "runnable"]
@@ -28,7 +29,7 @@ def refused(prospect: Prospect, problem: Problem, peers: bool) -> Prospect:
     if name not in capabilities():
         return replace(prospect, refusal="it is registered but cannot be loaded; see discreet doctor")
     backend = load_backend(name)
-    if _is_peer(backend) and not peers:
+    if not peers and is_peer(name, prospect.option.settings):
         return replace(prospect, refusal="a peer, there to be compared with; --peers considers it")
     try:
         refuse_unserved(backend, problem, Options(settings=prospect.option.settings), {})
@@ -37,11 +38,6 @@ def refused(prospect: Prospect, problem: Problem, peers: bool) -> Prospect:
     except InputError as error:
         return replace(prospect, refusal=str(error))
     return prospect
-
-
-def _is_peer(backend: Backend) -> bool:
-    """Whether a backend is there to be compared with (Capabilities.peer; backends of others may lack it)."""
-    return bool(getattr(backend.capabilities, "peer", False))
 
 
 def runnable(judged: Sequence[Prospect]) -> list[Prospect]:

@@ -37,6 +37,7 @@ _WORDS_OF = {
         "convergencecriteriasatisfied",  # Pyomo
         "optimization terminated successfully",  # SLSQP
         "one guess",
+        "optimality, constraints and barrier within tolerance",  # trust-constr, by the callback that ends it
         "`gtol` termination condition is satisfied",  # trust-constr: first-order conditions
         "`xtol` termination condition is satisfied",  # trust-constr calls both a success
         "solve_succeeded",  # IPOPT
@@ -53,6 +54,7 @@ _WORDS_OF = {
     ),
     Claim.NOT_SOLVED: (
         "stalled",
+        "stopped: no further progress",  # trust-constr, by its callback
         "interrupted",
         "round limit",
         "iteration limit",
