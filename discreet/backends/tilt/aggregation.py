@@ -55,7 +55,6 @@ _MOST_INDIVIDUALS = 1 << 18  # kept in any round, so that memory does not grow w
 _STUCK_ROUNDS = 4  # with that many individuals and without progress, after which the bracket is returned as it is
 _ROUNDS = 40
 _EXTRA_ROUNDS = 2  # after the bracket is narrow enough, for an answer that is a vertex
-_VERTEX_WIDTH = 1e-6
 _PIVOT_WIDTH = 1e-4  # relative width of the bracket from which the duals at hand may be a few pivots from a vertex
 _VERTEX_TRIES = 8  # sets of ties tried then, and where the interior point stalls
 _ADJUSTMENTS = 2  # of the threshold, for one tilt
