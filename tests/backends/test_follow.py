@@ -54,8 +54,27 @@ def test_it_declines_where_it_cannot_help() -> None:
     assert follow(problem.with_budget(0.0), known(problem, [0.001]), 1e-9) is None
     assert follow(problem.with_budget(1e-300), known(problem, [0.0]), 1e-9) is None
     assert follow(middle, [Known(0.02, np.zeros((2, 2)), 0.0)], 1e-9) is None  # the Bayes rule: no point of the path
+
+
+def test_a_useless_prediction_costs_iterations_but_nothing_else() -> None:
+    problem = ds.problems.paper_single(bins=200)
+    middle = problem.with_budget(0.3 * problem.bayes_leakage)
     far = [Known(0.01, np.array([[5.0, -3.0], [-9.0, 4.0]]), 1e-3)]
-    assert follow(middle, far, 1e-9) is None
+    found = follow(middle, far, 1e-9)
+    assert found is not None
+    assert found.iterations > 0
+    assert ds.certify(middle, found.estimator, found.tilt, found.multiplier).certificate.relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("budget", [0.0071, 0.0084, 0.0114])
+def test_kinks_between_the_neighbours_are_followed(budget: float) -> None:
+    problem = ds.problems.paper_single(bins=10_000)
+    at = problem.with_budget(budget)
+    found = follow(at, known(problem, [0.0025, 0.005, 0.01, 0.0123, 0.0137]), 5e-10)
+    assert found is not None
+    judged = ds.certify(at, found.estimator, found.tilt, found.multiplier).certificate
+    assert judged.relative_gap <= 1e-9
+    assert judged.own_leakage <= budget
 
 
 def models(seed: int, shape: tuple[int, int, int]) -> Problem:
