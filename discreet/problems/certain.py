@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array, Pair, dot_pair, pair_sum, sum_pair
 
-__all__ = ["certain", "expected_pair", "paired_sum"]
+__all__ = ["certain", "expected_pair", "labelled_pair", "paired_sum"]
 
 _MANY = 1 << 13  # entries of an estimator from which looking for certain columns pays
 _MOSTLY = 0.5  # share of certain columns from which it pays
@@ -39,6 +39,15 @@ def expected_pair(estimator: Array, values: Array) -> Pair:
     if not rest.size:
         return total
     return pair_sum(total, dot_pair(estimator[:, None, rest], values[None, :, rest]))
+
+
+def labelled_pair(labels: NDArray[np.intp], count: int, values: Array) -> Pair:
+    """The sums of the columns of values [n, N] that have each of `count` labels [N], as a pair [count, n]."""
+    mine = labels == np.arange(count)[:, None]
+    if count * values.size < _MANY:
+        return sum_pair(mine[:, None, :] * values)
+    sums = [sum_pair(np.compress(row, values, axis=1)) for row in mine]
+    return np.array([high for high, _ in sums]), np.array([low for _, low in sums])
 
 
 def paired_sum(values: Array, estimator: Array) -> Pair:

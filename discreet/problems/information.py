@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array, Pair, pair_product, pair_sum, sum_pair
-from discreet.problems.certain import expected_pair
+from discreet.problems.certain import expected_pair, labelled_pair
 
 __all__ = [
     "OutputLaw",
     "entropy",
     "faint_lift",
     "fano_bound",
+    "labelled_law",
     "law_of",
     "output_law",
     "phi_divergence",
@@ -32,6 +33,9 @@ __all__ = [
 
 _SERIES_BELOW = 0.1  # |r − 1| under which φ is summed as a series
 _SERIES = [(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(17, 1, -1)]  # the next term rounds away
+_RISING = np.array(_SERIES[::-1])
+_FEW_RATIOS = 32  # up to which all powers at once cost less than the thirty array operations of Horner's scheme
+_ALMOST_NEVER = -1.0 + 2.0**-53  # stands for −1 in a logarithm that is multiplied by 0
 _LARGEST_RATIO = 1e300  # of r, which is at most 1/s_i: only labels rarer than any number of normal size exceed it
 _FAINT = 1e-200  # private values below this are scaled before products are formed
 _LAW_ROUNDING = 2.0**-95  # relative uncertainty of r_ij as computed from pairs
@@ -47,13 +51,22 @@ def entropy(p: Array) -> float:
 def phi_divergence(x: Array) -> Array:
     """φ(1 + x) = (1 + x) log(1 + x) − x for x ≥ −1, to full relative accuracy also near x = 0."""
     x = np.maximum(x, -1.0)
-    near = np.clip(x, -_SERIES_BELOW, _SERIES_BELOW)
-    series = np.full_like(near, _SERIES[0])
+    near = np.maximum(np.minimum(x, _SERIES_BELOW), -_SERIES_BELOW)
+    log = np.log1p(np.maximum(x, _ALMOST_NEVER))  # 0 log 0 = 0
+    return np.where(near == x, near * near * _series(near), (1.0 + x) * log - x)
+
+
+def _series(x: Array) -> Array:
+    """φ(1 + x) / x² for small x."""
+    if x.size <= _FEW_RATIOS:
+        powers = np.empty((*x.shape, _RISING.size))
+        powers[..., 0], powers[..., 1:] = 1.0, x[..., None]
+        return np.asarray(np.multiply.accumulate(powers, axis=-1, out=powers) @ _RISING)
+    series = np.full_like(x, _SERIES[0])
     for coefficient in _SERIES[1:]:
-        series *= near
+        series *= x
         series += coefficient
-    log = np.log1p(x, out=np.zeros_like(x), where=x > -1.0)  # 0 log 0 = 0
-    return np.where(np.abs(x) < _SERIES_BELOW, near * near * series, (1.0 + x) * log - x)
+    return series
 
 
 @dataclass(frozen=True)
@@ -104,7 +117,7 @@ class OutputLaw:
         if np.count_nonzero(self.p_x) <= 1:
             return 0.0
         x = self.ratio_minus_one()
-        log = np.log1p(x, out=np.zeros_like(x), where=x > -1.0)
+        log = np.log1p(np.maximum(x, _ALMOST_NEVER))
         slope = float(self.mass @ (((1.0 + x) * np.abs(log)) @ self.p_x))
         uncertainty = perturbation + _LAW_ROUNDING
         return (self._leakage + uncertainty * (2.01 * slope + 2.1 * uncertainty)) * (1.0 + _LEAKAGE_ROUNDING)
@@ -127,6 +140,13 @@ def output_law(p_xz: Array, estimator: Array, marginal: Pair | None = None) -> O
     lift = faint_lift(p_x[0])
     lifted = np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
     return law_of(expected_pair(estimator, lifted), p_x, lift)
+
+
+def labelled_law(p_xz: Array, labels: NDArray[np.intp], count: int, marginal: Pair) -> OutputLaw:
+    """The law of (X, label) for outcomes [N] that each have one of `count` labels; marginal as in `output_law`."""
+    lift = faint_lift(marginal[0])
+    lifted = np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
+    return law_of(labelled_pair(labels, count, lifted), marginal, lift)
 
 
 def faint_lift(p_x: Array) -> NDArray[np.int32]:

@@ -1,0 +1,216 @@
+"""A vertex: labels, ties, and the square system that determines them.
+
+At a vertex all outcomes but a few *ties* are certain of their guess, their label. Every unknown *share* moves a tie from
+its label to another guess, so the law of (X, Ŷ) is linear in the shares. What determines them and μ is one equality of
+tilted losses per share and leakage = ε, with tilts t_i = μ log ratio; Newton's method takes a few steps to rounding, because
+the law of the determined outcomes is summed once, in twice the working precision. At ε = 0 the shares solve leakage-free
+equations, and the tilts the equalities of tilted losses; both are linear.
+
+Source: discreet, docs/theory.md (finishing by ties).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.accurate import Array, Pair
+from discreet.problems.information import OutputLaw, labelled_law, phi_divergence
+from discreet.problems.problem import Problem
+
+__all__ = ["Vertex", "contradicted"]
+
+_GRID = 2.0**53
+_INSIDE = 2.0**-44  # relative: the budget is undercut by that, and more where rounding the shares to the grid leaks
+_AIMS = 6
+_NEWTON_STEPS = 12
+_LEAK_FREE = 1e-14  # ‖Φ P‖∞ that rounding leaves
+_SETTLED = 1e-14  # relative change of the multiplier and absolute change of probabilities that ends Newton's method
+_ROUNDING = 1e-11  # the same, where steps that no longer halve are rounding
+_REFINEMENTS = 3
+
+
+def contradicted(problem: Problem, vertex: Vertex, tilt: Array) -> NDArray[np.intp]:
+    """Determined outcomes whose label is not best under the tilt, by more than rounding."""
+    losses = problem.loss + tilt @ problem.p_xz
+    chosen = losses[vertex.labels, np.arange(problem.N)]
+    rounding = 2.0**-50 * (problem.loss.max(axis=0) + np.abs(tilt).max(axis=0) @ problem.p_xz)
+    wrong = chosen - losses.min(axis=0) > rounding
+    wrong[vertex.ties] = False
+    return np.flatnonzero(wrong)
+
+
+class Vertex:
+    """Labels and ties with the law of the determined outcomes; unknowns are the shares of all but one guess of each tie.
+
+    active [m, N]: the guesses an outcome may give; labels and first shares come from the estimator [m, N]. marginal: π as
+    a pair.
+    """
+
+    def __init__(self, problem: Problem, active: NDArray[np.bool_], estimator: Array, marginal: Pair) -> None:
+        self._problem = problem
+        self.labels = np.where(active, estimator, -1.0).argmax(axis=0)
+        self.ties = np.flatnonzero(np.add.reduce(active, 0) > 1)
+        m, count = problem.m, self.ties.size
+        parts = self.labels.copy()  # each tie is a part of its own
+        parts[self.ties] = np.arange(m, m + count)
+        law = labelled_law(problem.p_xz, parts, m + count, marginal)
+        self._fixed = OutputLaw(law.mass[:m], law.deviation[:m], law.p_x)
+        self._tied_mass, self._tied_deviation = law.mass[m:], law.deviation[m:]
+        self._own = self.labels[self.ties]
+        self._guesses, self._places = np.nonzero(active[:, self.ties] & (np.arange(m)[:, None] != self._own))
+        self._start = estimator[self._guesses, self.ties[self._places]]
+        self._moves = np.zeros((self._start.size, m))  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share
+        every = np.arange(self._start.size)
+        self._moves[every, self._guesses] = 1.0
+        self._moves[every, self._own[self._places]] = -1.0
+
+    def columns(self, shares: Array) -> Array:
+        """[m, K] the ties' columns for the free shares, rounded to multiples of 2^-53: such columns sum to one exactly."""
+        found = np.zeros((self._problem.m, self.ties.size))
+        found[self._guesses, self._places] = np.round(shares * _GRID) / _GRID
+        found[self._own, np.arange(self.ties.size)] = 1.0 - found.sum(axis=0)
+        return found
+
+    def mass(self, shares: Array) -> Array:
+        """Pr(Ŷ = y_i) [m]; exactly 0 for a guess that is nowhere active."""
+        return self._law(shares).mass
+
+    def _law(self, shares: Array) -> OutputLaw:
+        columns = self.columns(shares)
+        return OutputLaw(
+            self._fixed.mass + columns @ self._tied_mass,
+            self._fixed.deviation + columns @ self._tied_deviation,
+            self._fixed.p_x,
+        )
+
+    def solve(self, multiplier: float) -> tuple[Array, Array, float] | None:
+        """Shares, tilt and multiplier of the vertex; None when Newton's method does not settle."""
+        if self._start.size == 0:
+            return None
+        return self._solve_perfect() if self._problem.constraint.perfect else self._solve_constrained(multiplier)
+
+    def _loss_differences(self) -> Array:
+        """L_guess − L_label of every unknown share."""
+        outcomes = self.ties[self._places]
+        loss = self._problem.loss
+        return np.asarray(loss[self._guesses, outcomes] - loss[self.labels[outcomes], outcomes])
+
+    def _solve_constrained(self, multiplier: float) -> tuple[Array, Array, float] | None:
+        """Newton's method for a leakage just inside the budget: as little inside as rounding the shares allows."""
+        system = _System(self, multiplier)
+        inside = _INSIDE
+        for _ in range(_AIMS):
+            if not system.settle(self._problem.budget * (1.0 - inside)):
+                return None
+            law = self._law(system.shares)
+            excess = law.leakage_ceiling() / self._problem.budget - 1.0
+            if excess <= 0.0:
+                break
+            inside = 2.0 * inside + 1.5 * excess
+        ratio = law.ratio_minus_one()  # 0 where the guess never occurs
+        return (system.shares, system.multiplier * np.log1p(ratio), system.multiplier) if ratio.min() > -1.0 else None
+
+    def _solve_perfect(self) -> tuple[Array, Array, float] | None:
+        problem = self._problem
+        scale = np.sqrt(problem.p_x)
+        effect = self._moves[:, :, None] * (self._tied_deviation / scale)[self._places][:, None, :]
+        flat = effect.reshape(self._start.size, problem.m * problem.n)
+        shares = self._start
+        for _ in range(_REFINEMENTS):  # linear: the repeats only refine
+            residual = (self._law(shares).deviation / scale).ravel()
+            step = _least_squares(flat.T, -residual)
+            if step is None:
+                return None
+            shares = shares + step
+        if not np.abs(self._law(shares).excess).max() <= _LEAK_FREE:  # too few ties to cancel what the others leak
+            return None
+        tilt = _least_squares(flat, -self._loss_differences())
+        if tilt is None:
+            return None
+        tilt = tilt.reshape(problem.m, problem.n) / scale
+        return shares, tilt - (tilt @ problem.p_x)[:, None], math.inf
+
+
+class _System:
+    """The vertex's equations at a positive budget, in flat arrays: (deviations, π s, s) are linear in the shares."""
+
+    def __init__(self, vertex: Vertex, multiplier: float) -> None:
+        fixed, moves, places = vertex._fixed, vertex._moves, vertex._places
+        self.shares, self.multiplier = vertex._start, multiplier
+        self._loss_differences = vertex._loss_differences()
+        labels = vertex.columns(np.zeros_like(self.shares))  # where the ties are while nothing is moved
+        mass = fixed.mass + labels @ vertex._tied_mass
+        mass[(mass == 0.0) & ~moves.any(axis=0)] = 1.0  # a guess that never occurs: no equation sees its mass
+        deviation = fixed.deviation + labels @ vertex._tied_deviation
+        self._at = np.concatenate([deviation.ravel(), np.outer(mass, fixed.p_x).ravel(), mass])
+        by_mass = moves * vertex._tied_mass[places][:, None]
+        by_deviation = (moves[:, :, None] * vertex._tied_deviation[places][:, None, :]).reshape(places.size, -1)
+        by_expected = (by_mass[:, :, None] * fixed.p_x).reshape(places.size, -1)
+        self._by_share = np.concatenate([by_deviation, by_expected, by_mass], axis=1)
+        self._by_joint = by_deviation + by_expected
+        self._bent = np.concatenate([self._by_joint, by_mass], axis=1)
+        self._entries = by_deviation.shape[1]
+        self._sign = np.repeat([1.0, -1.0], [self._entries, mass.size])
+
+    def settle(self, budget: float) -> bool:
+        """Newton's method from the shares and multiplier at hand for that leakage; False when it does not settle."""
+        size = math.inf
+        for _ in range(_NEWTON_STEPS):
+            step = self._step(budget)
+            if step is None:
+                return False
+            self.shares = self.shares + step[:-1]
+            change, largest = float(step[-1]), float(np.abs(self.shares).max())
+            self.multiplier += change
+            if not self.multiplier > 0.0 or not largest <= 1e3:
+                return False
+            last, size = size, max(float(np.abs(step[:-1]).max()), abs(change) / self.multiplier)
+            if size <= _SETTLED or 0.5 * last <= size <= _ROUNDING:  # converging steps shrink; what rounding leaves does not
+                break
+        return True
+
+    def _step(self, budget: float) -> Array | None:
+        """Changes of the shares and of μ, from derivatives by V_i = diag(1/u_i) − 1 1'/s_i; None outside the domain."""
+        law = self._at + self.shares @ self._by_share
+        deviation, expected = law[: self._entries], law[self._entries : 2 * self._entries].copy()
+        held = law[self._entries :]  # becomes (joint law, masses)
+        held[: self._entries] += deviation
+        if not held.min() > 0.0:
+            return None
+        ratio = deviation / expected
+        slopes = self._by_joint @ np.log1p(ratio)
+        curvature = (self._bent * (self._sign / held)) @ self._bent.T
+        unbalanced = self._loss_differences + self.multiplier * slopes
+        excess = float(expected @ phi_divergence(ratio)) - budget
+        if slopes.size == 1:
+            return _alone(float(curvature[0, 0]), float(slopes[0]), float(unbalanced[0]), excess, self.multiplier)
+        matrix = np.zeros((slopes.size + 1, slopes.size + 1))
+        matrix[:-1, :-1] = self.multiplier * curvature
+        matrix[:-1, -1], matrix[-1, :-1] = slopes, self.multiplier * slopes
+        return _least_squares(matrix, -np.append(unbalanced, self.multiplier * excess))
+
+
+def _alone(curvature: float, slope: float, unbalanced: float, excess: float, multiplier: float) -> Array | None:
+    """The step for a single share, where the two equations are solved one after the other."""
+    if slope == 0.0:
+        return None
+    share = -excess / slope
+    return np.array([share, -(unbalanced + multiplier * curvature * share) / slope])
+
+
+def _least_squares(matrix: Array, right: Array) -> Array | None:
+    """The least-norm solution after equilibrating rows and columns; None where numbers are beyond range."""
+    with np.errstate(over="ignore", invalid="ignore"):  # ties of next to no mass
+        rows = np.abs(matrix).max(axis=1)
+        rows[rows == 0.0] = 1.0
+        scaled = matrix / rows[:, None]
+        columns = np.abs(scaled).max(axis=0)
+        columns[columns == 0.0] = 1.0
+        scaled, right = scaled / columns, right / rows
+        if not (np.isfinite(scaled).all() and np.isfinite(right).all()):
+            return None
+        solution = np.linalg.lstsq(scaled, right, rcond=1e-13)[0] / columns
+    return np.asarray(solution) if np.isfinite(solution).all() else None
