@@ -15,16 +15,16 @@ Source: discreet, docs/theory.md (at most (m − 1) n ties; finishing by ties).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.tilt.interior_point import Outcome
-from discreet.backends.tilt.vertex import Vertex, contradicted
+from discreet.backends.tilt.pivots import Pivots
+from discreet.backends.tilt.vertex import Finished, Vertex, contradicted
 from discreet.backends.unused_guesses import tilt_unused_guesses
 from discreet.problems.accurate import Array, Pair, sum_pair
 from discreet.problems.problem import Problem
@@ -34,37 +34,13 @@ __all__ = ["Finished", "Vertex", "contradicted", "finish", "shortcut"]
 _HEAVY = 0.1  # of the weight of the heaviest tie
 _FAINT = 1e-3  # probability of a guess that may be on its way out
 _MENDINGS = 6
+_PIVOTS = 6
+_EARLY_STEPS = 2
+_EARLY = 1e-5  # relative width up to which the interior solution knows its ties well enough to be worth several tries
 _EXACT = 1e-13  # relative width that needs no further try
 _ONE_BY_ONE = 4  # numbers of ties tried one after the other; then doubling
 _TRIES = 8
 _FEW_TRIES = 2
-
-
-@dataclass(frozen=True, eq=False)
-class Finished:
-    """A consistent vertex: deterministic but for the ties.
-
-    labels      the guess of every outcome      [N]
-    ties        the outcomes that randomise     [K]
-    columns     their columns                   [m, K]
-    tilt        duals of u_i                    [m, n]
-    multiplier  μ (inf at ε = 0)
-    width       what it leaves between its error probability and its tilt's bound, relative, up to rounding
-    """
-
-    labels: NDArray[np.intp]
-    ties: NDArray[np.intp]
-    columns: Array
-    tilt: Array
-    multiplier: float
-    width: float = math.inf
-
-    def estimator(self, m: int) -> Array:
-        """The dense estimator [m, N]."""
-        found = np.zeros((m, self.labels.size))
-        found[self.labels, np.arange(self.labels.size)] = 1.0
-        found[:, self.ties] = self.columns
-        return found
 
 
 def shortcut(problem: Problem, gap: float, tries: int = _TRIES) -> Callable[[Outcome], Outcome | None]:
@@ -87,11 +63,8 @@ def finish(problem: Problem, estimator: Array, tilt: Array, multiplier: float, *
 
     Outcomes and private values need positive probability. tries: sets of ties to try before giving up.
     """
-    active = _active(problem, estimator, tilt)
-    marginal = sum_pair(problem.p_xz)
     best: Finished | None = None
-    for candidate in islice(_candidates(problem, active, estimator), tries):
-        found = _mended(problem, candidate, estimator, tilt, multiplier, marginal)
+    for found in _attempts(problem, estimator, tilt, multiplier, tries):
         if found is None:
             continue
         found = replace(found, width=_relative_width(problem, found))
@@ -100,6 +73,64 @@ def finish(problem: Problem, estimator: Array, tilt: Array, multiplier: float, *
         if best.width <= _EXACT:
             break
     return best
+
+
+def _attempts(problem: Problem, estimator: Array, tilt: Array, multiplier: float, tries: int) -> Iterator[Finished | None]:
+    """Vertices of the likeliest sets: a single one far from the optimum, where others would only cost time."""
+    losses = problem.loss + tilt @ problem.p_xz
+    reduced = losses - losses.min(axis=0)
+    active = _active(problem, estimator, reduced)
+    marginal = sum_pair(problem.p_xz)
+    early = float(np.vdot(estimator, reduced)) > _EARLY * problem.bayes_error
+    tied = np.flatnonzero(np.add.reduce(active, 0) > 1)
+    few = 0 < tied.size <= _needed(problem)
+    if not few and (problem.n == 2 or not tied.size):
+        labels, ties = _rounded(problem, tied, estimator, losses)
+        if len(ties) < problem.m:
+            deviation = (estimator @ problem.phi.T) * problem.p_x
+            pivots = Pivots(problem, labels, ties, tilt, marginal)
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a first guess may be far off
+                yield pivots.run(multiplier, _EARLY_STEPS if early else _PIVOTS, deviation)
+    elif early and few:
+        yield _mended(problem, active, estimator, tilt, multiplier, marginal, _EARLY_STEPS)
+    if early:
+        return
+    for candidate in islice(_candidates(problem, active, estimator), tries):
+        yield _mended(problem, candidate, estimator, tilt, multiplier, marginal)
+
+
+def _needed(problem: Problem) -> int:
+    """As many ties as an optimum may need."""
+    return (problem.m - 1) * (problem.n - 1 if problem.constraint.perfect else problem.n)
+
+
+def _rounded(
+    problem: Problem, tied: NDArray[np.intp], estimator: Array, losses: Array
+) -> tuple[NDArray[np.intp], list[int]]:
+    """Labels [N] and ties that keep the law nearly as it is when those that randomise stop doing so, but for a tie a pair.
+
+    Of the outcomes that hesitate between two guesses, those with the better margins for one get it, until it has the
+    probability that it has now; the outcome at which that happens is the tie. Where X has two values, posteriors lie on a
+    line, and that is nearly the order in which an optimum decides, with a tie for each two neighbouring guesses at most.
+    """
+    labels = estimator.argmax(axis=0)
+    if not tied.size:
+        two = np.partition(losses, 1, axis=0)[:2]
+        return labels, [int(np.argmin((two[1] - two[0]) / problem.p_z))]
+    ties = []
+    best = np.sort(losses[:, tied].argsort(axis=0)[:2], axis=0)
+    pairs = best[0] * problem.m + best[1]
+    for pair in np.unique(pairs).tolist():
+        one, other = divmod(pair, problem.m)
+        held = tied[pairs == pair]
+        mass = problem.p_z[held]
+        order = ((losses[other, held] - losses[one, held]) / mass).argsort(kind="stable")
+        held, mass = held[order], mass[order]
+        wanted = mass @ (estimator[other, held] / (estimator[one, held] + estimator[other, held]))
+        place = min(int(np.searchsorted(np.cumsum(mass), wanted)), held.size - 1)
+        labels[held[:place]], labels[held[place:]] = other, one
+        ties.append(int(held[place]))
+    return labels, ties
 
 
 def _relative_width(problem: Problem, found: Finished) -> float:
@@ -134,7 +165,7 @@ def _fewer_ties(problem: Problem, active: NDArray[np.bool_], estimator: Array) -
     weight = problem.p_z[tied] * (1.0 - estimator[:, tied].max(axis=0))
     order = np.argsort(-weight, kind="stable")
     tied = tied[order]
-    needed = (problem.m - 1) * (problem.n - 1 if problem.constraint.perfect else problem.n)  # no optimum needs more
+    needed = _needed(problem)
     heavy = int((weight >= _HEAVY * weight[order[0]]).sum()) if tied.size else 0
     if 0 < heavy < min(tied.size, needed):
         yield _without_ties(active, estimator, tied[heavy:])
@@ -157,11 +188,17 @@ def _without_ties(active: NDArray[np.bool_], estimator: Array, outcomes: NDArray
 
 
 def _mended(
-    problem: Problem, active: NDArray[np.bool_], estimator: Array, tilt: Array, multiplier: float, marginal: Pair
+    problem: Problem,
+    active: NDArray[np.bool_],
+    estimator: Array,
+    tilt: Array,
+    multiplier: float,
+    marginal: Pair,
+    mendings: int = _MENDINGS,
 ) -> Finished | None:
     """Solve for the vertex of a set of active guesses, mending the set while it turns out inconsistent."""
     active = active.copy()
-    for _ in range(_MENDINGS):
+    for _ in range(mendings):
         vertex = Vertex(problem, active, estimator, marginal)
         solved = vertex.solve(multiplier)
         if solved is None:
@@ -196,12 +233,10 @@ def _with_unused(problem: Problem, tilt: Array, multiplier: float, mass: Array, 
     return filled
 
 
-def _active(problem: Problem, estimator: Array, tilt: Array) -> NDArray[np.bool_]:
+def _active(problem: Problem, estimator: Array, reduced: Array) -> NDArray[np.bool_]:
     """[m, N] which guesses an outcome uses: by strict complementarity probability and reduced loss are never both small."""
-    losses = problem.loss + tilt @ problem.p_xz
-    reduced = (losses - losses.min(axis=0)) / problem.p_z
-    active = estimator > reduced
-    active[np.argmax(estimator, axis=0), np.arange(problem.N)] = True
+    active = estimator * problem.p_z > reduced
+    active[estimator.argmax(axis=0), np.arange(problem.N)] = True
     return np.asarray(active)
 
 

@@ -12,6 +12,7 @@ Source: discreet, docs/theory.md (finishing by ties).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from discreet.problems.accurate import Array, Pair
 from discreet.problems.information import OutputLaw, labelled_law, phi_divergence
 from discreet.problems.problem import Problem
 
-__all__ = ["Vertex", "contradicted"]
+__all__ = ["Finished", "Vertex", "contradicted"]
 
 _GRID = 2.0**53
 _INSIDE = 2.0**-44  # relative: the budget is undercut by that, and more where rounding the shares to the grid leaks
@@ -30,6 +31,33 @@ _LEAK_FREE = 1e-14  # ‖Φ P‖∞ that rounding leaves
 _SETTLED = 1e-14  # relative change of the multiplier and absolute change of probabilities that ends Newton's method
 _ROUNDING = 1e-11  # the same, where steps that no longer halve are rounding
 _REFINEMENTS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """A consistent vertex: deterministic but for the ties.
+
+    labels      the guess of every outcome      [N]
+    ties        the outcomes that randomise     [K]
+    columns     their columns                   [m, K]
+    tilt        duals of u_i                    [m, n]
+    multiplier  μ (inf at ε = 0)
+    width       what it leaves between its error probability and its tilt's bound, relative, up to rounding
+    """
+
+    labels: NDArray[np.intp]
+    ties: NDArray[np.intp]
+    columns: Array
+    tilt: Array
+    multiplier: float
+    width: float = math.inf
+
+    def estimator(self, m: int) -> Array:
+        """The dense estimator [m, N]."""
+        found = np.zeros((m, self.labels.size))
+        found[self.labels, np.arange(self.labels.size)] = 1.0
+        found[:, self.ties] = self.columns
+        return found
 
 
 def contradicted(problem: Problem, vertex: Vertex, tilt: Array) -> NDArray[np.intp]:
@@ -86,6 +114,19 @@ class Vertex:
             self._fixed.p_x,
         )
 
+    def start_next_to(self, deviation: Array) -> None:
+        """Let the first shares be those whose law deviates from independence most nearly as given [m, n]."""
+        scale = np.sqrt(self._fixed.p_x)
+        effect = self._effect(scale).reshape(self._start.size, -1)
+        missing = (deviation - self._law(np.zeros_like(self._start)).deviation) / scale
+        shares = _least_squares(effect.T, missing.ravel())
+        if shares is not None:
+            self._start = shares
+
+    def _effect(self, scale: Array) -> Array:
+        """∂ deviation / ∂ share over scale [n], [F, m, n]."""
+        return np.asarray(self._moves[:, :, None] * (self._tied_deviation / scale)[self._places][:, None, :])
+
     def solve(self, multiplier: float) -> tuple[Array, Array, float] | None:
         """Shares, tilt and multiplier of the vertex; None when Newton's method does not settle."""
         if self._start.size == 0:
@@ -116,8 +157,7 @@ class Vertex:
     def _solve_perfect(self) -> tuple[Array, Array, float] | None:
         problem = self._problem
         scale = np.sqrt(problem.p_x)
-        effect = self._moves[:, :, None] * (self._tied_deviation / scale)[self._places][:, None, :]
-        flat = effect.reshape(self._start.size, problem.m * problem.n)
+        flat = self._effect(scale).reshape(self._start.size, problem.m * problem.n)
         shares = self._start
         for _ in range(_REFINEMENTS):  # linear: the repeats only refine
             residual = (self._law(shares).deviation / scale).ravel()

@@ -1,0 +1,113 @@
+"""The vertex of a problem whose labels and ties are nearly known, by a few pivots.
+
+Solving for the ties gives their shares and a better tilt. A share outside [0, 1] says how much more has to change sides: the
+next outcomes in the order of margins follow until the rest is a share again. A label that the better tilt contradicts
+changes; an outcome that would change a second time is a tie.
+
+Source: discreet, docs/theory.md (finishing by ties).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.backends.tilt.vertex import Finished, Vertex, contradicted
+from discreet.problems.accurate import Array, Pair
+from discreet.problems.problem import Problem
+
+__all__ = ["Pivots"]
+
+
+class Pivots:
+    """Labels [N] and ties to start from, with a tilt [m, n] under which each tie's two guesses are the best.
+
+    marginal: π as a pair. Outcomes and private values need positive probability.
+    """
+
+    def __init__(self, problem: Problem, labels: NDArray[np.intp], ties: list[int], tilt: Array, marginal: Pair) -> None:
+        self._problem, self._marginal = problem, marginal
+        self._every = np.arange(problem.N)
+        self._labels, self._ties = labels.copy(), ties
+        self._changed: set[int] = set(ties)
+        self._aim(tilt)
+
+    def run(self, multiplier: float, pivots: int, deviation: Array | None = None) -> Finished | None:
+        """The consistent vertex; None when that many pivots do not settle, or a guess would never occur.
+
+        deviation [m, n]: of the law (X, Ŷ) from independence where it is nearly known; the shares start next to it.
+        """
+        for _ in range(pivots):
+            vertex = Vertex(self._problem, *self._guessed(), self._marginal)
+            if deviation is not None:
+                vertex.start_next_to(deviation)
+            solved = vertex.solve(multiplier)
+            if solved is None:
+                return None
+            shares, tilt, multiplier = solved
+            if vertex.mass(shares).min() <= 0.0:
+                return None
+            columns = vertex.columns(shares)
+            if columns.min() < 0.0:  # they sum to one: none is above it then
+                if not self._shift(vertex, columns, tilt):
+                    return None
+                continue
+            wrong = contradicted(self._problem, vertex, tilt)
+            if not wrong.size:
+                return Finished(vertex.labels, vertex.ties, columns, tilt, multiplier)
+            if not self._flip(wrong, tilt):
+                return None
+        return None
+
+    def _aim(self, tilt: Array) -> None:
+        losses = (self._problem.loss + tilt @ self._problem.p_xz) / self._problem.p_z
+        self._order = losses.argsort(axis=0)[:2]
+        two = losses[self._order, self._every]
+        self._margin = two[1] - two[0]
+
+    def _guessed(self) -> tuple[NDArray[np.bool_], Array]:
+        """Active guesses and a starting estimator [m, N]."""
+        estimator = np.zeros((self._problem.m, self._problem.N))
+        estimator[self._labels, self._every] = 1.0
+        estimator[:, self._ties] = 0.0
+        estimator[self._order[:, self._ties], self._ties] = 0.5
+        return estimator > 0.0, estimator
+
+    def _shift(self, vertex: Vertex, columns: Array, tilt: Array) -> bool:
+        """Let the outcomes next to a tie follow it to its side until what is left over is a share of one of them.
+
+        False when they do not suffice.
+        """
+        self._aim(tilt)
+        place = int(np.argmax(np.abs(columns - 0.5).max(axis=0)))
+        tie, column = int(vertex.ties[place]), columns[:, place]
+        gains, loses = int(np.argmax(column)), int(np.argmin(column))
+        left = float(-column[loses]) * self._problem.p_z[tie]
+        self._labels[tie] = gains
+        pair = (np.sort(self._order, axis=0) == np.sort([gains, loses])[:, None]).all(axis=0)
+        near = np.flatnonzero(pair & (self._labels == loses))
+        near = near[np.argsort(self._margin[near])]
+        others = [int(other) for other in vertex.ties if other != tie]
+        for outcome in near[~np.isin(near, vertex.ties)].tolist():
+            if left <= self._problem.p_z[outcome]:
+                again = outcome in self._changed
+                self._changed.add(outcome)
+                self._ties = [*others, tie, outcome][-self._most :] if again else [*others, outcome]
+                return True
+            left -= self._problem.p_z[outcome]
+            self._labels[outcome] = gains
+        return False
+
+    def _flip(self, wrong: NDArray[np.intp], tilt: Array) -> bool:
+        """Change contradicted labels; those that changed before become ties. False when there would be too many."""
+        self._aim(tilt)
+        for outcome in wrong.tolist():
+            if outcome in self._changed and outcome not in self._ties:
+                self._ties.append(outcome)
+            self._labels[outcome] = self._order[0, outcome]
+            self._changed.add(outcome)
+        return len(self._ties) <= self._most
+
+    @property
+    def _most(self) -> int:
+        return (self._problem.m - 1) * self._problem.n
