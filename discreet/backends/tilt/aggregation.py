@@ -49,7 +49,7 @@ _SHARE_OF_OUTCOMES = 1e-4  # kept at least, up to a few thousand: the longer a p
 _FEW_THOUSAND = 2000
 _DRAWS = 5  # sampled outcomes per individual
 _SAMPLE_GAP = 1e-5  # the sample's own error is larger
-_COARSEST_GAP = 1e-6  # of a round's interior point
+_COARSEST_GAP = 1e-8  # of a round's interior point: a few iterations more there save rounds
 _SHARE_OF_GAP = 0.2  # of the gap aimed at: what the interior point of the last round may leave
 _MOST_INDIVIDUALS = 1 << 18  # kept in any round, so that memory does not grow with N; problems up to there end solved whole
 _STUCK_ROUNDS = 4  # with that many individuals and without progress, after which the bracket is returned as it is
@@ -282,7 +282,7 @@ class _Aggregation:
             duals = outcome.tilt, outcome.multiplier
         return self._prove(*duals, *self._quantiles(drawn, duals[0]))
 
-    def _interior(self, problem: Problem, gap: float, tries: int = 0) -> Outcome:
+    def _interior(self, problem: Problem, gap: float, tries: int = 0, near: tuple[Array, float] | None = None) -> Outcome:
         condensed = condense(problem, RARE * self._gap)
         smaller = condensed.problem
         outcome = solve_interior(
@@ -292,6 +292,7 @@ class _Aggregation:
             max_iterations=self._max_iterations,
             deadline=self._deadline,
             shortcut=shortcut(smaller, gap, tries) if tries else None,
+            near=near,
         )
         self._iterations += outcome.iterations
         return replace(outcome, estimator=condensed.restore(outcome.estimator))
@@ -351,7 +352,8 @@ class _Aggregation:
             gap = max(gap, min(_COARSEST_GAP, 1e-3 * width))
         outcome = self._pivoted(small, proof, width)
         if outcome is None:
-            outcome = self._interior(small, gap, _VERTEX_TRIES if whole else 0)
+            near = (proof.tilt, proof.multiplier)
+            outcome = self._interior(small, gap, _VERTEX_TRIES if whole else 0, near)
         tilt, multiplier = self._feasible(outcome.tilt, outcome.multiplier)
         lower = self._screened(small, proof, tilt, multiplier)
         if not whole and lower > -math.inf:  # else it has not come so near that its ties are the problem's

@@ -59,7 +59,7 @@ def follow(problem: Problem, known: Sequence[Known], gap: float) -> Outcome | No
     for _ in range(_ROUNDS):
         if found is None:
             small, group = _small(problem, tilt, inside, _MORE)
-            found = _solved(small, gap)
+            found = _solved(small, gap, tilt, multiplier)
         if found is None:
             return None
         if _width(problem, small, found) <= gap:
@@ -77,12 +77,17 @@ def _pivoted(
     return small, group, pivot(small, tilt, multiplier)
 
 
-def _solved(small: Problem, gap: float) -> Outcome | None:
+def _solved(small: Problem, gap: float, tilt: Array, multiplier: float) -> Outcome | None:
     """The small problem by the interior point; None where that stalls, or the budget binds no longer."""
     if small.bayes_leakage <= small.budget:
         return None
     found = solve_interior(
-        model_of(small), small.bayes_estimator, gap=gap, max_iterations=_ITERATIONS, shortcut=shortcut(small, gap)
+        model_of(small),
+        small.bayes_estimator,
+        gap=gap,
+        max_iterations=_ITERATIONS,
+        shortcut=shortcut(small, gap),
+        near=(tilt, multiplier),
     )
     return found if found.ended == "optimal" else None
 

@@ -5,6 +5,11 @@ there (the weight κ of the budget's product is chosen for it), so no phase one 
 P stay stochastic and the losses stay dual feasible by construction; what Newton's method has to remove is only the
 curvature of the leakage.
 
+Where a tilt is nearly known, the start is instead the point of the central path's conditions that it determines: for any
+tilt and any barrier product τ there is one λ_l for which the probabilities τ / (tilted loss − λ_l) sum to one. Everything is
+then centred and feasible, but the tilt is not yet μ log ratio of the law. The largest τ at which it nearly is so is taken.
+Where it is nowhere so, or the first step from there is short, the tilt was misleading and the start is the usual one.
+
 Step: Mehrotra's predictor and second-order corrector, then Gondzio's centrality correctors while they lengthen the step
 (outcomes of very different masses leave the central path at very different speeds).
 
@@ -38,6 +43,15 @@ _START_DISTANCE = 0.3  # slack of the best guess at the start, in units of loss
 _START_MIX = 0.1  # least share of the uniform estimator at the start
 _MULTIPLIER_STARTS = (1.0, 1e2, 1e4, 1e-2)  # times 0.3 / sqrt(2 ε), each tried when the one before stalled
 _START_CORRECTIONS = 6
+_NEAR_PRODUCTS = tuple(10.0**-power for power in range(2, 8))  # barrier products tried next to a known tilt, in its units
+_FAINTEST = 1e-8  # tilt, next to losses of order one, that says anything
+_NEAR_ENOUGH = 0.08  # of the tilt: misalignment with its law from which on it is not worth starting from
+_USED = 1e-3  # probability from which on a guess matters there
+_AS_NEAR = (3.0, 10.0)  # times the least misalignment: as good, and better centred with a larger product
+_SHORT = 0.15  # first step from there that shows that the tilt misleads
+_NEAR_KAPPA = 0.3  # weight of the budget's product then
+_NEAR_SHADOWS = 4  # Newton steps for λ
+_NEAR_ITERATIONS = 30  # before the usual start is tried after all
 _SHORTCUT_WIDTHS = (1e-6, 1e-8)  # relative, of the bracket: where ending early is worth a try
 _CENTRALITY_CORRECTORS = 3
 _AMBITION = 0.3  # how much longer a step each centrality corrector aims at
@@ -70,26 +84,45 @@ def solve_interior(
     max_iterations: int,
     deadline: float | None = None,
     shortcut: Shortcut | None = None,
+    near: tuple[Array, float] | None = None,
 ) -> Outcome:
     """Run the interior point. `bayes` is the Bayes rule [m, N]; `deadline` is on time.perf_counter's clock.
 
-    `shortcut` is tried as the relative width of the bracket passes each of `_SHORTCUT_WIDTHS`, and at the end.
+    `shortcut` is tried as the relative width of the bracket passes each of `_SHORTCUT_WIDTHS`, and at the end. `near` is a
+    tilt in R^n [m, n] and a multiplier that may be nearly optimal: it saves half of the iterations if it is, and costs a
+    fraction of one if it is not.
 
     A run that stalls (a multiplier many orders away from its start) is repeated from another multiplier; the best counts.
+    `max_iterations` is for those together, besides what was spent next to `near` in vain.
     """
     runs: list[tuple[float, Outcome]] = []
+    in_vain = 0
+    for start in [] if near is None else _starts_near(model, *near):
+        few = min(max_iterations, _NEAR_ITERATIONS)
+        merit, outcome = _run(model, start, gap, few, deadline, shortcut, wary=True)
+        in_vain += outcome.iterations
+        if outcome.ended in ("optimal", "time limit"):
+            return replace(outcome, iterations=in_vain)
+        runs.append((merit, outcome))
     spent = 0
     for factor in (1.0,) if model.perfect else _MULTIPLIER_STARTS:
         runs.append(_run(model, _start(model, bayes, factor), gap, max_iterations - spent, deadline, shortcut))
         spent += runs[-1][1].iterations
         if runs[-1][1].ended != "stalled" or spent >= max_iterations:
             break
-    return replace(min(runs, key=lambda run: run[0])[1], iterations=spent)
+    return replace(min(runs, key=lambda run: run[0])[1], iterations=in_vain + spent)
 
 
 def _run(
-    model: Model, at: Iterate, gap: float, max_iterations: int, deadline: float | None, shortcut: Shortcut | None
+    model: Model,
+    at: Iterate,
+    gap: float,
+    max_iterations: int,
+    deadline: float | None,
+    shortcut: Shortcut | None,
+    wary: bool = False,
 ) -> tuple[float, Outcome]:
+    """The least merit and its outcome. wary: end as "misled" where the first step is short."""
     widths = [width for width in _SHORTCUT_WIDTHS if width > gap] if shortcut is not None else []
     kappa = 0.0 if model.perfect else at.unused * at.multiplier / _mean_product(model, at)
     best, least, since_best, ended = at, np.inf, 0, ""
@@ -109,13 +142,13 @@ def _run(
         ended = _ending(merit, since_best >= patience, iteration == max_iterations, deadline)
         if ended:
             break
-        moved = _advance(model, at, law, kappa)
-        if moved is None:
-            ended = "stalled"
+        moved, length = _advance(model, at, law, kappa)
+        if moved is None or (wary and length < _SHORT):
+            ended = "stalled" if moved is None else "misled"
             break
-        at = moved
+        at, wary = moved, False
     outcome = _outcome(model, best, iteration, ended)
-    found = shortcut(outcome) if shortcut is not None else None
+    found = shortcut(outcome) if shortcut is not None and ended != "misled" else None
     return (least, outcome) if found is None else (0.0, found)
 
 
@@ -174,6 +207,55 @@ def _leakage(model: Model, coordinates: Array) -> float:
     return float(coordinates[:, 0] @ (phi_divergence(ratio) @ model.p_x))
 
 
+def _starts_near(model: Model, tilt: Array, multiplier: float) -> list[Iterate]:
+    """The centred points next to a tilt [m, n] at which it agrees with the law about best, best first; none if nowhere."""
+    if not np.isfinite(tilt).all():
+        return []
+    coordinates = model.coordinates(tilt)
+    if model.perfect:
+        coordinates[:, 0] = 0.0  # Σ_j π_j t_ij: nothing else would move it there
+    unit = float(np.abs(coordinates).max())
+    if not (_FAINTEST < unit < math.inf and (model.perfect or 0.0 < multiplier < math.inf)):
+        return []
+    tilted = model.losses + coordinates @ model.features
+    least = tilted.min(axis=0)
+    tried: list[tuple[float, Iterate]] = []
+    for product in (share * unit for share in _NEAR_PRODUCTS):
+        shadow = least - product * _shadow((tilted - least) / product)
+        estimator = product / (tilted - shadow)
+        estimator /= estimator.sum(axis=0)
+        unused = 0.0 if model.perfect else _NEAR_KAPPA * product / multiplier
+        at = Iterate(estimator, tilted - shadow, shadow, coordinates, np.inf if model.perfect else multiplier, unused)
+        tried.append((_misalignment(model, at, unit), at))
+    nearest = min(off for off, _ in tried)
+    if not nearest <= _NEAR_ENOUGH:
+        return []
+    chosen = [next(place for place, (off, _) in enumerate(tried) if off <= as_near * nearest) for as_near in _AS_NEAR]
+    return [tried[place][1] for place in dict.fromkeys(chosen)]
+
+
+def _misalignment(model: Model, at: Iterate, unit: float) -> float:
+    """How far the tilt is from μ log ratio of the law, in units of itself; at perfect privacy, how far that is from π."""
+    law = law_of(model, at.estimator)
+    if model.perfect:
+        return float(np.abs(law.deviation / model.p_x).max())
+    off = np.abs(at.tilt - at.multiplier * law.gradient).max(axis=1)
+    return float((off * np.minimum(1.0, law.mass / _USED)).max()) / unit
+
+
+def _shadow(excess: Array) -> Array:
+    """r in [1, m] with Σ_i 1 / (r + excess_i) = 1, for excesses [m, N] of which the least is 0; Newton's method.
+
+    1 / Σ is concave and increasing in r, so that its iterates approach from the left.
+    """
+    r = np.ones(excess.shape[1])
+    for _ in range(_NEAR_SHADOWS):
+        inverse = 1.0 / (r + excess)
+        total = inverse.sum(axis=0)
+        r += total * (total - 1.0) / (inverse * inverse).sum(axis=0)
+    return r
+
+
 # -- how good an iterate is ----------------------------------------------------------------------------------------------
 
 
@@ -211,8 +293,8 @@ def _support(model: Model, at: Iterate) -> Array:
 # -- one step ------------------------------------------------------------------------------------------------------------
 
 
-def _advance(model: Model, at: Iterate, law: Law, kappa: float) -> Iterate | None:
-    """One predictor–corrector step; None when the linear algebra has broken down."""
+def _advance(model: Model, at: Iterate, law: Law, kappa: float) -> tuple[Iterate | None, float]:
+    """One predictor–corrector step and its length; None when the linear algebra has broken down."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         newton = Newton(model, at, law, kappa)
         target, step, lengths = _corrected(model, at, newton, kappa)
@@ -225,10 +307,11 @@ def _advance(model: Model, at: Iterate, law: Law, kappa: float) -> Iterate | Non
                 break
             step, lengths = better, longer
         share = _share_of_step(model, at, law)
-        moved = _moved(at, step, *(min(1.0, share * length) for length in lengths))
+        primal, dual = (min(1.0, share * length) for length in lengths)
+        moved = _moved(at, step, primal, dual)
     if not (np.isfinite(moved.estimator).all() and moved.estimator.min() > 0.0 and moved.slack.min() > 0.0):
-        return None
-    return replace(moved, estimator=moved.estimator / moved.estimator.sum(axis=0))
+        return None, 0.0
+    return replace(moved, estimator=moved.estimator / moved.estimator.sum(axis=0)), min(primal, dual)
 
 
 def _share_of_step(model: Model, at: Iterate, law: Law) -> float:
