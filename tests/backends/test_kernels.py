@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.backends.tilt import kernels
 from discreet.backends.tilt.cells import SHELLS, classified, is_far, shell_top
-from discreet.backends.tilt.kernels import Groups, Scan, member, scan
+from discreet.backends.tilt.kernels import Groups, Scan, member, scan, use_compiled
 from discreet.backends.tilt.sampling import sample
+from discreet.backends.tilt.strips import compiled_scan
 from discreet.problems.accurate import Array
 from discreet.problems.blocks import ArrayBlocks, Chunk
 from discreet.problems.compiled import compiled_available
@@ -286,3 +288,25 @@ def test_totals_are_sums_of_the_stored_numbers() -> None:
     blocks = ArrayBlocks(rng.random((2, 3000)) / 6000, rng.random((2, 3000)) / 3000, 100)
     exact = sum((Fraction(float(v)) for v in blocks.loss.min(axis=0)), Fraction(0))
     assert scan(blocks, np.zeros((2, 2)), -1.0, compiled=False).total == pytest.approx(float(exact), rel=1e-15)
+
+
+@NUMBA
+def test_kernels_are_loaded_once_numpy_has_taken_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent: dict[tuple[int, int], float] = {}
+    monkeypatch.setattr(kernels, "_spent", spent)
+    monkeypatch.setattr(compiled_scan, "ready", lambda n, m: False)
+    big, small = (outcomes(2, 2, count, 0, size=0) for count in (1 << 14, 1 << 10))
+    nothing = np.zeros((2, 2))
+    assert not use_compiled(big, None)
+    scan(small, nothing, 0.0, threads=1)
+    assert spent == {}  # kernels would not have been used there
+    scan(big, nothing, 0.0, threads=1)
+    scan(big, nothing, 0.0, threads=1, compiled=True)
+    once = spent[(2, 2)]
+    assert once > 0.0
+    scan(big, nothing, 0.0, threads=1)
+    assert spent[(2, 2)] > once
+    spent[(2, 2)] = 2.0
+    assert use_compiled(big, None)
+    assert not use_compiled(small, None)
+    assert not use_compiled(big, False)

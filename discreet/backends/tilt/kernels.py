@@ -11,6 +11,7 @@ do not depend on the number of threads; the labels, margins and lists are the sa
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,11 +26,13 @@ from discreet.problems.compiled import compiled_available
 
 __all__ = ["Groups", "Scan", "member", "scan", "use_compiled"]
 
-_LOADED_FROM = 2_000_000  # outcomes from which loading numba pays
+_LOADED_FROM = 2_000_000  # outcomes from which loading numba pays for one solve
+_LOADING = 1.0  # seconds: what loading numba and kernels compiled before takes, about
 _COMPILED_FROM = 1 << 14  # outcomes from which a compiled kernel pays, once it exists
 _MOST_GROUPS = 1 << 17
 
 _Index = NDArray[np.intp]
+_spent: dict[tuple[int, int], float] = {}  # seconds of this process in NumPy passes that kernels would have made, by (n, m)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +92,9 @@ def scan(
     """
     far = max(far, threshold)
     gathered = _Gathered(blocks.n, blocks.m, tilt, threshold, far, blocks.N if most is None else most)
-    kernel = compiled_scan(blocks.n, blocks.m) if use_compiled(blocks, compiled) else _scan_chunk
+    fast = use_compiled(blocks, compiled)
+    kernel = compiled_scan(blocks.n, blocks.m) if fast else _scan_chunk
+    started = time.perf_counter()
     group = _group_size(blocks.N) if grouped else 0
 
     def work(chunk: Chunk) -> tuple[Part, _Index, Array]:
@@ -99,6 +104,9 @@ def scan(
 
     for found in in_order(blocks.chunks(), threads, work):
         gathered.add(*found)
+    if not fast and blocks.N >= _COMPILED_FROM:
+        sizes = blocks.n, blocks.m
+        _spent[sizes] = _spent.get(sizes, 0.0) + time.perf_counter() - started
     return gathered.scan(group)
 
 
@@ -179,12 +187,14 @@ def member(blocks: Blocks, tilt: Array, found: Scan, *, threads: int = 0) -> _In
 def use_compiled(blocks: Blocks, wanted: bool | None) -> bool:
     """Compiled where asked for; otherwise where it pays: loading numba takes as long as a few passes over 10^7 outcomes.
 
-    Kernels for the sizes of this problem that were loaded before, in this process, are used for fewer.
+    Fewer outcomes are visited by kernels that are loaded already, and where passes in NumPy have taken this process as long
+    as loading them takes: whatever else is to come, that costs at most twice what the better choice would have.
     """
     if wanted is not None:
         return wanted
-    loaded = compiled_scan.ready(blocks.n, blocks.m)
-    return blocks.N >= (_COMPILED_FROM if loaded else _LOADED_FROM) and compiled_available()
+    sizes = blocks.n, blocks.m
+    due = compiled_scan.ready(*sizes) or _spent.get(sizes, 0.0) >= _LOADING
+    return blocks.N >= (_COMPILED_FROM if due else _LOADED_FROM) and compiled_available()
 
 
 def _group_size(outcomes: int) -> int:
