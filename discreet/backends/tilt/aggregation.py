@@ -366,6 +366,8 @@ class _Aggregation:
         drawn = np.flatnonzero(columns.max(axis=0) < 1.0)
         exact = drawn.size <= small.n * small.m and bool((drawn < proof.found.listed.size).all())
         error = small.error_probability(columns)
+        if outcome.ended != "optimal":
+            error += _price_of_excess(small, columns, error)
         far = proof.found.listed.size + np.flatnonzero(is_far(proof.found.keys, small.m))
         strained = bool((columns[:, far].max(axis=0) < _KEPT).any())
         return _Round(columns, tilt, multiplier, outcome.tilt if exact else None, proof, error, lower, strained)
@@ -412,6 +414,14 @@ class _Aggregation:
     def _again(self, proof: Proof) -> Proof:
         """The same duals, with all margins told apart and as many outcomes listed as are wanted by now."""
         return self._prove(proof.tilt, proof.multiplier, _threshold(proof.found, _GENEROUS * self._individuals), math.inf)
+
+
+def _price_of_excess(problem: Problem, estimator: Array, error: float) -> float:
+    """What blending with a constant guess, until the budget is kept, adds at most to the error probability."""
+    if problem.constraint.perfect:
+        return 0.0
+    excess = min(1.0, max(0.0, problem.leakage(estimator) / problem.budget - 1.0))
+    return excess * max(0.0, problem.constant_error - error)
 
 
 def _expected(found: Scan, tilt: Array, wanted: float) -> float:

@@ -52,8 +52,9 @@ _SHORT = 0.15  # first step from there that shows that the tilt misleads
 _NEAR_KAPPA = 0.3  # weight of the budget's product then
 _NEAR_SHADOWS = 4  # Newton steps for λ
 _NEAR_ITERATIONS = 30  # before the usual start is tried after all
-_SHORTCUT_WIDTHS = (1e-6, 1e-8)  # relative, of the bracket: where ending early is worth a try
-_CENTRALITY_CORRECTORS = 3
+_SHORTCUT_WIDTHS = (1e-2, 1e-3, 1e-6, 1e-8)  # relative, of the bracket: where ending early is worth a try
+_MOST_CORRECTORS = 3
+_ENTRIES_PER_CORRECTOR = 8  # of the tilt
 _AMBITION = 0.3  # how much longer a step each centrality corrector aims at
 _NEIGHBOURHOOD = 10.0  # products between target / this and target × this count as centred
 _LEAK_FREE = 5e-14  # ‖Φ P‖∞ to stop at: a few times what rounding alone leaves
@@ -128,7 +129,8 @@ def _run(
     best, least, since_best, ended = at, np.inf, 0, ""
     for iteration in range(max_iterations + 1):
         law = law_of(model, at.estimator)
-        merit, upper = _merit(model, at, law, gap)
+        tilted = model.losses + at.tilt @ model.features
+        merit, upper = _merit(model, at, law, tilted, gap)
         if merit < least:
             best, least, since_best = at, merit, 0
         else:
@@ -142,7 +144,7 @@ def _run(
         ended = _ending(merit, since_best >= patience, iteration == max_iterations, deadline)
         if ended:
             break
-        moved, length = _advance(model, at, law, kappa)
+        moved, length = _advance(model, at, law, tilted, kappa)
         if moved is None or (wary and length < _SHORT):
             ended = "stalled" if moved is None else "misled"
             break
@@ -260,17 +262,16 @@ def _shadow(excess: Array) -> Array:
 
 
 def _mean_product(model: Model, at: Iterate) -> float:
-    return float((at.estimator * at.slack).sum(axis=0) @ model.mass / at.estimator.shape[0])
+    return float(((at.estimator * at.slack) @ model.mass).sum() / at.estimator.shape[0])
 
 
-def _merit(model: Model, at: Iterate, law: Law, gap: float) -> tuple[float, float]:
+def _merit(model: Model, at: Iterate, law: Law, tilted: Array, gap: float) -> tuple[float, float]:
     """(merit, error probability reached): merit ≤ 1 means done, and is what the iterate lacks in units of what is asked.
 
     It is the width of the bracket the iterate proves, up to rounding, over gap × error probability. Leakage above the
     budget is priced at what blending with a constant guess costs, and must besides be at the level of rounding.
     """
-    error = float((model.losses * at.estimator).sum(axis=0) @ model.mass)
-    tilted = model.losses + at.tilt @ model.features
+    error = float(((model.losses * at.estimator) @ model.mass).sum())
     if model.perfect:
         width = error - float(tilted.min(axis=0) @ model.mass)
         leaking = float(np.abs(law.deviation / model.p_x).max())
@@ -284,21 +285,24 @@ def _merit(model: Model, at: Iterate, law: Law, gap: float) -> tuple[float, floa
 def _support(model: Model, at: Iterate) -> Array:
     """h_i(t, μ) = μ log Σ π e^{t_ij/μ} [m]."""
     scaled = at.tilt @ model.frame.T / at.multiplier
-    largest = scaled.max(axis=1)
+    size = np.abs(scaled).max(axis=1)
     near = np.log1p(np.expm1(np.minimum(scaled, 1.0)) @ model.p_x)
+    if size.max() < 1.0:
+        return np.asarray(at.multiplier * near)
+    largest = scaled.max(axis=1)
     far = largest + np.log(np.exp(scaled - largest[:, None]) @ model.p_x)
-    return at.multiplier * np.where(np.abs(scaled).max(axis=1) < 1.0, near, far)
+    return at.multiplier * np.where(size < 1.0, near, far)
 
 
 # -- one step ------------------------------------------------------------------------------------------------------------
 
 
-def _advance(model: Model, at: Iterate, law: Law, kappa: float) -> tuple[Iterate | None, float]:
+def _advance(model: Model, at: Iterate, law: Law, tilted: Array, kappa: float) -> tuple[Iterate | None, float]:
     """One predictor–corrector step and its length; None when the linear algebra has broken down."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        newton = Newton(model, at, law, kappa)
+        newton = Newton(model, at, law, tilted, kappa)
         target, step, lengths = _corrected(model, at, newton, kappa)
-        for _ in range(_CENTRALITY_CORRECTORS):
+        for _ in range(_correctors(at)):
             if min(lengths) >= 1.0:
                 break
             better = _recentred(at, newton, step, lengths, target)
@@ -312,6 +316,11 @@ def _advance(model: Model, at: Iterate, law: Law, kappa: float) -> tuple[Iterate
     if not (np.isfinite(moved.estimator).all() and moved.estimator.min() > 0.0 and moved.slack.min() > 0.0):
         return None, 0.0
     return replace(moved, estimator=moved.estimator / moved.estimator.sum(axis=0)), min(primal, dual)
+
+
+def _correctors(at: Iterate) -> int:
+    """Centrality correctors worth trying: as many as the system costs more to form than to solve once more."""
+    return max(1, min(_MOST_CORRECTORS, at.tilt.size // _ENTRIES_PER_CORRECTOR))
 
 
 def _share_of_step(model: Model, at: Iterate, law: Law) -> float:
@@ -340,7 +349,7 @@ def _recentred(at: Iterate, newton: Newton, step: Direction, lengths: tuple[floa
     """Gondzio's corrector: bring the products that a longer step would leave far from the target back towards it."""
     primal, dual = (min(1.0, length + _AMBITION) for length in lengths)
     products = (at.estimator + primal * step.estimator) * (at.slack + dual * step.slack)
-    wanted = np.clip(products, target / _NEIGHBOURHOOD, target * _NEIGHBOURHOOD)
+    wanted = np.minimum(np.maximum(products, target / _NEIGHBOURHOOD), target * _NEIGHBOURHOOD)
     return newton.again(np.maximum(wanted - products, -_NEIGHBOURHOOD * target))
 
 
@@ -362,7 +371,7 @@ def _lengths(model: Model, at: Iterate, step: Direction) -> tuple[float, float]:
 
 
 def _longest(values: Array, changes: Array) -> float:
-    worst = float((-changes / values).max())
+    worst = -float((changes / values).min())
     return 1.0 / worst if worst > 0.0 else math.inf
 
 

@@ -25,6 +25,7 @@ __all__ = ["Law", "Model", "law_of", "model_of"]
 
 _RANK_TOLERANCE = 1e-13  # canonical correlations below this are rounding: X and Z are independent in that direction
 _BUDGET_ROUNDING = 1e-12  # relative: the budget aimed at is that much smaller, so that rounding does not end outside
+_NEAR_INDEPENDENCE = -0.5  # of a ratio − 1: above, the deviation knows its logarithm, below the joint law does
 _LAW_ROUNDING = 2.0**-50  # of r = 1 ± sqrt(2 ε): costs the leakage that much more, relative, the smaller it is
 
 
@@ -40,6 +41,7 @@ class Model:
     p_x       π_j                        [n]
     basis     B                          [n, k − 1]
     frame     (1, B): coordinates → R^n  [n, k]
+    coframe   diag(π) (1, B): back again [n, k]
     budget    ε in nats, finite, less what rounding may move
     budget_rounding  that relative amount
     constant_error  error probability of the best constant guess
@@ -53,6 +55,7 @@ class Model:
     p_x: Array
     basis: Array
     frame: Array
+    coframe: Array
     budget: float
     budget_rounding: float
     constant_error: float
@@ -64,8 +67,7 @@ class Model:
 
     def coordinates(self, rows: Array) -> Array:
         """(α, ξ) [m, k] of dual rows in R^n [m, n]."""
-        weighted = rows * self.p_x
-        return np.concatenate([weighted.sum(axis=1, keepdims=True), weighted @ self.basis], axis=1)
+        return np.asarray(rows @ self.coframe)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +119,7 @@ def model_of(problem: Problem) -> Model:
         p_x,
         basis,
         frame,
+        p_x[:, None] * frame,
         problem.budget * (1.0 - rounding),
         rounding,
         problem.constant_error,
@@ -134,18 +137,23 @@ def law_of(model: Model, estimator: Array) -> Law:
     mass = coordinates[:, 0]
     joint = estimator @ model.p_xz.T
     base = mass[:, None] * model.p_x
-    deviation = model.p_x * (coordinates[:, 1:] @ model.basis.T)
+    deviation = (coordinates[:, 1:] @ model.basis.T) * model.p_x
     x = np.maximum(deviation / base, -1.0)
-    small = np.abs(x) < 0.5
-    with np.errstate(divide="ignore"):
-        log_ratio = np.where(small, np.log1p(x), np.log(joint / base))
-    gradient = model.coordinates(log_ratio)
+    log_ratio = _log_ratio(x, joint, base)
+    gradient = log_ratio @ model.coframe
     divergence = phi_divergence(x)
     # log(1 + x) − x is φ − x log(1 + x), without cancellation near 0
-    defect = np.where(small, divergence - x * log_ratio, log_ratio - x)
-    gradient[:, 0] = defect @ model.p_x  # Σ π log(1 + x) where Σ π x = 0
+    gradient[:, 0] = (divergence - x * log_ratio) @ model.p_x  # Σ π log(1 + x) where Σ π x = 0
     leakages = mass * (divergence @ model.p_x)
     return Law(coordinates, mass, joint, deviation, log_ratio, gradient, leakages)
+
+
+def _log_ratio(x: Array, joint: Array, base: Array) -> Array:
+    """log(joint / base) = log(1 + x), from whichever knows its digits."""
+    if x.min() > _NEAR_INDEPENDENCE:
+        return np.asarray(np.log1p(x))
+    with np.errstate(divide="ignore"):
+        return np.where(x > _NEAR_INDEPENDENCE, np.log1p(x), np.log(joint / base))
 
 
 def _basis(p_x: Array) -> Array:

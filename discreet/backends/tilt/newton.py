@@ -58,15 +58,18 @@ class Direction:
 class Newton:
     """The linearised optimality conditions at one iterate, factorised once and solved for several right-hand sides."""
 
-    def __init__(self, model: Model, at: Iterate, law: Law, kappa: float) -> None:
+    def __init__(self, model: Model, at: Iterate, law: Law, tilted: Array, kappa: float) -> None:
+        """tilted: ℓ + t·F of the iterate [m, N]."""
         self._model, self._at, self._law, self._kappa = model, at, law, kappa
         self._curvature = at.estimator / at.slack
         self._curvature_sum = self._curvature.sum(axis=0)
         self._primal_residual = 1.0 - at.estimator.sum(axis=0)
-        self._dual_residual = model.losses + at.tilt @ model.features - at.shadow - at.slack
+        self._dual_residual = tilted - at.shadow - at.slack
         self._curved_residual = (self._curvature * self._dual_residual).sum(axis=0)
-        self._reference = int(np.argmax(law.mass))
-        self._others = [i for i in range(at.tilt.shape[0]) if i != self._reference]
+        guesses = np.arange(at.tilt.shape[0])
+        self._others = guesses[guesses != law.mass.argmax()]
+        self._order = np.append(self._others, law.mass.argmax())  # the reference last
+        self._place = self._order.argsort()
         if model.perfect:
             self._solver = _Solver(self._schur(model.features[1:]))
         else:
@@ -112,11 +115,10 @@ class Newton:
         right[: (m - 1) * k] += reduced[self._others].ravel()
         right[-1] += budget_target / at.multiplier
         found = self._solver(right)
-        tilt = np.empty_like(at.tilt)
-        tilt[[*self._others, self._reference]] = found[(m - 1) * k : m * k]
-        tilt[self._others] += found[: (m - 1) * k].reshape(m - 1, k)
+        ordered = found[: m * k].reshape(m, k)
+        ordered[:-1] += ordered[-1]
         multiplier = float(found[-1])
-        return tilt, multiplier, (budget_target - at.unused * multiplier) / at.multiplier - at.unused
+        return ordered[self._place], multiplier, (budget_target - at.unused * multiplier) / at.multiplier - at.unused
 
     def _constant_right(self) -> Array:
         """The right-hand side of the system, less what depends on the products aimed at."""
@@ -127,8 +129,7 @@ class Newton:
         rows = right[: m * k].reshape(m, k)
         rows[:-1] = -pulled[self._others]
         rows[-1] = model.weighted @ self._primal_residual - pulled.sum(axis=0)
-        order = [*self._others, self._reference]
-        right[m * k : m * k + m] = -(law.coordinates * self._tilt_residual).sum(axis=1)[order]
+        right[m * k : m * k + m] = -(law.coordinates * self._tilt_residual).sum(axis=1)[self._order]
         leaning = float((self._tilted * self._tilt_residual).sum()) / at.multiplier
         right[-1] = self._budget_residual - at.unused + leaning
         return right
@@ -140,7 +141,7 @@ class Newton:
         blocks, where D_i − D_i²/Σ D would cancel, are formed from D_i (Σ_{k≠i} D_k)/Σ D.
         """
         rows, outcomes = features.shape
-        count = len(self._others)
+        count = self._others.size
         total = np.zeros((count * rows, count * rows))
         diagonal = np.zeros((count, rows, rows))
         width = max(256, _BLOCK_ENTRIES // max(1, count * rows))
@@ -148,11 +149,12 @@ class Newton:
             part = slice(start, start + width)
             chosen, curvature = features[:, part], self._curvature[:, part]
             mass, whole = self._model.mass[part], self._curvature_sum[part]
-            own = curvature[self._others]
-            spread = (own * np.sqrt(mass / whole))[:, None, :] * chosen
-            flat = spread.reshape(count * rows, -1)
-            total -= flat @ flat.T
-            weights = own * (_sums_of_others(curvature)[self._others] * (mass / whole))
+            own, share = curvature[self._others], mass / whole
+            if count > 1:
+                spread = (own * np.sqrt(share))[:, None, :] * chosen
+                flat = spread.reshape(count * rows, -1)
+                total -= flat @ flat.T
+            weights = own * (_sums_of_others(curvature)[self._others] * share)
             diagonal += np.matmul(weights[:, None, :] * chosen, chosen.T)
         for p in range(count):
             total[p * rows : (p + 1) * rows, p * rows : (p + 1) * rows] = diagonal[p]
@@ -165,13 +167,13 @@ class Newton:
         common, inner = slice((m - 1) * k, m * k), slice(0, (m - 1) * k)
         matrix[inner, inner] = self._schur(self._model.features)
         inverse = self._inverse_hessians / at.multiplier
-        for p, i in enumerate(self._others):
+        for p, i in enumerate(self._others.tolist()):
             row = slice(p * k, (p + 1) * k)
             matrix[row, row] += inverse[i]
             matrix[row, common] = matrix[common, row] = inverse[i]
             matrix[row, m * k + p] = matrix[m * k + p, row] = law.coordinates[i]
             matrix[row, -1] = matrix[-1, row] = -self._tilted[i] / at.multiplier
-        order = [*self._others, self._reference]
+        order = self._order
         matrix[common, common] = inverse.sum(axis=0)
         matrix[common, m * k : m * k + m] = law.coordinates[order].T
         matrix[m * k : m * k + m, common] = law.coordinates[order]
@@ -202,6 +204,8 @@ def _tilted(model: Model, law: Law) -> Array:
 
 def _sums_of_others(values: Array) -> Array:
     """Σ_{k≠i} of positive values [m, N] for every i, without subtraction."""
+    if values.shape[0] == 2:
+        return values[::-1]
     before = np.zeros_like(values)
     after = np.zeros_like(values)
     np.cumsum(values[:-1], axis=0, out=before[1:])
@@ -214,13 +218,13 @@ class _Solver:
 
     def __init__(self, matrix: Array) -> None:
         scale = np.ones(matrix.shape[0])
-        scaled = matrix
+        size = np.abs(matrix)
         for _ in range(_EQUILIBRATIONS):
-            largest = np.sqrt(np.abs(scaled).max(axis=1))
-            largest[largest == 0.0] = 1.0
+            largest = np.sqrt(size.max(axis=1))
+            largest += largest == 0.0
             scale /= largest
-            scaled = matrix * scale[:, None] * scale
-        self._scale, self._matrix = scale, scaled
+            size /= largest[:, None] * largest
+        self._scale, self._matrix = scale, scaled = scale, matrix * scale[:, None] * scale
         try:
             self._inverse = np.linalg.inv(scaled)
         except np.linalg.LinAlgError:  # singular to working precision: the caller sees a step that is not finite

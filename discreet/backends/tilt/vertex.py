@@ -25,6 +25,7 @@ __all__ = ["Finished", "Vertex", "contradicted"]
 
 _GRID = 2.0**53
 _INSIDE = 2.0**-44  # relative: the budget is undercut by that, and more where rounding the shares to the grid leaks
+_ROUNDINGS = 2.0**-51  # of the sizes of what is added up to a deviation
 _AIMS = 6
 _NEWTON_STEPS = 12
 _LEAK_FREE = 1e-14  # ‖Φ P‖∞ that rounding leaves
@@ -147,12 +148,20 @@ class Vertex:
             if not system.settle(self._problem.budget * (1.0 - inside)):
                 return None
             law = self._law(system.shares)
-            excess = law.leakage_ceiling() / self._problem.budget - 1.0
+            ratio = law.ratio_minus_one()  # 0 where the guess never occurs
+            if not ratio.min() > -1.0:
+                return None
+            log_ratio = np.log1p(ratio)
+            doubt = _ROUNDINGS * float(np.vdot(np.abs(log_ratio), self._summed(system.shares)))
+            excess = (law.leakage_ceiling() + doubt) / self._problem.budget - 1.0
             if excess <= 0.0:
                 break
             inside = 2.0 * inside + 1.5 * excess
-        ratio = law.ratio_minus_one()  # 0 where the guess never occurs
-        return (system.shares, system.multiplier * np.log1p(ratio), system.multiplier) if ratio.min() > -1.0 else None
+        return system.shares, system.multiplier * log_ratio, system.multiplier
+
+    def _summed(self, shares: Array) -> Array:
+        """The sizes of what is added up to the deviations [m, n]."""
+        return np.asarray(np.abs(self._fixed.deviation) + self.columns(shares) @ np.abs(self._tied_deviation))
 
     def _solve_perfect(self) -> tuple[Array, Array, float] | None:
         problem = self._problem
