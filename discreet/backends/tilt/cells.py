@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array
 
-__all__ = ["BOTTOM", "SHELLS", "SHIFT", "Part", "classified", "far_key", "is_far", "shell_top"]
+__all__ = ["BOTTOM", "SHELLS", "SHIFT", "Part", "classified", "far_key", "is_far", "shell_top", "two_least"]
 
 _PER_OCTAVE_BITS = 3  # 8 shells per octave
 _OCTAVES = 44  # margins from 2^-42 to 4; what is smaller or larger shares the last shell on its side
@@ -71,7 +71,7 @@ def classified(a: Array, losses: Array, tilt: Array, far: float = np.inf) -> tup
     for j in range(1, a.shape[0]):
         tilted += tilt[:, j : j + 1] * a[j]
         mass += a[j]
-    best, least, second, runner = _two_least(tilted)
+    best, least, second, runner = two_least(tilted)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a loss may be any multiple of its outcome's mass
         lead = runner - least
         distant = (lead >= far * mass) & (mass > 0.0) & (far < np.inf)
@@ -80,7 +80,7 @@ def classified(a: Array, losses: Array, tilt: Array, far: float = np.inf) -> tup
     return margin, (best * m + np.where(distant, best, second)) * SHELLS + shell, least
 
 
-def _two_least(rows: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.intp], Array]:
+def two_least(rows: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.intp], Array]:
     """Place and value of the least, and of the second least, of every column [m, ·]; the first of equals. Rows are lost."""
     if rows.shape[0] == 2:  # the usual case, several times as fast by comparison
         best = (rows[1] < rows[0]).astype(np.intp)

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.contract import Known
+from discreet.backends.tilt.cells import two_least
 from discreet.backends.tilt.finish import Finished, Vertex, contradicted, shortcut
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.problems.accurate import Array, sum_pair
-from discreet.problems.dual import repair_duals
 from discreet.problems.problem import Problem
 
 __all__ = ["follow", "pivot"]
@@ -49,8 +49,8 @@ def follow(problem: Problem, known: Sequence[Known], gap: float) -> Outcome | No
     """
     useful = [point for point in known if point.multiplier > 0.0]
     inside = problem.budget - 8.0 * _INSIDE * math.sqrt(problem.budget)  # a law leaks ε with log ratios of about √(2 ε)
-    if not useful or not inside > 0.0:
-        return None
+    if not any(point.multiplier < math.inf for point in useful) or not inside > 0.0:
+        return None  # budget 0 alone says nothing of the multiplier
     tilt, multiplier = _interpolated(_nearest(useful, problem.budget), problem.budget)
     small, group, found = _pivoted(problem, tilt, multiplier, inside)
     if found is None:
@@ -143,11 +143,14 @@ def _interpolated(known: Sequence[Known], budget: float) -> tuple[Array, float]:
 
 
 def _bound(problem: Problem, tilt: Array, multiplier: float) -> float:
-    """The lower bound that duals prove once they are feasible, up to rounding; −inf if they cannot be made so."""
-    duals = repair_duals(problem, tilt, multiplier)
-    if duals is None:
+    """The lower bound that duals prove once each row is shifted by its support μ log Σ π e^{t/μ}, up to rounding."""
+    if not (np.isfinite(tilt).all() and 0.0 < multiplier < math.inf):
         return -math.inf
-    return float((problem.loss + duals[0] @ problem.p_xz).min(axis=0).sum()) - duals[1] * problem.budget
+    scaled = tilt / multiplier
+    largest = scaled.max(axis=1)
+    support = multiplier * (largest + np.log(np.exp(scaled - largest[:, None]) @ problem.p_x))
+    tilted = problem.loss + (tilt - support[:, None]) @ problem.p_xz
+    return float(tilted.min(axis=0).sum()) - multiplier * problem.budget
 
 
 # -- the small problem ---------------------------------------------------------------------------------------------------
@@ -157,14 +160,13 @@ def _small(problem: Problem, tilt: Array, budget: float, individuals: int) -> tu
     """The problem with the smallest margins kept and the rest summed by cell; where each outcome went."""
     if problem.N <= individuals:
         return problem.with_budget(budget), np.arange(problem.N)
-    losses = problem.loss + tilt @ problem.p_xz
-    two = np.partition(losses, 1, axis=0)[:2]
-    margin = (two[1] - two[0]) / problem.p_z
+    best, lowest, _, runner = two_least(problem.loss + tilt @ problem.p_xz)
+    margin = (runner - lowest) / problem.p_z
     kept = np.argpartition(margin, individuals)[:individuals]
     least = max(float(margin[kept].max()), 1e-300)
     shell = np.minimum(_SHELLS, np.log(np.maximum(margin, least) / least) / math.log(1.5))
     cells = problem.m * (_SHELLS + 1)
-    key = np.argmin(losses, axis=0) * (_SHELLS + 1) + shell.astype(np.intp)
+    key = best * (_SHELLS + 1) + shell.astype(np.intp)
     key[kept] = cells + np.arange(individuals)
     counts = np.bincount(key, minlength=cells + individuals)
     group = (np.cumsum(counts > 0) - 1)[key]
@@ -272,5 +274,5 @@ class _Pivots:
 
 def _width(problem: Problem, small: Problem, found: Outcome) -> float:
     """The bracket that a solution of the small problem leaves for the whole one, relative, up to rounding."""
-    error = small.error_probability(found.estimator)
+    error = float((small.loss * found.estimator).sum())
     return (error - _bound(problem, found.tilt, found.multiplier)) / error if error > 0.0 else math.inf
