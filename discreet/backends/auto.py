@@ -90,7 +90,7 @@ class Auto:
 def _ask(name: str, problem: Problem, options: Options) -> _Found:
     """One backend's answer, with the judge's relative gap."""
     backend: Backend = load_backend(name)
-    refuse_unserved(backend, problem, options, {})
+    refuse_unserved(backend, problem, options, dict)
     require_libraries(backend)
     raw = backend.solve(backend.lower(problem, options), options)
     answer = backend.lift(raw)

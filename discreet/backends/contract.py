@@ -11,7 +11,7 @@ argmin_i L_il + Σ_j t_ij a_jl, and `multiplier` μ ≥ 0 the dual of leakage �
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
@@ -145,8 +145,13 @@ class Follower(Protocol):
     def lift(self, raw: Raw) -> Answer: ...
 
 
-def refuse_unserved(backend: Backend, problem: Problem, options: Options, alternatives: Mapping[str, Capabilities]) -> None:
-    """Raise Unsupported (or InputError for an unknown setting) in the same words for every backend."""
+def refuse_unserved(
+    backend: Backend, problem: Problem, options: Options, alternatives: Callable[[], Mapping[str, Capabilities]]
+) -> None:
+    """Raise Unsupported (or InputError for an unknown setting) in the same words for every backend.
+
+    alternatives: name -> capabilities of the backends to point to, asked for when one has to be.
+    """
     able = backend.capabilities
     unknown = sorted(set(options.settings) - set(able.settings))
     if unknown:
@@ -164,7 +169,7 @@ def refuse_unserved(backend: Backend, problem: Problem, options: Options, altern
         )
 
 
-def _others(regime: Regime, outcomes: int, alternatives: Mapping[str, Capabilities], name: str) -> str:
-    able = {k: c for k, c in alternatives.items() if k != name and not c.peer}
+def _others(regime: Regime, outcomes: int, alternatives: Callable[[], Mapping[str, Capabilities]], name: str) -> str:
+    able = {k: c for k, c in alternatives().items() if k != name and not c.peer}
     fit = [k for k, c in able.items() if regime in c.regimes and outcomes <= c.largest_outcomes]
     return f"use one of: {', '.join(fit)}" if fit else "no other backend serves it either"

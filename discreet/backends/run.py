@@ -76,7 +76,7 @@ def attempt(problem: Problem, backend: str, options: Options, reduced: Reduced |
     trace = ""
     try:
         solver = load_backend(backend)
-        refuse_unserved(solver, problem, options, capabilities())
+        refuse_unserved(solver, problem, options, capabilities)
         require_libraries(solver)
         return _run(solver, problem, reduced, options, clock)
     except InputError:

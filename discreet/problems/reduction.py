@@ -12,6 +12,7 @@ nothing about X.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,13 +152,18 @@ def _rounded(columns: Array, half_a_step: bool) -> NDArray[np.uint64]:
 
 def _hashed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """One number for every column of words [k, ·]."""
-    rng = np.random.default_rng(20240229)  # any fixed odd multipliers: only a hash
-    multipliers = np.asarray(rng.integers(0, 2**63, size=words.shape[0], dtype=np.uint64) | np.uint64(1))
     keys = np.zeros(words.shape[1], dtype=np.uint64)
-    for word, multiplier in zip(words, multipliers, strict=True):
+    for word, multiplier in zip(words, _multipliers(words.shape[0]), strict=True):
         keys = (keys ^ (word * multiplier)) * np.uint64(0x9E3779B97F4A7C15)
         keys ^= keys >> np.uint64(29)
     return keys
+
+
+@cache
+def _multipliers(count: int) -> NDArray[np.uint64]:
+    """Any fixed odd numbers: only a hash."""
+    rng = np.random.default_rng(20240229)
+    return np.asarray(rng.integers(0, 2**63, size=count, dtype=np.uint64) | np.uint64(1))
 
 
 def _repeated(keys: NDArray[np.uint64]) -> bool:

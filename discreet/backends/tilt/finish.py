@@ -29,7 +29,7 @@ from discreet.backends.unused_guesses import tilt_unused_guesses
 from discreet.problems.accurate import Array, Pair, sum_pair
 from discreet.problems.problem import Problem
 
-__all__ = ["Finished", "Vertex", "contradicted", "finish", "shortcut"]
+__all__ = ["Finished", "finish", "shortcut"]
 
 _HEAVY = 0.1  # of the weight of the heaviest tie
 _FAINT = 1e-3  # probability of a guess that may be on its way out
@@ -85,10 +85,10 @@ def _attempts(problem: Problem, estimator: Array, tilt: Array, multiplier: float
     tied = np.flatnonzero(np.add.reduce(active, 0) > 1)
     few = 0 < tied.size <= _needed(problem)
     if not few and (problem.n == 2 or not tied.size):
-        labels, ties = _rounded(problem, tied, estimator, losses)
-        if len(ties) < problem.m:
+        labels, ties = _rounded(problem, tied, estimator, losses) if tied.size else (None, None)
+        if ties is None or len(ties) < problem.m:
             deviation = (estimator @ problem.phi.T) * problem.p_x
-            pivots = Pivots(problem, labels, ties, tilt, marginal)
+            pivots = Pivots(problem, tilt, marginal, labels, ties)
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a first guess may be far off
                 yield pivots.run(multiplier, _EARLY_STEPS if early else _PIVOTS, deviation)
     elif early and few:
@@ -113,11 +113,7 @@ def _rounded(
     probability that it has now; the outcome at which that happens is the tie. Where X has two values, posteriors lie on a
     line, and that is nearly the order in which an optimum decides, with a tie for each two neighbouring guesses at most.
     """
-    labels = estimator.argmax(axis=0)
-    if not tied.size:
-        two = np.partition(losses, 1, axis=0)[:2]
-        return labels, [int(np.argmin((two[1] - two[0]) / problem.p_z))]
-    ties = []
+    labels, ties = estimator.argmax(axis=0), []
     best = np.sort(losses[:, tied].argsort(axis=0)[:2], axis=0)
     pairs = best[0] * problem.m + best[1]
     for pair in np.unique(pairs).tolist():
@@ -203,15 +199,13 @@ def _mended(
         solved = vertex.solve(multiplier)
         if solved is None:
             return None
-        shares, new_tilt, new_multiplier = solved
-        columns = vertex.columns(shares)
-        if ((columns < 0.0) | (columns > 1.0)).any():
-            active = _without(active, vertex.ties, columns)
+        if solved.columns.min() < 0.0:  # as they sum to one, none is above it otherwise
+            active = _without(active, vertex.ties, solved.columns)
             continue
-        new_tilt = _with_unused(problem, new_tilt, new_multiplier, vertex.mass(shares), tilt)
+        new_tilt = _with_unused(problem, solved.tilt, solved.multiplier, solved.mass, tilt)
         wrong = contradicted(problem, vertex, new_tilt)
         if not wrong.size:
-            return Finished(vertex.labels, vertex.ties, columns, new_tilt, new_multiplier)
+            return Finished(vertex.labels, vertex.ties, solved.columns, new_tilt, solved.multiplier)
         losses = problem.loss[:, wrong] + new_tilt @ problem.p_xz[:, wrong]
         active[:, wrong] = False
         active[np.argmin(losses, axis=0), wrong] = True

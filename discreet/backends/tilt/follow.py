@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 
 from discreet.backends.contract import Known
 from discreet.backends.tilt.cells import two_least
-from discreet.backends.tilt.finish import Finished, Vertex, contradicted, shortcut
+from discreet.backends.tilt.finish import shortcut
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import model_of
+from discreet.backends.tilt.pivots import Pivots
 from discreet.problems.accurate import Array, sum_pair
 from discreet.problems.problem import Problem
 
@@ -97,7 +98,8 @@ def pivot(problem: Problem, tilt: Array, multiplier: float) -> Outcome | None:
 
     Outcomes and private values need positive probability, the budget must be positive and finite and bind.
     """
-    return _Pivots(problem, tilt, multiplier).run()
+    found = Pivots(problem, tilt, sum_pair(problem.p_xz)).run(multiplier, _PIVOTS)
+    return None if found is None else Outcome(found.estimator(problem.m), found.tilt, found.multiplier, 0, "optimal")
 
 
 # -- predictions ---------------------------------------------------------------------------------------------------------
@@ -176,100 +178,6 @@ def _small(problem: Problem, tilt: Array, budget: float, individuals: int) -> tu
     # reduceat adds pairwise, so that large cells do not drift
     p_xz, loss = (np.add.reduceat(rows[:, order], starts, axis=1) for rows in (problem.p_xz, problem.loss))
     return Problem(p_xz, loss, budget), group
-
-
-class _Pivots:
-    """The small problem's vertex from a predicted tilt: labels by the prediction, a tie where its margin is smallest.
-
-    Solving for a tie gives its share and a better tilt. A share outside [0, 1] says how much more has to change sides: the
-    next outcomes in the order of margins follow until the rest is a share again. A label that the better tilt contradicts
-    changes; an outcome that would change a second time is a tie.
-    """
-
-    def __init__(self, small: Problem, tilt: Array, multiplier: float) -> None:
-        self._problem, self._multiplier = small, multiplier
-        self._marginal = sum_pair(small.p_xz)
-        self._every = np.arange(small.N)
-        self._aim(tilt)
-        self._labels = self._order[0].copy()
-        self._ties = [int(np.argmin(self._margin))]
-        self._changed: set[int] = set(self._ties)
-
-    def run(self) -> Outcome | None:
-        """None when it does not settle."""
-        for _ in range(_PIVOTS):
-            vertex = Vertex(self._problem, *self._guessed(), self._marginal)
-            solved = vertex.solve(self._multiplier)
-            if solved is None:
-                return None
-            shares, tilt, self._multiplier = solved
-            if vertex.mass(shares).min() <= 0.0:
-                return None
-            self._aim(tilt)
-            columns = vertex.columns(shares)
-            if ((columns < 0.0) | (columns > 1.0)).any():
-                if not self._shift(vertex, columns):
-                    return None
-                continue
-            wrong = contradicted(self._problem, vertex, tilt)
-            if not wrong.size:
-                found = Finished(vertex.labels, vertex.ties, columns, tilt, self._multiplier)
-                return Outcome(found.estimator(self._problem.m), tilt, self._multiplier, 0, "optimal")
-            if not self._flip(wrong):
-                return None
-        return None
-
-    def _aim(self, tilt: Array) -> None:
-        losses = (self._problem.loss + tilt @ self._problem.p_xz) / self._problem.p_z
-        self._order = np.argsort(losses, axis=0)[:2]
-        two = losses[self._order, self._every]
-        self._margin = two[1] - two[0]
-
-    def _guessed(self) -> tuple[NDArray[np.bool_], Array]:
-        """Active guesses and a starting estimator [m, N]."""
-        estimator = np.zeros((self._problem.m, self._problem.N))
-        estimator[self._labels, self._every] = 1.0
-        for tie in self._ties:
-            estimator[:, tie] = 0.0
-            estimator[self._order[:, tie], tie] = 0.5
-        return estimator > 0.0, estimator
-
-    def _shift(self, vertex: Vertex, columns: Array) -> bool:
-        """Let the outcomes next to a tie follow it to its side until what is left over is a share of one of them.
-
-        False when they do not suffice.
-        """
-        place = int(np.argmax(np.abs(columns - 0.5).max(axis=0)))
-        tie, column = int(vertex.ties[place]), columns[:, place]
-        gains, loses = int(np.argmax(column)), int(np.argmin(column))
-        left = float(-column[loses]) * self._problem.p_z[tie]
-        self._labels[tie] = gains
-        pair = (np.sort(self._order, axis=0) == np.sort([gains, loses])[:, None]).all(axis=0)
-        near = np.flatnonzero(pair & (self._labels == loses))
-        near = near[np.argsort(self._margin[near])]
-        others = [int(other) for other in vertex.ties if other != tie]
-        for outcome in near[~np.isin(near, vertex.ties)].tolist():
-            if left <= self._problem.p_z[outcome]:
-                again = outcome in self._changed
-                self._changed.add(outcome)
-                self._ties = [*others, tie, outcome][-self._most :] if again else [*others, outcome]
-                return True
-            left -= self._problem.p_z[outcome]
-            self._labels[outcome] = gains
-        return False
-
-    def _flip(self, wrong: NDArray[np.intp]) -> bool:
-        """Change contradicted labels; those that changed before become ties. False when there would be too many."""
-        for outcome in wrong.tolist():
-            if outcome in self._changed and outcome not in self._ties:
-                self._ties.append(outcome)
-            self._labels[outcome] = self._order[0, outcome]
-            self._changed.add(outcome)
-        return len(self._ties) <= self._most
-
-    @property
-    def _most(self) -> int:
-        return (self._problem.m - 1) * self._problem.n
 
 
 def _width(problem: Problem, small: Problem, found: Outcome) -> float:

@@ -21,7 +21,7 @@ from discreet.problems.accurate import Array, Pair
 from discreet.problems.information import OutputLaw, labelled_law, phi_divergence
 from discreet.problems.problem import Problem
 
-__all__ = ["Finished", "Vertex", "contradicted"]
+__all__ = ["Finished", "Solved", "Vertex", "contradicted"]
 
 _GRID = 2.0**53
 _INSIDE = 2.0**-44  # relative: the budget is undercut by that, and more where rounding the shares to the grid leaks
@@ -32,6 +32,7 @@ _LEAK_FREE = 1e-14  # ‖Φ P‖∞ that rounding leaves
 _SETTLED = 1e-14  # relative change of the multiplier and absolute change of probabilities that ends Newton's method
 _ROUNDING = 1e-11  # the same, where steps that no longer halve are rounding
 _REFINEMENTS = 3
+_TINY = 1e-200  # squares below that have lost digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,22 @@ class Finished:
         found[self.labels, np.arange(self.labels.size)] = 1.0
         found[:, self.ties] = self.columns
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What the equations of a vertex determine.
+
+    columns     of the ties, where some probability may be outside [0, 1]   [m, K]
+    mass        Pr(Ŷ = y_i), exactly 0 for a guess that is nowhere active   [m]
+    tilt        duals of u_i                                                [m, n]
+    multiplier  μ (inf at ε = 0)
+    """
+
+    columns: Array
+    mass: Array
+    tilt: Array
+    multiplier: float
 
 
 def contradicted(problem: Problem, vertex: Vertex, tilt: Array) -> NDArray[np.intp]:
@@ -95,20 +112,17 @@ class Vertex:
         every = np.arange(self._start.size)
         self._moves[every, self._guesses] = 1.0
         self._moves[every, self._own[self._places]] = -1.0
+        self._by_deviation = self._moves[:, :, None] * self._tied_deviation[self._places][:, None, :]  # [F, m, n]
+        self._unmoved = self._law(self._columns(np.zeros_like(self._start)))
 
-    def columns(self, shares: Array) -> Array:
+    def _columns(self, shares: Array) -> Array:
         """[m, K] the ties' columns for the free shares, rounded to multiples of 2^-53: such columns sum to one exactly."""
         found = np.zeros((self._problem.m, self.ties.size))
-        found[self._guesses, self._places] = np.round(shares * _GRID) / _GRID
+        found[self._guesses, self._places] = np.rint(shares * _GRID) / _GRID
         found[self._own, np.arange(self.ties.size)] = 1.0 - found.sum(axis=0)
         return found
 
-    def mass(self, shares: Array) -> Array:
-        """Pr(Ŷ = y_i) [m]; exactly 0 for a guess that is nowhere active."""
-        return self._law(shares).mass
-
-    def _law(self, shares: Array) -> OutputLaw:
-        columns = self.columns(shares)
+    def _law(self, columns: Array) -> OutputLaw:
         return OutputLaw(
             self._fixed.mass + columns @ self._tied_mass,
             self._fixed.deviation + columns @ self._tied_deviation,
@@ -118,18 +132,13 @@ class Vertex:
     def start_next_to(self, deviation: Array) -> None:
         """Let the first shares be those whose law deviates from independence most nearly as given [m, n]."""
         scale = np.sqrt(self._fixed.p_x)
-        effect = self._effect(scale).reshape(self._start.size, -1)
-        missing = (deviation - self._law(np.zeros_like(self._start)).deviation) / scale
-        shares = _least_squares(effect.T, missing.ravel())
+        effect = (self._by_deviation / scale).reshape(self._start.size, -1)
+        shares = _least_squares(effect.T, ((deviation - self._unmoved.deviation) / scale).ravel())
         if shares is not None:
             self._start = shares
 
-    def _effect(self, scale: Array) -> Array:
-        """∂ deviation / ∂ share over scale [n], [F, m, n]."""
-        return np.asarray(self._moves[:, :, None] * (self._tied_deviation / scale)[self._places][:, None, :])
-
-    def solve(self, multiplier: float) -> tuple[Array, Array, float] | None:
-        """Shares, tilt and multiplier of the vertex; None when Newton's method does not settle."""
+    def solve(self, multiplier: float) -> Solved | None:
+        """The vertex; None when Newton's method does not settle. Shares may be outside [0, 1]."""
         if self._start.size == 0:
             return None
         return self._solve_perfect() if self._problem.constraint.perfect else self._solve_constrained(multiplier)
@@ -140,47 +149,47 @@ class Vertex:
         loss = self._problem.loss
         return np.asarray(loss[self._guesses, outcomes] - loss[self.labels[outcomes], outcomes])
 
-    def _solve_constrained(self, multiplier: float) -> tuple[Array, Array, float] | None:
+    def _solve_constrained(self, multiplier: float) -> Solved | None:
         """Newton's method for a leakage just inside the budget: as little inside as rounding the shares allows."""
         system = _System(self, multiplier)
         inside = _INSIDE
         for _ in range(_AIMS):
             if not system.settle(self._problem.budget * (1.0 - inside)):
                 return None
-            law = self._law(system.shares)
+            columns = self._columns(system.shares)
+            law = self._law(columns)
             ratio = law.ratio_minus_one()  # 0 where the guess never occurs
             if not ratio.min() > -1.0:
                 return None
             log_ratio = np.log1p(ratio)
-            doubt = _ROUNDINGS * float(np.vdot(np.abs(log_ratio), self._summed(system.shares)))
+            summed = np.abs(self._fixed.deviation) + np.abs(columns) @ np.abs(self._tied_deviation)
+            doubt = _ROUNDINGS * float(np.vdot(np.abs(log_ratio), summed))
             excess = (law.leakage_ceiling() + doubt) / self._problem.budget - 1.0
             if excess <= 0.0:
                 break
             inside = 2.0 * inside + 1.5 * excess
-        return system.shares, system.multiplier * log_ratio, system.multiplier
+        return Solved(columns, law.mass, system.multiplier * log_ratio, system.multiplier)
 
-    def _summed(self, shares: Array) -> Array:
-        """The sizes of what is added up to the deviations [m, n]."""
-        return np.asarray(np.abs(self._fixed.deviation) + self.columns(shares) @ np.abs(self._tied_deviation))
-
-    def _solve_perfect(self) -> tuple[Array, Array, float] | None:
+    def _solve_perfect(self) -> Solved | None:
         problem = self._problem
         scale = np.sqrt(problem.p_x)
-        flat = self._effect(scale).reshape(self._start.size, problem.m * problem.n)
+        flat = (self._by_deviation / scale).reshape(self._start.size, -1)
         shares = self._start
         for _ in range(_REFINEMENTS):  # linear: the repeats only refine
-            residual = (self._law(shares).deviation / scale).ravel()
+            residual = (self._law(self._columns(shares)).deviation / scale).ravel()
             step = _least_squares(flat.T, -residual)
             if step is None:
                 return None
             shares = shares + step
-        if not np.abs(self._law(shares).excess).max() <= _LEAK_FREE:  # too few ties to cancel what the others leak
+        columns = self._columns(shares)
+        law = self._law(columns)
+        if not np.abs(law.excess).max() <= _LEAK_FREE:  # too few ties to cancel what the others leak
             return None
         tilt = _least_squares(flat, -self._loss_differences())
         if tilt is None:
             return None
         tilt = tilt.reshape(problem.m, problem.n) / scale
-        return shares, tilt - (tilt @ problem.p_x)[:, None], math.inf
+        return Solved(columns, law.mass, tilt - (tilt @ problem.p_x)[:, None], math.inf)
 
 
 class _System:
@@ -190,19 +199,19 @@ class _System:
         fixed, moves, places = vertex._fixed, vertex._moves, vertex._places
         self.shares, self.multiplier = vertex._start, multiplier
         self._loss_differences = vertex._loss_differences()
-        labels = vertex.columns(np.zeros_like(self.shares))  # where the ties are while nothing is moved
-        mass = fixed.mass + labels @ vertex._tied_mass
-        mass[(mass == 0.0) & ~moves.any(axis=0)] = 1.0  # a guess that never occurs: no equation sees its mass
-        deviation = fixed.deviation + labels @ vertex._tied_deviation
-        self._at = np.concatenate([deviation.ravel(), np.outer(mass, fixed.p_x).ravel(), mass])
+        mass = vertex._unmoved.mass
+        if not mass.all():
+            mass = np.where((mass == 0.0) & ~moves.any(axis=0), 1.0, mass)  # of a guess that never occurs: nothing sees it
+        self._at = np.concatenate([vertex._unmoved.deviation.ravel(), (mass[:, None] * fixed.p_x).ravel(), mass])
         by_mass = moves * vertex._tied_mass[places][:, None]
-        by_deviation = (moves[:, :, None] * vertex._tied_deviation[places][:, None, :]).reshape(places.size, -1)
+        by_deviation = vertex._by_deviation.reshape(places.size, -1)
         by_expected = (by_mass[:, :, None] * fixed.p_x).reshape(places.size, -1)
         self._by_share = np.concatenate([by_deviation, by_expected, by_mass], axis=1)
         self._by_joint = by_deviation + by_expected
         self._bent = np.concatenate([self._by_joint, by_mass], axis=1)
         self._entries = by_deviation.shape[1]
-        self._sign = np.repeat([1.0, -1.0], [self._entries, mass.size])
+        self._sign = np.ones(self._bent.shape[1])
+        self._sign[self._entries :] = -1.0
 
     def settle(self, budget: float) -> bool:
         """Newton's method from the shares and multiplier at hand for that leakage; False when it does not settle."""
@@ -251,7 +260,12 @@ def _alone(curvature: float, slope: float, unbalanced: float, excess: float, mul
 
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:
-    """The least-norm solution after equilibrating rows and columns; None where numbers are beyond range."""
+    """The least-norm solution after equilibrating rows and columns; None where numbers are beyond range.
+
+    For a single unknown, the projection: as good, and one array operation instead of a decomposition.
+    """
+    if matrix.shape[1] == 1 and _TINY < (square := float(np.vdot(matrix, matrix))) < 1.0 / _TINY:
+        return np.asarray((right @ matrix) / square)
     with np.errstate(over="ignore", invalid="ignore"):  # ties of next to no mass
         rows = np.abs(matrix).max(axis=1)
         rows[rows == 0.0] = 1.0

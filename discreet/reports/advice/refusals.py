@@ -32,7 +32,7 @@ def refused(prospect: Prospect, problem: Problem, peers: bool) -> Prospect:
     if not peers and is_peer(name, prospect.option.settings):
         return replace(prospect, refusal="a peer, there to be compared with; --peers considers it")
     try:
-        refuse_unserved(backend, problem, Options(settings=prospect.option.settings), {})
+        refuse_unserved(backend, problem, Options(settings=prospect.option.settings), dict)
     except Unsupported as error:
         return replace(prospect, refusal=str(error).partition(";")[0])
     except InputError as error:
