@@ -22,6 +22,7 @@ import numpy as np
 
 from discreet.problems.accurate import Array, Pair, dot_pair, exact_product, pair_sum, sum_pair
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.certain import Sums
 from discreet.problems.information import OutputLaw
 from discreet.problems.problem import Problem
 
@@ -56,24 +57,67 @@ def tilted_losses(problem: Problem, tilt: Array) -> Array:
     return losses
 
 
-def lower_bound(problem: Problem, tilt: Array, multiplier: float, losses: Array | None = None) -> float:
+def lower_bound(
+    problem: Problem, tilt: Array, multiplier: float, losses: Array | None = None, sums: Sums | None = None
+) -> float:
     """The bound proved by *feasible* duals, rounded downward; `losses`, if at hand, are their `tilted_losses`.
 
-    Give each outcome the label i(l) of its least computed tilted loss. Then the sum of the true minima is
+    Give each outcome a label i(l), that of its least computed tilted loss. Then the sum of the true minima is
     Σ_l L_i(l),l + Σ_ij t_ij u_ij with u_i = Σ_{l: i(l) = i} a_l, less what wrong labels gain: nothing where the runner-up
     is further away than rounding can bridge, and at most that rounding elsewhere.
+
+    Any labels will do, wrong ones cost what they gain: with the `sums` of an estimator its certain guesses are taken, and
+    what they add up to is known. The better bound is returned where an outcome has a better guess than that.
     """
     if not np.abs(tilt).max() <= 4.0 * _LARGEST_TILT:
         return -math.inf
     losses = tilted_losses(problem, tilt) if losses is None else losses
-    first = slice(0, _BLOCK_OUTCOMES)
-    loss, joint, doubt = _by_label(problem.p_xz[:, first], problem.loss[:, first], losses[:, first], tilt)
-    for start in range(_BLOCK_OUTCOMES, problem.N, _BLOCK_OUTCOMES):
+    cost = price(multiplier, problem.budget)
+    if sums is not None and sums.split is not None:
+        (loss, joint, doubt), wrong = _by_certain_guess(problem, tilt, losses, sums)
+        if not wrong:
+            return proven(loss, joint, tilt, cost, doubt)
+    loss, joint, doubt = _in_blocks(problem.p_xz, problem.loss, losses, tilt)
+    return proven(loss, joint, tilt, cost, doubt)
+
+
+def _in_blocks(p_xz: Array, loss: Array, losses: Array, tilt: Array) -> tuple[Pair, Pair, float]:
+    """`_by_label` over all outcomes, blocks of them at a time."""
+    total: Pair = (np.zeros(()), np.zeros(()))
+    joint: Pair = (np.zeros(tilt.shape), np.zeros(tilt.shape))
+    doubt = 0.0
+    for start in range(0, p_xz.shape[1], _BLOCK_OUTCOMES):
         block = slice(start, start + _BLOCK_OUTCOMES)
-        here = _by_label(problem.p_xz[:, block], problem.loss[:, block], losses[:, block], tilt)
-        loss, joint, doubt = pair_sum(loss, here[0]), pair_sum(joint, here[1]), doubt + here[2]
-    doubt *= 1.0 + 2.0**-30  # the blocks' doubts were added up
-    return proven(loss, joint, tilt, price(multiplier, problem.budget), doubt)
+        here = _by_label(p_xz[:, block], loss[:, block], losses[:, block], tilt)
+        total, joint, doubt = pair_sum(total, here[0]), pair_sum(joint, here[1]), doubt + here[2]
+    return total, joint, doubt * (1.0 + 2.0**-30)  # the blocks' doubts were added up
+
+
+def _by_certain_guess(problem: Problem, tilt: Array, losses: Array, sums: Sums) -> tuple[tuple[Pair, Pair, float], bool]:
+    """The sums and the doubt under the certain guesses of an estimator, and whether one of these is not the best.
+
+    The other outcomes have the label of their least computed tilted loss.
+    """
+    assert sums.split is not None
+    rest = sums.split.rest
+    total, joint = sum_pair(sums.certain_loss[0]), sums.certain_joint
+    total = pair_sum(total, sum_pair(sums.certain_loss[1]))
+    doubt = 0.0
+    if rest.size:
+        tied = _by_label(problem.p_xz[:, rest], problem.loss[:, rest], losses[:, rest], tilt)
+        total, joint, doubt = pair_sum(total, tied[0]), pair_sum(joint, tied[1]), tied[2]
+    for start in range(0, problem.N, _BLOCK_OUTCOMES):
+        block = slice(start, start + _BLOCK_OUTCOMES)
+        sure, here = sums.split.sure[:, block], losses[:, block]
+        chosen, rival = np.where(sure, here, math.inf).min(axis=0), np.where(sure, math.inf, here).min(axis=0)
+        certain = chosen < math.inf
+        if bool((certain & (rival < chosen)).any()):
+            return (total, joint, math.inf), True
+        if tilt.any():
+            doubt += label_doubt(
+                problem.p_xz[:, block], tilt, np.where(certain, chosen, 0.0), np.where(certain, rival, math.inf)
+            )
+    return (total, joint, doubt * (1.0 + 2.0**-30)), False
 
 
 def _by_label(p_xz: Array, loss: Array, losses: Array, tilt: Array) -> tuple[Pair, Pair, float]:

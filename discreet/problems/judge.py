@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.accurate import Array
+from discreet.problems.certain import Sums
 from discreet.problems.dual import lower_bound, repair_duals, tilted_losses, tilts_from_law
 from discreet.problems.errors import InputError
 from discreet.problems.information import OutputLaw
@@ -161,11 +162,12 @@ def _judged(
     if tilt is not None:
         _check_shape("tilt", tilt, (problem.m, problem.n))
     own = normalise(_numbers("estimator", estimator))
-    own_law = problem.output_law(own)
-    repaired = repair(problem, own, own_law, anchors)
+    sums = problem.sums(own)
+    own_law = problem.law_from(sums)
+    repaired = repair(problem, own, own_law, anchors, sums)
     upper = _not_below(problem, repaired)
     given = None if tilt is None else _numbers("tilt", tilt)
-    duals = _best_duals(problem, own_law, repaired.law, given, multiplier, upper)
+    duals = _best_duals(problem, own_law, repaired.law, given, multiplier, upper, sums)
     kept = repaired.estimator is own
     certificate = Certificate(
         lower=_consistent(duals.bound, upper),
@@ -174,7 +176,7 @@ def _judged(
         phi_residual=phi_residual(repaired.law),
         budget=problem.budget,
         blend=repaired.share,
-        own_error=repaired.error if kept else problem.error_probability(own),
+        own_error=repaired.error if kept else sums.error,
         own_leakage=own_law.leakage(),
         own_phi_residual=phi_residual(own_law),
         kkt=_kkt(problem, repaired.estimator, repaired.law, duals),
@@ -206,7 +208,13 @@ def _consistent(bound: float, upper: float) -> float:
 
 
 def _best_duals(
-    problem: Problem, own: OutputLaw, reached: OutputLaw, tilt: Array | None, multiplier: float | None, upper: float
+    problem: Problem,
+    own: OutputLaw,
+    reached: OutputLaw,
+    tilt: Array | None,
+    multiplier: float | None,
+    upper: float,
+    sums: Sums,
 ) -> _Duals:
     """The feasible duals with the best bound: those given, those derived from the estimator, or none (t = 0, μ = 0)."""
     perfect = problem.constraint.perfect
@@ -214,16 +222,16 @@ def _best_duals(
     best = _Duals(nothing, math.inf if perfect else 0.0, problem.loss, problem.bayes_error * (1.0 - 4.0 * _UNIT))
     if tilt is not None and (multiplier is not None or perfect):
         repaired = repair_duals(problem, tilt, math.inf if multiplier is None else float(multiplier))
-        best = max(best, _duals(problem, *repaired, reached), key=_bound) if repaired else best
+        best = max(best, _duals(problem, *repaired, reached, sums), key=_bound) if repaired else best
     if perfect or problem.constraint.oblivious or upper - best.bound <= _GOOD_ENOUGH * upper:
         return best
     derived = repair_duals(problem, *tilts_from_law(problem, own))
-    return max(best, _duals(problem, *derived, reached), key=_bound) if derived else best
+    return max(best, _duals(problem, *derived, reached, sums), key=_bound) if derived else best
 
 
-def _duals(problem: Problem, tilt: Array, multiplier: float, reached: OutputLaw) -> _Duals:
+def _duals(problem: Problem, tilt: Array, multiplier: float, reached: OutputLaw, sums: Sums) -> _Duals:
     losses = tilted_losses(problem, tilt)
-    bound = lower_bound(problem, tilt, multiplier, losses)
+    bound = lower_bound(problem, tilt, multiplier, losses, sums)
     if problem.constraint.perfect:  # hold for everything as private as what is returned, not for Φ P = 0 alone
         with np.errstate(over="ignore"):
             bound -= float((np.abs(tilt) * (np.abs(reached.deviation) + _SMALLEST)).sum()) * (1.0 + 2.0**-30)

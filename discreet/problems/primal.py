@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.problems.accurate import Array, sum_pair
-from discreet.problems.certain import certain
+from discreet.problems.certain import Split, Sums, certain
 from discreet.problems.information import OutputLaw
 from discreet.problems.problem import Problem
 
@@ -93,9 +93,9 @@ def normalise(estimator: Array) -> Array:
     return np.asarray(clipped)
 
 
-def column_error(estimator: Array) -> float:
+def column_error(estimator: Array, split: Split | None = None) -> float:
     """How far the columns of a normalised estimator [m, N] are from summing to one: 0 without randomisation."""
-    drawn = estimator[:, ~certain(estimator).any(axis=0)]
+    drawn = estimator[:, ~certain(estimator).any(axis=0) if split is None else split.rest]
     if not drawn.size:
         return 0.0
     high, low = sum_pair(np.ascontiguousarray(drawn.T))
@@ -107,14 +107,18 @@ def phi_residual(law: OutputLaw) -> float:
     return float(np.abs(law.excess).max())
 
 
-def repair(problem: Problem, estimator: Array, law: OutputLaw, anchors: Iterable[Array] = ()) -> Repaired:
+def repair(
+    problem: Problem, estimator: Array, law: OutputLaw, anchors: Iterable[Array] = (), sums: Sums | None = None
+) -> Repaired:
     """The best feasible estimator on the segments from a column-stochastic one to leak-free ones.
 
     Candidates for the far end are estimators that ignore the outcome, every anchor whose Φ P⁰ = 0 is verified here, and
-    the estimator's own projection onto Φ P = 0. At budget 0 only the far ends themselves are feasible.
+    the estimator's own projection onto Φ P = 0. At budget 0 only the far ends themselves are feasible. sums: those of the
+    estimator, if they are at hand.
     """
-    start = Repaired(estimator, law, problem.error_probability(estimator), 0.0)
-    if _keeps_budget(problem, estimator, law):
+    sums = problem.sums(estimator) if sums is None else sums
+    start = Repaired(estimator, law, sums.error, 0.0)
+    if _keeps_budget(problem, estimator, law, sums.split):
         return start
     if problem.constraint.perfect:
         ends = [*blind_ends(problem.constant_errors, law), *_leak_free(problem, start, anchors)]
@@ -183,10 +187,10 @@ def _projection_step(problem: Problem, estimator: Array, feature: Array, deviati
         return np.asarray(move - (estimator * move).sum(axis=0))
 
 
-def _keeps_budget(problem: Problem, estimator: Array, law: OutputLaw) -> bool:
+def _keeps_budget(problem: Problem, estimator: Array, law: OutputLaw, split: Split | None = None) -> bool:
     if problem.constraint.perfect:
         return phi_residual(law) <= LEAK_FREE
-    return problem.constraint.oblivious or law.leakage_ceiling(column_error(estimator)) <= problem.budget
+    return problem.constraint.oblivious or law.leakage_ceiling(column_error(estimator, split)) <= problem.budget
 
 
 def blind_ends(errors: Array, law: OutputLaw) -> list[End]:

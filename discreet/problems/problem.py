@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.problems.accurate import Array, Pair, sum_pair
-from discreet.problems.certain import paired_sum
+from discreet.problems.certain import Sums
 from discreet.problems.checks import check_total, mass_array
 from discreet.problems.errors import InputError
-from discreet.problems.information import OutputLaw, entropy, output_law
+from discreet.problems.information import OutputLaw, entropy, faint_lift, law_of, output_law
 
 if TYPE_CHECKING:
     from discreet.problems.samples import SampleReport
@@ -242,11 +242,22 @@ class Problem:
 
     def error_probability(self, estimator: Array) -> float:
         """⟨L, P⟩ of an estimator [m, N]: its error probability under 0/1 loss, its expected loss otherwise."""
-        return float(sum_pair(paired_sum(self.loss, estimator)[0])[0])
+        return self.sums(estimator).error
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N]."""
-        return output_law(self.p_xz, estimator, self._marginal)
+        return self.law_from(self.sums(estimator))
+
+    def sums(self, estimator: Array) -> Sums:
+        """What an estimator [m, N] adds up to over the outcomes: its law, its error probability and more come of it."""
+        return Sums(estimator, self.p_xz, self.loss)
+
+    def law_from(self, sums: Sums) -> OutputLaw:
+        """The joint law of (X, Ŷ) under an estimator of which the sums are at hand."""
+        lift = faint_lift(self._marginal[0])
+        if lift.any():
+            return output_law(self.p_xz, sums.estimator, self._marginal)
+        return law_of(sums.joint, self._marginal, lift)
 
     def leakage(self, estimator: Array) -> float:
         """I(X; Ŷ) in nats under an estimator [m, N]."""

@@ -9,6 +9,7 @@ import pytest
 
 from discreet.problems.accurate import Array
 from discreet.problems.certain import certain, expected_pair, paired_sum
+from discreet.problems.dual import lower_bound, repair_duals, tilted_losses
 from discreet.problems.judge import certify
 from discreet.problems.primal import column_error, normalise
 from discreet.problems.problem import Problem
@@ -76,3 +77,36 @@ def test_the_verdict_is_that_on_fewer_outcomes(budget: float) -> None:
     assert many.upper == pytest.approx(few.upper, rel=1e-9)
     assert many.lower == pytest.approx(few.lower, rel=1e-12)
     assert many.lower <= many.upper
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("drawn", [0, 4])
+def test_the_bound_takes_over_certain_guesses_that_are_best(m: int, drawn: int) -> None:
+    rng = np.random.default_rng(m + drawn)
+    problem = Problem.from_joint(rng.dirichlet(np.full(2 * m * _N, 0.3)).reshape(2, m, _N), 0.01)
+    duals = repair_duals(problem, 0.3 * rng.standard_normal((m, 2)), 2.0)
+    assert duals is not None
+    losses = tilted_losses(problem, duals[0])
+    plain = lower_bound(problem, *duals, losses)
+    exact = _exact_bound(problem, *duals)
+    best = np.eye(m)[:, losses.argmin(axis=0)]
+    best[:, rng.choice(_N, drawn, replace=False)] = 1.0 / m
+    wrong = best.copy()
+    wrong[:, 17] = np.eye(m)[losses[:, 17].argmax()]
+    for estimator in (best, wrong):
+        sums = problem.sums(normalise(estimator))
+        assert sums.split is not None
+        bound = lower_bound(problem, *duals, losses, sums)
+        assert bound == pytest.approx(plain, rel=1e-14)
+        assert Fraction(bound) <= exact
+
+
+def _exact_bound(problem: Problem, tilt: Array, multiplier: float) -> Fraction:
+    tilts = [[Fraction(t) for t in row] for row in tilt.tolist()]
+    total = -Fraction(multiplier) * Fraction(problem.budget)
+    for a, loss in zip(problem.p_xz.T.tolist(), problem.loss.T.tolist(), strict=True):
+        total += min(
+            Fraction(own) + sum((t * Fraction(x) for t, x in zip(row, a, strict=True)), Fraction(0))
+            for own, row in zip(loss, tilts, strict=True)
+        )
+    return total
