@@ -36,7 +36,7 @@ _FAINT = 1e-3  # probability of a guess that may be on its way out
 _MENDINGS = 6
 _PIVOTS = 6
 _EARLY_STEPS = 2
-_EARLY = 1e-5  # relative width up to which the interior solution knows its ties well enough to be worth several tries
+_EARLY = 1e-6  # relative width up to which the interior solution knows its ties well enough to be worth several tries
 _EXACT = 1e-13  # relative width that needs no further try
 _ONE_BY_ONE = 4  # numbers of ties tried one after the other; then doubling
 _TRIES = 8
@@ -48,7 +48,8 @@ def shortcut(problem: Problem, gap: float, tries: int = _TRIES) -> Callable[[Out
 
     def attempt(outcome: Outcome) -> Outcome | None:
         few = tries if outcome.ended != "optimal" or tries < _TRIES else _FEW_TRIES
-        found = finish(problem, outcome.estimator, outcome.tilt, outcome.multiplier, tries=few)
+        early = outcome.ended == "optimal" and outcome.width > _EARLY
+        found = finish(problem, outcome.estimator, outcome.tilt, outcome.multiplier, tries=few, early=early)
         if found is None or found.width > gap:
             return None
         return replace(
@@ -58,13 +59,16 @@ def shortcut(problem: Problem, gap: float, tries: int = _TRIES) -> Callable[[Out
     return attempt
 
 
-def finish(problem: Problem, estimator: Array, tilt: Array, multiplier: float, *, tries: int = _TRIES) -> Finished | None:
+def finish(
+    problem: Problem, estimator: Array, tilt: Array, multiplier: float, *, tries: int = _TRIES, early: bool = False
+) -> Finished | None:
     """Find the vertex next to an interior solution (estimator [m, N], tilt [m, n], μ); None if none is consistent.
 
     Outcomes and private values need positive probability. tries: sets of ties to try before giving up.
+    early: the solution is far from the optimum, and only the likeliest set is tried, and not for long.
     """
     best: Finished | None = None
-    for found in _attempts(problem, estimator, tilt, multiplier, tries):
+    for found in _attempts(problem, estimator, tilt, multiplier, tries, early):
         if found is None:
             continue
         found = replace(found, width=_relative_width(problem, found))
@@ -75,13 +79,14 @@ def finish(problem: Problem, estimator: Array, tilt: Array, multiplier: float, *
     return best
 
 
-def _attempts(problem: Problem, estimator: Array, tilt: Array, multiplier: float, tries: int) -> Iterator[Finished | None]:
-    """Vertices of the likeliest sets: a single one far from the optimum, where others would only cost time."""
+def _attempts(
+    problem: Problem, estimator: Array, tilt: Array, multiplier: float, tries: int, early: bool
+) -> Iterator[Finished | None]:
+    """Vertices of the likeliest sets."""
     losses = problem.loss + tilt @ problem.p_xz
     reduced = losses - losses.min(axis=0)
     active = _active(problem, estimator, reduced)
     marginal = sum_pair(problem.p_xz)
-    early = float(np.vdot(estimator, reduced)) > _EARLY * problem.bayes_error
     tied = np.flatnonzero(np.add.reduce(active, 0) > 1)
     few = 0 < tied.size <= _needed(problem)
     if not few and (problem.n == 2 or not tied.size):
@@ -96,7 +101,7 @@ def _attempts(problem: Problem, estimator: Array, tilt: Array, multiplier: float
     if early:
         return
     for candidate in islice(_candidates(problem, active, estimator), tries):
-        yield _mended(problem, candidate, estimator, tilt, multiplier, marginal)
+        yield _mended(problem, candidate, estimator, tilt, multiplier, marginal, _MENDINGS)
 
 
 def _needed(problem: Problem) -> int:
@@ -150,8 +155,8 @@ def _candidates(problem: Problem, active: NDArray[np.bool_], estimator: Array) -
 
 
 def _fewer_ties(problem: Problem, active: NDArray[np.bool_], estimator: Array) -> Iterator[NDArray[np.bool_]]:
-    """The ties that weigh about as much as the heaviest; all, if they are few enough, else as many as can be needed; then
-    the heaviest one, two, four, ...
+    """All ties, if they are few enough; those that weigh about as much as the heaviest; as many as can be needed; then the
+    heaviest one, two, four, ...
 
     The weight of a tie is the probability it spends on guesses other than its first; outcomes next to a boundary, and those
     of next to no mass, often look like ties only because nothing has pushed them to a side yet.
@@ -163,11 +168,11 @@ def _fewer_ties(problem: Problem, active: NDArray[np.bool_], estimator: Array) -
     tied = tied[order]
     needed = _needed(problem)
     heavy = int((weight >= _HEAVY * weight[order[0]]).sum()) if tied.size else 0
-    if 0 < heavy < min(tied.size, needed):
-        yield _without_ties(active, estimator, tied[heavy:])
     if 0 < tied.size <= needed:
         yield active
-    elif tied.size and needed:
+    if 0 < heavy < min(tied.size, needed):
+        yield _without_ties(active, estimator, tied[heavy:])
+    if tied.size > needed > 0:
         yield _without_ties(active, estimator, tied[needed:])
     count = 1
     while count <= min(tied.size, limit):
@@ -190,7 +195,7 @@ def _mended(
     tilt: Array,
     multiplier: float,
     marginal: Pair,
-    mendings: int = _MENDINGS,
+    mendings: int,
 ) -> Finished | None:
     """Solve for the vertex of a set of active guesses, mending the set while it turns out inconsistent."""
     active = active.copy()

@@ -52,7 +52,7 @@ _SHORT = 0.15  # first step from there that shows that the tilt misleads
 _NEAR_KAPPA = 0.3  # weight of the budget's product then
 _NEAR_SHADOWS = 4  # Newton steps for λ
 _NEAR_ITERATIONS = 30  # before the usual start is tried after all
-_SHORTCUT_WIDTHS = (1e-2, 1e-3, 1e-6, 1e-8)  # relative, of the bracket: where ending early is worth a try
+_SHORTCUT_WIDTHS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)  # relative, of the bracket: where ending early is worth a try
 _MOST_CORRECTORS = 3
 _ENTRIES_PER_CORRECTOR = 8  # of the tilt
 _AMBITION = 0.3  # how much longer a step each centrality corrector aims at
@@ -64,13 +64,17 @@ _LONG_PATIENCE = 30  # the same while they are not
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The best iterate seen: estimator [m, N], tilt in R^n [m, n], μ (inf at budget 0), iterations, and how it ended."""
+    """The best iterate seen: estimator [m, N], tilt in R^n [m, n], μ (inf at budget 0), iterations, and how it ended.
+
+    width: relative, of the bracket it proves; 0 where nobody said.
+    """
 
     estimator: Array
     tilt: Array
     multiplier: float
     iterations: int
     ended: str
+    width: float = 0.0
 
 
 Shortcut = Callable[["Outcome"], "Outcome | None"]
@@ -130,14 +134,14 @@ def _run(
     for iteration in range(max_iterations + 1):
         law = law_of(model, at.estimator)
         tilted = model.losses + at.tilt @ model.features
-        merit, upper = _merit(model, at, law, tilted, gap)
+        merit, upper, width = _merit(model, at, law, tilted, gap)
         if merit < least:
             best, least, since_best = at, merit, 0
         else:
             since_best += 1
-        if shortcut is not None and widths and merit * gap <= widths[0]:
-            widths = [width for width in widths if width < merit * gap]
-            found = shortcut(_outcome(model, at, iteration, "optimal"))
+        if shortcut is not None and widths and width <= widths[0]:
+            widths = [other for other in widths if other < width]
+            found = shortcut(_outcome(model, at, iteration, "optimal", width))
             if found is not None:
                 return 0.0, found
         patience = _PATIENCE if _mean_product(model, at) <= gap * upper else _LONG_PATIENCE
@@ -149,13 +153,13 @@ def _run(
             ended = "stalled" if moved is None else "misled"
             break
         at, wary = moved, False
-    outcome = _outcome(model, best, iteration, ended)
+    outcome = _outcome(model, best, iteration, ended, least * gap)
     found = shortcut(outcome) if shortcut is not None and ended != "misled" else None
     return (least, outcome) if found is None else (0.0, found)
 
 
-def _outcome(model: Model, at: Iterate, iterations: int, ended: str) -> Outcome:
-    return Outcome(at.estimator, at.tilt @ model.frame.T, at.multiplier, iterations, ended)
+def _outcome(model: Model, at: Iterate, iterations: int, ended: str, width: float) -> Outcome:
+    return Outcome(at.estimator, at.tilt @ model.frame.T, at.multiplier, iterations, ended, width)
 
 
 def _ending(merit: float, stalled: bool, exhausted: bool, deadline: float | None) -> str:
@@ -265,21 +269,22 @@ def _mean_product(model: Model, at: Iterate) -> float:
     return float(((at.estimator * at.slack) @ model.mass).sum() / at.estimator.shape[0])
 
 
-def _merit(model: Model, at: Iterate, law: Law, tilted: Array, gap: float) -> tuple[float, float]:
-    """(merit, error probability reached): merit ≤ 1 means done, and is what the iterate lacks in units of what is asked.
+def _merit(model: Model, at: Iterate, law: Law, tilted: Array, gap: float) -> tuple[float, float, float]:
+    """(merit, error probability reached, width): merit ≤ 1 means done, and is what is lacking in units of what is asked.
 
-    It is the width of the bracket the iterate proves, up to rounding, over gap × error probability. Leakage above the
+    width is that of the bracket the iterate proves, relative and up to rounding; merit is width over gap. Leakage above the
     budget is priced at what blending with a constant guess costs, and must besides be at the level of rounding.
     """
     error = float(((model.losses * at.estimator) @ model.mass).sum())
     if model.perfect:
         width = error - float(tilted.min(axis=0) @ model.mass)
         leaking = float(np.abs(law.deviation / model.p_x).max())
-        return max(width / (gap * error), leaking / _LEAK_FREE), error
+        return max(width / (gap * error), leaking / _LEAK_FREE), error, max(abs(width) / error, leaking)
     excess = min(1.0, max(0.0, law.leakage / model.budget - 1.0))
     error += excess * max(0.0, model.constant_error - error)
     lower = float((tilted - _support(model, at)[:, None]).min(axis=0) @ model.mass) - at.multiplier * model.budget
-    return max((error - lower) / (gap * error), excess / model.budget_rounding), error
+    width = (error - lower) / error
+    return max(width / gap, excess / model.budget_rounding), error, width
 
 
 def _support(model: Model, at: Iterate) -> Array:
