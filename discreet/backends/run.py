@@ -17,6 +17,7 @@ import numpy as np
 from discreet.backends.contract import Answer, Backend, Options, refuse_unserved
 from discreet.backends.registry import capabilities, load_backend, require_libraries, versions_of
 from discreet.backends.solution import Solution, Status, Timings, derive_status
+from discreet.problems.compiled import compile_seconds
 from discreet.problems.errors import Absent, BackendError, Broken, InputError, Interrupted, Unsupported
 from discreet.problems.judge import certify
 from discreet.problems.problem import Problem
@@ -150,6 +151,7 @@ class _Clock:
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
+        self._compiled = compile_seconds()
         self._step = ""
         self._started = 0.0
 
@@ -164,4 +166,4 @@ class _Clock:
         self._seconds[self._step] = time.perf_counter() - self._started
 
     def timings(self) -> Timings:
-        return Timings(**self._seconds)
+        return Timings(**self._seconds, compile_seconds=compile_seconds() - self._compiled)

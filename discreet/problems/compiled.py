@@ -1,7 +1,7 @@
 """Compiling with numba, the optional extra `fast`: once, whichever thread asks first, and kept on disk where that can be.
 
 Machine code is kept beside the source or, where that is read-only, in the user's cache folder; where neither can be written
-it is compiled again in every process.
+it is compiled again in every process. What compiling took is counted, so that it can be shown apart from solving.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from discreet.problems.accurate import Array
 
-__all__ = ["compiled_available", "flat", "jit", "once"]
+__all__ = ["compile_seconds", "compiled_available", "flat", "jit", "once"]
 
 _lock = threading.RLock()
 _Built = TypeVar("_Built")
@@ -48,6 +48,21 @@ def once(build: Callable[..., _Built]) -> _Once[_Built]:
     return _Once(build)
 
 
+def compile_seconds() -> float:
+    """Seconds this process has spent compiling so far; what is found on disk is not compiled."""
+    return _heard().duration if _heard.ready() and _heard().done else 0.0
+
+
+@once
+def _heard() -> Any:
+    """Hears when numba begins and ends to compile; numba lets one thread compile at a time."""
+    from numba.core import event
+
+    listener = event.TimingListener()
+    event.register("numba:compile", listener)
+    return listener
+
+
 def jit(function: Callable[..., Any], *, reorder: bool = False) -> Any:
     """Compile a function that lets other threads run.
 
@@ -56,6 +71,7 @@ def jit(function: Callable[..., Any], *, reorder: bool = False) -> Any:
     """
     import numba
 
+    _heard()
     fast = {"reassoc", "nsz"} if reorder else False
     try:
         return numba.njit(nogil=True, cache=True, fastmath=fast)(function)

@@ -236,7 +236,10 @@ def _solution_lines(solution: Solution) -> list[tuple[str, Text]]:
         (timings.lower_seconds, timings.solve_seconds, timings.lift_seconds, timings.certify_seconds),
         strict=True,
     )
-    lines.append(("seconds", _plain(", ".join(f"{name} {wording.seconds(value)}" for name, value in steps))))
+    words = ", ".join(f"{name} {wording.seconds(value)}" for name, value in steps)
+    if timings.compile_seconds > 0.0:
+        words += f"; of these, compiling for the first time {wording.seconds(timings.compile_seconds)}"
+    lines.append(("seconds", _plain(words)))
     return lines
 
 

@@ -26,6 +26,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.lattice import lattice_problem
 from discreet.problems.problem import LeakageBudget
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy
+from discreet.reports.tables import solution_table
 
 GAP = 1e-9
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]
@@ -229,3 +230,22 @@ def test_a_source_with_other_totals_is_refused() -> None:
     half = ArrayBlocks(problem.blocks.p_xz[:, :150], problem.blocks.loss[:, :150])  # type: ignore[attr-defined]
     with pytest.raises(InputError):
         solve_blocks(replace(problem, blocks=half))
+
+
+def test_compiling_is_told_apart_from_solving() -> None:
+    problem = Problem.from_joint(ADVERSARIAL["plain"], 0.01)
+    assert solve_blocks(in_blocks(problem, 50), gap=GAP).to_dict()["compile_seconds"] == 0.0  # too small for kernels
+    solution = solve(problem, "tilt")
+    assert solution.timings.compile_seconds == 0.0
+    shown = replace(solution, timings=replace(solution.timings, compile_seconds=5.25))
+    assert "compiling for the first time 5.25" in written(solution_table(shown))
+    assert "compiling" not in written(solution_table(solution))
+
+
+def written(table: object) -> str:
+    from rich.console import Console
+
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()

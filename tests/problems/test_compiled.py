@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from discreet.problems.compiled import jit, once
+from discreet.problems.compiled import compile_seconds, jit, once
 
 
 def test_threads_share_one_result() -> None:
@@ -44,3 +44,12 @@ def test_a_read_only_place_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> No
         return 2 * x
 
     assert double(21) == 42
+
+
+def test_what_compiling_takes_is_counted() -> None:
+    numba = pytest.importorskip("numba")
+    jit(lambda x: x)  # from now on it is heard
+    before = compile_seconds()
+    started = time.perf_counter()
+    assert numba.njit(lambda x: 2.0 * x + 1.0)(1.0) == 3.0  # nothing on disk
+    assert 0.0 < compile_seconds() - before <= time.perf_counter() - started
