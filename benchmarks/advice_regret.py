@@ -23,8 +23,6 @@ import discreet as ds
 from discreet.backends.registry import availability, backend_names, capabilities
 from discreet.backends.solution import Solution, Status
 from discreet.problems.problem import Problem
-from discreet.reports.advice import cross_validate
-from discreet.reports.measurements import reference_measurements
 
 MEDIAN, TAIL = 1.05, 2.0
 LIVE_GAP = 1e-9
@@ -99,6 +97,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def held_out() -> bool:
     """Leave-one-entry-out over the shipped results; peers are never advised and are left out."""
+    from discreet.reports.advice import cross_validate
+    from discreet.reports.measurements import reference_measurements
+
     found = cross_validate(reference_measurements())
     print(f"Held out, entry by entry: {len(found.trials)} instances and gaps, {len(found.unsolved)} certified by nobody")
     for trial in sorted(found.trials, key=lambda each: -each.regret)[:10]:

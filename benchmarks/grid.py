@@ -3,7 +3,8 @@
 A suite states one question: sizes, and the instance of a size (`problem`). Its benchmarks come in three classes, because
 asv prepares a whole class alike and what is prepared is not timed:
 
-    Steps     time_lower, time_solve: reducing and lowering; the solver alone, on a problem lowered afresh for every sample
+    Steps     time_lower, time_solve, time_solve_cpu: reducing and lowering; the solver alone, on a problem lowered afresh
+              for every sample, in seconds of the clock and of the processor
     Answers   time_certify, track_gap_over_target, track_leakage_over_budget: of an answer found during preparation
     Memory    peakmem_ready, peakmem_solve: of the whole process, before and after lowering and solving
 
@@ -17,6 +18,7 @@ The classes here are abstract, so asv lists them in the suites only. Public name
 from __future__ import annotations
 
 import sys
+import time
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -33,8 +35,8 @@ LIMIT_SECONDS = 30.0
 PHI_TOLERANCE = 1e-13
 """What counts as zero in ‖ΦP‖∞ at budget 0."""
 
-BACKENDS = list(ds.backends.backend_names())
-"""Every registered backend, other packages' too."""
+BACKENDS = reach.contestants()
+"""Every backend of the project, and those that other packages register."""
 
 
 class Grid(ABC):
@@ -84,6 +86,12 @@ class Steps(Grid):
     def time_solve(self, backend: str, size: Any) -> None:
         """Seconds of the solver; no answer within the limit is a failure."""
         self.solver.solve(self.lowered, self.options)
+
+    def time_solve_cpu(self, backend: str, size: Any) -> None:
+        """Seconds of the processor, all threads together: other work on the machine hardly moves them."""
+        self.solver.solve(self.lowered, self.options)
+
+    time_solve_cpu.timer = time.process_time  # type: ignore[attr-defined]
 
 
 class Answers(Grid):

@@ -37,6 +37,15 @@ def test_every_file_of_suites_is_a_question_told_of_here() -> None:
     assert files == {*QUESTIONS, "start"}
 
 
+def test_every_file_can_be_imported_at_a_commit_without_reports(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """asv imports all of them before it measures anything; the first commits had the solvers only."""
+    for name in [name for name in sys.modules if name.startswith("discreet.reports")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "discreet.reports", None)
+    for path in FOLDER.glob("*.py"):
+        load(path.stem)
+
+
 @pytest.mark.parametrize("question", QUESTIONS[:-1])
 def test_a_question_is_measured_at_its_smallest_size(question: str, load: Any) -> None:
     suites = classes(load(f"bench_{question}"))
@@ -81,6 +90,14 @@ def test_what_a_backend_does_not_serve_is_skipped_with_the_reason(load: Any, cap
     assert "skipped: highs" in capsys.readouterr().err
     with pytest.raises(NotImplementedError, match="slsqp refuses more than 300 outcomes"):
         grid.setup("slsqp", 10_000)
+
+
+def test_the_grid_is_the_same_for_a_version_that_lacks_a_backend(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    today = load("grid").BACKENDS
+    monkeypatch.setattr(ds.backends, "backend_names", lambda: ("tilt", "another"))
+    assert load("reach").contestants() == [*today, "another"]
+    with pytest.raises(NotImplementedError, match="this version of discreet has no backend conic"):
+        load("bench_bins").BinsSteps().setup("conic", 4)
 
 
 def test_what_is_beyond_reach_is_skipped_with_the_reason_of_the_table(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:

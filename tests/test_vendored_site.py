@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks" / "site"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -21,7 +21,8 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 def command(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The module of the command."""
     monkeypatch.syspath_prepend(str(FOLDER))
-    monkeypatch.delitem(sys.modules, "vendor_site", raising=False)
+    for name in ("vendor_site", "share_results", "publish_site"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     return importlib.import_module("vendor_site")
 
 
@@ -80,15 +81,17 @@ def test_an_address_that_is_not_known_is_named(command: Any, tmp_path: Path, cap
 
 
 @pytest.fixture
-def site(command: Any, tmp_path: Path) -> Path:
-    """A tiny project's results, published and vendored; skips where the packages cannot be fetched."""
+def site(command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tiny project's results, published by the one command; skips where the packages cannot be fetched."""
     pytest.importorskip("asv", reason="the extra `bench` is not installed")
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
-    _measure_and_publish(tmp_path)
+    _measure(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
     html = tmp_path / "html"
+    publisher = importlib.import_module("publish_site")
     try:
-        command.vendor(html, tmp_path / "vendor")
+        assert publisher.publish(tmp_path / "results", html, "box", None, tmp_path / "asv.conf.json") == 1
     except command.VendorError as error:
         if "npm pack" not in str(error):
             raise
@@ -96,7 +99,7 @@ def site(command: Any, tmp_path: Path) -> Path:
     return html
 
 
-def _measure_and_publish(folder: Path) -> None:
+def _measure(folder: Path) -> None:
     suite = folder / "suite"
     suite.mkdir()
     (suite / "__init__.py").touch()
@@ -116,7 +119,6 @@ def _measure_and_publish(folder: Path) -> None:
     _call(
         folder, *asv, "run", "-E", f"existing:{sys.executable}", "--set-commit-hash", head, "--quick", "--machine", "bench"
     )
-    _call(folder, *asv, "publish")
 
 
 def _call(folder: Path, *command: str) -> str:
@@ -126,6 +128,16 @@ def _call(folder: Path, *command: str) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def test_the_site_holds_no_path_and_no_name_of_the_machine(site: Path) -> None:
+    (raw,) = (site.parent / "results" / "bench").glob("*-existing-*.json")
+    assert sys.executable in raw.read_text(encoding="utf-8")
+    names = [path.relative_to(site).as_posix() for path in site.rglob("*")]
+    assert any("machine-box" in name and "python-existing" in name for name in names)
+    told = [path.read_text(encoding="utf-8") for path in site.rglob("*") if path.suffix in (".json", ".xml", ".html")]
+    for words in (str(site.parent), sys.executable, sys.executable.replace("/", "_"), "machine-bench", '"bench"'):
+        assert not any(words in text for text in (*names, *told))
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")

@@ -28,11 +28,14 @@ def report(
         list[str] | None, typer.Option("--asv", metavar="DIR", help="Results of asv, shown over commits; may be repeated.")
     ] = None,
     out: Annotated[
-        str | None, typer.Option(metavar="FILE.html", help=f"Where the page goes.  [default: {DEFAULT_OUT}]")
+        str | None,
+        typer.Option(
+            metavar="FILE.html", help=f"Where the page goes.  [default: {DEFAULT_OUT}; none with --publish, --json]"
+        ),
     ] = None,
     publish: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Write a snapshot of Markdown, SVG and CSV there."),
+        typer.Option(metavar="DIR", help="Write a snapshot of Markdown, SVG and CSV there; no page unless --out too."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -47,21 +50,18 @@ def report(
 
       discreet report study --out study.html
 
-      discreet report study --asv benchmarks/results --out study.html --publish reports/published
+      discreet report study --asv .asv/results --out study.html --publish snapshot
 
       discreet report --json
     """
     from discreet.cli import screen
-    from discreet.problems.errors import InputError
     from discreet.reports.asv_results import read_asv
     from discreet.reports.html import check_report_path, report_numbers, write_report
     from discreet.reports.outputs import check_folder
     from discreet.reports.published import NAMES
     from discreet.reports.published import publish as publish_snapshot
 
-    page = out if out is not None else None if publish is not None else DEFAULT_OUT
-    if page is None and asv:
-        raise InputError("results of asv are shown on the page only; give --out FILE.html too")
+    page = out if out is not None else None if publish is not None or as_json else DEFAULT_OUT
     if page is not None:
         check_report_path(page)
     if publish is not None:
@@ -73,7 +73,7 @@ def report(
         written = write_report(rows, page, asv=commits, source=_source(results or ()))
         screen.say(f"wrote {written}, {written.stat().st_size / 1024:.0f} KiB, from {len(rows)} attempts")
     if publish is not None:
-        files = publish_snapshot(rows, publish)
+        files = publish_snapshot(rows, publish, commits)
         screen.say(f"wrote {len(files)} files to {publish}")
     if as_json:
         screen.print_json(report_numbers(rows))

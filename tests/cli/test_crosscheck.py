@@ -93,6 +93,20 @@ def test_a_required_backend_that_was_left_out_is_found(capsys: pytest.CaptureFix
     assert "required backend highs answered nothing: it was given no instance" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "said", "unsaid"),
+    [
+        (["--size", "0"], "give --size 1 or more", "seed"),
+        (["--seed", "-1"], "the seed is -1 and must be at least 0", "size"),
+    ],
+)
+def test_a_wrong_number_is_told_alone(words: list[str], said: str, unsaid: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*words) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert unsaid not in told.replace(said, "")
+
+
 @pytest.mark.parametrize("words", [["--size", "0"], ["--backends", "nobody"], ["--jobs", "0"], ["--gap", "2"]])
 def test_bad_input_is_one_sentence(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert call(*words) == 2

@@ -41,6 +41,13 @@ def test_json_is_the_numbers_and_nothing_else(tmp_path: Path) -> None:
     assert '"source":"mine.csv.gz"' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+def test_json_alone_writes_no_file(tmp_path: Path) -> None:
+    done = run("--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert set(json.loads(done.stdout)) == set(report_numbers(reference_measurements()[:60]))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_publish_alone_writes_the_snapshot_alone(tmp_path: Path) -> None:
     done = run("--publish", "snapshot", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -60,7 +67,7 @@ def test_publish_alone_writes_the_snapshot_alone(tmp_path: Path) -> None:
         (("--out", "mine.html"), "was not made by discreet report and is left alone"),
         (("--out", "."), "is a folder and the page is one file"),
         (("--out", "no/such/page.html"), "cannot be written"),
-        (("--publish", "snapshot", "--asv", "."), "give --out FILE.html too"),
+        (("--publish", "snapshot", "--asv", "."), "holds no results of asv"),
         (("--publish", "mine.html"), "is a file and the results need a folder"),
         (("--publish", "snapshot", "--out", "mine.html"), "is left alone"),
     ],

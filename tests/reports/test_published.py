@@ -11,6 +11,7 @@ import pytest
 
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
+from discreet.reports.asv_results import AsvRecord
 from discreet.reports.measurements import Measurement
 from discreet.reports.published import NAMES, publish
 
@@ -81,6 +82,53 @@ def test_the_table_has_one_line_a_trial(tmp_path: Path) -> None:
         lines = list(csv.DictReader(stream))
     assert len(lines) == len(ROWS)
     assert {line["status"] for line in lines} == {"certified", "violated-privacy", "failed"}
+
+
+def record(
+    method: str, size: int, commit: int, value: float, *, unit: str = "seconds", outcome: str = "measured"
+) -> AsvRecord:
+    """A value of asv on the commit of that number."""
+    return AsvRecord(
+        f"bench_bins.Bins{method}", (("backend", "tilt"), ("bins", str(size))), f"{commit:08x}beef",
+        f"2026-01-{commit + 1:02d}T00:00:00+00:00", "box", outcome, value, value, value, unit,
+    )  # fmt: skip
+
+
+HISTORY = [
+    *(record("Steps.time_solve", 100, k, 8.0 / 2**k) for k in range(4)),
+    *(record("Steps.time_solve", 20, k, 0.5) for k in (0, 3)),
+    record("Steps.time_solve", 3000, 2, 7.0),
+    record("Steps.time_solve", 20, 1, float("nan"), outcome="skipped"),
+    record("Steps.time_solve", 20, 2, float("nan"), outcome="failed"),
+    *(record("Answers.track_gap_over_target", 100, k, 1.0, unit="× target") for k in range(4)),
+    *(record("Answers.track_gap_over_target", 20, k, 9.0 if k else 1.0, unit="× target") for k in range(4)),
+]
+
+
+def test_history_is_a_table_a_picture_and_a_file(tmp_path: Path) -> None:
+    publish(ROWS, tmp_path / "a", HISTORY)
+    for path in publish(ROWS, tmp_path / "b", list(reversed(HISTORY))):
+        if path.name != "commits.csv":
+            assert path.read_bytes() == (tmp_path / "a" / path.name).read_bytes()
+    page = (tmp_path / "a" / "README.md").read_text(encoding="utf-8")
+    assert "on 4 commits (2026-01-01 … 2026-01-04), measured on box" in page
+    assert "| time_solve, seconds | 0000000 | 0000000 | 0000000 | 0000000 | oldest ÷ newest |" in page
+    assert "| tilt, Bins 20 | 0.5 | – | – | 0.5 | 1 |\n| tilt, Bins 100 | 8 | 4 | 2 | 1 | 8 |\n" in page
+    assert "1 of 2 tracked ratios to a target" in page
+    assert "| gap_over_target: tilt, Bins 20 | 1 | 9 | 9 | 9 |" in page
+    drawn = (tmp_path / "a" / "commits.svg").read_text(encoding="utf-8")
+    assert "tilt, Bins 100: 8 s, then 1 s" in "".join(ET.fromstring(drawn).get("aria-label", ""))
+    with (tmp_path / "a" / "commits.csv").open(encoding="utf-8", newline="") as stream:
+        lines = list(csv.DictReader(stream))
+    assert [line["outcome"] for line in lines].count("failed") == 1
+    assert len(lines) == len(HISTORY) - 1
+
+
+def test_one_commit_is_no_course(tmp_path: Path) -> None:
+    names = {path.name for path in publish(ROWS, tmp_path, [HISTORY[0]])}
+    assert "commits.csv" in names
+    assert "commits.svg" not in names
+    assert "one commit only" in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
 def test_nobody_answered_is_published_too(tmp_path: Path) -> None:

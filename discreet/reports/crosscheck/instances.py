@@ -64,8 +64,10 @@ class Selection:
 
 def select(seed: int, size: int) -> Selection:
     """`size` different instances; raises InputError for a size under 1 or a negative seed."""
-    if size < 1 or seed < 0:
-        raise InputError(f"seed is {seed} and size is {size}; give a seed of at least 0 and a size of at least 1")
+    if seed < 0:
+        raise InputError(f"the seed is {seed} and must be at least 0; give another, such as --seed 0")
+    if size < 1:
+        raise InputError(f"the set has {size} instances and needs at least one; give --size 1 or more, or leave it out")
     rng = np.random.default_rng(seed)
     families, left_out = _usable(rng)
     found: dict[str, Instance] = {}

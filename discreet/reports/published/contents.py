@@ -9,8 +9,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from discreet.reports.asv_results import AsvRecord
 from discreet.reports.figure_svg import standalone
 from discreet.reports.measurements import Measurement
+from discreet.reports.published.commits import commits_csv, commits_figure
 from discreet.reports.published.leakage import leakage_picture
 from discreet.reports.published.page import snapshot_page
 from discreet.reports.published.pictures import (
@@ -29,18 +31,20 @@ __all__ = ["contents"]
 _PATH = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/]|~[\\/])(?:[^\s\\/'\":,;]+[\\/])+")
 
 
-def contents(rows: Sequence[Measurement]) -> dict[str, str]:
-    """Name -> text of every file."""
+def contents(rows: Sequence[Measurement], commits: Sequence[AsvRecord] = ()) -> dict[str, str]:
+    """Name -> text of every file; `commits` are results of asv."""
     clean = [_without_paths(row) for row in rows]
     found = trials(clean)
     ordered = [row for trial in found for row in trial.rows]
     tone = tones(found)
     figures = [make(found, tone) for make in (time_figure, performance_figure, data_figure, precision_figure)]
+    figures.append(commits_figure(commits))
     pictures = {"leakage.svg": leakage_picture(claimed_leaks(ordered))}
     pictures |= {f"{figure.name}.svg": standalone(figure) for figure in figures if figure is not None}
     stems = [name.removesuffix(".svg") for name in pictures]
-    page = snapshot_page(ordered, found, widest_sweep(found), stems)
-    return {"README.md": page, **pictures, "results.csv": _csv(found)}
+    page = snapshot_page(ordered, found, widest_sweep(found), stems, commits)
+    history = {"commits.csv": commits_csv(commits)} if commits else {}
+    return {"README.md": page, **pictures, "results.csv": _csv(found), **history}
 
 
 def _without_paths(row: Measurement) -> Measurement:

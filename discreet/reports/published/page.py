@@ -6,7 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 
 from discreet.reports import wording
+from discreet.reports.asv_results import AsvRecord
 from discreet.reports.measurements import Measurement
+from discreet.reports.published.commits import commits_section
+from discreet.reports.published.markdown import table
 from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE, Mean, means, noise_floor
 from discreet.reports.statistics.agreement_matrix import agreement_matrix
 from discreet.reports.statistics.claims import claim_records, unknown_words
@@ -20,7 +23,11 @@ _MOST_FAILURES = 40
 
 
 def snapshot_page(
-    rows: Sequence[Measurement], found: Sequence[Trial], sweep: Sequence[Trial], pictures: Iterable[str]
+    rows: Sequence[Measurement],
+    found: Sequence[Trial],
+    sweep: Sequence[Trial],
+    pictures: Iterable[str],
+    commits: Sequence[AsvRecord] = (),
 ) -> str:
     """The text of README.md. `sweep` is what exponents are fitted to; `pictures` are the stems of the files there are."""
     shown = set(pictures)
@@ -40,6 +47,9 @@ def snapshot_page(
         _picture("data", "Share of tasks solved within a time", shown),
         _picture("precision", "Seconds against the certified gap", shown),
         _means(found),
+        "## Over commits\n" if commits else "",
+        _picture("commits", "Seconds over commits", shown),
+        commits_section(commits),
         "## Agreement\n",
         _agreement(rows),
         "## What was not certified, and why\n",
@@ -76,7 +86,7 @@ def _claims(rows: Sequence[Measurement]) -> str:
     heads = ("backend", "attempts", "claimed", "true", "correct rate", "broke the budget", "worst leakage ÷ budget",
              "certified, not claimed")  # fmt: skip
     unknown = ", ".join(f"{word!r} ({count})" for word, count in unknown_words(rows).items())
-    return _table(heads, lines) + (f"\nWords that claim nothing here: {unknown}.\n" if unknown else "")
+    return table(heads, lines) + (f"\nWords that claim nothing here: {unknown}.\n" if unknown else "")
 
 
 def _exponents(found: Sequence[Trial], sweep: Sequence[Trial]) -> str:
@@ -97,8 +107,8 @@ def _exponents(found: Sequence[Trial], sweep: Sequence[Trial]) -> str:
     floor = noise_floor(found)
     crossed = crossovers(series_by_size(sweep, "outcomes"), floor if math.isfinite(floor) else 1.0)
     told = "".join(f"- {c.faster} is faster than {c.slower} from N ≈ {wording.number(c.size, 2)} on\n" for c in crossed)
-    table = _table(("cost", "backend", "exponent", "interval", "sizes", "from"), lines)
-    return note + table + (f"\nCrossovers beyond the noise:\n\n{told}" if told else "")
+    fitted = table(("cost", "backend", "exponent", "interval", "sizes", "from"), lines)
+    return note + fitted + (f"\nCrossovers beyond the noise:\n\n{told}" if told else "")
 
 
 def _exponent(what: str, fit: Scaling) -> list[str]:
@@ -139,7 +149,7 @@ def _means(found: Sequence[Trial]) -> str:
     )
     return (
         f"Shifted geometric means of seconds with 95 % bootstrap intervals. The shift is {first.shift:.3g} s, the "
-        f"{SHIFT_PERCENTILE:g}th percentile of all successful times. {noise}\n" + _table(heads, lines)
+        f"{SHIFT_PERCENTILE:g}th percentile of all successful times. {noise}\n" + table(heads, lines)
     )
 
 
@@ -169,7 +179,7 @@ def _failures(rows: Sequence[Measurement]) -> str:
     if not lines:
         return "Nothing.\n"
     more = f"\n… and {len(groups) - len(lines)} reasons more.\n" if len(groups) > len(lines) else ""
-    return _table(("backend", "status", "reason", "times", "for example"), lines) + more
+    return table(("backend", "status", "reason", "times", "for example"), lines) + more
 
 
 def _failure(group: Failure) -> list[str]:
@@ -190,7 +200,7 @@ def _origin(rows: Sequence[Measurement]) -> str:
         ("commit", ", ".join(commits) or "not recorded"),
         ("versions", ", ".join(versions) or "not recorded"),
     ]
-    return _table(("", ""), [list(line) for line in lines])
+    return table(("", ""), [list(line) for line in lines])
 
 
 def _percent(share: float) -> str:
@@ -199,12 +209,3 @@ def _percent(share: float) -> str:
 
 def _worst(ratio: float) -> str:
     return wording.NOTHING if math.isnan(ratio) else wording.scientific(ratio)
-
-
-def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    cells = [list(heads), ["---"] * len(heads), *lines]
-    return "".join(f"| {' | '.join(_cell(cell) for cell in line)} |\n" for line in cells)
-
-
-def _cell(words: str) -> str:
-    return words.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

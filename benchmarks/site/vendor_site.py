@@ -1,6 +1,6 @@
 """Make a published asv site work without a network: fetch its scripts and styles once, check them, point the page at them.
 
-    python benchmarks/vendor_site.py .asv/html [--cache FOLDER] [--packages FOLDER]
+    python benchmarks/site/vendor_site.py .asv/html [--cache FOLDER] [--packages FOLDER]
 
 asv's page loads ten scripts and styles from content delivery networks. Each is also part of an npm package, listed in
 `PACKAGED` with the checksum of the file. Five are byte for byte what the page asks for, and are checked against the page's

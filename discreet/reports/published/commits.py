@@ -1,0 +1,184 @@
+"""Results of asv over commits, for a snapshot: a picture, a table, and one CSV.
+
+A line is one benchmark at one point of its grid on one machine, measured on two commits or more. Ratios to a target (units
+that begin with ×) are told as kept or not; everything else has its value on every commit, oldest first.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from discreet.reports import wording
+from discreet.reports.asv_results import AsvRecord
+from discreet.reports.figures import Figure, Series
+from discreet.reports.published.markdown import table
+
+__all__ = ["commits_csv", "commits_figure", "commits_section"]
+
+_MOST_LINES = 8
+_MOST_LABELS = 6
+_SUITES = ("Steps", "Answers", "Memory")  # ends of class names that say nothing beside the benchmark's own name
+_MET = 1.0005  # a ratio to a target that is 1 in the figures shown
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One benchmark at one point of its grid; `values` has an entry for every commit that measured it."""
+
+    label: str
+    method: str
+    unit: str
+    values: dict[str, AsvRecord]
+
+    @property
+    def change(self) -> float:
+        """Oldest value ÷ newest; nan where that is undefined."""
+        known = list(self.values.values())
+        return known[0].value / known[-1].value if known[-1].value else math.nan
+
+
+def commits_figure(records: Sequence[AsvRecord]) -> Figure | None:
+    """Seconds over commits of the lines that changed most; None where no time was measured on two commits."""
+    timed = [line for line in _lines(records) if line.unit == "seconds"]
+    if not timed:
+        return None
+    moved = sorted(timed, key=lambda line: (-_span(line), line.label))[:_MOST_LINES]
+    shown = [line for line in timed if line in moved]
+    order = _commits(records, timed)
+    place = {commit: k for k, commit in enumerate(order)}
+    series = tuple(
+        Series(
+            line.label,
+            tuple(float(place[commit]) for commit in line.values),
+            tuple(record.value for record in line.values.values()),
+            "both",
+            tone,
+            hints=tuple(f"{line.label}, {commit[:8]}: {each.value:.3g} s" for commit, each in line.values.items()),
+        )
+        for tone, line in enumerate(shown)
+    )
+    told = "; ".join(f"{line.label}: {_plain(line, 0)} s, then {_plain(line, -1)} s" for line in shown)
+    stride = math.ceil(len(order) / _MOST_LABELS)
+    return Figure(
+        "commits",
+        "Time over commits",
+        f"the {len(shown)} of {len(timed)} lines that moved most; oldest commit first",
+        "commit",
+        "seconds",
+        series,
+        f"Seconds on {len(order)} commits. {told}.",
+        log_y=True,
+        categories=tuple(commit[:7] if k % stride == 0 else "" for k, commit in enumerate(order)),
+    )
+
+
+def commits_section(records: Sequence[AsvRecord]) -> str:
+    """The Markdown below the picture; empty without records."""
+    if not records:
+        return ""
+    lines = _lines(records)
+    if not lines:
+        return "asv measured one commit only, so there is no course to tell; [commits.csv](commits.csv) holds its values.\n"
+    known = {record.commit: record.date for record in records if record.outcome == "measured"}
+    days = sorted(date[:10] for date in known.values())
+    machines = ", ".join(sorted({record.machine for record in records}))
+    when = " … ".join(dict.fromkeys((days[0], days[-1])))
+    parts = [
+        f"Results of asv on {len(known)} commits ({when}), measured on {machines}; all are in [commits.csv](commits.csv).\n"
+    ]
+    units = dict.fromkeys(line.unit for line in lines if not line.unit.startswith("×"))
+    parts += [_values(records, [line for line in lines if line.unit == unit], unit) for unit in units]
+    ratios = [line for line in lines if line.unit.startswith("×")]
+    if ratios:
+        parts.append(_ratios(records, ratios))
+    return "\n".join(parts)
+
+
+def commits_csv(records: Sequence[AsvRecord]) -> str:
+    """One line for every value; what was skipped has none."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("benchmark", "parameters", "commit", "date", "machine", "outcome", "value", "low", "high", "unit"))
+    for record in records:
+        if record.outcome != "skipped":
+            numbers = (value if math.isfinite(value) else "" for value in (record.value, record.low, record.high))
+            place = ", ".join(f"{name}={value}" for name, value in record.parameters)
+            known = (record.benchmark, place, record.commit, record.date, record.machine, record.outcome)
+            writer.writerow((*known, *numbers, record.unit))
+    return text.getvalue()
+
+
+def _lines(records: Sequence[AsvRecord]) -> list[_Line]:
+    """By kind of benchmark, then in the order in which asv lists them."""
+    several = len({record.machine for record in records}) > 1
+    groups: dict[tuple[str, tuple[tuple[str, str], ...], str], dict[str, AsvRecord]] = {}
+    for record in sorted(records, key=lambda each: (each.date, each.commit)):
+        if record.outcome == "measured" and record.value > 0.0:
+            groups.setdefault((record.benchmark, record.parameters, record.machine), {}).setdefault(record.commit, record)
+    found = []
+    for (benchmark, parameters, machine), values in groups.items():
+        if len(values) > 1:
+            label = _label(benchmark, parameters) + (f" on {machine}" if several else "")
+            found.append(_Line(label, benchmark.rpartition(".")[2], next(iter(values.values())).unit, values))
+    return sorted(found, key=lambda line: (line.method, _natural(line.label)))
+
+
+def _label(benchmark: str, parameters: Sequence[tuple[str, str]]) -> str:
+    """conic, Bins 10000: the contestant first, then suite and size; other benchmarks keep their own words."""
+    suite = benchmark.split(".")[-2] if "." in benchmark else benchmark
+    suite = next((suite.removesuffix(end) for end in _SUITES if suite.endswith(end)), suite)
+    who = [value for name, value in parameters if name == "backend"]
+    rest = [value for name, value in parameters if name != "backend"]
+    return ", ".join([*who, " ".join([suite, *rest])])
+
+
+def _natural(label: str) -> list[tuple[str, float]]:
+    """Sizes in the order of numbers."""
+    return [("", float(word)) if word.isdigit() else (word, 0.0) for word in label.replace("=", " ").split()]
+
+
+def _commits(records: Sequence[AsvRecord], lines: Sequence[_Line]) -> list[str]:
+    dates = {record.commit: record.date for record in records}
+    return sorted({commit for line in lines for commit in line.values}, key=lambda commit: (dates[commit], commit))
+
+
+def _span(line: _Line) -> float:
+    values = [record.value for record in line.values.values()]
+    return math.log(max(values) / min(values))
+
+
+def _plain(line: _Line, at: int) -> str:
+    return wording.number(list(line.values.values())[at].value, 2)
+
+
+def _values(records: Sequence[AsvRecord], lines: Sequence[_Line], unit: str) -> str:
+    order = _commits(records, lines)
+    methods = len({line.method for line in lines}) > 1
+    rows = [
+        [f"{line.method}: {line.label}" if methods else line.label, *_cells(line, order), wording.number(line.change, 2)]
+        for line in lines
+    ]
+    heads = (f"{lines[0].method}, {unit}" if not methods else unit, *(commit[:7] for commit in order), "oldest ÷ newest")
+    return table(heads, rows)
+
+
+def _ratios(records: Sequence[AsvRecord], lines: Sequence[_Line]) -> str:
+    over = [line for line in lines if any(record.value > _MET for record in line.values.values())]
+    kept = (
+        f"{len(lines) - len(over)} of {len(lines)} tracked ratios to a target (certified gap ÷ gap asked for, true leakage "
+        "÷ budget) are at most 1 on every commit."
+    )
+    if not over:
+        return kept + "\n"
+    order = _commits(records, over)
+    rows = [[f"{line.method.removeprefix('track_')}: {line.label}", *_cells(line, order)] for line in over]
+    return f"{kept} The others:\n\n" + table(("ratio", *(commit[:7] for commit in order)), rows)
+
+
+def _cells(line: _Line, order: Sequence[str]) -> list[str]:
+    cells = (line.values.get(commit) for commit in order)
+    return [wording.NOTHING if record is None else wording.number(record.value, 2) for record in cells]

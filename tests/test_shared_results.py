@@ -1,0 +1,128 @@
+"""Results of asv without paths and names of the machine: what stays, what goes, and what is refused."""
+
+from __future__ import annotations
+
+import getpass
+import importlib
+import json
+import math
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.reports.asv_results import read_asv
+
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks" / "site"
+HOME = "/" + "/".join(("home", "someone"))
+NAME = "bench_bins.BinsSteps.time_solve"
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of the command."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    monkeypatch.delitem(sys.modules, "share_results", raising=False)
+    return importlib.import_module("share_results")
+
+
+def held(**changes: Any) -> dict[str, Any]:
+    """A file as asv 0.6.6 writes it for an interpreter that was there already."""
+    python = f"{HOME}/venv/bin/python"
+    machine = {
+        "arch": "x86_64",
+        "cpu": "fast",
+        "machine": "secret-box",
+        "num_cpu": "2",
+        "os": "Linux 6.1.2-mine",
+        "ram": "9",
+    }
+    columns = ["result", "params", "version", "started_at", "duration", "samples", "profile"]
+    cells = [[1.0, math.nan], [["'tilt'"], ["4", "16"]], "v", 1, 2.0, [[1.0, 1.1], None], "secret"]
+    return {
+        "commit_hash": "c0ffee00c0ffee", "env_name": "existing" + python.replace("/", "_"), "date": 1_700_000_000_000,
+        "params": machine | {"python": python}, "python": python, "requirements": {"numpy": "2.0"},
+        "env_vars": {"TOKEN": "secret"}, "result_columns": columns, "results": {NAME: cells},
+        "durations": {"<build>": 1.0}, "version": 2, **changes,
+    }  # fmt: skip
+
+
+def results(folder: Path, *files: dict[str, Any], machine: str = "secret-box") -> Path:
+    """A results folder of asv with one machine."""
+    place = folder / "results" / machine
+    place.mkdir(parents=True)
+    (place / "machine.json").write_text(json.dumps(held()["params"] | {"version": 1}))
+    for k, content in enumerate(files):
+        (place / f"c0ffee{k}-existing_home_someone.json").write_text(json.dumps(content))
+    about = {NAME: {"param_names": ["backend", "bins"], "unit": "seconds", "code": f"open('{HOME}/a/b')"}, "version": 2}
+    (folder / "results" / "benchmarks.json").write_text(json.dumps(about))
+    return folder / "results"
+
+
+def test_numbers_stay_and_paths_and_names_go(command: Any, tmp_path: Path) -> None:
+    source, copy = results(tmp_path, held()), tmp_path / "copy"
+    assert command.main([str(source), str(copy), "--machine", "two-cores"]) == 0
+    names = sorted(path.relative_to(copy).as_posix() for path in copy.rglob("*.json"))
+    assert names == ["benchmarks.json", "two-cores/c0ffee00-existing.json", "two-cores/machine.json"]
+    text = "".join((copy / name).read_text() for name in names[1:])
+    for word in ("secret", "someone", "6.1.2", "<build>", "profile", "TOKEN"):
+        assert word not in text
+    assert '"cpu": "fast"' in text
+    assert '"numpy": "2.0"' in text
+    before, after = read_asv(source), read_asv(copy)
+    assert [(r.benchmark, r.parameters, r.commit, r.date, r.outcome, r.unit) for r in before] == [
+        (r.benchmark, r.parameters, r.commit, r.date, r.outcome, r.unit) for r in after
+    ]
+    assert [r.value for r in after if r.outcome == "measured"] == [1.0]
+    assert {r.machine for r in after} == {"two-cores"}
+
+
+def test_environments_and_machines_keep_apart(command: Any, tmp_path: Path) -> None:
+    other = f"{HOME}/other/python"
+    results(
+        tmp_path, held(), held(python=other, env_name="existing_other"), held(python="3.11", env_name="virtualenv-py3.11")
+    )
+    source = results(tmp_path / "more", held()).rename(tmp_path / "results" / "another")
+    (source / "secret-box" / "c0ffee0-existing_home_someone.json").rename(source / "c0ffee0-existing_home_someone.json")
+    copy = tmp_path / "copy"
+    assert command.share(tmp_path / "results", copy) == 4
+    names = sorted(path.relative_to(copy).as_posix() for path in copy.glob("*/c0ffee*"))
+    assert names == [
+        "machine-2/c0ffee00-existing-2.json",
+        "machine-2/c0ffee00-existing.json",
+        "machine-2/c0ffee00-virtualenv-py3.11.json",
+        "machine/c0ffee00-existing.json",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"results": {NAME: [[1.0], [[f"'{HOME}/model.npz'"]]]}}, "would hold the path '/home/"),
+        ({"requirements": {"discreet": f"{HOME}/wheels/discreet.whl"}}, "would hold the path"),
+        ({"requirements": {"host": socket.gethostname()}}, "a name of this machine or its user"),
+        ({"requirements": {"user": getpass.getuser()}}, "a name of this machine or its user"),
+        ({"results": 3}, "is not a file of results as asv writes them"),
+    ],
+)
+def test_what_would_tell_of_the_machine_is_refused_and_nothing_written(
+    command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], words: str
+) -> None:
+    assert command.main([str(results(tmp_path, held(**change))), str(tmp_path / "copy")]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "copy").exists()
+
+
+def test_damage_and_emptiness_are_told(command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "results").mkdir()
+    assert command.main([str(tmp_path / "results"), str(tmp_path / "copy")]) == 2
+    assert "holds no results of asv" in capsys.readouterr().err
+    source = results(tmp_path / "more", held())
+    (source / "secret-box" / "c0ffee9-x.json").write_text("{")
+    assert command.main([str(source), str(tmp_path / "copy")]) == 2
+    assert "cannot read" in capsys.readouterr().err
+    assert not (tmp_path / "copy").exists()
