@@ -25,7 +25,7 @@ _PLAIN_SECONDS = 10.0  # between lines of progress where nobody watches
 
 def bench(
     study: Annotated[
-        str, typer.Argument(metavar="[STUDY]", help="A TOML file, default, quick, or the folder of a study to go on with.")
+        str, typer.Argument(metavar="STUDY", help="A TOML file, default, quick, or the folder of a study to go on with.")
     ] = "default",
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Where the results go.  [default: discreet-bench]")] = None,
     only: Annotated[

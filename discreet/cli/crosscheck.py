@@ -20,7 +20,7 @@ def crosscheck(
     size: Annotated[
         int | None, typer.Option(help="Number of instances. Default: every family in every regime of the budget, once.")
     ] = None,
-    backends: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these. Default: all.")] = None,
+    backends: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these. Default: all but peers.")] = None,
     require: Annotated[
         str | None,
         typer.Option(metavar="A,B,...", help="Fail if one of these is skipped. Default: DISCREET_REQUIRED_BACKENDS."),

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.flags import Json
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -22,22 +20,27 @@ DEFAULT_OUT = "discreet-report.html"
 def report(
     results: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RESULTS]...", help="Folders of discreet bench, .parquet, .csv or .csv.gz files."),
+        typer.Argument(metavar="RESULTS", help="Folders of discreet bench, .parquet, .csv or .csv.gz files."),
     ] = None,
     asv: Annotated[
         list[str] | None, typer.Option("--asv", metavar="DIR", help="Results of asv, shown over commits; may be repeated.")
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE.html", help=f"Where the page goes.  [default: {DEFAULT_OUT}; none with --publish, --json]"
-        ),
+        typer.Option(metavar="FILE.html", help=f"Where the page goes.  [default: {DEFAULT_OUT}]"),
     ] = None,
     publish: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Write a snapshot of Markdown, SVG and CSV there; no page unless --out too."),
+        typer.Option(
+            metavar="DIR", help="Write a snapshot of Markdown, SVG and CSV there, instead of the page unless --out is given."
+        ),
     ] = None,
-    as_json: Json = False,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="The numbers as JSON, and nothing else, on standard output; no page unless --out is given."
+        ),
+    ] = False,
 ) -> None:
     """Measured results as one self-contained page with interactive plots: who claims what, what is true, who is how fast.
 
@@ -50,7 +53,7 @@ def report(
 
       discreet report study --out study.html
 
-      discreet report study --asv .asv/results --out study.html --publish snapshot
+      discreet report study --asv .asv/results --publish snapshot
 
       discreet report --json
     """

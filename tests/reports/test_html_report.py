@@ -354,11 +354,23 @@ def test_a_phone_is_wide_enough(opened: Any, unfolded: bool) -> None:
     assert tab.evaluate("document.documentElement.scrollWidth") <= 380
 
 
+def test_a_long_name_of_a_benchmark_fits_on_a_phone(opened: Any) -> None:
+    long = [replace(each, benchmark=f"bench_{'a' * 40}.{'B' * 40}.time_solve") for each in COMMITS]
+    tab = opened(ROWS, asv=long, viewport={"width": 380, "height": 760}).tab
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 380
+
+
 def test_results_of_asv_are_drawn_over_commits_and_only_then(opened: Any) -> None:
     screen = opened(ROWS, asv=COMMITS)
     assert screen.tab.query_selector_all("#commits .plot .stage") is not None
     assert len(screen.tab.query_selector_all("#commits .stage .mark")) == 6
     screen.tab.click("#commits summary")
-    assert screen.cells("#commits details")[0] == ["backend=tilt", "bench", "0.1", "0.2", "0.3"]
+    assert screen.cells("#commits details")[1] == ["backend=tilt", "bench", "0.1", "0.2", "0.3"]
+    unasked = [
+        replace(each, parameters=(("backend", "auto"),), outcome="skipped", value=float("nan")) for each in COMMITS[::2]
+    ]
+    screen = opened(ROWS, asv=[*COMMITS, *unasked])
+    assert len(screen.cells("#commits details")) == 2
+    assert "Skipped on every commit: 1 more point" in screen.tab.text_content("#commits")
     assert opened(ROWS).tab.query_selector("#commits") is None
     assert "one commit only" in opened(ROWS, asv=COMMITS[:2]).tab.inner_text("#commits")

@@ -20,14 +20,15 @@ function lineOf(record) {
 
 function commitsSection() {
   const names = unique(ASV.map((record) => record.benchmark));
-  const chosen = names.includes(STATE.chosen["show-asv"]) ? STATE.chosen["show-asv"] : names[0];
-  const own = ASV.filter((record) => record.benchmark === chosen);
+  const usual = names.find((name) => name.includes(".time_solve")) ?? names[0];
+  const chosen = names.includes(STATE.chosen["show-asv"]) ? STATE.chosen["show-asv"] : usual;
+  const own = ASV.filter((record) => record.benchmark === chosen).sort((a, b) => a.place.localeCompare(b.place, "en", { numeric: true }));
   const commits = [...grouped(ordered(own, (r) => r.date, (r) => r.commit), (r) => r.commit).keys()];
   const choice = make("select", { id: "show-asv", onchange: (event) => choose("show-asv", event.target.value) },
     names.map((name) => make("option", { selected: name === chosen }, name)));
   return [make("p", { class: "aside" }, "These are not filtered: asv knows no families and budgets."),
     make("p", { class: "choice" }, make("label", { for: "show-asv" }, "Benchmark "), choice),
-    commitFigure(chosen, own, commits), folded("The values as a table", commitTable(chosen, own, commits))];
+    commitFigure(chosen, own, commits), folded("The values as a table", ...commitTable(chosen, own, commits))];
 }
 
 function commitFigure(title, own, commits) {
@@ -49,7 +50,11 @@ function commitFigure(title, own, commits) {
 
 function commitTable(title, own, commits) {
   const cell = (record) => (!record ? NOTHING : record.outcome === "measured" ? figures(record.value) : record.outcome);
-  const lines = [...grouped(own, (r) => `${r.place}\n${r.machine}`).values()].map((records) => [
+  const places = [...grouped(own, (r) => `${r.place}\n${r.machine}`).values()];
+  const tried = places.filter((records) => records.some((r) => r.outcome !== "skipped"));
+  const lines = (tried.length ? tried : places).map((records) => [
     records[0].place, records[0].machine, ...commits.map((commit) => cell(records.find((r) => r.commit === commit)))]);
-  return tableOf(`${title}${own[0].unit ? ` (${own[0].unit})` : ""}`, ["parameters", "machine", ...commits], lines, "figures");
+  const skipped = tried.length ? places.length - tried.length : 0;
+  const table = tableOf(`${title}${own[0].unit ? ` (${own[0].unit})` : ""}`, ["parameters", "machine", ...commits], lines, "figures");
+  return [table, skipped ? make("p", { class: "aside" }, `Skipped on every commit: ${plural(skipped, "more point")} of the grid.`) : null];
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,10 +43,13 @@ class _Line:
 
 
 def commits_figure(records: Sequence[AsvRecord]) -> Figure | None:
-    """Seconds over commits of the lines that changed most; None where no time was measured on two commits."""
-    timed = [line for line in _lines(records) if line.unit == "seconds"]
-    if not timed:
+    """Seconds over commits of the lines that changed most, of the kind of time that was measured most; None without."""
+    every = [line for line in _lines(records) if line.unit == "seconds"]
+    if not every:
         return None
+    kinds = Counter(line.method for line in every)
+    method = min(kinds, key=lambda name: (-kinds[name], name))
+    timed = [line for line in every if line.method == method]
     moved = sorted(timed, key=lambda line: (-_span(line), line.label))[:_MOST_LINES]
     shown = [line for line in timed if line in moved]
     order = _commits(records, timed)
@@ -66,9 +70,9 @@ def commits_figure(records: Sequence[AsvRecord]) -> Figure | None:
     return Figure(
         "commits",
         "Time over commits",
-        f"the {len(shown)} of {len(timed)} lines that moved most; oldest commit first",
+        f"the {len(shown)} of {len(timed)} lines that moved most, oldest commit first",
         "commit",
-        "seconds",
+        f"seconds ({method})",
         series,
         f"Seconds on {len(order)} commits. {told}.",
         log_y=True,
