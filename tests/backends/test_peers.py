@@ -14,6 +14,7 @@ import pytest
 
 import discreet as ds
 from discreet.backends.contract import Options, Raw, Regime
+from discreet.backends.highs import highs_options
 from discreet.backends.peers.linked import LinkedProgram
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.backends.registry import _OWN, backend_names, capabilities, load_backend, peers
@@ -292,3 +293,20 @@ def test_the_page_has_a_section_for_every_peer_and_no_other() -> None:
     sections = re.findall(r"^## ([a-z-]+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert sorted(sections) == sorted(PEERS)
     assert {name for name, able in capabilities().items() if able.peer} == set(sections)
+
+
+def test_the_page_shows_what_highs_is_given() -> None:
+    highspy = pytest.importorskip("highspy")
+    solver = highspy.Highs()
+    shown = {
+        name.strip("`"): (value, default)
+        for name, value, default, _ in rows_of_the_page("HiGHS: simplex, interior point, PDLP")
+    }
+    for gap in (1e-6, 1e-20):
+        given = highs_options(Options(gap=gap, time_limit=None), "highs")
+        assert set(given) == set(shown)
+        for name, (value, default) in shown.items():
+            assert str(solver.getOptionValue(name)[1]) == default
+            least = re.fullmatch(r"gap, at least (\S+)", value)
+            told = max(gap, float(least[1])) if least else value
+            assert given[name] == told or str(given[name]) in str(told)
