@@ -1,12 +1,14 @@
-"""What the whole privacy–utility curve costs with every backend, and how narrow its certified bracket gets.
+"""What the whole privacy–utility curve costs with every backend, and what it is worth.
 
 A curve is many solves, so its limits in `reach.toml` are its own. The steps are not timed apart: points of one model share
-work, and that sharing is what is measured.
+work, and that sharing is what is measured. What a curve is worth is read off one curve for all `track_` benchmarks.
 """
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 from typing import Any, ClassVar
 
 import discreet as ds
@@ -19,7 +21,7 @@ WIDTH = 0.01
 MOST_POINTS = 40
 
 
-class Frontier:
+class _Curves:
     """The paper's single sensor; the curve from perfect privacy to the Bayes rule."""
 
     params: ClassVar[list[list[Any]]] = [grid.BACKENDS, [4, 64, 1_000, 10_000]]
@@ -29,13 +31,13 @@ class Frontier:
     repeat = (2, 5, 5.0)
     warmup_time = 0.0
 
-    def setup(self, backend: str, bins: int) -> None:
+    def prepare(self, backend: str, bins: int) -> None:
         """Build the model; skip a backend that does not serve every budget of the curve."""
-        grid.skip_if(reach.absence(backend))
+        grid.skip_if(reach.unknown(backend))
         self.instance = ds.problems.paper_single(bins=bins, fraction=0.5)
-        for budget in (self.instance.budget, 0.0):
-            grid.skip_if(reach.refusal("frontier", backend, ds.problems.paper_single(bins=bins, budget=budget)))
-            grid.warm_up(backend, budget)
+        for problem in (self.instance, ds.problems.paper_single(bins=bins, budget=0.0)):
+            grid.skip_if(reach.refusal("frontier", backend, problem) or reach.absence(backend))
+            grid.warm_up(backend, problem.budget)
 
     def curve(self, backend: str) -> Any:
         """The curve; a point without an answer is a failure."""
@@ -53,17 +55,65 @@ class Frontier:
             raise RuntimeError(f"{backend}: {broken[0].status.value} at budget {broken[0].budget_nats:g} nats")
         return found
 
+
+class Frontier(_Curves):
+    """Seconds and memory."""
+
+    def setup(self, backend: str, bins: int) -> None:
+        """Build the model, or skip."""
+        self.prepare(backend, bins)
+
     def time_curve(self, backend: str, bins: int) -> None:
         """Seconds until the bracket is narrow enough, or there are 40 points."""
         self.curve(backend)
 
-    def track_width_over_target(self, backend: str, bins: int) -> float:
-        """Widest place of the bracket ÷ what was asked, at least 1."""
-        return max(1.0, float(self.curve(backend).width) / WIDTH)
+    def peakmem_curve(self, backend: str, bins: int) -> None:
+        """Largest resident memory of the whole process."""
+        self.curve(backend)
 
-    def track_points(self, backend: str, bins: int) -> int:
+
+class FrontierAnswers(_Curves):
+    """What the curve is worth."""
+
+    def setup_cache(self) -> str:
+        """A folder of asv's own, in which the benchmarks of this class find what another of them has computed."""
+        return str(Path.cwd())
+
+    def setup(self, folder: str, backend: str, bins: int) -> None:
+        """Build the model, or skip; find the curve, unless it was found already."""
+        self.prepare(backend, bins)
+        known = Path(folder) / f"{backend}-{bins}.json"
+        if not known.exists():
+            known.write_text(json.dumps(_summary(self.curve(backend))), encoding="utf-8")
+        self.summary: dict[str, float] = json.loads(known.read_text(encoding="utf-8"))
+
+    def track_width_over_target(self, folder: str, backend: str, bins: int) -> float:
+        """Widest place of the bracket ÷ what was asked, at least 1."""
+        return self.summary["width_over_target"]
+
+    def track_gap_over_target(self, folder: str, backend: str, bins: int) -> float:
+        """Largest certified relative gap of a point ÷ target, at least 1."""
+        return self.summary["gap_over_target"]
+
+    def track_points_over_budget(self, folder: str, backend: str, bins: int) -> float:
+        """Points at which the backend's own answer leaks more than its budget."""
+        return self.summary["points_over_budget"]
+
+    def track_points(self, folder: str, backend: str, bins: int) -> float:
         """Budgets solved."""
-        return len(self.curve(backend).rows)
+        return self.summary["points"]
 
     track_width_over_target.unit = "× target"  # type: ignore[attr-defined]
+    track_gap_over_target.unit = "× target"  # type: ignore[attr-defined]
+    track_points_over_budget.unit = "points"  # type: ignore[attr-defined]
     track_points.unit = "points"  # type: ignore[attr-defined]
+
+
+def _summary(found: Any) -> dict[str, float]:
+    gaps = [(row.upper - row.lower) / row.upper for row in found.rows if row.upper > 0.0]
+    return {
+        "width_over_target": max(1.0, float(found.width) / WIDTH),
+        "gap_over_target": max(1.0, *(float(gap) / grid.TARGET_GAP for gap in gaps)),
+        "points_over_budget": sum(row.status is ds.Status.VIOLATED_PRIVACY for row in found.rows),
+        "points": len(found.rows),
+    }

@@ -5,7 +5,8 @@ asv prepares a whole class alike and what is prepared is not timed:
 
     Steps     time_lower, time_solve, time_solve_cpu: reducing and lowering; the solver alone, on a problem lowered afresh
               for every sample, in seconds of the clock and of the processor
-    Answers   time_certify, track_gap_over_target, track_leakage_over_budget: of an answer found during preparation
+    Answers   time_certify, track_gap_over_target, track_leakage_over_budget: of one answer, found during preparation by the
+              first of the three and kept in a folder that asv gives to the class
     Memory    peakmem_ready, peakmem_solve: of the whole process, before and after lowering and solving
 
 A backend that is absent, does not serve the instance or is beyond its reach (`reach.toml`) is skipped with the reason:
@@ -17,10 +18,16 @@ The classes here are abstract, so asv lists them in the suites only. Public name
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 import time
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
+
+import numpy as np
 
 import discreet as ds
 
@@ -54,11 +61,11 @@ class Grid(ABC):
     def problem(self, size: Any) -> Any:
         """The instance of that size."""
 
-    def setup(self, backend: str, size: Any) -> None:
+    def prepare(self, backend: str, size: Any) -> None:
         """Build the instance; skip what the backend cannot do here; load the backend's libraries."""
-        skip_if(reach.absence(backend))
+        skip_if(reach.unknown(backend))
         self.instance = self.problem(size)
-        skip_if(reach.refusal(self.reach, backend, self.instance))
+        skip_if(reach.refusal(self.reach, backend, self.instance) or reach.absence(backend))
         self.options = ds.Options(gap=TARGET_GAP, time_limit=LIMIT_SECONDS)
         self.solver = ds.backends.load_backend(backend)
         warm_up(backend, self.instance.budget)
@@ -76,7 +83,7 @@ class Steps(Grid):
 
     def setup(self, backend: str, size: Any) -> None:
         """Lower too, so that `time_solve` starts from a lowered problem nobody has solved yet."""
-        super().setup(backend, size)
+        self.prepare(backend, size)
         self.lowered = self.lower()
 
     def time_lower(self, backend: str, size: Any) -> None:
@@ -97,24 +104,26 @@ class Steps(Grid):
 class Answers(Grid):
     """What an answer is worth, and the seconds it takes to prove it."""
 
-    def setup(self, backend: str, size: Any) -> None:
-        """Solve, unless this process has done so already."""
-        super().setup(backend, size)
-        self.solution = solved(self.reach, backend, size, self.instance)
+    def setup_cache(self) -> str:
+        """The folder that asv keeps for this class while it is measured."""
+        return str(Path.cwd())
 
-    def time_certify(self, backend: str, size: Any) -> None:
+    def setup(self, folder: str, backend: str, size: Any) -> None:
+        """Solve, unless it was done for another of the three."""
+        self.prepare(backend, size)
+        self.answer = answered(Path(folder) / f"{self.reach}-{backend}-{size}.npz", backend, self.instance)
+
+    def time_certify(self, folder: str, backend: str, size: Any) -> None:
         """Seconds of the judge, on the estimator and duals of the answer."""
-        ds.certify(self.instance, self.solution.estimator, self.solution.tilt, self.solution.multiplier)
+        ds.certify(self.instance, self.answer.estimator, self.answer.tilt, self.answer.multiplier)
 
-    def track_gap_over_target(self, backend: str, size: Any) -> float:
+    def track_gap_over_target(self, folder: str, backend: str, size: Any) -> float:
         """Certified relative gap ÷ target, at least 1."""
-        return max(1.0, float(self.solution.relative_gap) / TARGET_GAP)
+        return max(1.0, self.answer.relative_gap / TARGET_GAP)
 
-    def track_leakage_over_budget(self, backend: str, size: Any) -> float:
+    def track_leakage_over_budget(self, folder: str, backend: str, size: Any) -> float:
         """What the backend's own answer leaks ÷ budget, at least 1; at budget 0, ‖Φ P‖∞ ÷ 1e-13."""
-        judged = self.solution.certificate
-        own = judged.own_leakage / judged.budget if judged.budget > 0.0 else judged.own_phi_residual / PHI_TOLERANCE
-        return max(1.0, float(own))
+        return max(1.0, self.answer.leakage_over_budget)
 
     track_gap_over_target.unit = "× target"  # type: ignore[attr-defined]
     track_leakage_over_budget.unit = "× budget"  # type: ignore[attr-defined]
@@ -122,6 +131,10 @@ class Answers(Grid):
 
 class Memory(Grid):
     """Largest resident memory of the whole process; what solving takes is the difference of the two."""
+
+    def setup(self, backend: str, size: Any) -> None:
+        """Nothing but the instance and the libraries."""
+        self.prepare(backend, size)
 
     def peakmem_ready(self, backend: str, size: Any) -> None:
         """The yardstick: interpreter, libraries and the instance, before anything is lowered."""
@@ -133,21 +146,46 @@ class Memory(Grid):
 
 # -- shared by every suite -----------------------------------------------------------------------------------------------
 
-_SOLVED: dict[tuple[str, str, Any], Any] = {}
 _WARM: set[tuple[str, bool]] = set()
 
 
-def solved(suite: str, backend: str, size: Any, instance: Any) -> Any:
-    """The solution, found once in this process; no answer is an error, a late refusal a skip."""
-    key = (suite, backend, size)
-    if key not in _SOLVED:
-        solution = ds.solve(instance, backend, gap=TARGET_GAP, time_limit=LIMIT_SECONDS)
-        if solution.status in (ds.Status.UNSUPPORTED, ds.Status.ABSENT):
-            raise skipped(solution.message)
-        if solution.certificate is None:
-            raise RuntimeError(f"{backend}: {solution.status.value}: {solution.message}")
-        _SOLVED[key] = solution
-    return _SOLVED[key]
+@dataclass(frozen=True)
+class Answer:
+    """An answer as the judge found it. `leakage_over_budget` is of what the backend itself answered, before any repair."""
+
+    estimator: Any
+    tilt: Any
+    multiplier: float
+    relative_gap: float
+    leakage_over_budget: float
+
+
+def answered(kept: Path, backend: str, instance: Any) -> Answer:
+    """The answer in the file `kept`, found and kept there the first time; none is an error, a late refusal a skip."""
+    if not kept.exists():
+        found = _found(backend, instance)
+        with tempfile.NamedTemporaryFile(dir=kept.parent, suffix=".part", delete=False) as part:
+            np.savez(part, **found)
+        os.replace(part.name, kept)
+    with np.load(kept) as found:
+        if "failure" in found:
+            raise RuntimeError(str(found["failure"]))
+        if "refusal" in found:
+            raise skipped(str(found["refusal"]))
+        numbers = (float(found[name]) for name in ("multiplier", "relative_gap", "leakage_over_budget"))
+        return Answer(found["estimator"], found["tilt"], *numbers)
+
+
+def _found(backend: str, instance: Any) -> dict[str, Any]:
+    solution = ds.solve(instance, backend, gap=TARGET_GAP, time_limit=LIMIT_SECONDS)
+    judged = solution.certificate
+    if solution.status in (ds.Status.UNSUPPORTED, ds.Status.ABSENT):
+        return {"refusal": solution.message}
+    if judged is None:
+        return {"failure": f"{backend}: {solution.status.value}: {solution.message}"}
+    own = judged.own_leakage / judged.budget if judged.budget > 0.0 else judged.own_phi_residual / PHI_TOLERANCE
+    numbers = {"multiplier": solution.multiplier, "relative_gap": solution.relative_gap, "leakage_over_budget": own}
+    return {"estimator": solution.estimator, "tilt": solution.tilt, **numbers}
 
 
 def warm_up(backend: str, budget: float) -> None:

@@ -42,16 +42,19 @@ def contestants() -> list[str]:
     return [*OWN, *sorted(set(ds.backends.backend_names()) - set(OWN))]
 
 
+def unknown(backend: str) -> str:
+    """That this version of discreet lacks the backend; empty when it has it."""
+    return "" if backend in ds.backends.backend_names() else f"this version of discreet has no backend {backend}"
+
+
 def absence(backend: str) -> str:
-    """Why the backend cannot run here at all; empty when it can."""
-    if backend not in ds.backends.backend_names():
-        return f"this version of discreet has no backend {backend}"
+    """Why the backend cannot run here at all, by loading its libraries; empty when it can."""
     found = ds.backends.availability(backend)
     return "" if found.state == "available" else str(found.reason)
 
 
 def refusal(suite: str, backend: str, problem: Any) -> str:
-    """Why an available backend is not tried on this instance; empty when it is."""
+    """Why a backend is not tried on this instance, were it there; empty when it is."""
     able = ds.backends.load_backend(backend).capabilities
     regime = ds.backends.Regime.of(problem)
     if regime not in able.regimes:

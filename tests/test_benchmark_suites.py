@@ -47,7 +47,7 @@ def test_every_file_can_be_imported_at_a_commit_without_reports(load: Any, monke
 
 
 @pytest.mark.parametrize("question", QUESTIONS[:-1])
-def test_a_question_is_measured_at_its_smallest_size(question: str, load: Any) -> None:
+def test_a_question_is_measured_at_its_smallest_size(question: str, load: Any, tmp_path: Path) -> None:
     suites = classes(load(f"bench_{question}"))
     assert set(suites) == {"Steps", "Answers", "Memory"}
     for word, suite in suites.items():
@@ -56,7 +56,7 @@ def test_a_question_is_measured_at_its_smallest_size(question: str, load: Any) -
         assert set(backends) == set(ds.backends.backend_names())
         assert len(sizes) >= 6
         assert len(set(map(str, sizes))) == len(sizes)
-        cell = ("tilt", sizes[0])
+        cell = ("tilt", sizes[0]) if word != "Answers" else (str(tmp_path), "tilt", sizes[0])
         grid.setup(*cell)
         for name in [name for name in dir(grid) if name.split("_")[0] in ("time", "peakmem")]:
             getattr(grid, name)(*cell)
@@ -65,13 +65,22 @@ def test_a_question_is_measured_at_its_smallest_size(question: str, load: Any) -
             assert 1.0 <= grid.track_leakage_over_budget(*cell) < 1.0 + 1e-6
 
 
-def test_the_frontier_is_as_narrow_as_asked(load: Any) -> None:
-    suite = load("bench_frontier").Frontier()
+def test_the_frontier_is_as_narrow_as_asked(load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = load("bench_frontier")
+    suite = module.Frontier()
     suite.setup("tilt", 4)
-    assert suite.track_width_over_target("tilt", 4) == 1.0
-    assert suite.track_points("tilt", 4) > 2
+    suite.time_curve("tilt", 4)
     with pytest.raises(NotImplementedError, match="highs does not serve a positive finite budget"):
         suite.setup("highs", 4)
+    monkeypatch.chdir(tmp_path)
+    answers = module.FrontierAnswers()
+    cell = (answers.setup_cache(), "tilt", 4)
+    answers.setup(*cell)
+    assert answers.track_width_over_target(*cell) == answers.track_gap_over_target(*cell) == 1.0
+    assert answers.track_points(*cell) > 2
+    assert answers.track_points_over_budget(*cell) == 0
+    monkeypatch.setattr(module.ds, "frontier", None)  # the second time it is read
+    module.FrontierAnswers().setup(*cell)
 
 
 def test_starting_is_measured_in_a_fresh_interpreter(load: Any) -> None:
@@ -121,14 +130,33 @@ def test_an_absent_backend_is_skipped_with_the_remedy(load: Any, monkeypatch: py
     ("status", "error"), [(ds.Status.FAILED, RuntimeError), (ds.Status.UNSUPPORTED, NotImplementedError)]
 )
 def test_no_answer_is_a_failure_and_a_late_refusal_a_skip(
-    status: Any, error: Any, load: Any, monkeypatch: pytest.MonkeyPatch
+    status: Any, error: Any, load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     module = load("grid")
+    calls = []
     answer = SimpleNamespace(certificate=None, status=status, message="it said so")
-    monkeypatch.setattr(module.ds, "solve", lambda *_, **__: answer)
-    with pytest.raises(error, match="it said so") as caught:
-        load("bench_bins").BinsAnswers().setup("tilt", 4)
-    assert type(caught.value) is error
+    monkeypatch.setattr(module, "warm_up", lambda *_: None)
+    monkeypatch.setattr(module.ds, "solve", lambda *_, **__: calls.append(1) or answer)
+    for _ in range(2):
+        with pytest.raises(error, match="it said so") as caught:
+            load("bench_bins").BinsAnswers().setup(str(tmp_path), "tilt", 4)
+        assert type(caught.value) is error
+    assert len(calls) == 1
+
+
+def test_the_three_questions_about_an_answer_are_put_to_one_answer(
+    load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    grid = load("grid")
+    monkeypatch.chdir(tmp_path)
+    suite = load("bench_perfect").PerfectAnswers()
+    cell = (suite.setup_cache(), "tilt", "sensors=5")
+    suite.setup(*cell)
+    first = (suite.track_gap_over_target(*cell), suite.track_leakage_over_budget(*cell))
+    monkeypatch.setattr(grid, "_found", None)  # the second time it is read
+    suite.setup(*cell)
+    suite.time_certify(*cell)
+    assert (suite.track_gap_over_target(*cell), suite.track_leakage_over_budget(*cell)) == first
 
 
 def test_the_table_of_reach_names_backends_and_suites_that_exist(load: Any) -> None:
