@@ -126,3 +126,18 @@ def test_damage_and_emptiness_are_told(command: Any, tmp_path: Path, capsys: pyt
     assert command.main([str(source), str(tmp_path / "copy")]) == 2
     assert "cannot read" in capsys.readouterr().err
     assert not (tmp_path / "copy").exists()
+
+
+def test_what_is_committed_tells_nothing_of_a_machine_and_is_what_is_published(command: Any) -> None:
+    root = FOLDER.parents[1]
+    history = root / "benchmarks" / "history"
+    for path in sorted(history.rglob("*.json")):
+        command._look_through(path.name, json.loads(path.read_text(encoding="utf-8")))
+    records = read_asv(history)
+    commits = {record.commit for record in records}
+    assert set((history / "commits.txt").read_text(encoding="utf-8").split()) == commits
+    assert len(commits) >= 5
+    published = (root / "reports" / "published" / "commits.csv").read_text(encoding="utf-8").splitlines()
+    assert len(published) == 1 + sum(record.outcome != "skipped" for record in records)
+    page = (root / "reports" / "published" / "README.md").read_text(encoding="utf-8")
+    assert all(commit[:7] in page for commit in commits)

@@ -111,13 +111,13 @@ def commits_csv(records: Sequence[AsvRecord]) -> str:
         if record.outcome != "skipped":
             numbers = (value if math.isfinite(value) else "" for value in (record.value, record.low, record.high))
             place = ", ".join(f"{name}={value}" for name, value in record.parameters)
-            known = (record.benchmark, place, record.commit, record.date, record.machine, record.outcome)
+            known = (record.benchmark, place, record.commit[:12], record.date, record.machine, record.outcome)
             writer.writerow((*known, *numbers, record.unit))
     return text.getvalue()
 
 
 def _lines(records: Sequence[AsvRecord]) -> list[_Line]:
-    """By kind of benchmark, then in the order in which asv lists them."""
+    """By kind of benchmark, the native solver first, sizes in the order of numbers."""
     several = len({record.machine for record in records}) > 1
     groups: dict[tuple[str, tuple[tuple[str, str], ...], str], dict[str, AsvRecord]] = {}
     for record in sorted(records, key=lambda each: (each.date, each.commit)):
@@ -128,7 +128,7 @@ def _lines(records: Sequence[AsvRecord]) -> list[_Line]:
         if len(values) > 1:
             label = _label(benchmark, parameters) + (f" on {machine}" if several else "")
             found.append(_Line(label, benchmark.rpartition(".")[2], next(iter(values.values())).unit, values))
-    return sorted(found, key=lambda line: (line.method, _natural(line.label)))
+    return sorted(found, key=lambda line: (line.method, not line.label.startswith("tilt,"), _natural(line.label)))
 
 
 def _label(benchmark: str, parameters: Sequence[tuple[str, str]]) -> str:
@@ -141,7 +141,6 @@ def _label(benchmark: str, parameters: Sequence[tuple[str, str]]) -> str:
 
 
 def _natural(label: str) -> list[tuple[str, float]]:
-    """Sizes in the order of numbers."""
     return [("", float(word)) if word.isdigit() else (word, 0.0) for word in label.replace("=", " ").split()]
 
 
@@ -185,4 +184,8 @@ def _ratios(records: Sequence[AsvRecord], lines: Sequence[_Line]) -> str:
 
 def _cells(line: _Line, order: Sequence[str]) -> list[str]:
     cells = (line.values.get(commit) for commit in order)
-    return [wording.NOTHING if record is None else wording.number(record.value, 2) for record in cells]
+    return [wording.NOTHING if record is None else _figures(record.value) for record in cells]
+
+
+def _figures(value: float) -> str:
+    return wording.scientific(value) if value >= 1e3 else wording.number(value, 2)
