@@ -7,6 +7,7 @@ it is compiled again in every process. What compiling took is counted, so that i
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable
 from functools import cache, update_wrapper
 from importlib.util import find_spec
@@ -17,7 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from discreet.problems.accurate import Array
 
-__all__ = ["compile_seconds", "compiled_available", "flat", "jit", "once"]
+__all__ = ["compile_seconds", "compiled_available", "flat", "jit", "once", "prefetch"]
 
 _lock = threading.RLock()
 _Built = TypeVar("_Built")
@@ -63,20 +64,58 @@ def _heard() -> Any:
     return listener
 
 
-def jit(function: Callable[..., Any], *, reorder: bool = False) -> Any:
+def jit(function: Callable[..., Any], *, reorder: bool = False, inline: bool = False) -> Any:
     """Compile a function that lets other threads run.
 
     Arithmetic is as written, without reordering or fusing; with `reorder` sums may be added up in any order, which is what
-    lets them be vectorised.
+    lets them be vectorised. With `inline` the function becomes part of every compiled function that calls it.
     """
     import numba
 
     _heard()
     fast = {"reassoc", "nsz"} if reorder else False
+    options = {"nogil": True, "fastmath": fast, "inline": "always" if inline else "never"}
     try:
-        return numba.njit(nogil=True, cache=True, fastmath=fast)(function)
+        compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no folder for its cache
-        return numba.njit(nogil=True, fastmath=fast)(function)
+        compiled = numba.njit(**options)(function)
+    return _recognisable(compiled, function)
+
+
+def _recognisable(compiled: Any, function: Callable[..., Any]) -> Any:
+    """The same, with a name that is the same in every process.
+
+    By the names of what a function calls numba recognises its machine code on disk. Left to itself it draws them at random,
+    finds nothing again, and keeps one more copy with every process.
+    """
+    held = [cell.cell_contents for cell in function.__closure__ or ()]
+    own = [function.__module__, function.__qualname__, function.__code__.co_code.hex()]
+    name = " ".join([*own, *(str(getattr(value, "_uuid", value)) for value in held)])
+    if hasattr(compiled, "_set_uuid"):  # not part of what numba documents; without it, it only compiles more often
+        compiled._set_uuid(str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
+    return compiled
+
+
+@once
+def prefetch() -> Any:
+    """A compiled hint (array, position) that memory will be read there soon; beyond the end it does no harm."""
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    def hint(_: Any, array: Any, position: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+            kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+            place = builder.gep(context.make_array(array)(context, builder, arguments[0]).data, [arguments[1]])
+            for_reading, keep_near, as_data = (ir.Constant(number, value) for value in (0, 3, 1))
+            function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+            builder.call(function, [builder.bitcast(place, byte), for_reading, keep_near, as_data])
+            return context.get_dummy_value()
+
+        return types.void(array, position), generate
+
+    return _recognisable(intrinsic(hint), hint)
 
 
 def flat(array: Array) -> tuple[Array, int]:

@@ -35,7 +35,8 @@ from discreet.problems.dual import price, proven, repair_duals, support_ceiling
 from discreet.problems.errors import InputError
 from discreet.problems.information import OutputLaw, faint_lift, law_of
 from discreet.problems.judge import Certificate, KKTResiduals
-from discreet.problems.judge_kernels import Tally, compiled_kernel, compiled_tally, in_order_losses, tally
+from discreet.problems.judge_kernels import Tally, compiled_tally, in_order_losses, tally
+from discreet.problems.judge_strips import compiled_strips
 from discreet.problems.primal import LEAK_FREE, blind_ends, least_share, phi_residual
 from discreet.problems.rule import Rule
 
@@ -85,7 +86,7 @@ def certify_blocks(
     feasible = repair_duals(problem, rule.tilt, multiplier)
     if feasible is None or not feasible[0].any():
         feasible = np.zeros_like(rule.tilt), math.inf if problem.constraint.perfect else 0.0
-    worth = _COMPILED_FROM if compiled_kernel.ready() else _LOADED_FROM
+    worth = _COMPILED_FROM if compiled_strips.ready() else _LOADED_FROM
     fast = compiled_available() and problem.N >= worth if compiled is None else compiled
     found = _pass(problem, rule, feasible[0], threads, fast, progress)
     return _Judgement(problem, rule, *feasible, found).verdict()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from discreet.problems.compiled import compile_seconds, jit, once
+from discreet.problems.compiled import compile_seconds, flat, jit, once, prefetch
 
 
 def test_threads_share_one_result() -> None:
@@ -53,3 +58,77 @@ def test_what_compiling_takes_is_counted() -> None:
     started = time.perf_counter()
     assert numba.njit(lambda x: 2.0 * x + 1.0)(1.0) == 3.0  # nothing on disk
     assert 0.0 < compile_seconds() - before <= time.perf_counter() - started
+
+
+def test_functions_become_part_of_their_callers() -> None:
+    pytest.importorskip("numba")
+
+    def add(total, x):  # type: ignore[no-untyped-def]
+        return total + x
+
+    added = jit(add, inline=True)
+
+    @jit
+    def sum_of(values):  # type: ignore[no-untyped-def]
+        total = 0.0
+        for value in values:
+            total = added(total, value)
+        return total
+
+    assert sum_of(np.arange(5.0)) == 10.0
+
+
+def test_asking_for_memory_does_no_harm_anywhere() -> None:
+    pytest.importorskip("numba")
+    ask = prefetch()
+
+    @jit
+    def last(values):  # type: ignore[no-untyped-def]
+        for k in range(-1000, 1_000_000, 1000):
+            ask(values, k)
+        return values[values.size - 1]
+
+    for values in (np.arange(7.0), flat(np.arange(8.0).reshape(2, 4))[0]):
+        assert last(values) == values[-1]
+
+
+_MODULE = """
+from discreet.problems.compiled import jit, prefetch
+import numpy as np
+
+def kernel(size):
+    ask = prefetch()
+
+    def thrice(x):
+        return 3.0 * x
+
+    inner = jit(thrice)
+
+    def run(values):
+        ask(values, 0)
+        total = 0.0
+        for k in range(size):
+            total += inner(values[k])
+        return total
+
+    return jit(run)
+
+for size in (2, 3):
+    run = kernel(size)
+    assert run(np.ones(3)) == 3.0 * size
+    print(sum(run.stats.cache_hits.values()), sum(run.stats.cache_misses.values()))
+"""
+
+
+def test_machine_code_is_found_again_in_another_process(tmp_path: Path) -> None:
+    """Also of functions that call others, and for each of the values that they were made for."""
+    pytest.importorskip("numba")
+    (tmp_path / "kernels.py").write_text(_MODULE, encoding="utf-8")
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", "import kernels"]
+    runs = []
+    for _ in range(3):  # the second may compile once more: its bytecode comes from a file, and is not the same to the byte
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        runs.append(done.stdout.split())
+    assert runs[0] == ["0", "1"] * 2
+    assert runs[2] == ["1", "0"] * 2

@@ -1,0 +1,165 @@
+"""The judge's compiled pass finds what its NumPy pass finds, and what exact arithmetic says of it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.problems.accurate import Array, Pair
+from discreet.problems.judge_kernels import Tally, compiled_tally, in_order_losses, tally
+from discreet.problems.strip_sums import STRIP
+
+_U = 2.0**-53
+KINDS = ("even", "tails", "empty", "heavy", "tied", "edge", "faint")
+COUNTS = (1, 5, STRIP - 1, STRIP, STRIP + 1, 3 * STRIP + 17)
+
+
+def outcomes(kind: str, n: int, m: int, count: int, tilt: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """p_xz [n, count] and loss [m, count] that are hard in one way."""
+    a, loss = rng.random((n, count)), rng.random((m, count))
+    if kind == "tails":  # masses over six hundred powers of ten
+        scale = 10.0 ** rng.uniform(-300, 0, size=count)
+        a, loss = a * scale, loss * scale
+    elif kind == "empty":
+        a[:, ::3], loss[:, ::3] = 0.0, 0.0
+    elif kind == "heavy":  # all mass but 1e-15 in one outcome
+        a, loss = a * 1e-15 / count, loss * 1e-15 / count
+        a[:, count // 2], loss[:, count // 2] = 1.0 / n, rng.random(m)
+    elif kind == "tied":
+        loss[:] = loss[0]
+        a[:, 1:] = a[:, :1]
+    elif kind == "edge":  # margins at rounding level, on either side
+        slopes = tilt @ a
+        loss = 1.0 + slopes.max(axis=0) - slopes
+        loss *= 1.0 + rng.integers(-3, 4, size=loss.shape) * _U
+    elif kind == "faint":  # products and sums of subnormal size
+        a, loss = a * 1e-310, loss * 1e-310
+    return a / max(1.0, a.sum()), loss / max(1.0, a.sum())
+
+
+def exact(pair: Pair) -> Array:
+    """The numbers that pairs stand for, as fractions."""
+    return np.vectorize(Fraction, otypes=[object])(pair[0]) + np.vectorize(Fraction, otypes=[object])(pair[1])
+
+
+def assert_same_sums(one: Pair, other: Pair) -> None:
+    difference, size = exact(one) - exact(other), exact(other)
+    assert np.all(np.abs(difference) <= np.abs(size) * Fraction(2.0**-84))
+
+
+def assert_agree(compiled: Tally, plain: Tally, shift: float) -> None:
+    for one, other in ((compiled.joint, plain.joint), (compiled.loss, plain.loss), (compiled.errors, plain.errors)):
+        assert_same_sums(one, other)
+    assert compiled.doubt <= plain.doubt * (1.0 + 1e-9) + 1e-317
+    assert compiled.wasted == pytest.approx(plain.wasted, rel=1e-9, abs=1e-30)
+    assert compiled.astray == pytest.approx(plain.astray, rel=1e-12)
+    assert (compiled.worst >= plain.worst * (1.0 - 1e-12)).all()
+    assert (compiled.worst <= plain.worst * (1.0 + 1e-12) + 4.0 * shift).all()
+    assert compiled.smallest == plain.smallest
+
+
+def fractions(values: Array) -> list[list[Fraction]]:
+    return [[Fraction(value) for value in row] for row in values.tolist()]
+
+
+def exact_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
+    a, t = np.array(fractions(p_xz), dtype=object), np.array(fractions(tilt), dtype=object)
+    return np.array(fractions(loss), dtype=object) + np.array([[sum(row * a[:, k]) for k in range(a.shape[1])] for row in t])
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.integers(1, 6), st.integers(1, 6), st.sampled_from(COUNTS), st.sampled_from(KINDS), st.integers(0, 10**6),
+    st.sampled_from([0.0, 1e-15, 1e-12, 1e-3]), st.sampled_from([0.0, 1e-8, 1.0, 1e6]),
+)  # fmt: skip
+def test_both_passes_agree(n: int, m: int, count: int, kind: str, seed: int, apart: float, size: float) -> None:
+    rng = np.random.default_rng(seed)
+    rule = size * rng.normal(size=(m, n))
+    a, loss = outcomes(kind, n, m, count, rule, rng)
+    tilt = rule - apart * size * rng.random((m, 1))
+    shift = float(np.abs(tilt - rule).max())
+    assert_agree(compiled_tally(a, loss, rule, tilt), tally(a, loss, rule, tilt), shift)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(1, 4), st.integers(1, 4), st.sampled_from(KINDS), st.integers(0, 10**6), st.sampled_from([0.0, 1e-15, 1e-3])
+)
+def test_doubt_covers_what_labels_may_lose(n: int, m: int, kind: str, seed: int, apart: float) -> None:
+    """Σ_l F_i(l),l − doubt ≤ Σ_l min_i F_il, and every sum is right, in exact arithmetic."""
+    rng = np.random.default_rng(seed)
+    rule = rng.normal(size=(m, n))
+    a, loss = outcomes(kind, n, m, STRIP + 40, rule, rng)
+    tilt = rule - apart * rng.random((m, 1))
+    found = compiled_tally(a, loss, rule, tilt)
+    losses = exact_losses(a, loss, tilt)
+    labels = np.argmin(in_order_losses(a, loss, rule), axis=0)
+    lost = losses[labels, np.arange(labels.size)] - losses.min(axis=0)
+    assert sum(lost) <= Fraction(found.doubt)
+    one = np.eye(m, dtype=int)[:, labels]
+    masses = np.array(fractions(a), dtype=object)
+    for i in range(m):
+        own = (masses * one[i]).sum(axis=1)
+        difference = np.abs(exact((found.joint[0][i], found.joint[1][i])) - own)
+        assert np.all(difference <= own * Fraction(2.0**-86))
+
+
+def test_a_rare_label_keeps_its_digits() -> None:
+    """One outcome of mass 1e-30 among heavy ones, in a label of its own."""
+    a, loss = np.full((2, 10 * STRIP), 1e-3), np.full((2, 10 * STRIP), 1e-3)
+    loss[1] = 2e-3
+    a[:, 777], loss[:, 777] = (3e-31, 7e-31), (1e-30, 0.0)
+    zero = np.zeros((2, 2))
+    found = compiled_tally(a, loss, zero, zero)
+    assert exact(found.joint)[1].tolist() == [Fraction(3e-31), Fraction(7e-31)]
+    assert found.doubt <= 1e-300
+
+
+def test_only_doubtful_outcomes_count() -> None:
+    """Where every label is clear, duals a rounding error away from the rule leave neither doubt nor waste."""
+    rng = np.random.default_rng(0)
+    a = rng.random((3, 1000))
+    loss = np.stack([np.full(1000, 0.1), np.full(1000, 0.5), np.full(1000, 0.9)])
+    rule = 1e-3 * rng.normal(size=(3, 3))
+    found = compiled_tally(a, loss, rule, rule * (1.0 + 4.0 * _U))
+    assert found.doubt <= 5e-324 * 3 * 2000
+    assert found.wasted == found.astray == 0.0
+
+
+@pytest.mark.parametrize("place", [0, STRIP - 1, STRIP + 3, 2 * STRIP + 8])
+def test_entries_that_are_no_masses_are_seen(place: int) -> None:
+    rng = np.random.default_rng(1)
+    for n, m in ((1, 1), (2, 2), (3, 4)):
+        for rows in (0, 1):
+            for bad in (-1e-30, math.nan):
+                arrays = rng.random((n, 2 * STRIP + 9)), rng.random((m, 2 * STRIP + 9))
+                arrays[rows][-1, place] = bad
+                tilt = np.zeros((m, n))
+                found = compiled_tally(*arrays, tilt, tilt).smallest
+                assert found == tally(*arrays, tilt, tilt).smallest or (math.isnan(bad) and math.isnan(found))
+                assert not found >= 0.0
+
+
+def test_sums_of_long_chunks_are_put_together() -> None:
+    rng = np.random.default_rng(2)
+    a, loss = rng.dirichlet(np.full(400_000, 0.1), size=2) / 2, rng.random((3, 400_000)) * 1e-6
+    rule = rng.normal(size=(3, 2))
+    assert_agree(compiled_tally(a, loss, rule, rule), tally(a, loss, rule, rule), 0.0)
+
+
+def test_any_layout_of_arrays_will_do() -> None:
+    rng = np.random.default_rng(3)
+    a, loss, rule = rng.random((2, 900)), rng.random((2, 900)), rng.normal(size=(2, 2))
+    found = compiled_tally(a, loss, rule, rule)
+    wide = np.zeros((4, 1000))
+    wide[::2, 50:950], wide[1::2, 50:950] = a, loss
+    for one, other in ((np.asfortranarray(a), loss), (wide[::2, 50:950], wide[1::2, 50:950]), (a, loss[::-1][::-1])):
+        again = compiled_tally(one, other, rule, rule)
+        for mine, theirs in zip((*again.joint, *again.errors), (*found.joint, *found.errors), strict=True):
+            assert np.array_equal(mine, theirs)
+        assert again.worst.tolist() == found.worst.tolist()
