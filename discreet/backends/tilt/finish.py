@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from discreet.backends.tilt.interior_point import Outcome
 from discreet.backends.tilt.pivots import Pivots
-from discreet.backends.tilt.vertex import Finished, Vertex, contradicted
+from discreet.backends.tilt.vertex import Finished, Solved, Vertex, contradicted
 from discreet.backends.unused_guesses import tilt_unused_guesses
 from discreet.problems.accurate import Array, Pair, sum_pair
 from discreet.problems.problem import Problem
@@ -50,7 +50,7 @@ def shortcut(problem: Problem, gap: float, tries: int = _TRIES) -> Callable[[Out
         few = tries if outcome.ended != "optimal" or tries < _TRIES else _FEW_TRIES
         early = outcome.ended == "optimal" and outcome.width > _EARLY
         found = finish(problem, outcome.estimator, outcome.tilt, outcome.multiplier, tries=few, early=early)
-        if found is None or found.width > gap:
+        if found is None or not found.width <= gap:
             return None
         return replace(
             outcome, estimator=found.estimator(problem.m), tilt=found.tilt, multiplier=found.multiplier, ended="optimal"
@@ -207,7 +207,7 @@ def _mended(
         if solved.columns.min() < 0.0:  # as they sum to one, none is above it otherwise
             active = _without(active, vertex.ties, solved.columns)
             continue
-        new_tilt = _with_unused(problem, solved.tilt, solved.multiplier, solved.mass, tilt)
+        new_tilt = _with_unused(problem, solved, tilt, search=mendings > _EARLY_STEPS)
         wrong = contradicted(problem, vertex, new_tilt)
         if not wrong.size:
             return Finished(vertex.labels, vertex.ties, solved.columns, new_tilt, solved.multiplier)
@@ -217,19 +217,27 @@ def _mended(
     return None
 
 
-def _with_unused(problem: Problem, tilt: Array, multiplier: float, mass: Array, interior: Array) -> Array:
+def _with_unused(problem: Problem, solved: Solved, interior: Array, *, search: bool) -> Array:
     """The tilt with rows for the guesses that never occur, such that they are nowhere better.
 
-    At ε = 0 those of the interior solution serve, in the gauge of the new ones; otherwise they are searched for.
+    Those of the interior solution serve, in the gauge of the new ones: at ε = 0 always, else if they are as good as that.
+    Otherwise they are searched for, if there is time to `search`.
     """
-    unused = mass == 0.0
+    unused = solved.mass == 0.0
     if not unused.any():
-        return tilt
-    if not problem.constraint.perfect:
-        return tilt_unused_guesses(problem, tilt, multiplier, mass)
-    filled = tilt.copy()
-    filled[unused] = interior[unused] + (tilt[~unused] - interior[~unused]).mean(axis=0)
-    return filled
+        return solved.tilt
+    filled = solved.tilt.copy()
+    if problem.constraint.perfect:
+        filled[unused] = interior[unused] + (filled[~unused] - interior[~unused]).mean(axis=0)
+        return filled
+    with np.errstate(over="ignore", invalid="ignore"):  # far off, it is no good
+        scaled = interior[unused] / solved.multiplier
+        scaled -= scaled.max(axis=1, keepdims=True)
+        filled[unused] = solved.multiplier * (scaled - np.log(np.exp(scaled) @ problem.p_x)[:, None])  # on its boundary
+    losses = problem.loss + filled @ problem.p_xz
+    if not search or (losses[unused].min(axis=0) >= losses[~unused].min(axis=0)).all():
+        return filled
+    return tilt_unused_guesses(problem, solved.tilt, solved.multiplier, solved.mass)
 
 
 def _active(problem: Problem, estimator: Array, reduced: Array) -> NDArray[np.bool_]:
