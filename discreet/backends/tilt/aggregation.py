@@ -54,7 +54,7 @@ _SHARE_OF_GAP = 0.2  # of the gap aimed at: what the interior point of the last 
 _MOST_INDIVIDUALS = 1 << 18  # kept in any round, so that memory does not grow with N; problems up to there end solved whole
 _STUCK_ROUNDS = 4  # with that many individuals and without progress, after which the bracket is returned as it is
 _ROUNDS = 40
-_EXTRA_ROUNDS = 2  # after the bracket is narrow enough, for an answer that is a vertex
+_EXTRA_ROUNDS = 2  # after the bracket is narrow enough, for an answer that is a vertex; none where a crowd cannot be listed
 _PIVOT_WIDTH = 1e-4  # relative width of the bracket from which the duals at hand may be a few pivots from a vertex
 _VERTEX_TRIES = 8  # sets of ties tried then, and where the interior point stalls
 _ADJUSTMENTS = 2  # of the threshold, for one tilt
@@ -198,7 +198,7 @@ class _Aggregation:
                 if done:
                     return self._result(best, proof, "optimal", best)
                 ended = self._ending(width, solved)
-                if width <= self._gap and best.vertex is None and extra > 0:
+                if width <= self._gap and best.vertex is None and extra > 0 and proof.found.listed.size:
                     extra -= 1
                     ended = ""
                 if not ended and width > _PROGRESS * last:
@@ -407,7 +407,7 @@ class _Aggregation:
             better = self._prove(tilt, multiplier, threshold, step * _NEXT_MOVE * move)
             if better.bound > proof.bound:
                 return better
-            if self._late():
+            if self._late() or solved.upper - proof.bound <= self._gap * solved.upper:  # good enough
                 break
         return proof
 

@@ -29,8 +29,10 @@ from discreet.problems.rule import Rule
 __all__ = ["rules_of"]
 
 _BAND_GROWTH = 1.0 + 1e-6  # of the error, at which wider bands are given up
+_BAND_LOSS = 1.0 + 1e-10  # of the error reached without bands, up to which a band is good enough
 _BAND_GAP = 1e-11  # of the small problem of labels and crowds
 _BAND_ITERATIONS = 60
+_INSIDE = (2.0**-50, 2.0**-44)  # rounding of a crowd's column and of its sums, relative: what that may leak is not aimed at
 _DETERMINED = 1.0 - 1e-9  # probability of a guess that counts as certain when an interior answer is stated as a rule
 
 
@@ -45,9 +47,8 @@ def rules_of(problem: BlockProblem, found: Aggregated, *, threads: int = 0) -> I
     source = found.source.found
     if found.vertex is not None:
         yield _listing(found.vertex, source.listed, source.columns, found.columns)
-    crowded = _best_band(problem, found, _proof(problem, found, threads)) if source.counts.size else None
-    if crowded is not None:
-        yield crowded
+    if source.counts.size:
+        yield from _crowded(problem, found, _proof(problem, found, threads))
     yield _listing(found.tilt, source.listed, source.columns, found.columns)
     if source.counts.size and problem.N <= CHUNK_OUTCOMES:
         held = np.concatenate([np.concatenate(chunk.read()) for chunk in problem.blocks.chunks()], axis=1)
@@ -73,6 +74,19 @@ def _proof(problem: BlockProblem, found: Aggregated, threads: int) -> Proof:
     return Proof(found.tilt, found.multiplier, scanned, found.lower)
 
 
+def _crowded(problem: BlockProblem, found: Aggregated, proof: Proof) -> Iterator[Rule]:
+    """Rules with crowds, the nearest to the budget first: a leakage only just above it would cost far more to mend.
+
+    Rounding moves laws by a share of themselves, and a law that leaks ε has log ratios of about √(2 ε).
+    """
+    budget = problem.budget
+    for inside in _INSIDE if 0.0 < budget < np.inf else (0.0,):
+        aim = float(budget - 4.0 * inside * np.sqrt(budget)) if inside else budget
+        rule = _best_band(problem.with_budget(aim), found, proof) if aim >= 0.0 else None
+        if rule is not None:
+            yield rule
+
+
 def _best_band(problem: BlockProblem, found: Aggregated, proof: Proof) -> Rule | None:
     """The rule with crowds of least error, or None if no band can meet the budget."""
     cells, pair, shell = _by_margin(problem, proof)
@@ -81,7 +95,9 @@ def _best_band(problem: BlockProblem, found: Aggregated, proof: Proof) -> Rule |
         tried = _banded(problem, proof.tilt, cells, pair, shell <= last, shell_top(last))
         if tried is not None and (best is None or tried[0] < best[0]):
             best = tried
-        if best is not None and (best[0] <= found.upper or (tried is not None and tried[0] > best[0] * _BAND_GROWTH)):
+        if best is not None and (
+            best[0] <= found.upper * _BAND_LOSS or (tried is not None and tried[0] > best[0] * _BAND_GROWTH)
+        ):
             break
     return None if best is None else best[1]
 
