@@ -28,6 +28,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.optimize
+import scipy.sparse.linalg
+import scipy.stats  # noqa: F401  asv's server loads SciPy once, and every measuring process is its copy: 0.2 s a cell, not 0.6 s
 
 import discreet as ds
 
