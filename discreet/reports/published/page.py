@@ -133,23 +133,29 @@ def _means(found: Sequence[Trial]) -> str:
     if not by_name:
         return ""
     first = next(iter(by_name.values()))[PENALTIES[0]]
+    shared = max(own[None].tasks for own in by_name.values())
+    columns = (*PENALTIES, None) if shared else PENALTIES
     lines = [
         [name, f"{own[PENALTIES[0]].tasks - own[PENALTIES[0]].failures} of {own[PENALTIES[0]].tasks}",
-         *(_mean(own[k]) for k in (*PENALTIES, None))]
+         *(_mean(own[k]) for k in columns)]
         for name, own in by_name.items()
     ]  # fmt: skip
-    shared = max(own[None].tasks for own in by_name.values())
-    heads = ("backend", "certified of tried", *(f"failures × {k:g} limits" for k in PENALTIES), f"the {shared} all solved")
-    floor = noise_floor(found)
-    noise = (
-        f"Repeats of the same trial differ by a factor of up to {floor:.2f} (95th percentile of an A/A test): smaller "
-        "differences say nothing.\n"
-        if math.isfinite(floor)
-        else "No trial was repeated: how much of a difference is noise is not known.\n"
-    )
+    heads = ["backend", "certified of tried", *(f"failures × {k:g} limits" for k in PENALTIES)]
+    heads += [f"the {shared} all solved"] if shared else []
+    alone = "" if shared else f"\nNo task was certified by all {len(by_name)}, so there is no mean over what all solved.\n"
     return (
         f"Shifted geometric means of seconds with 95 % bootstrap intervals. The shift is {first.shift:.3g} s, the "
-        f"{SHIFT_PERCENTILE:g}th percentile of all successful times. {noise}\n" + table(heads, lines)
+        f"{SHIFT_PERCENTILE:g}th percentile of all successful times. {_noise(found)}\n" + table(heads, lines) + alone
+    )
+
+
+def _noise(found: Sequence[Trial]) -> str:
+    floor = noise_floor(found)
+    if not math.isfinite(floor):
+        return "No trial was repeated: how much of a difference is noise is not known.\n"
+    return (
+        f"Repeats of the same trial differ by a factor of up to {floor:.2f} (95th percentile of an A/A test): smaller "
+        "differences say nothing.\n"
     )
 
 
