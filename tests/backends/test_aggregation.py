@@ -16,7 +16,7 @@ from discreet.backends.solution import Status
 from discreet.backends.tilt import aggregation
 from discreet.backends.tilt.aggregation import Aggregated, solve_aggregated, spread
 from discreet.backends.tilt.cells import SHELLS, shell_top
-from discreet.backends.tilt.kernels import scan
+from discreet.backends.tilt.kernels import member, scan
 from discreet.problems import Certificate, Problem, catalog, certify
 from discreet.problems.blocks import ArrayBlocks
 from discreet.problems.compiled import compiled_available
@@ -202,3 +202,13 @@ def test_status_of_the_backend_follows_the_judge() -> None:
     limited = solve(problem, "tilt", gap=GAP, time_limit=1e-9)
     assert limited.status in (Status.CERTIFIED, Status.INACCURATE)
     assert limited.leakage <= problem.budget
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("fraction", [0.0, 0.3])
+def test_spreading_a_vertex_is_looking_up_every_member(m: int, fraction: float) -> None:
+    problem = random_problem("mixture", 2, m, 3000, 6, fraction)
+    blocks = ArrayBlocks(problem.p_xz, problem.loss, 700)
+    found = solve_aggregated(in_blocks(problem, 700), gap=0.3 * GAP, threads=1, vertex=True)
+    looked_up = found.columns[:, member(blocks, found.source.tilt, found.source.found)]
+    np.testing.assert_array_equal(spread(blocks, found, threads=2), looked_up)

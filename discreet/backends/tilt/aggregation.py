@@ -31,7 +31,7 @@ from discreet.backends.tilt.condense import RARE, condense
 from discreet.backends.tilt.finish import shortcut
 from discreet.backends.tilt.follow import pivot
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
-from discreet.backends.tilt.kernels import Scan, member, scan
+from discreet.backends.tilt.kernels import Scan, best_guesses, member, scan
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.sampling import Sample, sample
 from discreet.problems.accurate import Array
@@ -147,8 +147,16 @@ def solve_aggregated(
 
 
 def spread(blocks: Blocks, found: Aggregated, *, threads: int = 0) -> Array:
-    """The dense estimator [m, N]: every outcome has the column of its individual or cell."""
-    source = found.source
+    """The dense estimator [m, N]: every outcome has the column of its individual or cell.
+
+    At a vertex cells keep their best guess, and which cell an outcome is in need not be found out.
+    """
+    source, listed = found.source, found.source.found.listed
+    cells = found.columns[:, listed.size :]
+    if (cells[source.found.keys // (blocks.m * SHELLS), np.arange(cells.shape[1])] == 1.0).all():
+        estimator = best_guesses(blocks, source.tilt, threads=threads)
+        estimator[:, listed] = found.columns[:, : listed.size]
+        return estimator
     return found.columns[:, member(blocks, source.tilt, source.found, threads=threads)]
 
 
