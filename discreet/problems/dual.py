@@ -22,7 +22,7 @@ import numpy as np
 
 from discreet.problems.accurate import Array, Pair, dot_pair, exact_product, pair_sum, sum_pair
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.certain import Sums
+from discreet.problems.certain import Sums, labelled_pair
 from discreet.problems.information import OutputLaw
 from discreet.problems.problem import Problem
 
@@ -43,8 +43,9 @@ _LARGEST_TILT = 1e200  # larger ones are cut: no bound worth having needs them, 
 _SUM_ROUNDING = 2.0**-90  # of a sum formed in twice the working precision
 _TOTAL_ROUNDING = 2.0**-49  # by how much, relative, Σ π of a problem may differ from one
 _ALMOST_LINEAR = 0.02  # |t|/μ up to which e^{2|t|/μ} times a rounding error stays under 1.05 of one
-_CURVATURE_TERMS = 20  # of e^z − 1 − z for |z| ≤ 1: the rest is under a rounding error
+_CURVATURE = np.array([1.0 / math.factorial(k) for k in range(2, 21)])  # of e^z − 1 − z; for |z| ≤ 1 the rest rounds away
 _SMALLEST_LOG_RATIO = -40.0  # stands for log 0: e^-40 of a prior is no evidence
+_FEW_LOSSES = 1 << 11  # up to which labels are looked up at once, not guess by guess
 _BLOCK_OUTCOMES = 1 << 14  # whose temporaries stay in cache
 _SEARCH_STEPS = 60
 _SEARCH_TOLERANCE = 1e-12  # of the bound
@@ -83,6 +84,8 @@ def lower_bound(
 
 def _in_blocks(p_xz: Array, loss: Array, losses: Array, tilt: Array) -> tuple[Pair, Pair, float]:
     """`_by_label` over all outcomes, blocks of them at a time."""
+    if p_xz.shape[1] <= _BLOCK_OUTCOMES:
+        return _by_label(p_xz, loss, losses, tilt)
     total: Pair = (np.zeros(()), np.zeros(()))
     joint: Pair = (np.zeros(tilt.shape), np.zeros(tilt.shape))
     doubt = 0.0
@@ -122,6 +125,12 @@ def _by_certain_guess(problem: Problem, tilt: Array, losses: Array, sums: Sums) 
 
 def _by_label(p_xz: Array, loss: Array, losses: Array, tilt: Array) -> tuple[Pair, Pair, float]:
     """Under the label of the least tilted loss: Σ_l L_i(l),l, the u_ij, and the doubt that another label is better."""
+    if losses.size <= _FEW_LOSSES:
+        labels, every = losses.argmin(axis=0), np.arange(losses.shape[1])
+        chosen, rivals = losses[labels, every], losses.copy()
+        rivals[labels, every] = math.inf
+        doubt = label_doubt(p_xz, tilt, chosen, rivals.min(axis=0)) if tilt.any() else 0.0
+        return sum_pair(loss[labels, every]), labelled_pair(labels, losses.shape[0], p_xz), doubt
     best, rivals = losses.min(axis=0), losses.copy()
     free = np.ones(best.size, dtype=bool)
     total: Pair = (np.zeros(()), np.zeros(()))
@@ -211,9 +220,10 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
     unit = (2 * p_x.size + 16) * _UNIT  # of every sum below, relative to the sum of sizes
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scaled = tilt / multiplier
-        near, far = _near(scaled, p_x, multiplier, unit), _far(tilt, p_x, multiplier, unit)
-        near = np.fmin(near, mean + multiplier * _curvature_ceiling(scaled, p_x))
-    value = np.where(np.abs(scaled).max(axis=1) <= 1.0, near, far)
+        value = np.fmin(_near(scaled, p_x, multiplier, unit), mean + multiplier * _curvature_ceiling(scaled, p_x))
+        close = np.abs(scaled).max(axis=1) <= 1.0
+        if not close.all():
+            value = np.where(close, value, _far(tilt, p_x, multiplier, unit))
     return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
 
 
@@ -226,10 +236,10 @@ def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
 
 def _curvature_ceiling(scaled: Array, p_x: Array) -> Array:
     """Σ_j π_j (e^z − 1 − z) [m] from above, for |z| ≤ 1; with the mean it bounds h, as log(1 + s) ≤ s."""
-    series = np.ones_like(scaled)
-    for k in range(_CURVATURE_TERMS, 2, -1):
-        series = 1.0 + series * scaled / k
-    curve = 0.5 * scaled * scaled * series
+    powers = np.empty((*scaled.shape, _CURVATURE.size))
+    powers[..., 0], powers[..., 1:] = 1.0, scaled[..., None]
+    series = np.multiply.accumulate(powers, axis=-1, out=powers) @ _CURVATURE
+    curve = scaled * scaled * series
     return np.asarray((curve @ p_x) * (1.0 + 2.0**-40) + 4.0 * _SMALLEST)
 
 

@@ -152,11 +152,7 @@ def _rounded(columns: Array, half_a_step: bool) -> NDArray[np.uint64]:
 
 def _hashed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """One number for every column of words [k, ·]."""
-    keys = np.zeros(words.shape[1], dtype=np.uint64)
-    for word, multiplier in zip(words, _multipliers(words.shape[0]), strict=True):
-        keys = (keys ^ (word * multiplier)) * np.uint64(0x9E3779B97F4A7C15)
-        keys ^= keys >> np.uint64(29)
-    return keys
+    return np.asarray(np.add.reduce(words * _multipliers(words.shape[0])[:, None], 0))
 
 
 @cache
