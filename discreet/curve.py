@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import numpy as np
+
 from discreet.backends.solution import Solution, Status
 from discreet.backends.sweep import Sweep
 from discreet.problems.accurate import Array
@@ -229,7 +231,8 @@ class _Search:
         for end in (horizon, self._problem.budget):
             if end <= horizon and end not in self.points:
                 return float(end)
-        enough = max(self._gap * float(self.envelope.upper(0.0)), (wanted or 0.0) * self.envelope.height)
+        highest = float(self.envelope.vertices[0, 1])
+        enough = max(self._gap * highest, wanted * self.envelope.height if wanted else 0.0)
         for budget, width in zip(*self.envelope.candidates(), strict=True):
             if width <= enough:
                 return None
@@ -245,16 +248,13 @@ class _Search:
         right = min((point for point in solved if point > left), default=0.0)
         if right - left <= _NARROWEST * right or budget == right < self.envelope.horizon:
             return None
-        if width <= 2.0 * max(self._own_gap(left), self._own_gap(right)):
+        ends = np.array([left, right])  # no other point will narrow the bracket there
+        if width <= 2.0 * float((self.envelope.upper(ends) - self.envelope.lower(ends)).max()):
             return None
         if left == 0.0 and budget <= right / _TOWARDS_ZERO:
             return right / _TOWARDS_ZERO
         margin = _FROM_THE_END * (right - left)
         return min(max(budget, left + margin), right - margin)
-
-    def _own_gap(self, budget: float) -> float:
-        """How wide the bracket is at a solved point itself: no other point will narrow that."""
-        return float(self.envelope.upper(budget) - self.envelope.lower(budget))
 
 
 def _plain(value: Any) -> Any:
