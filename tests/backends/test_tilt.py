@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.backends.tilt.condense import condense
+from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import law_of, model_of
 from discreet.problems import Problem, catalog, reduce
 
@@ -210,3 +212,25 @@ def test_many_outcomes_are_answered_by_a_vertex(budget: float) -> None:
     drawn = ((solution.estimator > 0.0) & (solution.estimator < 1.0)).any(axis=0)
     assert drawn.sum() <= problem.m * problem.n
     assert solution.relative_gap <= 1e-12
+
+
+@pytest.mark.parametrize("bins", [4, 64, 256])
+def test_small_problems_cost_the_interpreter_little(bins: int) -> None:
+    """Up to some hundred outcomes an iteration costs what its calls into NumPy cost (about 125 by name, besides operators)."""
+    problem = catalog.build("paper-single", bins=bins, budget=0.01)
+    model, bayes = model_of(problem), problem.bayes_estimator
+    called = 0
+
+    def count(_: object, event: str, what: object) -> None:
+        nonlocal called
+        called += event == "c_call" and getattr(what, "__module__", None) != "builtins"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        found = solve_interior(model, bayes, gap=1e-9, max_iterations=50)
+    finally:
+        sys.setprofile(before)
+    assert found.ended == "optimal"
+    assert found.iterations <= 13
+    assert called <= 160 * (found.iterations + 1)
