@@ -216,7 +216,7 @@ def test_many_outcomes_are_answered_by_a_vertex(budget: float) -> None:
 
 @pytest.mark.parametrize("bins", [4, 64, 256])
 def test_small_problems_cost_the_interpreter_little(bins: int) -> None:
-    """Up to some hundred outcomes an iteration costs what its calls into NumPy cost: about 125 by name, besides operators."""
+    """Up to some hundred outcomes an iteration costs what its NumPy calls cost: about 125 by name, besides operators."""
     problem = catalog.build("paper-single", bins=bins, budget=0.01)
     model, bayes = model_of(problem), problem.bayes_estimator
     called = 0
