@@ -26,6 +26,7 @@ class _Curves:
 
     params: ClassVar[list[list[Any]]] = [grid.BACKENDS, [4, 64, 1_000, 10_000]]
     param_names: ClassVar[list[str]] = ["backend", "bins"]
+    version = "1"
     timeout = 4 * grid.LIMIT_SECONDS
     number = 1
     repeat = (2, 5, 5.0)
