@@ -55,7 +55,7 @@ class Grid(ABC):
     params: ClassVar[list[list[Any]]]
     param_names: ClassVar[list[str]]
     reach: ClassVar[str]
-    version = "1"  # asv takes results of another version for results of another benchmark: raise it when what is measured changes
+    version = "1"  # raised when what is measured changes: asv takes results of another version for another benchmark's
     timeout = 4 * LIMIT_SECONDS
     number = 1
     repeat = (2, 10, 5.0)
