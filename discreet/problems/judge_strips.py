@@ -29,7 +29,7 @@ from discreet.problems.strip_sums import PLACES, STRIP, TILE, compiled_sums
 
 __all__ = ["compiled_strips"]
 
-_AHEAD = 4  # strips by which memory is asked for in advance
+_AHEAD = 2  # strips by which memory is asked for in advance
 _LINE = 8  # numbers that memory delivers together
 _NEAR = 2.0**-32  # of the largest tilt: how far duals may be from the rule's tilts for any strip to go unexamined
 _UNIT = 2.0**-53

@@ -1,29 +1,37 @@
 """The compiled pass over a chunk of outcomes, arranged in strips so that nearly all of it is vectorised.
 
-A strip's tilted losses, their least and its lead over the second, and masses are formed place by place, each operation
-rounded as in NumPy, so that every decision is the same there. Most outcomes are *far*: their margin exceeds a bound that no
-decision will come near again. They are summed by label alone, as products with 0 and 1, the sums in any order; only a
-strip's other outcomes are visited one by one.
+A strip is copied to where its rows lie together, filled up with outcomes of no mass where there are too few. Tilted losses,
+their least and its lead over the second, and masses are formed place by place, each operation rounded as in NumPy, so that
+every decision is the same there. Most outcomes are *far*: their margin exceeds a bound that no decision will come near
+again. They are summed by label alone, as products with 0 and 1, the sums in any order; only a strip's other outcomes are
+visited one by one. While one strip is worked on, later ones are asked for from memory, row by row, since a processor drops
+such hints when they come all at once.
 
-The kernels are closures over (n, m), so that the loops over guesses and private values are unrolled.
+The kernels are closures over (n, m), so that the loops over guesses and private values are unrolled. Indices are unsigned:
+none can mean one counted from the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from discreet.backends.tilt.cells import BOTTOM, SHELLS, SHIFT, Part, far_key
 from discreet.problems.accurate import Array
-from discreet.problems.compiled import flat, jit, once
+from discreet.problems.compiled import flat, jit, once, prefetch
 
 __all__ = ["STRIP", "compiled_scan"]
 
 STRIP = 128
 """Outcomes in a strip: its buffers stay in the nearest cache."""
 
+_AHEAD = 2  # strips by which memory is asked for in advance
+_LINE = 8  # numbers that memory delivers together
+
+_inlined = partial(jit, inline=True)
 _Scan = Callable[[Array, Array, Array, float, float, int], Part]
 
 
@@ -52,18 +60,19 @@ def compiled_scan(n: int, m: int) -> _Scan:
 
 @once
 def _sums() -> tuple[Any, Any]:
-    """Sum of a vector, and of its product with another; their order is left to the compiler."""
+    """Sum of a strip's numbers, and of their products with another's; their order is left to the compiler."""
+    strip, index = STRIP, np.uint64
 
-    def plain(x, size):  # type: ignore[no-untyped-def]
+    def plain(x, start):  # type: ignore[no-untyped-def]
         total = 0.0
-        for k in range(size):
-            total += x[k]
+        for k in range(strip):
+            total += x[index(start) + index(k)]
         return total
 
-    def product(x, y, size):  # type: ignore[no-untyped-def]
+    def product(x, start, y, other):  # type: ignore[no-untyped-def]
         total = 0.0
-        for k in range(size):
-            total += x[k] * y[k]
+        for k in range(strip):
+            total += x[index(start) + index(k)] * y[index(other) + index(k)]
         return total
 
     return jit(plain, reorder=True), jit(product, reorder=True)
@@ -72,100 +81,134 @@ def _sums() -> tuple[Any, Any]:
 @once
 def _compile(n: int, m: int) -> Any:
     strip, shells, bottom, shift = STRIP, SHELLS, BOTTOM, SHIFT
-    plain, product = _sums()
+    line, ahead, index = _LINE, _AHEAD * STRIP, np.uint64
+    (plain, product), ask = _sums(), prefetch()
 
-    @jit
-    def tilted(p_xz, p_step, loss, l_step, tilt, start, size, value, mass):  # type: ignore[no-untyped-def]
+    @_inlined
+    def ask_for(part, p_xz, p_step, loss, l_step, start):  # type: ignore[no-untyped-def]
+        """Every fourth row of a later strip, beginning with row `part`."""
+        for row in range(part, n + m, 4):
+            for k in range(0, strip, line):
+                if row < n:
+                    ask(p_xz, index(row * p_step + start + ahead + k))
+                else:
+                    ask(loss, index((row - n) * l_step + start + ahead + k))
+
+    @_inlined
+    def fetch(values, start, size, data, at):  # type: ignore[no-untyped-def]
+        """A row for the strip; a strip that is not full is filled with outcomes of no mass."""
+        if size == strip:
+            for place in range(strip):
+                k = index(place)
+                data[index(at) + k] = values[index(start) + k]
+        else:
+            for place in range(strip):
+                data[at + place] = values[start + place] if place < size else 0.0
+
+    @_inlined
+    def tilted(data, tilt, value, mass):  # type: ignore[no-untyped-def]
         """Tilted losses and masses of a strip."""
-        first = p_xz[start : start + size]
         for i in range(m):
-            row, mine, t = loss[i * l_step + start : i * l_step + start + size], value[i], tilt[i, 0]
-            for k in range(size):
-                mine[k] = row[k] + t * first[k]
-        for k in range(size):
-            mass[k] = first[k]
+            loss, at, t = (n + i) * strip, i * strip, tilt[i, 0]
+            for place in range(strip):
+                k = index(place)
+                value[index(at) + k] = data[index(loss) + k] + t * data[k]
+        for place in range(strip):
+            k = index(place)
+            mass[k] = data[k]
         for j in range(1, n):
-            a = p_xz[j * p_step + start : j * p_step + start + size]
+            a = j * strip
             for i in range(m):
-                mine, t = value[i], tilt[i, j]
-                for k in range(size):
-                    mine[k] += t * a[k]
-            for k in range(size):
-                mass[k] += a[k]
+                at, t = i * strip, tilt[i, j]
+                for place in range(strip):
+                    k = index(place)
+                    value[index(at) + k] += t * data[index(a) + k]
+            for place in range(strip):
+                k = index(place)
+                mass[k] += data[index(a) + k]
 
-    @jit
-    def decide(far, size, value, mass, label, second, least, share):  # type: ignore[no-untyped-def]
+    @_inlined
+    def decide(far, value, mass, label, second, least, share):  # type: ignore[no-untyped-def]
         """The least tilted losses (0 without mass); share[i] is 1 where far with label i, else 0."""
-        mine = value[0]
-        for k in range(size):
-            least[k] = mine[k]
+        for place in range(strip):
+            k = index(place)
+            least[k] = value[k]
             second[k] = np.inf
             label[k] = 0.0
         for i in range(1, m):
-            mine = value[i]
-            for k in range(size):
-                other = mine[k] if mine[k] > least[k] else least[k]
+            at = i * strip
+            for place in range(strip):
+                k = index(place)
+                mine, best = value[index(at) + k], least[k]
+                other = mine if mine > best else best
                 second[k] = other if other < second[k] else second[k]
-            for k in range(size):
-                label[k] = i if mine[k] < least[k] else label[k]
-            for k in range(size):
-                least[k] = mine[k] if mine[k] < least[k] else least[k]
+                label[k] = i if mine < best else label[k]
+                least[k] = mine if mine < best else best
         for i in range(m):
-            mine = share[i]
-            for k in range(size):
+            at = i * strip
+            for place in range(strip):
+                k = index(place)
                 limit = far * mass[k]
-                mine[k] = (
+                share[index(at) + k] = (
                     1.0 if (label[k] == i) & (second[k] - least[k] >= limit) & (0.0 < mass[k]) & (limit < np.inf) else 0.0
                 )
-        for k in range(size):
+        for place in range(strip):
+            k = index(place)
             least[k] = least[k] if mass[k] > 0.0 else 0.0
 
-    @jit
-    def decide_between_two(far, size, value, mass, least, share):  # type: ignore[no-untyped-def]
+    @_inlined
+    def decide_between_two(far, value, mass, least, share):  # type: ignore[no-untyped-def]
         """The same for two guesses, in half the operations."""
-        zero, one, share_zero, share_one = value[0], value[1], share[0], share[1]
-        for k in range(size):
-            smaller = one[k] if one[k] < zero[k] else zero[k]
+        for place in range(strip):
+            k = index(place)
+            zero, one = value[k], value[index(strip) + k]
+            limit = far * mass[k] if mass[k] > 0.0 else np.inf
+            smaller = one if one < zero else zero
             least[k] = smaller if mass[k] > 0.0 else 0.0
-        for k in range(size):
-            limit = far * mass[k] if mass[k] > 0.0 else np.inf
-            share_zero[k] = 1.0 if one[k] - zero[k] >= limit else 0.0
-        for k in range(size):
-            limit = far * mass[k] if mass[k] > 0.0 else np.inf
-            share_one[k] = 1.0 if (zero[k] - one[k] >= limit) & (one[k] < zero[k]) else 0.0
+            share[k] = 1.0 if one - zero >= limit else 0.0
+            share[index(strip) + k] = 1.0 if (zero - one >= limit) & (one < zero) else 0.0
 
     @jit
     def run(  # type: ignore[no-untyped-def]
         count, p_xz, p_step, loss, l_step, tilt, threshold, far, group, near, cells, counts, far_sums, far_counts, groups
     ):
-        value, share = np.empty((m, strip)), np.empty((m, strip))
+        data, value, share = np.empty((n + m) * strip), np.empty(m * strip), np.empty(m * strip)
         label, second_least, least, mass = np.empty(strip), np.empty(strip), np.empty(strip), np.empty(strip)
         found = 0
         total = 0.0
         for start in range(0, count, strip):
             size = min(strip, count - start)
-            tilted(p_xz, p_step, loss, l_step, tilt, start, size, value, mass)
+            for j in range(n):
+                fetch(p_xz, j * p_step + start, size, data, j * strip)
+            for i in range(m):
+                fetch(loss, i * l_step + start, size, data, (n + i) * strip)
+            ask_for(0, p_xz, p_step, loss, l_step, start)
+            tilted(data, tilt, value, mass)
+            ask_for(1, p_xz, p_step, loss, l_step, start)
             if m == 2:
-                decide_between_two(far, size, value, mass, least, share)
+                decide_between_two(far, value, mass, least, share)
             else:
-                decide(far, size, value, mass, label, second_least, least, share)
-            least_sum = plain(least, size)
+                decide(far, value, mass, label, second_least, least, share)
+            ask_for(2, p_xz, p_step, loss, l_step, start)
+            least_sum = plain(least, 0)
             total += least_sum
             if group > 0:
-                groups[0, start // group] += plain(mass, size)
+                groups[0, start // group] += plain(mass, 0)
                 groups[1, start // group] += least_sum
+            ask_for(3, p_xz, p_step, loss, l_step, start)
             distant = 0.0
             for i in range(m):
-                mine = share[i]
-                here = plain(mine, size)
+                here = plain(share, i * strip)
                 if here == 0.0:
                     continue
                 distant += here
                 far_counts[i] += here
-                for j in range(n):
-                    far_sums[i, j] += product(p_xz[j * p_step + start : j * p_step + start + size], mine, size)
-                for k in range(m):
-                    far_sums[i, n + k] += product(loss[k * l_step + start : k * l_step + start + size], mine, size)
+                if here == strip:
+                    for row in range(n + m):
+                        far_sums[i, row] += plain(data, row * strip)
+                else:
+                    for row in range(n + m):
+                        far_sums[i, row] += product(data, row * strip, share, i * strip)
             if distant == size:
                 continue
             for k in range(size):
@@ -173,15 +216,15 @@ def _compile(n: int, m: int) -> Any:
                     continue
                 best = 0
                 for i in range(1, m):
-                    if value[i, k] < value[best, k]:
+                    if value[i * strip + k] < value[best * strip + k]:
                         best = i
-                if share[best, k] == 1.0:
+                if share[best * strip + k] == 1.0:
                     continue
                 second = 0
                 runner_up = np.inf
                 for i in range(m):
-                    if i != best and value[i, k] < runner_up:
-                        runner_up = value[i, k]
+                    if i != best and value[i * strip + k] < runner_up:
+                        runner_up = value[i * strip + k]
                         second = i
                 margin = (runner_up - least[k]) / mass[k]
                 if margin <= threshold:
@@ -191,10 +234,8 @@ def _compile(n: int, m: int) -> Any:
                 shell = int(np.float64(margin).view(np.int64) >> shift) - bottom
                 key = (best * m + second) * shells + min(max(shell, 0), shells - 1)
                 counts[key] += 1
-                for j in range(n):
-                    cells[key, j] += p_xz[j * p_step + start + k]
-                for i in range(m):
-                    cells[key, n + i] += loss[i * l_step + start + k]
+                for row in range(n + m):
+                    cells[key, row] += data[row * strip + k]
         return total, found
 
     return run
