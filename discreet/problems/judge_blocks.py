@@ -193,7 +193,8 @@ class _Judgement:
                 f"the blocks' losses of constant guesses are {self.errors.tolist()} and the problem says "
                 f"{np.asarray(problem.guess_losses).tolist()}; give the totals found"
             )
-        self.slack = 0.0  # relative uncertainty of the law, as columns at ties sum to one within rounding only
+        self.slack = 0.0  # relative uncertainty of the law, as columns of ties and crowds may not sum to one exactly
+        self.blended_slack = 0.0  # the same once they are blended, which rounds them
         self.base_law, self.base_error = self.unblended()
 
     def verdict(self) -> BlockVerdict:
@@ -232,9 +233,9 @@ class _Judgement:
                 joint = pair_sum(joint, dot_pair(columns[:, None, :], mass[None, :, :]))
                 loss = pair_sum(loss, _total(dot_pair(columns, losses)))
             drawn = np.where(np.isin(drawn_columns, (0.0, 1.0)), 0.0, drawn_columns) @ mass.T
-            self.slack = (rule.m + 1) * _UNIT * _largest_share(drawn, joint[0])
-            if rule.band > 0.0:  # the sums over a crowd are rounded once
-                self.slack += 2.0 * _UNIT
+            rounding = 2.0 * _UNIT if rule.band > 0.0 else 0.0  # the sums over a crowd are rounded once
+            self.slack = _column_error(drawn_columns) * _largest_share(drawn, joint[0]) + rounding
+            self.blended_slack = (rule.m + 1) * _UNIT * _largest_share(drawn, joint[0]) + rounding
         law = self.normalised(law_of(joint, self.marginal, lift))
         return law, max(0.0, float(loss[0] + loss[1])) / self.total
 
@@ -264,29 +265,29 @@ class _Judgement:
 
     def repaired(self, law: OutputLaw, error: float) -> tuple[Rule, float]:
         """The rule, and the least share of a guess that ignores the outcome with which it is feasible, proven."""
-        if self.keeps_budget(law):
+        if self.keeps_budget(law, self.slack):
             return self.rule, 0.0
         hopeless = self.problem.constraint.perfect or self.errors.min() <= error
         ends = [] if hopeless else blind_ends(self.errors, law)
         target = self.problem.budget
         for _ in range(_AIMS):
-            shares = [(least_share(law, end.law, target, self.slack + _SUM_ROUNDING), end) for end in ends]
+            shares = [(least_share(law, end.law, target, self.blended_slack + _SUM_ROUNDING), end) for end in ends]
             costs = [(share * (end.error - error), share, end) for share, end in shares if share is not None]
             if not costs:
                 break
             _, share, end = min(costs, key=lambda entry: entry[0])
             blended = self.rule.blended(share, end.estimator[:, 0])
             reached = self.value(blended)[0]
-            if self.keeps_budget(reached):
+            if self.keeps_budget(reached, self.blended_slack):
                 return blended, share
-            target -= 2.0 * (reached.leakage_ceiling(self.slack + _SUM_ROUNDING) - self.problem.budget)
+            target -= 2.0 * (reached.leakage_ceiling(self.blended_slack + _SUM_ROUNDING) - self.problem.budget)
         constant = np.eye(self.rule.m)[int(np.argmin(self.errors))]  # leaks exactly nothing
         return self.rule.blended(1.0, constant), 1.0
 
-    def keeps_budget(self, law: OutputLaw) -> bool:
+    def keeps_budget(self, law: OutputLaw, slack: float) -> bool:
         if self.problem.constraint.perfect:
             return phi_residual(law) <= LEAK_FREE
-        return self.problem.constraint.oblivious or law.leakage_ceiling(self.slack + _SUM_ROUNDING) <= self.problem.budget
+        return self.problem.constraint.oblivious or law.leakage_ceiling(slack + _SUM_ROUNDING) <= self.problem.budget
 
     def rounded_up(self, repaired: Rule, error: float) -> float:
         upper = error * (1.0 + (repaired.m + 16) * _UNIT)
@@ -383,6 +384,11 @@ def _total(pairs: Pair) -> Pair:
     for high, low in zip(*pairs, strict=True):
         total = pair_sum(total, (high, low))
     return total
+
+
+def _column_error(columns: Array) -> float:
+    """How far columns [m, K] are from summing to one, at most; 0 for those that do exactly."""
+    return max(abs(math.fsum([*column, -1.0])) for column in columns.T.tolist()) * (1.0 + 2.0**-40)
 
 
 def _largest_share(part: Array, whole: Array) -> float:
