@@ -152,6 +152,8 @@ def labelled_law(p_xz: Array, labels: NDArray[np.intp], count: int, marginal: Pa
 def faint_lift(p_x: Array) -> NDArray[np.int32]:
     """Exponents e [n] that make p_x · 2^e of ordinary size; not 0 for private values so rare that products underflow."""
     faint = (p_x > 0.0) & (p_x < _FAINT)
+    if not faint.any():
+        return np.zeros(p_x.shape, dtype=np.int32)
     return np.where(faint, -np.frexp(p_x)[1], 0).astype(np.int32)
 
 

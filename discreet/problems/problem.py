@@ -17,12 +17,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.problems.accurate import Array, Pair, sum_pair
 from discreet.problems.certain import Sums
 from discreet.problems.checks import check_total, mass_array
 from discreet.problems.errors import InputError
-from discreet.problems.information import OutputLaw, entropy, faint_lift, law_of, output_law
+from discreet.problems.information import OutputLaw, entropy, faint_lift, labelled_law, law_of, output_law
 
 if TYPE_CHECKING:
     from discreet.problems.samples import SampleReport
@@ -247,6 +248,10 @@ class Problem:
     def output_law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N]."""
         return self.law_from(self.sums(estimator))
+
+    def labelled_law(self, labels: NDArray[np.intp], count: int) -> OutputLaw:
+        """The joint law of X and a label, each outcome having one of `count` labels [N]."""
+        return labelled_law(self.p_xz, labels, count, self._marginal)
 
     def sums(self, estimator: Array) -> Sums:
         """What an estimator [m, N] adds up to over the outcomes: its law, its error probability and more come of it."""

@@ -26,7 +26,7 @@ from discreet.backends.tilt.interior_point import Outcome
 from discreet.backends.tilt.pivots import Pivots
 from discreet.backends.tilt.vertex import Finished, Solved, Vertex, contradicted
 from discreet.backends.unused_guesses import tilt_unused_guesses
-from discreet.problems.accurate import Array, Pair, sum_pair
+from discreet.problems.accurate import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["Finished", "finish", "shortcut"]
@@ -86,22 +86,21 @@ def _attempts(
     losses = problem.loss + tilt @ problem.p_xz
     reduced = losses - losses.min(axis=0)
     active = _active(problem, estimator, reduced)
-    marginal = sum_pair(problem.p_xz)
     tied = np.flatnonzero(np.add.reduce(active, 0) > 1)
     few = 0 < tied.size <= _needed(problem)
     if not few and (problem.n == 2 or not tied.size):
         labels, ties = _rounded(problem, tied, estimator, losses) if tied.size else (None, None)
         if ties is None or len(ties) < problem.m:
             deviation = (estimator @ problem.phi.T) * problem.p_x
-            pivots = Pivots(problem, tilt, marginal, labels, ties)
+            pivots = Pivots(problem, tilt, labels, ties)
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a first guess may be far off
                 yield pivots.run(multiplier, _EARLY_STEPS if early else _PIVOTS, deviation)
     elif early and few:
-        yield _mended(problem, active, estimator, tilt, multiplier, marginal, _EARLY_STEPS)
+        yield _mended(problem, active, estimator, tilt, multiplier, _EARLY_STEPS)
     if early:
         return
     for candidate in islice(_candidates(problem, active, estimator), tries):
-        yield _mended(problem, candidate, estimator, tilt, multiplier, marginal, _MENDINGS)
+        yield _mended(problem, candidate, estimator, tilt, multiplier, _MENDINGS)
 
 
 def _needed(problem: Problem) -> int:
@@ -135,10 +134,17 @@ def _rounded(
 
 
 def _relative_width(problem: Problem, found: Finished) -> float:
+    """What its tilted losses exceed the least ones by, over its error probability."""
     losses = problem.loss + found.tilt @ problem.p_xz
-    spent = losses[found.labels, np.arange(problem.N)]
-    spent[found.ties] = (losses[:, found.ties] * found.columns).sum(axis=0)
-    return float((spent - losses.min(axis=0)).sum() / max(problem.bayes_error, 1e-300))
+    spent, error = (_expected(values, found) for values in (losses, problem.loss))
+    return float((spent - losses.min(axis=0)).sum() / max(error.sum(), 1e-300))
+
+
+def _expected(values: Array, found: Finished) -> Array:
+    """Σ_i P_il v_il [N] for values [m, N]."""
+    expected = values[found.labels, np.arange(found.labels.size)]
+    expected[found.ties] = (values[:, found.ties] * found.columns).sum(axis=0)
+    return np.asarray(expected)
 
 
 def _candidates(problem: Problem, active: NDArray[np.bool_], estimator: Array) -> Iterator[NDArray[np.bool_]]:
@@ -194,13 +200,12 @@ def _mended(
     estimator: Array,
     tilt: Array,
     multiplier: float,
-    marginal: Pair,
     mendings: int,
 ) -> Finished | None:
     """Solve for the vertex of a set of active guesses, mending the set while it turns out inconsistent."""
     active = active.copy()
     for _ in range(mendings):
-        vertex = Vertex(problem, active, estimator, marginal)
+        vertex = Vertex(problem, active, estimator)
         solved = vertex.solve(multiplier)
         if solved is None:
             return None

@@ -28,7 +28,7 @@ from discreet.backends.tilt.finish import shortcut
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.pivots import Pivots
-from discreet.problems.accurate import Array, sum_pair
+from discreet.problems.accurate import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["follow", "pivot"]
@@ -98,7 +98,7 @@ def pivot(problem: Problem, tilt: Array, multiplier: float) -> Outcome | None:
 
     Outcomes and private values need positive probability, the budget must be positive and finite and bind.
     """
-    found = Pivots(problem, tilt, sum_pair(problem.p_xz)).run(multiplier, _PIVOTS)
+    found = Pivots(problem, tilt).run(multiplier, _PIVOTS)
     return None if found is None else Outcome(found.estimator(problem.m), found.tilt, found.multiplier, 0, "optimal")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.tilt.vertex import Finished, Vertex, contradicted
-from discreet.problems.accurate import Array, Pair
+from discreet.problems.accurate import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["Pivots"]
@@ -22,19 +22,17 @@ __all__ = ["Pivots"]
 class Pivots:
     """A tilt [m, n] that is nearly known, labels [N] and ties; by default the tilt's labels and a tie of the least margin.
 
-    The two guesses of a tie are the best ones under the tilt. marginal: π as a pair. Outcomes and private values need
-    positive probability.
+    The two guesses of a tie are the best ones under the tilt. Outcomes and private values need positive probability.
     """
 
     def __init__(
         self,
         problem: Problem,
         tilt: Array,
-        marginal: Pair,
         labels: NDArray[np.intp] | None = None,
         ties: list[int] | None = None,
     ) -> None:
-        self._problem, self._marginal = problem, marginal
+        self._problem = problem
         self._every = np.arange(problem.N)
         self._aim(tilt)
         self._labels = self._order[0].copy() if labels is None else labels
@@ -47,7 +45,7 @@ class Pivots:
         deviation [m, n]: of the law (X, Ŷ) from independence where it is nearly known; the shares start next to it.
         """
         for _ in range(pivots):
-            vertex = Vertex(self._problem, *self._guessed(), self._marginal)
+            vertex = Vertex(self._problem, *self._guessed())
             if deviation is not None:
                 vertex.start_next_to(deviation)
             solved = vertex.solve(multiplier)

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array, Pair
-from discreet.problems.information import OutputLaw, labelled_law, phi_divergence
+from discreet.problems.accurate import Array
+from discreet.problems.information import OutputLaw, phi_divergence
 from discreet.problems.problem import Problem
 
 __all__ = ["Finished", "Solved", "Vertex", "contradicted"]
@@ -91,18 +91,17 @@ def contradicted(problem: Problem, vertex: Vertex, tilt: Array) -> NDArray[np.in
 class Vertex:
     """Labels and ties with the law of the determined outcomes; unknowns are the shares of all but one guess of each tie.
 
-    active [m, N]: the guesses an outcome may give; labels and first shares come from the estimator [m, N]. marginal: π as
-    a pair.
+    active [m, N]: the guesses an outcome may give; labels and first shares come from the estimator [m, N].
     """
 
-    def __init__(self, problem: Problem, active: NDArray[np.bool_], estimator: Array, marginal: Pair) -> None:
+    def __init__(self, problem: Problem, active: NDArray[np.bool_], estimator: Array) -> None:
         self._problem = problem
         self.labels = np.where(active, estimator, -1.0).argmax(axis=0)
         self.ties = np.flatnonzero(np.add.reduce(active, 0) > 1)
         m, count = problem.m, self.ties.size
         parts = self.labels.copy()  # each tie is a part of its own
         parts[self.ties] = np.arange(m, m + count)
-        law = labelled_law(problem.p_xz, parts, m + count, marginal)
+        law = problem.labelled_law(parts, m + count)
         self._fixed = OutputLaw(law.mass[:m], law.deviation[:m], law.p_x)
         self._tied_mass, self._tied_deviation = law.mass[m:], law.deviation[m:]
         self._own = self.labels[self.ties]
@@ -226,7 +225,8 @@ class _System:
             if not self.multiplier > 0.0 or not largest <= 1e3:
                 return False
             last, size = size, max(float(np.abs(step[:-1]).max()), abs(change) / self.multiplier)
-            if size <= _SETTLED or 0.5 * last <= size <= _ROUNDING:  # converging steps shrink; what rounding leaves does not
+            # converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does not
+            if size <= _SETTLED or size**3 <= _SETTLED * last**2 < math.inf or 0.5 * last <= size <= _ROUNDING:
                 break
         return True
 
