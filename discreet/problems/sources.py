@@ -98,17 +98,14 @@ def _checked(blocks: Blocks, fast: bool, chunk: Chunk) -> _Checked:
             raise InputError(
                 f"the {what} of the chunk at outcome {chunk.start} has shape {list(array.shape)}; give {[rows, chunk.count]}"
             )
-    if not (a.min() >= 0.0 and loss.min() >= 0.0 and a.max() <= 1.0 + TOTAL_TOLERANCE and loss.max() <= LARGEST_LOSS):
-        _complain(chunk.start, a, loss)
+    if not fast:
+        _refuse_no_masses(chunk.start, a, loss)
     nothing = np.zeros((blocks.m, blocks.n))
     sums: Tally = (compiled_tally if fast else tally)(a, loss, nothing, nothing)
-    mass = a.sum(axis=0)
-    if not mass.all():
-        stray = np.flatnonzero((mass == 0.0) & (loss.max(axis=0) > 0.0))
-        if stray.size:
-            raise InputError(
-                f"outcome {chunk.start + stray[0]} has zero probability in p_xz but a positive loss mass; set its loss to 0"
-            )
+    if fast and not (sums.smallest >= 0.0 and sums.joint[0].sum() <= 1.0 and sums.errors[0].max() <= LARGEST_LOSS):
+        _refuse_no_masses(chunk.start, a, loss)  # sums that are not too large have no entries that are
+    if not any(row.min() > 0.0 for row in a):
+        _refuse_stray_losses(chunk.start, a, loss)
     high, low = np.zeros(blocks.n), np.zeros(blocks.n)
     masses: Pair = (high, low)
     for row in zip(*sums.joint, strict=True):
@@ -116,8 +113,10 @@ def _checked(blocks: Blocks, fast: bool, chunk: Chunk) -> _Checked:
     return _Checked(chunk.start, chunk.count, masses, sums.errors)
 
 
-def _complain(start: int, a: Array, loss: Array) -> None:
-    """Name the first entry that is no mass."""
+def _refuse_no_masses(start: int, a: Array, loss: Array) -> None:
+    """Refuse entries that are no masses, naming the first."""
+    if a.min() >= 0.0 and loss.min() >= 0.0 and a.max() <= 1.0 + TOTAL_TOLERANCE and loss.max() <= LARGEST_LOSS:
+        return
     _refuse_wrong("p_xz", start, a)
     _refuse_wrong("loss", start, loss)
     for what, array, most, remedy in (
@@ -128,6 +127,18 @@ def _complain(start: int, a: Array, loss: Array) -> None:
         if high.size:
             row, column = (int(k) for k in high[0])
             raise InputError(f"{what}[{row}, {start + column}] is {array[row, column]:g}, above {most:g}; {remedy}")
+
+
+def _refuse_stray_losses(start: int, a: Array, loss: Array) -> None:
+    """Refuse losses on outcomes of no mass."""
+    mass = a.sum(axis=0)
+    if mass.all():
+        return
+    stray = np.flatnonzero((mass == 0.0) & (loss.max(axis=0) > 0.0))
+    if stray.size:
+        raise InputError(
+            f"outcome {start + stray[0]} has zero probability in p_xz but a positive loss mass; set its loss to 0"
+        )
 
 
 def _refuse_wrong(what: str, start: int, array: Array) -> None:

@@ -113,10 +113,25 @@ def test_a_large_problem_is_checked_compiled() -> None:
     assert_same(one, expected)
     np.testing.assert_array_equal(one.p_x, two.p_x)
     np.testing.assert_array_equal(one.guess_losses, two.guess_losses)
-    bad = expected.loss.copy()
-    bad[1, 271_828] = math.nan
-    with pytest.raises(InputError, match=r"loss\[1, 271828\] is nan, which is not finite"):
-        block_problem(ArrayBlocks(expected.p_xz, bad), 0.01)
+    for what, value, words in (
+        ("loss", math.nan, r"loss\[1, 271828\] is nan, which is not finite"),
+        ("loss", -1e-300, r"loss\[1, 271828\] is -1e-300, which is negative"),
+        ("loss", 1e101, r"above 1e\+100"),
+        ("p_xz", math.inf, r"p_xz\[1, 271828\] is inf, which is not finite"),
+        ("p_xz", 2.0, r"p_xz\[1, 271828\] is 2, above 1"),
+        ("p_xz", 0.5, r"p_xz sums to 1\.49999"),
+    ):
+        arrays = {"p_xz": expected.p_xz.copy(), "loss": expected.loss.copy()}
+        arrays[what][1, 271_828] = value
+        with pytest.raises(InputError, match=words):
+            block_problem(ArrayBlocks(arrays["p_xz"], arrays["loss"]), 0.01)
+    emptied = expected.p_xz.copy()
+    emptied[0] += emptied[1]
+    emptied[1] = 0.0
+    block_problem(ArrayBlocks(emptied, expected.loss), 0.01)  # a row of zeros is no outcome of none
+    emptied[:, 271_828] = 0.0
+    with pytest.raises(InputError, match="outcome 271828 has zero probability"):
+        block_problem(ArrayBlocks(emptied, expected.loss), 0.01)
 
 
 def _spoilt(what: str, value: float) -> tuple[Array, Array]:
