@@ -3,6 +3,8 @@
 model           the problem in coordinates that do not cancel
 newton          one step, with all outcomes eliminated
 interior_point  the iteration
+vertex          labels and ties, and the square system that determines the rest
+pivots          the vertex next to labels and ties that are nearly right
 finish          from an interior solution to the vertex: deterministic but for the ties
 condense        outcomes too rare to matter, put together
 cells           what outcomes that are summed have in common

@@ -1,14 +1,13 @@
 """From an interior solution to the vertex: deterministic off the ties, conditions met to rounding.
 
 At an optimum all but a few outcomes have one best guess; the others are *ties*, whose tilted losses agree. Once labels and
-ties are known, what is left is a small square system: one equality of tilted losses per tie and leakage = ε, with the tilts
-t_i = μ log ratio a function of the ties' probabilities and μ (at ε = 0: leakage-free equations linear in the
-probabilities, equalities linear in the tilts). Newton's method takes a few steps to rounding, because the law of the
-determined outcomes is summed once, in twice the working precision.
+ties are known, what is left is a small square system (`vertex`).
 
 The sets are guessed from the interior solution (a guess is active where its probability exceeds its reduced loss) and
-mended: a probability that leaves [0, 1] is fixed there, a label that the new tilt contradicts is changed. The result is
-returned only when it is consistent; whoever calls compares brackets and keeps the better pair.
+mended: a probability that leaves [0, 1] is fixed there, a label that the new tilt contradicts is changed. Where X has two
+values and more outcomes hesitate than an optimum can need, they are rounded in the order of their margins instead, and
+pivots do the rest; that works far from the optimum already. The result is returned only when it is consistent; whoever
+calls compares brackets and keeps the better pair.
 
 Source: discreet, docs/theory.md (at most (m − 1) n ties; finishing by ties).
 """

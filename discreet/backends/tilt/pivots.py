@@ -18,6 +18,8 @@ from discreet.problems.problem import Problem
 
 __all__ = ["Pivots"]
 
+_LARGEST_LOG_RATIO = 40.0  # e^40 of a prior is certainty
+
 
 class Pivots:
     """A tilt [m, n] that is nearly known, labels [N] and ties; by default the tilt's labels and a tie of the least margin.
@@ -34,6 +36,7 @@ class Pivots:
     ) -> None:
         self._problem = problem
         self._every = np.arange(problem.N)
+        self._tilt = tilt
         self._aim(tilt)
         self._labels = self._order[0].copy() if labels is None else labels
         self._ties = [int(self._margin.argmin())] if ties is None else ties
@@ -42,12 +45,14 @@ class Pivots:
     def run(self, multiplier: float, pivots: int, deviation: Array | None = None) -> Finished | None:
         """The consistent vertex; None when that many pivots do not settle, or a guess would never occur.
 
-        deviation [m, n]: of the law (X, Ŷ) from independence where it is nearly known; the shares start next to it.
+        deviation [m, n]: of the law (X, Ŷ) from independence, where it is nearly known; otherwise that of which the tilt
+        is μ log ratio. The shares start next to it.
         """
+        if deviation is None:
+            deviation = self._told_by_tilt(multiplier)
         for _ in range(pivots):
             vertex = Vertex(self._problem, *self._guessed())
-            if deviation is not None:
-                vertex.start_next_to(deviation)
+            vertex.start_next_to(deviation)
             solved = vertex.solve(multiplier)
             if solved is None or solved.mass.min() <= 0.0:
                 return None
@@ -62,6 +67,13 @@ class Pivots:
             if not self._flip(wrong, solved.tilt):
                 return None
         return None
+
+    def _told_by_tilt(self, multiplier: float) -> Array:
+        """The deviation π_j s_i (e^{t_ij/μ} − 1) [m, n], with the masses of the labels."""
+        mass = np.bincount(self._labels, weights=self._problem.p_z, minlength=self._problem.m)
+        farthest = _LARGEST_LOG_RATIO * multiplier
+        log_ratio = np.clip(self._tilt, -farthest, farthest) / multiplier
+        return np.asarray(mass[:, None] * self._problem.p_x * np.expm1(log_ratio))
 
     def _aim(self, tilt: Array) -> None:
         losses = (self._problem.loss + tilt @ self._problem.p_xz) / self._problem.p_z
