@@ -55,6 +55,7 @@ _NEAR_ITERATIONS = 30  # before the usual start is tried after all
 _SHORTCUT_WIDTHS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)  # relative, of the bracket: where ending early is worth a try
 _MOST_CORRECTORS = 3
 _ENTRIES_PER_CORRECTOR = 4  # of the tilt
+_LONG_ENOUGH = 0.95  # step that no centrality corrector could lengthen by much
 _AMBITION = 0.3  # how much longer a step each centrality corrector aims at
 _NEIGHBOURHOOD = 10.0  # products between target / this and target × this count as centred
 _LEAK_FREE = 5e-14  # ‖Φ P‖∞ to stop at: a few times what rounding alone leaves
@@ -308,7 +309,7 @@ def _advance(model: Model, at: Iterate, law: Law, tilted: Array, kappa: float) -
         newton = Newton(model, at, law, tilted, kappa)
         target, step, lengths = _corrected(model, at, newton, kappa)
         for _ in range(_correctors(at)):
-            if min(lengths) >= 1.0:
+            if min(lengths) >= _LONG_ENOUGH:
                 break
             better = _recentred(at, newton, step, lengths, target)
             longer = _lengths(model, at, better)
