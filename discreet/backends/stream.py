@@ -126,6 +126,8 @@ def solve_blocks(
     solved = time.perf_counter()
     rules = (_extended(rule, possible, problem.n) for rule in rules_of(smaller, found, threads=threads))
     verdict = _best_verdict(problem, rules, found.multiplier, options.gap, threads)
+    if derive_status(verdict.certificate, options.gap) is Status.VIOLATED_PRIVACY:  # by rounding: what the judge made of it
+        verdict = certify_blocks(problem, verdict.rule, verdict.multiplier, threads=threads)
     return BlockSolution(
         problem,
         derive_status(verdict.certificate, options.gap),

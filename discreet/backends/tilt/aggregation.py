@@ -41,8 +41,10 @@ from discreet.problems.information import output_law
 from discreet.problems.primal import LEAK_FREE, phi_residual
 from discreet.problems.problem import Problem
 
-__all__ = ["Aggregated", "Proof", "Report", "individuals", "solve_aggregated", "spread"]
+__all__ = ["NO_BUDGET", "Aggregated", "Proof", "Report", "individuals", "price_of_nothing", "solve_aggregated", "spread"]
 
+NO_BUDGET = 1e-26
+"""Nats; a smaller budget cannot be told from nothing in double precision, and is solved as perfect privacy."""
 _INDIVIDUALS_PER_ENTRY = 100  # outcomes kept individually in the first round, per entry of the tilt
 _LEAST_INDIVIDUALS = 500
 _SHARE_OF_OUTCOMES = 1e-4  # kept at least, up to a few thousand: the longer a pass, the more a small solve may take
@@ -143,7 +145,20 @@ def solve_aggregated(
     for the passes (0 = all cores). vertex: go on, within reason, until the answer can be stated as a rule.
     compiled: whether the kernels are (None: where that pays).
     """
-    return _Aggregation(problem, gap, max_iterations, deadline, threads, report, vertex, compiled).run()
+    budget = problem.budget
+    if not 0.0 < budget < NO_BUDGET:
+        return _Aggregation(problem, gap, max_iterations, deadline, threads, report, vertex, compiled).run()
+    without = problem.with_budget(0.0)
+    found = _Aggregation(without, gap, max_iterations, deadline, threads, report, vertex, compiled).run()
+    if not math.isinf(found.multiplier):
+        return found
+    return replace(found, multiplier=price_of_nothing(found.tilt, problem.p_x, budget))
+
+
+def price_of_nothing(tilt: Array, p_x: Array, budget: float) -> float:
+    """The multiplier that makes the tilt of perfect privacy cost least at a tiny budget: μ ε + variance of t / (2 μ)."""
+    spread = float((tilt**2 @ p_x).max())
+    return math.sqrt(spread / (2.0 * budget))
 
 
 def spread(blocks: Blocks, found: Aggregated, *, threads: int = 0) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from discreet.backends.contract import Answer, Capabilities, Known, Options, Raw, Regime
 from discreet.backends.settings import choice, whole
 from discreet.backends.slack import bayes_answer
-from discreet.backends.tilt.aggregation import individuals, solve_aggregated, spread
+from discreet.backends.tilt.aggregation import NO_BUDGET, individuals, price_of_nothing, solve_aggregated, spread
 from discreet.backends.tilt.condense import RARE, Condensed, condense
 from discreet.backends.tilt.finish import shortcut
 from discreet.backends.tilt.follow import follow
@@ -25,6 +25,7 @@ from discreet.backends.tilt.model import Model, model_of
 from discreet.backends.tilt.rescue import rescued
 from discreet.problems.accurate import Array
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.primal import normalise, repair
 from discreet.problems.problem import Problem
 
 __all__ = ["Tilt"]
@@ -35,7 +36,6 @@ _MARGIN = 0.1  # of the asked gap: what the iteration aims at, since the judge a
 _AGGREGATE_MARGIN = 0.5  # the same for aggregates, whose bracket is exact
 _AGGREGATE_FROM = 16  # times the outcomes that a first round keeps individually
 _THREADS_FROM = 1 << 20  # outcomes from which a pass takes longer than sharing it out
-_NO_BUDGET = 1e-26  # nats: less cannot be told from nothing in double precision, and is solved as perfect privacy
 _FINEST_GAP = 1e-13
 
 
@@ -43,7 +43,7 @@ _FINEST_GAP = 1e-13
 class _Lowered:
     """The problem; whether the Bayes rule keeps its budget; and, if it is solved whole, its condensed form and model.
 
-    budget: the one asked for, where the problem is solved for perfect privacy in its place.
+    budget: the one asked for, where it is so small that perfect privacy is solved in its place.
     """
 
     problem: Problem
@@ -72,14 +72,14 @@ class Tilt:
     def lower(self, problem: Problem, options: Options) -> _Lowered:
         """Centre and scale the problem, unless the Bayes rule keeps the budget or outcomes are many enough to aggregate."""
         if problem.N >= _AGGREGATE_FROM * individuals(problem.n, problem.m):
-            return _Lowered(problem, slack=False)
+            return _Lowered(problem, False, budget=problem.budget if 0.0 < problem.budget < NO_BUDGET else 0.0)
         if bayes_answer(problem) is not None:
             return _Lowered(problem, slack=True)
         budget = problem.budget
-        if 0.0 < budget < _NO_BUDGET:
+        if 0.0 < budget < NO_BUDGET:
             problem = problem.with_budget(0.0)
             if bayes_answer(problem) is not None:  # its leakage is rounding
-                return _Lowered(problem, slack=True)
+                return _Lowered(problem, slack=True, budget=budget)
         condensed = condense(problem, RARE * options.gap)
         return _Lowered(problem, False, condensed, model_of(condensed.problem), budget)
 
@@ -118,7 +118,9 @@ class Tilt:
                 outcome = rescued(condensed, outcome, gap, deadline)
             outcome = replace(outcome, estimator=lowered.condensed.restore(outcome.estimator))
             if math.isinf(outcome.multiplier) and lowered.budget > 0.0:
-                outcome = replace(outcome, multiplier=_price_of_nothing(problem, outcome.tilt, lowered.budget))
+                outcome = replace(outcome, multiplier=price_of_nothing(outcome.tilt, problem.p_x, lowered.budget))
+        if lowered.budget > 0.0:
+            outcome = replace(outcome, estimator=_kept(problem.with_budget(lowered.budget), outcome.estimator))
         return Raw(outcome.ended, outcome, outcome.iterations)
 
     def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw | None:
@@ -134,7 +136,7 @@ class Tilt:
         return Answer(outcome.estimator, outcome.tilt, multiplier)
 
 
-def _price_of_nothing(problem: Problem, tilt: Array, budget: float) -> float:
-    """The multiplier that makes the tilt of perfect privacy cost least at a tiny budget: μ ε + variance of t / (2 μ)."""
-    spread = float((tilt**2 @ problem.p_x).max())
-    return math.sqrt(spread / (2.0 * budget))
+def _kept(problem: Problem, estimator: Array) -> Array:
+    """What a budget that rounding alone may exceed leaves of an estimator [m, N]: all, a blend, or a constant guess."""
+    stochastic = normalise(estimator)
+    return repair(problem, stochastic, problem.output_law(stochastic)).estimator
