@@ -26,6 +26,7 @@ __all__ = ["Finished", "Solved", "Vertex", "contradicted"]
 _GRID = 2.0**53
 _INSIDE = 2.0**-44  # relative: the budget is undercut by that, and more where rounding the shares to the grid leaks
 _ROUNDINGS = 2.0**-51  # of the sizes of what is added up to a deviation
+_MERGED = 2.0**-53  # relative, of the sums over outcomes that were merged
 _AIMS = 6
 _NEWTON_STEPS = 12
 _LEAK_FREE = 1e-14  # ‖Φ P‖∞ that rounding leaves
@@ -162,7 +163,8 @@ class Vertex:
                 return None
             log_ratio = np.log1p(ratio)
             summed = np.abs(self._fixed.deviation) + np.abs(columns) @ np.abs(self._tied_deviation)
-            doubt = _ROUNDINGS * float(np.vdot(np.abs(log_ratio), summed))
+            whole = law.mass[:, None] * law.p_x  # outcomes merged before had their masses rounded
+            doubt = float(np.vdot(np.abs(log_ratio), _ROUNDINGS * summed + _MERGED * whole))
             excess = (law.leakage_ceiling() + doubt) / self._problem.budget - 1.0
             if excess <= 0.0:
                 break

@@ -5,8 +5,9 @@
 The hinges are a floor that turns into a slope: small problems cost the same whatever their size, and none costs less than
 the smallest that was measured. b has a weak normal prior
 (ridge). r is the weighted mean of the residuals of near instances, shrunk towards 0 when none is near. The interval is a
-Student t prediction interval whose variance comes from residuals with the own catalog entry left out, times 1 + the leverage
-of the instance (which grows with extrapolation). Source: A. Gelman et al., Bayesian Data Analysis, 3rd ed., §14.2.
+Student t prediction interval whose variance comes from residuals of fits without the case itself (the residual ÷ 1 − its
+leverage), mended by other catalog entries only, times 1 + the leverage of the instance (which grows with extrapolation).
+Source: A. Gelman et al., Bayesian Data Analysis, 3rd ed., §14.2.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _RIDGE = np.array([0.01, 0.3, 0.3, 0.3, 2.0, 1.0, 3.0])  # firmer where a differ
 _PRIOR_DECADES = 0.15  # spread assumed before any residual is seen, worth `_PRIOR_COUNT` of them
 _PRIOR_COUNT = 3.0
 _LEAST_SECONDS = 1e-6
+_LEAST_REMOTENESS = 0.25  # of 1 − leverage: a fit that only one case determines says little of its error
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class TimeModel:
         self._inverse = np.linalg.inv(rows.T @ rows + penalty)
         self._slopes = self._inverse @ (rows.T @ (logs - self._level))
         self._residuals = logs - self._level - rows @ self._slopes
+        leverages = np.einsum("ij,jk,ik->i", rows, self._inverse, rows)
+        self._own_errors = self._residuals / np.maximum(1.0 - leverages, _LEAST_REMOTENESS)
         self._errors = np.array([self._left_out(k, cell.features) for k, cell in enumerate(timed)])
         self._scale = math.sqrt(
             (float(self._errors @ self._errors) + _PRIOR_COUNT * _PRIOR_DECADES**2) / (self.count + _PRIOR_COUNT)
@@ -82,7 +86,7 @@ class TimeModel:
         return float(weights @ self._residuals) / (float(weights.sum()) + 0.5)
 
     def _left_out(self, k: int, features: Features) -> float:
-        return float(self._residuals[k]) - self._near(features, self._groups != self._groups[k])
+        return float(self._own_errors[k]) - self._near(features, self._groups != self._groups[k])
 
 
 def _regressors(decades: Array) -> Array:
