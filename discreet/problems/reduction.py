@@ -157,9 +157,14 @@ def _hashed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @cache
 def _multipliers(count: int) -> NDArray[np.uint64]:
-    """Any fixed odd numbers: only a hash."""
-    rng = np.random.default_rng(20240229)
-    return np.asarray(rng.integers(0, 2**63, size=count, dtype=np.uint64) | np.uint64(1))
+    """Fixed odd numbers by splitmix64 (G. L. Steele et al., OOPSLA 2014): only a hash, for which no generator is loaded."""
+    found, state, words = [], 20240229, 2**64 - 1
+    for _ in range(count):
+        state = (state + 0x9E3779B97F4A7C15) & words
+        mixed = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & words
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & words
+        found.append((mixed ^ (mixed >> 31)) | 1)
+    return np.array(found, dtype=np.uint64)
 
 
 def _repeated(keys: NDArray[np.uint64]) -> bool:

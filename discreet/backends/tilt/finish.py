@@ -119,7 +119,7 @@ def _rounded(
     labels, ties = estimator.argmax(axis=0), []
     best = np.sort(losses[:, tied].argsort(axis=0)[:2], axis=0)
     pairs = best[0] * problem.m + best[1]
-    for pair in np.unique(pairs).tolist():
+    for pair in sorted(set(pairs.tolist())):
         one, other = divmod(pair, problem.m)
         held = tied[pairs == pair]
         mass = problem.p_z[held]
