@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from discreet.backends.isolated import solve_isolated
     from discreet.backends.run import solve
     from discreet.backends.solution import Solution, Status
-    from discreet.backends.stream import BlockSolution, solve_blocks
+    from discreet.backends.tilt.streaming import BlockSolution, solve_blocks
     from discreet.curve import Frontier, FrontierPoint, frontier
     from discreet.problems.adversary import Inference, inference
     from discreet.problems.blocks import BlockProblem
@@ -104,7 +104,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Advice": "reports.advice",
     "BlockProblem": "problems.blocks",
-    "BlockSolution": "backends.stream",
+    "BlockSolution": "backends.tilt.streaming",
     "Certificate": "problems.judge",
     "ContinuousCertificate": "problems.continuous",
     "ContinuousProblem": "problems.continuous",
@@ -140,7 +140,7 @@ _HOME = {
     "save_problem": "problems.files",
     "save_solution": "problems.files",
     "solve": "backends.run",
-    "solve_blocks": "backends.stream",
+    "solve_blocks": "backends.tilt.streaming",
     "solve_continuous": "backends.continuous",
     "solve_isolated": "backends.isolated",
 }

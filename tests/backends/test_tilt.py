@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
-from discreet.backends.stream import solve_blocks
 from discreet.backends.tilt.condense import condense
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import law_of, model_of
+from discreet.backends.tilt.streaming import solve_blocks
 from discreet.problems import Problem, catalog, reduce
 from discreet.problems.blocks import BlockProblem
 

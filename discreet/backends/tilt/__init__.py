@@ -13,6 +13,7 @@ strips          the compiled pass
 sampling        a sample of the outcomes to start from
 aggregation     many outcomes through few: aggregate, solve, certify, shrink
 statement       what the rounds found, stated as a rule
+streaming       problems in blocks that are never all in memory: rounds, rule, judge
 follow          another budget of a model whose neighbours are solved
 rescue          entropic proximal sweeps where the interior point does not converge
 backend         all of it behind the contract of a backend

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from discreet.backends.run import solve
 from discreet.backends.solution import Status, derive_status
-from discreet.backends.stream import BlockSolution, solve_blocks
 from discreet.backends.tilt import aggregation
+from discreet.backends.tilt.streaming import BlockSolution, solve_blocks
 from discreet.problems import Problem, certify
 from discreet.problems.accurate import Array
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Chunk
