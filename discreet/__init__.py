@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from discreet.backends.solution import Solution, Status
     from discreet.backends.tilt.streaming import BlockSolution, solve_blocks
     from discreet.curve import Frontier, FrontierPoint, frontier
-    from discreet.problems.adversary import Inference, inference
     from discreet.problems.blocks import BlockProblem
     from discreet.problems.continuous import (
         ContinuousCertificate,
@@ -44,9 +43,10 @@ if TYPE_CHECKING:
         paper_continuous,
     )
     from discreet.problems.errors import DiscreetError, FileError, InputError
-    from discreet.problems.files import load_problem, load_solution, save_problem, save_solution
-    from discreet.problems.judge import Certificate, certify
-    from discreet.problems.local_estimates import local_inference
+    from discreet.problems.files.records import load_problem, load_solution, save_problem, save_solution
+    from discreet.problems.inference.adversary import Inference, inference
+    from discreet.problems.inference.local_estimates import local_inference
+    from discreet.problems.judge.certificate import Certificate, certify
     from discreet.problems.problem import Problem
     from discreet.problems.rule import Rule
     from discreet.reports.advice import Advice, advise
@@ -105,7 +105,7 @@ _HOME = {
     "Advice": "reports.advice",
     "BlockProblem": "problems.blocks",
     "BlockSolution": "backends.tilt.streaming",
-    "Certificate": "problems.judge",
+    "Certificate": "problems.judge.certificate",
     "ContinuousCertificate": "problems.continuous",
     "ContinuousProblem": "problems.continuous",
     "ContinuousSolution": "backends.continuous",
@@ -114,7 +114,7 @@ _HOME = {
     "FileError": "problems.errors",
     "Frontier": "curve",
     "FrontierPoint": "curve",
-    "Inference": "problems.adversary",
+    "Inference": "problems.inference.adversary",
     "InputError": "problems.errors",
     "IntervalRule": "problems.continuous",
     "Mixture": "problems.continuous",
@@ -127,18 +127,18 @@ _HOME = {
     "Solution": "backends.solution",
     "Status": "backends.solution",
     "advise": "reports.advice",
-    "certify": "problems.judge",
+    "certify": "problems.judge.certificate",
     "certify_rule": "problems.continuous",
     "design_quantiser": "backends.continuous",
     "estimate_continuous_by_samples": "backends.continuous",
     "frontier": "curve",
-    "inference": "problems.adversary",
-    "load_problem": "problems.files",
-    "load_solution": "problems.files",
-    "local_inference": "problems.local_estimates",
+    "inference": "problems.inference.adversary",
+    "load_problem": "problems.files.records",
+    "load_solution": "problems.files.records",
+    "local_inference": "problems.inference.local_estimates",
     "paper_continuous": "problems.continuous",
-    "save_problem": "problems.files",
-    "save_solution": "problems.files",
+    "save_problem": "problems.files.records",
+    "save_solution": "problems.files.records",
     "solve": "backends.run",
     "solve_blocks": "backends.tilt.streaming",
     "solve_continuous": "backends.continuous",

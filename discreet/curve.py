@@ -21,9 +21,9 @@ import numpy as np
 
 from discreet.backends.solution import Solution, Status
 from discreet.backends.sweep import Sweep
-from discreet.problems.accurate import Array
 from discreet.problems.checks import positive, whole
 from discreet.problems.envelope import Bound, Envelope, envelope_of, horizon_of
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["DEFAULT_WIDTH", "LARGEST_POINTS", "Frontier", "FrontierPoint", "Watch", "frontier"]

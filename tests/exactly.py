@@ -13,7 +13,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = [

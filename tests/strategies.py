@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["anything", "budgets", "estimators", "garbage", "joints", "masses", "problems", "tilts"]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.backends.solution import Status
 from discreet.backends.sweep import Sweep
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 
 
 def model(seed: int, shape: tuple[int, int, int]) -> ds.Problem:

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.special import logsumexp
 
-from discreet.problems.dual import repair_duals, tilts_from_law
-from discreet.problems.information import fano_bound, phi_divergence
-from discreet.problems.judge import certify
-from discreet.problems.primal import remove_leakage
+from discreet.problems.judge.bound import repair_duals, tilts_from_law
+from discreet.problems.judge.certificate import certify
+from discreet.problems.judge.repair import remove_leakage
+from discreet.problems.measures.information import fano_bound, phi_divergence
 from discreet.problems.problem import Problem
 
 Array = NDArray[np.float64]

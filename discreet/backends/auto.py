@@ -14,7 +14,7 @@ from discreet.backends.contract import Answer, Backend, Capabilities, Options, R
 from discreet.backends.registry import load_backend, require_libraries
 from discreet.backends.slack import bayes_answer
 from discreet.problems.errors import BackendError, InputError
-from discreet.problems.judge import certify
+from discreet.problems.judge.certificate import certify
 from discreet.problems.problem import Problem
 
 __all__ = ["PREFERENCE", "Auto"]

@@ -34,8 +34,8 @@ import numpy as np
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.linear_program import PrivacyRows, loss_unit, whitened_rows
 from discreet.backends.settings import choice, positive
-from discreet.problems.accurate import Array
 from discreet.problems.errors import Absent, BackendError, Interrupted
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["SETTINGS", "Conic"]

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
-from discreet.problems.accurate import Array
 from discreet.problems.errors import InputError, Unsupported
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["Answer", "Backend", "Capabilities", "Follower", "Known", "Options", "Raw", "Regime", "refuse_unserved"]

@@ -24,8 +24,8 @@ import numpy as np
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.linear_program import PrivateLP, no_rows, private_lp, whitened_rows
 from discreet.backends.settings import choice
-from discreet.problems.accurate import Array
 from discreet.problems.errors import BackendError, Interrupted
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["HIGHS_METHODS", "SETTINGS", "Highs", "highs_options"]

@@ -32,10 +32,10 @@ import numpy as np
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.linear_program import PrivacyRows, loss_unit, whitened_rows
 from discreet.backends.unused_guesses import duals_of_law
-from discreet.problems.accurate import Array
 from discreet.problems.errors import Interrupted, Unsupported
-from discreet.problems.information import OutputLaw
-from discreet.problems.primal import normalise
+from discreet.problems.judge.repair import normalise
+from discreet.problems.measures.information import OutputLaw
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["LARGEST_OUTCOMES", "Slsqp", "SmoothProgram"]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from discreet.problems.accurate import Array
-from discreet.problems.judge import Certificate
-from discreet.problems.primal import LEAK_FREE
+from discreet.problems.judge.certificate import Certificate
+from discreet.problems.judge.repair import LEAK_FREE
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["PERFECT_PRIVACY_TOLERANCE", "PRIVACY_TOLERANCE", "Solution", "Status", "Timings", "derive_status"]
@@ -148,7 +148,7 @@ class Solution:
     def save(self, path: str) -> None:
         """Write estimator, tilt, multiplier and `to_dict()` as one `.npz`, atomically; raises FileError."""
         from discreet.problems.errors import FileError
-        from discreet.problems.files import save_solution
+        from discreet.problems.files.records import save_solution
 
         if self.estimator is None or self.tilt is None or self.multiplier is None:
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")

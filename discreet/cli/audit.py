@@ -11,8 +11,8 @@ from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfe
 
 if TYPE_CHECKING:
     from discreet.backends.solution import Status
-    from discreet.problems.adversary import Inference
-    from discreet.problems.judge import Certificate
+    from discreet.problems.inference.adversary import Inference
+    from discreet.problems.judge.certificate import Certificate
 
 __all__ = ["audit"]
 
@@ -41,10 +41,10 @@ def audit(
     """
     from discreet.backends.solution import Status, derive_status
     from discreet.cli import screen, words
-    from discreet.problems.adversary import inference
-    from discreet.problems.files import load_solution
-    from discreet.problems.judge import certify
-    from discreet.problems.primal import normalise
+    from discreet.problems.files.records import load_solution
+    from discreet.problems.inference.adversary import inference
+    from discreet.problems.judge.certificate import certify
+    from discreet.problems.judge.repair import normalise
 
     with screen.waiting("judging"):
         model = words.problem(problem, parameters or (), words.BudgetWords(leakage, equivocation, perfect, fraction))

@@ -53,7 +53,7 @@ class BudgetWords:
 
     def apply(self, model: Problem) -> Problem:
         """The same model under this budget."""
-        from discreet.problems.budgets import choose_budget
+        from discreet.problems.catalog.budgets import choose_budget
 
         return choose_budget(
             model,
@@ -85,7 +85,7 @@ def problem(
 def _read(spec: str, extra: Iterable[str], budget: BudgetWords, default_budget: float | None) -> Problem:
     if tuple(extra):
         raise InputError(f"--set changes a catalog problem's parameters and {spec!r} is a file; leave --set out")
-    from discreet.problems.files import load_problem
+    from discreet.problems.files.records import load_problem
 
     return load_problem(spec, budget=math.inf if budget.given else None, default_budget=default_budget)
 

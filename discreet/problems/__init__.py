@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.problems import catalog, errors, sensors
-    from discreet.problems.adversary import Inference, confidence_interval, inference
     from discreet.problems.blocks import ArrayBlocks, BlockProblem
     from discreet.problems.catalog import (
         anes96,
@@ -29,17 +28,18 @@ if TYPE_CHECKING:
         x_equals_y,
         zero_mass,
     )
-    from discreet.problems.files import StoredSolution, load_problem, load_solution, save_problem, save_solution
-    from discreet.problems.information import entropy, fano_bound
-    from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify
-    from discreet.problems.judge_blocks import BlockVerdict, certify_blocks
-    from discreet.problems.lattice import CountLattice, lattice_problem
-    from discreet.problems.local_estimates import local_inference, local_law
+    from discreet.problems.files.records import StoredSolution, load_problem, load_solution, save_problem, save_solution
+    from discreet.problems.inference.adversary import Inference, confidence_interval, inference
+    from discreet.problems.inference.local_estimates import local_inference, local_law
+    from discreet.problems.judge.blocks import BlockVerdict, certify_blocks
+    from discreet.problems.judge.certificate import Certificate, KKTResiduals, Verdict, certify
+    from discreet.problems.measures.information import entropy, fano_bound
     from discreet.problems.problem import LeakageBudget, PhiRank, Problem
     from discreet.problems.reduction import reduce
     from discreet.problems.rule import Rule
     from discreet.problems.samples import SampleReport
-    from discreet.problems.sources import block_problem, blocks_from, map_problem, write_blocks
+    from discreet.problems.streams.lattice import CountLattice, lattice_problem
+    from discreet.problems.streams.sources import block_problem, blocks_from, map_problem, write_blocks
 
 __all__ = [
     "ArrayBlocks",
@@ -98,7 +98,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "adversary": ("Inference", "confidence_interval", "inference"),
+    "inference.adversary": ("Inference", "confidence_interval", "inference"),
     "blocks": ("ArrayBlocks", "BlockProblem"),
     "catalog": (
         "anes96",
@@ -120,17 +120,17 @@ _HOMES = {
         "x_equals_y",
         "zero_mass",
     ),
-    "files": ("StoredSolution", "load_problem", "load_solution", "save_problem", "save_solution"),
-    "information": ("entropy", "fano_bound"),
-    "judge": ("Certificate", "KKTResiduals", "Verdict", "certify"),
-    "judge_blocks": ("BlockVerdict", "certify_blocks"),
-    "lattice": ("CountLattice", "lattice_problem"),
-    "local_estimates": ("local_inference", "local_law"),
+    "files.records": ("StoredSolution", "load_problem", "load_solution", "save_problem", "save_solution"),
+    "measures.information": ("entropy", "fano_bound"),
+    "judge.certificate": ("Certificate", "KKTResiduals", "Verdict", "certify"),
+    "judge.blocks": ("BlockVerdict", "certify_blocks"),
+    "streams.lattice": ("CountLattice", "lattice_problem"),
+    "inference.local_estimates": ("local_inference", "local_law"),
     "problem": ("LeakageBudget", "PhiRank", "Problem"),
     "reduction": ("reduce",),
     "rule": ("Rule",),
     "samples": ("SampleReport",),
-    "sources": ("block_problem", "blocks_from", "map_problem", "write_blocks"),
+    "streams.sources": ("block_problem", "blocks_from", "map_problem", "write_blocks"),
 }
 _MODULES = ("catalog", "errors", "sensors")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

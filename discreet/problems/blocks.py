@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-from discreet.problems.accurate import Array
-from discreet.problems.information import entropy
+from discreet.problems.measures.information import entropy
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import LeakageBudget, Problem, constraint_of
 
 __all__ = [

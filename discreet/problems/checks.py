@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array, sum_pair
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array, sum_pair
 
 __all__ = ["TOTAL_TOLERANCE", "check_total", "mass_array", "positive", "whole"]
 

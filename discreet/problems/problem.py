@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array, Pair, sum_pair
-from discreet.problems.certain import Sums
 from discreet.problems.checks import check_total, mass_array
 from discreet.problems.errors import InputError
-from discreet.problems.information import OutputLaw, entropy, faint_lift, labelled_law, law_of, output_law
+from discreet.problems.measures.information import OutputLaw, entropy, faint_lift, labelled_law, law_of, output_law
+from discreet.problems.numerics.double_double import Array, Pair, sum_pair
+from discreet.problems.numerics.estimator_sums import Sums
 
 if TYPE_CHECKING:
     from discreet.problems.samples import SampleReport

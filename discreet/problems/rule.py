@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array
-from discreet.problems.archive import new_array, replacing
 from discreet.problems.blocks import Blocks
 from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, positive
 from discreet.problems.errors import InputError
-from discreet.problems.judge_kernels import in_order_losses, in_order_margins
-from discreet.problems.primal import normalise
+from discreet.problems.files.archive import new_array, replacing
+from discreet.problems.judge.kernels import in_order_losses, in_order_margins
+from discreet.problems.judge.repair import normalise
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Rule"]
 

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array
 from discreet.problems.checks import positive, whole
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import LeakageBudget, Problem
 
 __all__ = ["DEFAULT_BINS", "DEFAULT_SMOOTHING", "REST", "SampleReport", "from_samples"]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from discreet.problems.accurate import Array
 from discreet.problems.envelope import Envelope
+from discreet.problems.numerics.double_double import Array
 from discreet.reports import wording
 from discreet.reports.figures import Figure, Series
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from discreet.problems.adversary import Inference
+from discreet.problems.inference.adversary import Inference
 from discreet.reports import wording
 
 __all__ = ["inference_lines"]

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from discreet.problems import Problem, catalog
-from discreet.problems.accurate import Array
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["ADVERSARIAL", "HARD", "Watched", "in_blocks", "random_problem", "watched"]
 

@@ -19,8 +19,8 @@ from discreet.backends.tilt.cells import SHELLS, shell_top
 from discreet.backends.tilt.kernels import member, scan
 from discreet.problems import Certificate, Problem, catalog, certify
 from discreet.problems.blocks import ArrayBlocks
-from discreet.problems.compiled import compiled_available
-from discreet.problems.primal import LEAK_FREE
+from discreet.problems.judge.repair import LEAK_FREE
+from discreet.problems.numerics.compiled import compiled_available
 
 GAP = 1e-9
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]

@@ -13,8 +13,8 @@ import discreet as ds
 from discreet.backends.auto import PREFERENCE
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.registry import load_backend
-from discreet.problems import judge
 from discreet.problems.errors import BackendError, InputError
+from discreet.problems.judge import certificate as judge
 from discreet.problems.problem import Problem
 
 PROBLEM = ds.problems.paper_single(budget=0.01)

@@ -19,10 +19,10 @@ from discreet.backends.contract import Options
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution, Status
 from discreet.problems import catalog
-from discreet.problems.accurate import Array
-from discreet.problems.dual import lower_bound, repair_duals
 from discreet.problems.errors import InputError
-from discreet.problems.judge import certify
+from discreet.problems.judge.bound import lower_bound, repair_duals
+from discreet.problems.judge.certificate import certify
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 SOLVER = "blahut-arimoto"

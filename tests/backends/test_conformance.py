@@ -20,8 +20,8 @@ from discreet.backends.registry import _OWN, availability, load_backend
 from discreet.backends.run import attempt, conclude, solve
 from discreet.backends.solution import Solution, Status
 from discreet.problems import catalog
-from discreet.problems.dual import lower_bound, repair_duals
-from discreet.problems.primal import LEAK_FREE
+from discreet.problems.judge.bound import lower_bound, repair_duals
+from discreet.problems.judge.repair import LEAK_FREE
 from discreet.problems.problem import Problem
 
 TIME_LIMIT = 120.0

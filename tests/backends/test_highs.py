@@ -17,9 +17,9 @@ from discreet.backends.linear_program import private_lp, rows_by_private_value, 
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
-from discreet.problems.accurate import Array
 from discreet.problems.errors import InputError, Interrupted
-from discreet.problems.judge import certify
+from discreet.problems.judge.certificate import certify
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 

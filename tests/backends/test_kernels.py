@@ -16,9 +16,9 @@ from discreet.backends.tilt.cells import SHELLS, classified, is_far, shell_top
 from discreet.backends.tilt.kernels import Groups, Scan, member, scan, use_compiled
 from discreet.backends.tilt.sampling import sample
 from discreet.backends.tilt.strips import compiled_scan
-from discreet.problems.accurate import Array
 from discreet.problems.blocks import ArrayBlocks, Chunk
-from discreet.problems.compiled import compiled_available
+from discreet.problems.numerics.compiled import compiled_available
+from discreet.problems.numerics.double_double import Array
 
 NUMBA = pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
 BOTH = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=NUMBA)], ids=["numpy", "numba"])

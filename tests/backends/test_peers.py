@@ -21,7 +21,7 @@ from discreet.backends.registry import _OWN, backend_names, capabilities, load_b
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
-from discreet.problems.dual import lower_bound, repair_duals
+from discreet.problems.judge.bound import lower_bound, repair_duals
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.reports.compare import default_contestants

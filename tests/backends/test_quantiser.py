@@ -13,9 +13,9 @@ from scipy import stats
 
 import discreet as ds
 from discreet.backends.continuous.quantiser import edge_gradient, even_edges
-from discreet.problems.accurate import Array
 from discreet.problems.continuous import ContinuousProblem, paper_continuous
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
 
 
 def optimum(problem: ContinuousProblem, edges: Array) -> ds.Solution:

@@ -16,10 +16,10 @@ from discreet.backends.slsqp import LARGEST_OUTCOMES, Slsqp, SmoothProgram
 from discreet.backends.solution import Status
 from discreet.backends.unused_guesses import duals_of_law
 from discreet.problems import catalog
-from discreet.problems.accurate import Array
-from discreet.problems.dual import lower_bound, repair_duals
 from discreet.problems.errors import Interrupted, Unsupported
-from discreet.problems.primal import phi_residual
+from discreet.problems.judge.bound import lower_bound, repair_duals
+from discreet.problems.judge.repair import phi_residual
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 

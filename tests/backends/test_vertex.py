@@ -17,7 +17,7 @@ from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.pivots import Pivots
 from discreet.backends.tilt.vertex import Solved, Vertex
 from discreet.problems import Problem, catalog
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from discreet.problems import accurate
-from discreet.problems.accurate import Array, Pair, dot_pair, exact_product, pair_product, pair_sum, sum_pair
+from discreet.problems.numerics import double_double as accurate
+from discreet.problems.numerics.double_double import Array, Pair, dot_pair, exact_product, pair_product, pair_sum, sum_pair
 
 _ORDINARY = st.floats(-1e30, 1e30).filter(lambda value: value == 0.0 or abs(value) > 1e-100)
 _VECTORS = hnp.arrays(np.float64, st.integers(1, 40), elements=_ORDINARY)

@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import problems
 
-from discreet.problems.accurate import Array
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
 from discreet.problems.errors import FileError, InputError
-from discreet.problems.files import load_problem, save_problem
+from discreet.problems.files.records import load_problem, save_problem
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.problems.sources import block_problem, blocks_from, map_problem, write_blocks
+from discreet.problems.streams.sources import block_problem, blocks_from, map_problem, write_blocks
 
 
 def random_joint(n: int = 2, m: int = 3, outcomes: int = 500, seed: int = 0) -> Array:
@@ -398,9 +398,9 @@ _MEASURE = """
 import sys
 import numpy as np
 from discreet.problems.blocks import ArrayBlocks
-from discreet.problems.judge_blocks import certify_blocks
+from discreet.problems.judge.blocks import certify_blocks
 from discreet.problems.rule import Rule
-from discreet.problems.sources import blocks_from, map_problem, write_blocks
+from discreet.problems.streams.sources import blocks_from, map_problem, write_blocks
 
 def anonymous():
     with open("/proc/self/status") as status:

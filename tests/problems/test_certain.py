@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.problems.accurate import Array
-from discreet.problems.certain import certain, expected_pair, paired_sum
-from discreet.problems.dual import lower_bound, repair_duals, tilted_losses
-from discreet.problems.judge import certify
-from discreet.problems.primal import column_error, normalise
+from discreet.problems.judge.bound import lower_bound, repair_duals, tilted_losses
+from discreet.problems.judge.certificate import certify
+from discreet.problems.judge.repair import column_error, normalise
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimator_sums import certain, expected_pair, paired_sum
 from discreet.problems.problem import Problem
 
 _N = 6000

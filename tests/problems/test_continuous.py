@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from discreet.problems.accurate import Array
 from discreet.problems.continuous import (
     ContinuousProblem,
     Density,
@@ -26,6 +25,7 @@ from discreet.problems.continuous.bound import _Cells, _decide, _Tilted
 from discreet.problems.continuous.density import component
 from discreet.problems.continuous.model import ACCURACY
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
 
 P_XY = np.array([[0.3, 0.2], [0.15, 0.35]])
 

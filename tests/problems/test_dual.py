@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from strategies import anything, budgets, estimators, problems, tilts
 
-from discreet.problems.dual import lower_bound, repair_duals, tilted_losses, tilts_from_law
+from discreet.problems.judge.bound import lower_bound, repair_duals, tilted_losses, tilts_from_law
 from discreet.problems.problem import Problem
 
 _MULTIPLIERS = st.one_of(st.floats(0.0, 10.0), st.sampled_from([0.0, 1e-320, 1e-300, 1e-12, 1e5, 1e150, 1e300]), anything)

@@ -15,9 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.problems import Problem, archive, catalog
+from discreet.problems import Problem, catalog
 from discreet.problems.errors import FileError, InputError
-from discreet.problems.files import load_problem, load_solution, save_problem, save_solution
+from discreet.problems.files import archive
+from discreet.problems.files.records import load_problem, load_solution, save_problem, save_solution
 
 JOINT = np.arange(1.0, 13.0).reshape(2, 2, 3) / 78.0
 ESTIMATOR = np.array([[1.0, 0.25, 0.0], [0.0, 0.75, 1.0]])

@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import budgets, estimators, joints, problems
 
-from discreet.problems.accurate import Array, sum_pair
-from discreet.problems.information import OutputLaw, entropy, fano_bound, labelled_law, output_law, phi_divergence
+from discreet.problems.measures.information import OutputLaw, entropy, fano_bound, labelled_law, output_law, phi_divergence
+from discreet.problems.numerics.double_double import Array, sum_pair
 from discreet.problems.problem import Problem
 
 _RESOLVED = 1e-100  # under it a leakage is rounding of the estimator's own entries, and only bounded

@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from strategies import problems
 
 from discreet import solve
-from discreet.problems.accurate import Array
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Chunk
-from discreet.problems.dual import lower_bound, repair_duals
 from discreet.problems.errors import InputError
-from discreet.problems.judge import certify
-from discreet.problems.judge_blocks import BlockVerdict, certify_blocks
-from discreet.problems.lattice import lattice_problem
+from discreet.problems.judge.blocks import BlockVerdict, certify_blocks
+from discreet.problems.judge.bound import lower_bound, repair_duals
+from discreet.problems.judge.certificate import certify
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy
+from discreet.problems.streams.lattice import lattice_problem
 
 BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
 
@@ -290,8 +290,8 @@ def test_wrong_shapes_are_refused() -> None:
 _MEASURE = """
 import resource, sys
 import numpy as np
-from discreet.problems.judge_blocks import certify_blocks
-from discreet.problems.lattice import lattice_problem
+from discreet.problems.judge.blocks import certify_blocks
+from discreet.problems.streams.lattice import lattice_problem
 from discreet.problems.rule import Rule
 from discreet.problems.sensors import PAPER_EDGES, linear_conditional, paper_p_xy
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.problems.accurate import Array, Pair
-from discreet.problems.judge_kernels import Tally, compiled_tally, in_order_losses, tally
-from discreet.problems.strip_sums import STRIP
+from discreet.problems.judge.kernels import Tally, compiled_tally, in_order_losses, tally
+from discreet.problems.numerics.double_double import Array, Pair
+from discreet.problems.numerics.strip_sums import STRIP
 
 _U = 2.0**-53
 KINDS = ("even", "tails", "empty", "heavy", "tied", "edge", "faint")

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.problems.accurate import Array
 from discreet.problems.blocks import BlockProblem, Blocks, in_order
 from discreet.problems.errors import InputError
-from discreet.problems.lattice import CountLattice, lattice_problem
-from discreet.problems.lattice_kernels import compiled_windows, windows
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import (
     PAPER_EDGES,
@@ -24,6 +22,8 @@ from discreet.problems.sensors import (
     paper_p_xy,
 )
 from discreet.problems.sensors.counts import lattice_size
+from discreet.problems.streams.lattice import CountLattice, lattice_problem
+from discreet.problems.streams.lattice_kernels import compiled_windows, windows
 
 BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
 DISTINCT = np.random.default_rng(3).dirichlet(np.full(4, 0.7), size=(3, 2))

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import budgets, estimators, garbage, problems
 
-from discreet.problems.accurate import Array
-from discreet.problems.primal import LEAK_FREE, Repaired, column_error, normalise, phi_residual, remove_leakage, repair
+from discreet.problems.judge.repair import LEAK_FREE, Repaired, column_error, normalise, phi_residual, remove_leakage, repair
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 _POSITIVE = budgets.filter(lambda budget: 0.0 < budget < math.inf)

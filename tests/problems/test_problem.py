@@ -13,8 +13,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import estimators, joints, problems
 
-from discreet.problems.accurate import Array
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import LeakageBudget, Problem
 
 P_XZ = np.array([[0.3, 0.2], [0.1, 0.4]])

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import problems
 
-from discreet.problems.accurate import Array
 from discreet.problems.blocks import ArrayBlocks
 from discreet.problems.errors import FileError, InputError
-from discreet.problems.judge_kernels import compiled_tally, in_order_losses, tally
+from discreet.problems.judge.kernels import compiled_tally, in_order_losses, tally
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 

@@ -13,8 +13,8 @@ from discreet.backends.blahut_arimoto.outcomes import GuessLaw, Outcomes
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.settings import choice
 from discreet.backends.slack import bayes_answer
-from discreet.problems.accurate import Array
-from discreet.problems.primal import LEAK_FREE, normalise, phi_residual, remove_leakage
+from discreet.problems.judge.repair import LEAK_FREE, normalise, phi_residual, remove_leakage
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["BlahutArimoto"]

@@ -15,7 +15,7 @@ import numpy as np
 from discreet.backends.blahut_arimoto.outcomes import Outcomes
 from discreet.backends.blahut_arimoto.proximal import Duals, ProximalSweep
 from discreet.backends.blahut_arimoto.sweep import constrained_sweep, log_normalise, uniform_start
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["SOLVED", "STALLED", "Bracket", "Limits", "plain_sweeps", "proximal_sweeps"]
 

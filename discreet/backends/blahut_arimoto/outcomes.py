@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.problems.accurate import Array, pair_product, pair_sum, sum_pair
-from discreet.problems.information import phi_divergence
-from discreet.problems.primal import LEAK_FREE
+from discreet.problems.judge.repair import LEAK_FREE
+from discreet.problems.measures.information import phi_divergence
+from discreet.problems.numerics.double_double import Array, pair_product, pair_sum, sum_pair
 from discreet.problems.problem import Problem
 
 __all__ = ["GuessLaw", "Outcomes", "TiltedLaw"]

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.backends.blahut_arimoto.outcomes import Outcomes, TiltedLaw
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Duals", "ProximalSweep"]
 

@@ -23,8 +23,8 @@ import math
 import numpy as np
 
 from discreet.backends.blahut_arimoto.outcomes import Outcomes
-from discreet.problems.accurate import Array
-from discreet.problems.information import phi_divergence
+from discreet.problems.measures.information import phi_divergence
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["constrained_sweep", "log_normalise", "sweep", "uniform_start"]
 

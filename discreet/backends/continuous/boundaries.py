@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array
 from discreet.problems.continuous import ContinuousProblem, IntervalRule, Sweep
 from discreet.problems.continuous.validation import midpoints
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Boundaries", "relative_difference", "trace"]
 

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
-from discreet.problems.accurate import Array
 from discreet.problems.continuous import ContinuousProblem
-from discreet.problems.information import OutputLaw
+from discreet.problems.measures.information import OutputLaw
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Finished", "finish"]
 

@@ -26,10 +26,10 @@ import numpy as np
 from discreet.backends.continuous.solver import ContinuousSolution, solve_continuous
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution
-from discreet.problems.accurate import Array
 from discreet.problems.checks import whole
 from discreet.problems.continuous import ContinuousProblem
 from discreet.problems.errors import BackendError, InputError
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["QuantiserDesign", "design_quantiser", "edge_gradient", "even_edges"]
 

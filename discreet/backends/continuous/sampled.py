@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from discreet.backends.continuous.confidence import LeakageBox, controlled_mean
 from discreet.backends.continuous.sampled_model import SampledModel, SampledRule, calibrated, sampled_model
 from discreet.backends.run import solve
-from discreet.problems.accurate import Array
 from discreet.problems.checks import whole
-from discreet.problems.dual import repair_duals
 from discreet.problems.errors import BackendError, InputError
+from discreet.problems.judge.bound import repair_duals
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["SampledEstimate", "estimate_continuous_by_samples"]

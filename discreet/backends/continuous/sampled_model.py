@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.continuous.confidence import Draws
-from discreet.problems.accurate import Array
 from discreet.problems.checks import check_total, mass_array
 from discreet.problems.errors import InputError
-from discreet.problems.information import OutputLaw
+from discreet.problems.measures.information import OutputLaw
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["SampledModel", "SampledRule", "calibrated", "sampled_model"]
 

@@ -30,11 +30,11 @@ from discreet.backends.continuous.tidy import cut, tidied
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
-from discreet.problems.accurate import Array
 from discreet.problems.continuous import ContinuousCertificate, ContinuousProblem, IntervalRule, certify_rule, sweep
 from discreet.problems.continuous.certificate import Judged
 from discreet.problems.continuous.validation import midpoints
 from discreet.problems.errors import BackendError, InputError
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["ContinuousSolution", "solve_continuous"]
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.problems.accurate import Array
 from discreet.problems.continuous import ContinuousProblem, IntervalRule
 from discreet.problems.continuous.validation import midpoints
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["cut", "tidied"]
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.linear_program import PrivacyRows, loss_unit, whitened_rows
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["LinkedProgram"]

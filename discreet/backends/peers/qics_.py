@@ -24,8 +24,8 @@ import numpy as np
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.peers.linked import LinkedProgram
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
-from discreet.problems.accurate import Array
 from discreet.problems.errors import BackendError, Interrupted, Unsupported
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["LARGEST_OUTCOMES", "TUNING", "Qics"]

@@ -34,11 +34,11 @@ from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.kernels import Scan, best_guesses, member, scan
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.sampling import Sample, sample
-from discreet.problems.accurate import Array
 from discreet.problems.blocks import BlockProblem, Blocks
-from discreet.problems.dual import repair_duals
-from discreet.problems.information import output_law
-from discreet.problems.primal import LEAK_FREE, phi_residual
+from discreet.problems.judge.bound import repair_duals
+from discreet.problems.judge.repair import LEAK_FREE, phi_residual
+from discreet.problems.measures.information import output_law
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["NO_BUDGET", "Aggregated", "Proof", "Report", "individuals", "price_of_nothing", "solve_aggregated", "spread"]

@@ -23,9 +23,9 @@ from discreet.backends.tilt.follow import follow
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.backends.tilt.rescue import rescued
-from discreet.problems.accurate import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.primal import normalise, repair
+from discreet.problems.judge.repair import normalise, repair
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["Tilt"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["BOTTOM", "SHELLS", "SHIFT", "Part", "classified", "far_key", "is_far", "shell_top", "two_least"]
 

@@ -25,7 +25,7 @@ from discreet.backends.tilt.interior_point import Outcome
 from discreet.backends.tilt.pivots import Pivots
 from discreet.backends.tilt.vertex import Finished, Solved, Vertex, contradicted
 from discreet.backends.unused_guesses import tilt_unused_guesses
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["Finished", "finish", "shortcut"]

@@ -28,7 +28,7 @@ from discreet.backends.tilt.finish import shortcut
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.pivots import Pivots
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["follow", "pivot"]

@@ -32,8 +32,8 @@ import numpy as np
 
 from discreet.backends.tilt.model import Law, Model, law_of
 from discreet.backends.tilt.newton import Direction, Iterate, Newton
-from discreet.problems.accurate import Array
-from discreet.problems.information import phi_divergence
+from discreet.problems.measures.information import phi_divergence
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Outcome", "Shortcut", "solve_interior"]
 

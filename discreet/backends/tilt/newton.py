@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.backends.tilt.model import Law, Model
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Direction", "Iterate", "Newton"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.tilt.vertex import Finished, Vertex, contradicted
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["Pivots"]

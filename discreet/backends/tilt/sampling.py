@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.tilt.kernels import Groups, use_compiled
-from discreet.problems.accurate import Array
 from discreet.problems.blocks import Blocks, Chunk, in_order
-from discreet.problems.compiled import flat, jit, once
+from discreet.problems.numerics.compiled import flat, jit, once
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Sample", "sample"]
 

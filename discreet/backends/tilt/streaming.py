@@ -1,7 +1,7 @@
 """Problems whose outcomes are never all in memory: solved in passes, answered by a rule, judged in one more pass.
 
 The solver is `tilt` on aggregates (the only backend that streams); the estimator comes back as a `Rule`, that is the tilt
-and the few ties, and the judge is `problems.judge_blocks`. As everywhere, the status follows from its certificate alone.
+and the few ties, and the judge is `discreet.problems.judge`. As everywhere, the status follows from its certificate alone.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from discreet.backends.contract import Options
 from discreet.backends.solution import Status, derive_status
 from discreet.backends.tilt.aggregation import solve_aggregated
 from discreet.backends.tilt.statement import rules_of
-from discreet.problems.accurate import Array
 from discreet.problems.blocks import BlockProblem, Blocks, Chunk
-from discreet.problems.compiled import compile_seconds
-from discreet.problems.judge import Certificate
-from discreet.problems.judge_blocks import BlockVerdict, certify_blocks
+from discreet.problems.judge.blocks import BlockVerdict, certify_blocks
+from discreet.problems.judge.certificate import Certificate
+from discreet.problems.numerics.compiled import compile_seconds
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.rule import Rule
 
 __all__ = ["BlockSolution", "solve_blocks"]

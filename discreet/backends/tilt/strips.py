@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.tilt.cells import BOTTOM, SHELLS, SHIFT, Part, far_key
-from discreet.problems.accurate import Array
-from discreet.problems.compiled import flat, jit, once, prefetch
+from discreet.problems.numerics.compiled import flat, jit, once, prefetch
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["STRIP", "compiled_scan"]
 

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from discreet.problems.budgets import choose_budget
+from discreet.problems.catalog.budgets import choose_budget
 from discreet.problems.catalog.paper import paper_single
 from discreet.problems.catalog.random_ import random_joint
 from discreet.problems.catalog.registry import finished, register, title

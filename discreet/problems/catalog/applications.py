@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
-from discreet.problems.accurate import Array
 from discreet.problems.catalog.registry import finished, register, title
 from discreet.problems.checks import positive, whole
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import Normal, interval_masses, single_sensor
 

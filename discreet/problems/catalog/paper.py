@@ -13,9 +13,9 @@ import math
 
 import numpy as np
 
-from discreet.problems.accurate import Array
 from discreet.problems.catalog.registry import finished, register, title
 from discreet.problems.checks import whole
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, paper_conditional, paper_p_xy
 

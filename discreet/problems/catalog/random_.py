@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array
 from discreet.problems.catalog.registry import finished, register, title
 from discreet.problems.checks import positive, whole
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["dirichlet", "mixture", "random_joint"]

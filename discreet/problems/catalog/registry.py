@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from discreet.problems.accurate import Array
-from discreet.problems.budgets import choose_budget
+from discreet.problems.catalog.budgets import choose_budget
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = [

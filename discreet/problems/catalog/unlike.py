@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from discreet.problems.accurate import Array
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.catalog.registry import finished, register, title
 from discreet.problems.checks import whole
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import PAPER_WEIGHT_Y, grouped_sensors, linear_conditional, mixed_sensors, paper_p_xy
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.problems.accurate import Array
 from discreet.problems.continuous.bound import Sweep, sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.continuous.validation import midpoints
-from discreet.problems.dual import repair_duals
 from discreet.problems.errors import InputError
-from discreet.problems.information import OutputLaw
-from discreet.problems.judge import certify
-from discreet.problems.primal import phi_residual
+from discreet.problems.judge.bound import repair_duals
+from discreet.problems.judge.certificate import certify
+from discreet.problems.judge.repair import phi_residual
+from discreet.problems.measures.information import OutputLaw
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["ContinuousCertificate", "Judged", "certify_rule", "feasible_duals", "reached"]

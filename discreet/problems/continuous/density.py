@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array
 from discreet.problems.continuous.modes import known_breakpoints, ratio_family
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["LEVELS", "Component", "Density", "Mixture", "NormalDensity", "component", "expand"]
 

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array
 from discreet.problems.checks import check_total, mass_array, positive
 from discreet.problems.continuous.density import Component, component, expand
 from discreet.problems.continuous.modes import FAMILIES
 from discreet.problems.continuous.validation import check_component
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import LeakageBudget, Problem
 
 __all__ = ["ACCURACY", "ContinuousProblem"]

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["FAMILIES", "known_breakpoints", "ratio_family"]
 

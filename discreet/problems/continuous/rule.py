@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.errors import InputError
-from discreet.problems.information import OutputLaw
+from discreet.problems.measures.information import OutputLaw
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["IntervalRule"]

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array
 from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.continuous.density import Component
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["check_component", "midpoints"]
 

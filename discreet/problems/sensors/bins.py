@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array
 from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.inputs import checked_prior
 
 __all__ = ["Normal", "binned_law", "check_edges", "interval_masses", "single_sensor"]

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array
 from discreet.problems.checks import whole
-from discreet.problems.information import phi_divergence
+from discreet.problems.measures.information import phi_divergence
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, checked_law, checked_prior, said
 
 __all__ = ["Counts", "count_vectors", "deviance", "iid_sensors", "lattice_size", "multinomial", "stirling_remainder"]

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array
 from discreet.problems.checks import whole
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.counts import Counts, count_vectors, lattice_size, multinomial
 from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, checked_law, checked_prior, listed, said
 from discreet.problems.sensors.mixed import convolved, mixed_bytes

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array, sum_pair
 from discreet.problems.checks import TOTAL_TOLERANCE, check_total, mass_array, whole
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array, sum_pair
 
 __all__ = ["DEFAULT_MAX_BYTES", "allow", "checked_law", "checked_prior", "listed", "said"]
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.counts import Counts, count_vectors, lattice_size
 from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, checked_law, checked_prior, said
 

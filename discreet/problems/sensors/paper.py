@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.bins import Normal, check_edges, interval_masses
 
 __all__ = [

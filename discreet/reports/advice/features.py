@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.reports.measurements import Measurement

@@ -21,8 +21,8 @@ from decimal import Context, Decimal, localcontext
 import numpy as np
 
 from discreet.backends.solution import Solution, Status
-from discreet.problems.accurate import Array
-from discreet.problems.primal import LEAK_FREE
+from discreet.problems.judge.repair import LEAK_FREE
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["Exact", "allowance", "broken", "recompute"]

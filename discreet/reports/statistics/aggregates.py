@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 from discreet.reports.statistics.trials import Task, Trial, by_task, contestants
 
 __all__ = ["PENALTIES", "SHIFT_PERCENTILE", "Mean", "fitting_shift", "means", "noise_floor", "shifted_geometric_mean"]

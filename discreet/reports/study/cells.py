@@ -21,9 +21,9 @@ from typing import Any
 from discreet.backends.contract import Regime
 from discreet.backends.registry import capabilities
 from discreet.problems import catalog
-from discreet.problems.budgets import choose_budget
+from discreet.problems.catalog.budgets import choose_budget
 from discreet.problems.errors import Absent, InputError
-from discreet.problems.files import load_problem
+from discreet.problems.files.records import load_problem
 from discreet.problems.problem import Problem
 from discreet.reports.study.machine import machine, versions
 from discreet.reports.study.plan import Contender, InstanceSpec, Limits, Profile, Reach, Study

@@ -17,8 +17,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array, Pair, pair_product, pair_sum, sum_pair
-from discreet.problems.certain import expected_pair, labelled_pair
+from discreet.problems.numerics.double_double import Array, Pair, pair_product, pair_sum, sum_pair
+from discreet.problems.numerics.estimator_sums import expected_pair, labelled_pair
 
 __all__ = [
     "OutputLaw",

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array
-from discreet.problems.archive import DEFAULT_MAX_BYTES, Archive, read_archive, write_archive
 from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.errors import FileError, InputError
+from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, read_archive, write_archive
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = [

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.compiled import jit, once, prefetch
-from discreet.problems.strip_sums import PLACES, STRIP, TILE, compiled_sums
+from discreet.problems.numerics.compiled import jit, once, prefetch
+from discreet.problems.numerics.strip_sums import PLACES, STRIP, TILE, compiled_sums
 
 __all__ = ["compiled_strips"]
 

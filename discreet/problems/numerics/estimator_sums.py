@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array, Pair, dot_pair, pair_sum, sum_pair
+from discreet.problems.numerics.double_double import Array, Pair, dot_pair, pair_sum, sum_pair
 
 __all__ = ["Split", "Sums", "certain", "expected_pair", "labelled_pair", "paired_sum"]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.compiled import jit, once
+from discreet.problems.numerics.compiled import jit, once
 
 __all__ = ["PLACES", "STRIP", "TILE", "compiled_sums"]
 

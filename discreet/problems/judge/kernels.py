@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array, Pair, pair_sum, sum_pair
-from discreet.problems.compiled import flat
-from discreet.problems.dual import label_doubt
-from discreet.problems.judge_strips import compiled_strips
-from discreet.problems.strip_sums import STRIP
+from discreet.problems.judge.bound import label_doubt
+from discreet.problems.judge.strips import compiled_strips
+from discreet.problems.numerics.compiled import flat
+from discreet.problems.numerics.double_double import Array, Pair, pair_sum, sum_pair
+from discreet.problems.numerics.strip_sums import STRIP
 
 __all__ = ["Tally", "compiled_tally", "in_order_losses", "in_order_margins", "tally"]
 

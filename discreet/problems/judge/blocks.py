@@ -27,17 +27,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array, Pair, dot_pair, pair_sum, sum_pair
 from discreet.problems.blocks import BlockProblem, Chunk, in_order
 from discreet.problems.checks import TOTAL_TOLERANCE
-from discreet.problems.compiled import compiled_available
-from discreet.problems.dual import price, proven, repair_duals, support_ceiling
 from discreet.problems.errors import InputError
-from discreet.problems.information import OutputLaw, faint_lift, law_of
-from discreet.problems.judge import Certificate, KKTResiduals
-from discreet.problems.judge_kernels import Tally, compiled_tally, in_order_losses, tally
-from discreet.problems.judge_strips import compiled_strips
-from discreet.problems.primal import LEAK_FREE, blind_ends, least_share, phi_residual
+from discreet.problems.judge.bound import price, proven, repair_duals, support_ceiling
+from discreet.problems.judge.certificate import Certificate, KKTResiduals
+from discreet.problems.judge.kernels import Tally, compiled_tally, in_order_losses, tally
+from discreet.problems.judge.repair import LEAK_FREE, blind_ends, least_share, phi_residual
+from discreet.problems.judge.strips import compiled_strips
+from discreet.problems.measures.information import OutputLaw, faint_lift, law_of
+from discreet.problems.numerics.compiled import compiled_available
+from discreet.problems.numerics.double_double import Array, Pair, dot_pair, pair_sum, sum_pair
 from discreet.problems.rule import Rule
 
 __all__ = ["BlockVerdict", "certify_blocks"]

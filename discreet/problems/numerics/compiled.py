@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from discreet.problems.accurate import Array
+from discreet.problems.numerics.double_double import Array
 
 __all__ = ["compile_seconds", "compiled_available", "flat", "jit", "once", "prefetch"]
 

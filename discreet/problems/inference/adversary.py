@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array
 from discreet.problems.checks import TOTAL_TOLERANCE, check_total, mass_array, positive, whole
 from discreet.problems.errors import InputError
-from discreet.problems.information import entropy, fano_bound, output_law
+from discreet.problems.measures.information import entropy, fano_bound, output_law
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["Inference", "check_confidence", "confidence_interval", "error_of_best", "inference", "summarise"]

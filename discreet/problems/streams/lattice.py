@@ -36,16 +36,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array
 from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Chunk, in_order
 from discreet.problems.checks import mass_array, positive, whole
-from discreet.problems.compiled import compiled_available
 from discreet.problems.errors import InputError
-from discreet.problems.information import entropy
-from discreet.problems.lattice_kernels import Tables, compiled_generate, compiled_windows, generate, windows
+from discreet.problems.measures.information import entropy
+from discreet.problems.numerics.compiled import compiled_available
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import LeakageBudget, constraint_of
 from discreet.problems.sensors.counts import deviance, lattice_size, stirling_remainder
 from discreet.problems.sensors.inputs import checked_law, checked_prior, said
+from discreet.problems.streams.lattice_kernels import Tables, compiled_generate, compiled_windows, generate, windows
 
 __all__ = ["CountLattice", "Index", "lattice_problem"]
 

@@ -20,10 +20,10 @@ import math
 
 import numpy as np
 
-from discreet.problems.accurate import Array, Pair, dot_pair, exact_product, pair_sum, sum_pair
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.certain import Sums, labelled_pair
-from discreet.problems.information import OutputLaw
+from discreet.problems.measures.information import OutputLaw
+from discreet.problems.numerics.double_double import Array, Pair, dot_pair, exact_product, pair_sum, sum_pair
+from discreet.problems.numerics.estimator_sums import Sums, labelled_pair
 from discreet.problems.problem import Problem
 
 __all__ = [

@@ -21,15 +21,15 @@ from typing import IO, Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array, Pair, pair_sum
-from discreet.problems.archive import Layout, npy_layout, replacing, stored_members
 from discreet.problems.blocks import CHUNK_OUTCOMES, ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
 from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, whole
-from discreet.problems.compiled import compiled_available
 from discreet.problems.errors import FileError, InputError
-from discreet.problems.files import printable
-from discreet.problems.information import entropy
-from discreet.problems.judge_kernels import Tally, compiled_tally, tally
+from discreet.problems.files.archive import Layout, npy_layout, replacing, stored_members
+from discreet.problems.files.records import printable
+from discreet.problems.judge.kernels import Tally, compiled_tally, tally
+from discreet.problems.measures.information import entropy
+from discreet.problems.numerics.compiled import compiled_available
+from discreet.problems.numerics.double_double import Array, Pair, pair_sum
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL, LeakageBudget, constraint_of
 
 __all__ = ["block_problem", "blocks_from", "map_problem", "write_blocks"]

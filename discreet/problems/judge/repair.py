@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.problems.accurate import Array, sum_pair
-from discreet.problems.certain import Split, Sums, certain
-from discreet.problems.information import OutputLaw
+from discreet.problems.measures.information import OutputLaw
+from discreet.problems.numerics.double_double import Array, sum_pair
+from discreet.problems.numerics.estimator_sums import Split, Sums, certain
 from discreet.problems.problem import Problem
 
 __all__ = [

@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array
-from discreet.problems.certain import Sums
-from discreet.problems.dual import lower_bound, repair_duals, tilted_losses, tilts_from_law
 from discreet.problems.errors import InputError
-from discreet.problems.information import OutputLaw
-from discreet.problems.primal import LEAK_FREE, Repaired, normalise, phi_residual, repair
+from discreet.problems.judge.bound import lower_bound, repair_duals, tilted_losses, tilts_from_law
+from discreet.problems.judge.repair import LEAK_FREE, Repaired, normalise, phi_residual, repair
+from discreet.problems.measures.information import OutputLaw
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimator_sums import Sums
 from discreet.problems.problem import Problem
 
 __all__ = ["Certificate", "KKTResiduals", "Verdict", "certify"]

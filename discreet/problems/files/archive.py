@@ -24,8 +24,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from discreet.problems.accurate import Array
 from discreet.problems.errors import FileError
+from discreet.problems.numerics.double_double import Array
 
 __all__ = [
     "DEFAULT_MAX_BYTES",

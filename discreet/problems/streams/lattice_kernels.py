@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.accurate import Array
-from discreet.problems.compiled import jit, once
+from discreet.problems.numerics.compiled import jit, once
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.counts import lattice_size
 
 __all__ = ["LOG_LEAST", "SEGMENT", "Index", "Tables", "compiled_generate", "compiled_windows", "generate", "windows"]
