@@ -1,6 +1,6 @@
 """Duals of an estimator that came without, also when some guesses are never given.
 
-For the guesses in use t_ij = μ log(p(x_j given ŷ_i)/π_j), with the μ that gives the best bound (`discreet.problems.judge`). Where
+For the guesses in use t_ij = μ log(p(x_j given ŷ_i)/π_j), with the μ that gives the best bound. Where
 Ŷ = y_i never happens there is no posterior, and that formula says nothing; yet a tilt that makes y_i look better than the
 guesses in use ruins the bound, though the estimator may be optimal. What the optimality conditions ask is that some t_i with
 h_i(t_i, μ) ≤ 0 makes y_i nowhere better. Such a tilt is found here as

@@ -6,6 +6,7 @@ interior_point  the iteration
 vertex          labels and ties, and the square system that determines the rest
 pivots          the vertex next to labels and ties that are nearly right
 finish          from an interior solution to the vertex: deterministic but for the ties
+crossover       from a point that is nearly optimal to the vertex next to it: the way in
 condense        outcomes too rare to matter, put together
 cells           what outcomes that are summed have in common
 kernels         the passes over many outcomes, in NumPy and compiled

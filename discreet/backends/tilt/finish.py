@@ -28,7 +28,7 @@ from discreet.backends.unused_guesses import tilt_unused_guesses
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["Finished", "finish", "shortcut"]
+__all__ = ["Finished", "finish", "relative_width", "shortcut"]
 
 _HEAVY = 0.1  # of the weight of the heaviest tie
 _FAINT = 1e-3  # probability of a guess that may be on its way out
@@ -70,7 +70,7 @@ def finish(
     for found in _attempts(problem, estimator, tilt, multiplier, tries, early):
         if found is None:
             continue
-        found = replace(found, width=_relative_width(problem, found))
+        found = replace(found, width=relative_width(problem, found))
         if best is None or found.width < best.width:
             best = found
         if best.width <= _EXACT:
@@ -132,7 +132,7 @@ def _rounded(
     return labels, ties
 
 
-def _relative_width(problem: Problem, found: Finished) -> float:
+def relative_width(problem: Problem, found: Finished) -> float:
     """What its tilted losses exceed the least ones by, over its error probability."""
     losses = problem.loss + found.tilt @ problem.p_xz
     spent, error = (_expected(values, found) for values in (losses, problem.loss))
