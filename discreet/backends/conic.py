@@ -10,7 +10,7 @@ that the cones do not repeat the N outcomes. Two forms, setting `form`:
 - `joint`: variables U = A P, `rel_entr(U, s πᵀ)` summed and divided by ε: what one would write first, with the scaling that
   helps it. SCS prefers it. Default for scs.
 
-At budget 0 the cones are dropped for the whitened equations of `linear_program`; at budget inf nothing is left but the
+At budget 0 the cones are dropped for the whitened equations of `lowering`; at budget inf nothing is left but the
 column sums. Tolerances are a tenth of the gap asked for: relative to an objective in units of the Bayes error.
 
 Source: S. Diamond, S. Boyd, "CVXPY: a Python-embedded modeling language for convex optimization", JMLR 17 (2016); P. J.
@@ -32,20 +32,16 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
-from discreet.backends.linear_program import PrivacyRows, loss_unit, whitened_rows
+from discreet.backends.lowering import PrivacyRows, loss_unit, point_of, whitened_rows
 from discreet.backends.settings import choice, positive
-from discreet.problems.errors import Absent, BackendError, Interrupted
+from discreet.problems.errors import Absent
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["SETTINGS", "Conic"]
 
-_DEFAULT_FORM = {"clarabel": "deviation", "ecos": "deviation", "mosek": "deviation", "scs": "joint"}
-_CONE_SCALE_POWER = {"clarabel": 0.5, "ecos": 1.0, "mosek": 0.5, "scs": 0.5}  # cones are divided by ε to this power
-_LEAST_UNIT_OF_CONES = 1e-3  # of the best constant's error probability: larger objectives cost the cones their digits
-_LEAST_UNIT_WITHOUT = 1e-8
-_LEAST_TOLERANCE = 1e-12  # below it the solvers only report failure sooner
-_TIME_SHARE = 0.9  # of the limit: a solver that says "limit" this late means its time limit
+_FORMS = {"clarabel": ("deviation", 0.5), "ecos": ("deviation", 1.0), "mosek": ("deviation", 0.5), "scs": ("joint", 0.5)}
+"""Solver -> its default form, and the power of ε by which its cones are divided in the `deviation` form."""
 
 SETTINGS = {
     "solver": "clarabel (default), scs, ecos or mosek (when installed and licensed)",
@@ -73,33 +69,26 @@ class _Lowered:
 class Conic:
     """The exponential-cone program through cvxpy; see the module's docstring."""
 
-    @property
-    def name(self) -> str:
-        """The registered name, conic."""
-        return "conic"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Every budget; duals; N up to 200 000 (compilation and factorisation take seconds there)."""
-        return Capabilities(
-            regimes=frozenset(Regime),
-            largest_outcomes=200_000,
-            gives_duals=True,
-            method="exponential-cone program (cvxpy), by an interior point or a splitting method",
-            citation="P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024); S. Diamond, S. Boyd, CVXPY, JMLR 17 (2016)",
-            libraries=("cvxpy", "clarabel"),
-            extra="conic",
-            settings=SETTINGS,
-        )
+    name = "conic"
+    capabilities = Capabilities(
+        regimes=frozenset(Regime),
+        largest_outcomes=200_000,  # compilation and factorisation take seconds there
+        gives_duals=True,
+        method="exponential-cone program (cvxpy), by an interior point or a splitting method",
+        citation="P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024); S. Diamond, S. Boyd, CVXPY, JMLR 17 (2016)",
+        libraries=("cvxpy", "clarabel"),
+        extra="conic",
+        settings=SETTINGS,
+    )
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
         """Write the program and compile it for the chosen solver. Raises Absent if cvxpy does not find that solver."""
         import cvxpy as cp
 
-        solver = choice(options, self.name, "solver", _DEFAULT_FORM, "clarabel")
+        solver = choice(options, self.name, "solver", _FORMS, "clarabel")
         if solver.upper() not in cp.installed_solvers():
             raise Absent(f'backend conic: cvxpy finds no solver {solver}; pip install "discreet[conic]", or {solver} itself')
-        form = choice(options, self.name, "form", ("deviation", "joint"), _DEFAULT_FORM[solver])
+        form = choice(options, self.name, "form", ("deviation", "joint"), _FORMS[solver][0])
         lowered = _write(problem, form, solver, _solver_options(options, solver, self.name))
         lowered.program.get_problem_data(solver=solver.upper())  # compiles; cvxpy keeps it for `solve`
         return lowered
@@ -111,10 +100,10 @@ class Conic:
             lowered.program.solve(solver=lowered.solver.upper(), **lowered.solver_options)
         statistics = lowered.program.solver_stats
         status = str(lowered.program.status)
-        if _ran_out_of_time(status, statistics.solve_time, options):
-            raise Interrupted(f"{lowered.solver} stopped at its time limit of {options.time_limit:g} s")
-        if lowered.estimator.value is None:
-            raise BackendError(f"{lowered.solver} ended with {status!r} and no point")
+        # cvxpy does not say which limit was met: an end short of optimal this late means the time limit
+        seconds, limit = statistics.solve_time, options.time_limit
+        late = limit is not None and seconds is not None and status != "optimal" and seconds >= 0.9 * limit
+        point_of(lowered.solver, status, late, options, lowered.estimator.value)
         return Raw(status, lowered, None if statistics.num_iters is None else int(statistics.num_iters))
 
     def lift(self, raw: Raw) -> Answer:
@@ -132,7 +121,7 @@ def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, A
     import cvxpy as cp
 
     estimator = cp.Variable((problem.m, problem.N), nonneg=True)
-    unit = loss_unit(problem, _LEAST_UNIT_WITHOUT if problem.constraint.oblivious else _LEAST_UNIT_OF_CONES)
+    unit = loss_unit(problem, 1e-8 if problem.constraint.oblivious else 1e-3)  # larger objectives cost cones their digits
     constraints: dict[str, Any] = {}
     rows, leakage = None, None
     if problem.constraint.perfect:
@@ -141,7 +130,7 @@ def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, A
             constraints["privacy"] = estimator[:-1, :] @ (rows.features * problem.p_z).T == 0
     elif not problem.constraint.oblivious:
         if form == "deviation":
-            leakage = _deviation_form(problem, estimator, constraints, problem.budget ** _CONE_SCALE_POWER[solver])
+            leakage = _deviation_form(problem, estimator, constraints, problem.budget ** _FORMS[solver][1])
         else:
             leakage = _joint_form(problem, estimator, constraints)
         constraints["budget"] = leakage <= 1
@@ -197,35 +186,22 @@ def _lift_duals(lowered: _Lowered, duals: dict[str, Any]) -> tuple[Array, float]
 
 
 def _solver_options(options: Options, solver: str, backend: str) -> dict[str, Any]:
-    """The solver's own parameters for tolerance, iterations and time."""
-    tolerance = positive(options, backend, "tolerance", max(0.1 * options.gap, _LEAST_TOLERANCE))
-    found: dict[str, Any]
-    if solver == "clarabel":
-        found = {"tol_gap_abs": tolerance, "tol_gap_rel": tolerance, "tol_feas": tolerance, "accept_unknown": True}
-        limits = {"max_iter": options.max_iterations, "time_limit": options.time_limit}
-    elif solver == "scs":
-        found = {"eps_abs": tolerance, "eps_rel": tolerance}
-        limits = {"max_iters": options.max_iterations, "time_limit_secs": options.time_limit}
-    elif solver == "ecos":
-        found = {"abstol": tolerance, "reltol": tolerance, "feastol": tolerance}
-        limits = {"max_iters": options.max_iterations}
-    else:
-        return {"mosek_params": _mosek_parameters(tolerance, options)}
-    found.update({name: value for name, value in limits.items() if value is not None})
-    return found
-
-
-def _mosek_parameters(tolerance: float, options: Options) -> dict[str, float | int]:
-    names = ("PFEAS", "DFEAS", "REL_GAP", "MU_RED")
-    found: dict[str, float | int] = {f"MSK_DPAR_INTPNT_CO_TOL_{name}": tolerance for name in names}
-    if options.time_limit is not None:
-        found["MSK_DPAR_OPTIMIZER_MAX_TIME"] = options.time_limit
-    if options.max_iterations is not None:
-        found["MSK_IPAR_INTPNT_MAX_ITERATIONS"] = options.max_iterations
-    return found
-
-
-def _ran_out_of_time(status: str, seconds: float | None, options: Options) -> bool:
-    if options.time_limit is None or seconds is None or status == "optimal":
-        return False
-    return seconds >= _TIME_SHARE * options.time_limit
+    """The solver's own parameters for tolerance, iterations and time; under 1e-12 solvers only report failure sooner."""
+    tolerance = positive(options, backend, "tolerance", max(0.1 * options.gap, 1e-12))
+    tolerances, iterations, seconds = {
+        "clarabel": (("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", "time_limit"),
+        "scs": (("eps_abs", "eps_rel"), "max_iters", "time_limit_secs"),
+        "ecos": (("abstol", "reltol", "feastol"), "max_iters", ""),
+        "mosek": (
+            tuple(f"MSK_DPAR_INTPNT_CO_TOL_{name}" for name in ("PFEAS", "DFEAS", "REL_GAP", "MU_RED")),
+            "MSK_IPAR_INTPNT_MAX_ITERATIONS",
+            "MSK_DPAR_OPTIMIZER_MAX_TIME",
+        ),
+    }[solver]
+    found: dict[str, Any] = dict.fromkeys(tolerances, tolerance)
+    for name, limit in ((iterations, options.max_iterations), (seconds, options.time_limit)):
+        if name and limit is not None:
+            found[name] = limit
+    if solver == "mosek":
+        return {"mosek_params": found}
+    return found | {"accept_unknown": True} if solver == "clarabel" else found

@@ -1,6 +1,6 @@
 """Backend `highs`: perfect privacy as a linear program, handed to HiGHS through its own interface.
 
-Method: min ⟨L, P⟩ over column-stochastic P with Φ P_i = 0, in the scaled form of `linear_program` (whitened equations,
+Method: min ⟨L, P⟩ over column-stochastic P with Φ P_i = 0, in the scaled form of `lowering` (whitened equations,
 variables sqrt(w_l) P_il), passed to HiGHS in one call as column-wise sparse arrays. `method` selects the dual simplex
 method, HiGHS's interior point method IPX (with crossover) or the first-order method PDLP. Row duals become the tilt.
 Without a constraint (budget inf) the same program has no privacy equations left.
@@ -15,36 +15,21 @@ much smaller than that relative to the best constant guess lose digits.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
-from discreet.backends.linear_program import PrivateLP, no_rows, private_lp, whitened_rows
+from discreet.backends.lowering import LPPoint, PrivateLP, point_of
 from discreet.backends.settings import choice
-from discreet.problems.errors import BackendError, Interrupted
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.errors import BackendError
 from discreet.problems.problem import Problem
 
-__all__ = ["HIGHS_METHODS", "SETTINGS", "Highs", "highs_options"]
+__all__ = ["METHODS", "SETTINGS", "Highs", "highs_options"]
 
-HIGHS_METHODS = ("simplex", "ipx", "pdlp")
-"""Values of the setting `method`."""
-
-_PRESOLVE = ("on", "off", "choose")
-_LEAST_TOLERANCE = 1e-10  # HiGHS refuses smaller ones
-_LEAST_IPM_TOLERANCE = 1e-12
-_TOLERANCES = (
-    "primal_feasibility_tolerance",
-    "dual_feasibility_tolerance",
-    "primal_residual_tolerance",
-    "dual_residual_tolerance",
-    "pdlp_optimality_tolerance",
-)
-_ITERATION_LIMITS = {"simplex": "simplex_iteration_limit", "ipx": "ipm_iteration_limit", "pdlp": "pdlp_iteration_limit"}
-_ITERATION_COUNTS = {"simplex": "simplex_iteration_count", "ipx": "ipm_iteration_count", "pdlp": "pdlp_iteration_count"}
+METHODS = {"simplex": "simplex", "ipx": "ipm", "pdlp": "pdlp"}
+"""Values of the setting `method`, with HiGHS's word for them in its limits and counts of iterations."""
 
 SETTINGS = {
     "method": "simplex (default), ipx (interior point with crossover) or pdlp (first order)",
@@ -56,45 +41,27 @@ SETTINGS = {
 class _Lowered:
     program: PrivateLP
     model: Any  # highspy.HighsLp
-    options: dict[str, str | float | int | bool]
-    method: str
-
-
-@dataclass(frozen=True)
-class _Point:
-    program: PrivateLP
-    variables: Array
-    prices: Array
-    constrained: bool
+    options: dict[str, Any]
 
 
 class Highs:
     """The perfect-privacy linear program through highspy; see the module's docstring."""
 
-    @property
-    def name(self) -> str:
-        """The registered name, highs."""
-        return "highs"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Budgets 0 and inf; duals; N up to 200 000 (20 s at 100 000, over 150 s at 300 000, mostly in presolve)."""
-        return Capabilities(
-            regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
-            largest_outcomes=200_000,
-            gives_duals=True,
-            method="linear program of perfect privacy, by HiGHS's simplex, interior point or first-order method",
-            citation="Q. Huangfu, J. A. J. Hall, Math. Prog. Comp. 10 (2018), 119–142",
-            libraries=("highspy",),
-            settings=SETTINGS,
-        )
+    name = "highs"
+    capabilities = Capabilities(
+        regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
+        largest_outcomes=200_000,  # 20 s at 100 000, over 150 s at 300 000, mostly in presolve
+        gives_duals=True,
+        method="linear program of perfect privacy, by HiGHS's simplex, interior point or first-order method",
+        citation="Q. Huangfu, J. A. J. Hall, Math. Prog. Comp. 10 (2018), 119–142",
+        libraries=("highspy",),
+        settings=SETTINGS,
+    )
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
         """The program as a HighsLp: columns guess by guess, rows first the N outcomes, then r equations per guess."""
-        rows = no_rows(problem) if problem.constraint.oblivious else whitened_rows(problem)
-        program = private_lp(problem, rows)
-        method = choice(options, self.name, "method", HIGHS_METHODS, "simplex")
-        return _Lowered(program, _model(program), highs_options(options, self.name), method)
+        program = PrivateLP.of(problem)
+        return _Lowered(program, _model(program), highs_options(options, self.name))
 
     def solve(self, lowered: _Lowered, options: Options) -> Raw:
         """Run HiGHS; `claimed` is its model status. Raises Interrupted at the time limit, BackendError without a point."""
@@ -106,60 +73,51 @@ class Highs:
                 raise BackendError(f"HiGHS {solver.version()} does not take the option {name} = {value!r}")
         solver.passModel(lowered.model)
         solver.run()
-        status = solver.getModelStatus()
+        status, solution = solver.getModelStatus(), solver.getSolution()
         claimed = solver.modelStatusToString(status)
-        if status == highspy.HighsModelStatus.kTimeLimit:
-            raise Interrupted(f"HiGHS stopped at its time limit of {options.time_limit:g} s")
-        solution = solver.getSolution()
-        if not solution.value_valid:
-            raise BackendError(f"HiGHS ended with {claimed!r} and no point")
-        program = lowered.program
-        prices = np.asarray(solution.row_dual)[program.root.size :] if solution.dual_valid else np.zeros(0)
-        point = _Point(program, np.asarray(solution.col_value), prices, solution.dual_valid)
-        return Raw(claimed, point, int(getattr(solver.getInfo(), _ITERATION_COUNTS[lowered.method])))
+        late = status == highspy.HighsModelStatus.kTimeLimit
+        variables = point_of("HiGHS", claimed, late, options, solution.col_value if solution.value_valid else None)
+        prices = np.asarray(solution.row_dual if solution.dual_valid else [])[lowered.program.root.size :]
+        iterations = getattr(solver.getInfo(), f"{METHODS[lowered.options['solver']]}_iteration_count")
+        return Raw(claimed, LPPoint(lowered.program, variables, prices), int(iterations))
 
     def lift(self, raw: Raw) -> Answer:
         """P = R / sqrt(w); the tilt from the equations' row duals, the multiplier inf (0 without equations)."""
-        point: _Point = raw.value
-        estimator = point.program.estimator(point.variables)
-        if not point.constrained:
-            return Answer(estimator)
-        free = point.program.row.shape[0] == 0
-        return Answer(estimator, point.program.tilt(point.prices), 0.0 if free else math.inf)
+        point: LPPoint = raw.value
+        return point.answer()
 
 
-def highs_options(options: Options, backend: str) -> dict[str, str | float | int | bool]:
-    """HiGHS options by their names there; the gap becomes every tolerance, no smaller than HiGHS takes."""
-    method = choice(options, backend, "method", HIGHS_METHODS, "simplex")
-    tolerance = max(options.gap, _LEAST_TOLERANCE)
-    found: dict[str, str | float | int | bool] = {
+def highs_options(options: Options, backend: str) -> dict[str, Any]:
+    """HiGHS options by their names there; the gap becomes every tolerance, no smaller than HiGHS takes (1e-10, 1e-12)."""
+    method = choice(options, backend, "method", METHODS, "simplex")
+    tolerance = max(options.gap, 1e-10)
+    limits = {"time_limit": options.time_limit, f"{METHODS[method]}_iteration_limit": options.max_iterations}
+    return {
         "output_flag": False,
         "solver": method,
-        "presolve": choice(options, backend, "presolve", _PRESOLVE, "choose"),
-        "ipm_optimality_tolerance": max(options.gap, _LEAST_IPM_TOLERANCE),
-    }
-    found.update(dict.fromkeys(_TOLERANCES, tolerance))
-    if options.time_limit is not None:
-        found["time_limit"] = float(options.time_limit)
-    if options.max_iterations is not None:
-        found[_ITERATION_LIMITS[method]] = options.max_iterations
-    return found
+        "presolve": choice(options, backend, "presolve", ("on", "off", "choose"), "choose"),
+        "ipm_optimality_tolerance": max(options.gap, 1e-12),
+        "primal_feasibility_tolerance": tolerance,
+        "dual_feasibility_tolerance": tolerance,
+        "primal_residual_tolerance": tolerance,
+        "dual_residual_tolerance": tolerance,
+        "pdlp_optimality_tolerance": tolerance,
+    } | {name: value for name, value in limits.items() if value is not None}
 
 
 def _model(program: PrivateLP) -> Any:
     import highspy
 
-    m, outcomes = program.cost.shape
+    columns, right = program.cost.size, program.right
     start, index, value = program.columns()
-    right = program.right
     model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = m * outcomes, right.size
+    model.num_col_, model.num_row_ = columns, right.size
     model.col_cost_ = program.cost.ravel()
-    model.col_lower_ = np.zeros(m * outcomes)
-    model.col_upper_ = np.full(m * outcomes, highspy.kHighsInf)
+    model.col_lower_ = np.zeros(columns)
+    model.col_upper_ = np.full(columns, highspy.kHighsInf)
     model.row_lower_ = model.row_upper_ = right
     matrix = model.a_matrix_
     matrix.format_ = highspy.MatrixFormat.kColwise
-    matrix.num_col_, matrix.num_row_ = m * outcomes, right.size
+    matrix.num_col_, matrix.num_row_ = columns, right.size
     matrix.start_, matrix.index_, matrix.value_ = start, index, value
     return model

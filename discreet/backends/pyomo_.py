@@ -14,7 +14,6 @@ Cannot: any positive finite budget; large N, because building the model costs te
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +21,7 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.highs import SETTINGS, highs_options
-from discreet.backends.linear_program import PrivateLP, no_rows, private_lp, rows_by_private_value
-from discreet.problems.errors import BackendError, Interrupted
+from discreet.backends.lowering import LPPoint, PrivateLP, point_of, rows_by_private_value
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -34,42 +32,27 @@ __all__ = ["Pyomo", "build_model"]
 class _Lowered:
     program: PrivateLP
     model: Any  # pyomo.environ.ConcreteModel
-    options: dict[str, str | float | int | bool]
-
-
-@dataclass(frozen=True)
-class _Point:
-    program: PrivateLP
-    variables: Array
-    prices: Array
+    options: dict[str, Any]
 
 
 class Pyomo:
     """The perfect-privacy linear program as a Pyomo model; see the module's docstring."""
 
-    @property
-    def name(self) -> str:
-        """The registered name, pyomo."""
-        return "pyomo"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Budgets 0 and inf; duals; N up to 100 000 (some ten seconds; mostly Pyomo's)."""
-        return Capabilities(
-            regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
-            largest_outcomes=100_000,
-            gives_duals=True,
-            method="linear program of perfect privacy, an algebraic model solved by HiGHS through Pyomo",
-            citation="M. L. Bynum et al., Pyomo: Optimization Modeling in Python, 3rd ed., Springer 2021",
-            libraries=("pyomo", "highspy"),
-            extra="pyomo",
-            settings=SETTINGS,
-        )
+    name = "pyomo"
+    capabilities = Capabilities(
+        regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
+        largest_outcomes=100_000,  # some ten seconds, mostly Pyomo's
+        gives_duals=True,
+        method="linear program of perfect privacy, an algebraic model solved by HiGHS through Pyomo",
+        citation="M. L. Bynum et al., Pyomo: Optimization Modeling in Python, 3rd ed., Springer 2021",
+        libraries=("pyomo", "highspy"),
+        extra="pyomo",
+        settings=SETTINGS,
+    )
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
         """The Pyomo model."""
-        rows = no_rows(problem) if problem.constraint.oblivious else rows_by_private_value(problem)
-        program = private_lp(problem, rows)
+        program = PrivateLP.of(problem, rows_by_private_value)
         wanted = highs_options(options, self.name)
         del wanted["output_flag"]  # Pyomo captures the log
         return _Lowered(program, build_model(program), wanted)
@@ -85,18 +68,17 @@ class Pyomo:
             raise_exception_on_nonoptimal_result=False,
             solver_options=lowered.options,
         )
-        if result.termination_condition == TerminationCondition.maxTimeLimit:
-            raise Interrupted(f"HiGHS stopped at its time limit of {options.time_limit:g} s")
         claimed = str(result.termination_condition.name)
-        if result.solution_loader.get_number_of_solutions() == 0:
-            raise BackendError(f"HiGHS, through Pyomo, ended with {claimed} and no point")
-        return Raw(claimed, _point(lowered, result.solution_loader))
+        late = result.termination_condition == TerminationCondition.maxTimeLimit
+        loader = result.solution_loader
+        values, prices = _values(lowered, loader) if loader.get_number_of_solutions() else (None, np.zeros(0))
+        variables = point_of("HiGHS, through Pyomo,", claimed, late, options, values)
+        return Raw(claimed, LPPoint(lowered.program, variables, prices))
 
     def lift(self, raw: Raw) -> Answer:
         """P = R / sqrt(w); the tilt from the duals of `perfect_privacy`, the multiplier inf (0 without equations)."""
-        point: _Point = raw.value
-        free = point.program.row.shape[0] == 0
-        return Answer(point.program.estimator(point.variables), point.program.tilt(point.prices), 0.0 if free else math.inf)
+        point: LPPoint = raw.value
+        return point.answer()
 
 
 def build_model(program: PrivateLP) -> Any:
@@ -131,13 +113,9 @@ def build_model(program: PrivateLP) -> Any:
     return model
 
 
-def _point(lowered: _Lowered, loader: Any) -> _Point:
-    """Values and duals in the order of the arrays of `PrivateLP`."""
-    model, program = lowered.model, lowered.program
-    m, outcomes = program.cost.shape
-    values = loader.get_vars()
-    duals = loader.get_duals()
-    variables = [values[model.root_mass[i, z]] for i in range(m) for z in range(outcomes)]
-    names = [int(j) for j in program.rows.private_values]
-    prices = [duals[model.perfect_privacy[i, j]] for i in range(m - 1) for j in names]
-    return _Point(program, np.array(variables), np.array(prices))
+def _values(lowered: _Lowered, loader: Any) -> tuple[Array, Array]:
+    """Values of the variables and duals of the equations, in the order of the arrays of `PrivateLP`."""
+    model, values, duals = lowered.model, loader.get_vars(), loader.get_duals()
+    variables = [values[model.root_mass[i, z]] for i in model.guesses for z in model.outcomes]
+    prices = [duals[row] for row in model.perfect_privacy.values()]
+    return np.array(variables), np.array(prices)

@@ -47,8 +47,8 @@ _OWN = {
     "clarabel": "discreet.backends.peers.clarabel_:Clarabel",
     "ipopt": "discreet.backends.peers.ipopt:Ipopt",
     "qics": "discreet.backends.peers.qics_:Qics",
-    "pdlp": "discreet.backends.peers.ortools_pdlp:Pdlp",
-    "glop": "discreet.backends.peers.ortools_glop:Glop",
+    "pdlp": "discreet.backends.peers.pdlp:Pdlp",
+    "glop": "discreet.backends.peers.glop:Glop",
 }
 
 

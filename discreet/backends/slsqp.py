@@ -7,7 +7,7 @@ start is the blend of the Bayes rule and the uniform guess that just meets the b
 the leakage is smooth. Leakage and its gradient come from the accurate law of (X, Ŷ) (`problems.information`), so they keep
 their digits at small budgets. At an excluded private value (u_ij = 0) the gradient is −∞; it is cut at −40, log 4e-18.
 
-At budget 0 the constraint is replaced by the whitened equations of `linear_program`, whose multipliers become the tilt. At
+At budget 0 the constraint is replaced by the whitened equations of `lowering`, whose multipliers become the tilt. At
 positive budgets the duals come from the estimator (`unused_guesses`): the multiplier that SLSQP reports belongs to its last
 subproblem and was off by 4 % where the estimator was right to 1e-9.
 
@@ -15,7 +15,7 @@ Source: D. Kraft, "A software package for sequential quadratic programming", DFV
 `minimize(method="SLSQP")`.
 
 Cannot: scale. Every iteration solves a dense least squares problem, cubic in (m − 1) N, and the Hessian is learnt by
-rank-two updates. It refuses more than `LARGEST_OUTCOMES` variables (m − 1) N: measured on the single sensor with one BLAS
+rank-two updates. It refuses more than 300 variables (m − 1) N: measured on the single sensor with one BLAS
 thread, at most 0.2 s at N = 64, 11 s at 256, 26 s at 320, 42 s at 400; two threads on two busy cores take three to four
 times as long. A time limit is checked between iterations only.
 """
@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
-from discreet.backends.linear_program import PrivacyRows, loss_unit, whitened_rows
+from discreet.backends.lowering import PrivacyRows, loss_unit, whitened_rows
 from discreet.backends.unused_guesses import duals_of_law
 from discreet.problems.errors import Interrupted, Unsupported
 from discreet.problems.judge.repair import normalise
@@ -38,44 +38,27 @@ from discreet.problems.measures.information import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["LARGEST_OUTCOMES", "Slsqp", "SmoothProgram"]
-
-LARGEST_OUTCOMES = 300
-"""N above which it refuses; for m > 2 guesses the limit is on (m − 1) N."""
-
-_LEAST_UNIT = 1e-3  # of the best constant's error probability: larger gradients break SLSQP's least squares
-_LEAST_LOG_RATIO = -40.0
-_TOLERANCE_SHARE = 1e-6  # of the gap: SLSQP stops on one small step of the objective, which at 1e-3 still left gaps of 1e-7
-_LEAST_TOLERANCE = 1e-15
-_ITERATIONS = 2000
-_BISECTIONS = 60
+__all__ = ["Slsqp", "SmoothProgram"]
 
 
 class Slsqp:
     """Sequential least squares on the reduced parametrisation; see the module's docstring."""
 
-    @property
-    def name(self) -> str:
-        """The registered name, slsqp."""
-        return "slsqp"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Every budget; duals; N up to `LARGEST_OUTCOMES`."""
-        return Capabilities(
-            regimes=frozenset(Regime),
-            largest_outcomes=LARGEST_OUTCOMES,
-            gives_duals=True,
-            method="sequential quadratic programming with dense least squares (SciPy's SLSQP)",
-            citation="D. Kraft, A software package for sequential quadratic programming, DFVLR-FB 88-28 (1988)",
-        )
+    name = "slsqp"
+    capabilities = Capabilities(
+        regimes=frozenset(Regime),
+        largest_outcomes=300,  # (m − 1) N
+        gives_duals=True,
+        method="sequential quadratic programming with dense least squares (SciPy's SLSQP)",
+        citation="D. Kraft, A software package for sequential quadratic programming, DFVLR-FB 88-28 (1988)",
+    )
 
     def lower(self, problem: Problem, options: Options) -> SmoothProgram:
         """The objective, its constraints and a feasible start; exact, no tolerance enters here. Raises Unsupported."""
-        variables = (problem.m - 1) * problem.N
-        if variables > LARGEST_OUTCOMES:
+        variables, most = (problem.m - 1) * problem.N, self.capabilities.largest_outcomes
+        if variables > most:
             raise Unsupported(
-                f"backend slsqp refuses more than {LARGEST_OUTCOMES} variables and here (m − 1) N = {variables}: a dense "
+                f"backend slsqp refuses more than {most} variables and here (m − 1) N = {variables}: a dense "
                 "method would take minutes; use tilt, conic or blahut-arimoto"
             )
         return SmoothProgram.of(problem)
@@ -101,10 +84,8 @@ class Slsqp:
             constraints=lowered.constraints(),
             method="SLSQP",
             callback=watch,
-            options={
-                "ftol": max(_TOLERANCE_SHARE * options.gap, _LEAST_TOLERANCE),
-                "maxiter": options.max_iterations or _ITERATIONS,
-            },
+            # SLSQP stops on one small step of the objective: a thousandth of the gap still left gaps of 1e-7
+            options={"ftol": max(1e-6 * options.gap, 1e-15), "maxiter": options.max_iterations or 2000},
         )
         point = (lowered, np.asarray(result.x), getattr(result, "multipliers", None))
         return Raw(str(result.message), point, int(result.nit))
@@ -139,7 +120,7 @@ class SmoothProgram:
     def of(cls, problem: Problem) -> SmoothProgram:
         """Lower a problem without zero masses."""
         scale = np.sqrt(problem.N * problem.p_z)
-        unit = loss_unit(problem, _LEAST_UNIT)
+        unit = loss_unit(problem, 1e-3)  # larger gradients break SLSQP's least squares
         excess = (problem.loss - problem.loss.min(axis=0)) / unit
         rows = whitened_rows(problem) if problem.constraint.perfect else None
         equations = None if rows is None else _equations(rows.features * (problem.p_z / scale), problem.m - 1)
@@ -199,8 +180,8 @@ class SmoothProgram:
 
 
 def _log_ratio(law: OutputLaw) -> Array:
-    """log(p(x_j given ŷ_i)/π_j) [m, n], cut from below."""
-    return np.log1p(np.maximum(law.ratio_minus_one(), math.expm1(_LEAST_LOG_RATIO)))
+    """log(p(x_j given ŷ_i)/π_j) [m, n], cut at −40."""
+    return np.log1p(np.maximum(law.ratio_minus_one(), math.expm1(-40.0)))
 
 
 def _equations(rows: Array, guesses: int) -> Array:
@@ -215,7 +196,7 @@ def _start(problem: Problem) -> Array:
         return uniform
     law, calm = problem.output_law(problem.bayes_estimator), problem.output_law(uniform)
     low, high = 0.0, 1.0
-    for _ in range(_BISECTIONS):
+    for _ in range(60):
         middle = 0.5 * (low + high)
         if law.blend(calm, middle).leakage() > problem.budget:
             low = middle

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csc_matrix
 
 from discreet.backends.contract import Options
-from discreet.backends.highs import HIGHS_METHODS, Highs
-from discreet.backends.linear_program import private_lp, rows_by_private_value, whitened_rows
+from discreet.backends.highs import METHODS, Highs
+from discreet.backends.lowering import PrivateLP, rows_by_private_value, whitened_rows
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
@@ -99,7 +99,7 @@ def test_random_problems_are_certified_by_the_lifted_pair(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "parameters", "error", "within"), REFERENCE)
-@pytest.mark.parametrize("method", HIGHS_METHODS)
+@pytest.mark.parametrize("method", METHODS)
 def test_reference_values(name: str, parameters: dict[str, int], error: float, within: float, method: str) -> None:
     problem = catalog.build(name, budget=0.0, **parameters)
     solution = solve(problem, "highs", settings={"method": method})
@@ -197,7 +197,7 @@ def test_a_positive_budget_is_refused_with_alternatives() -> None:
 
 def test_the_program_counts_in_units_of_the_bayes_error() -> None:
     problem = catalog.build("paper-multi", sensors=10, budget=0.0)
-    program = private_lp(problem, whitened_rows(problem))
+    program = PrivateLP.of(problem)
     assert program.unit == problem.bayes_error
     assert program.cost.min(axis=0).max() == 0.0
     assert np.abs(program.row).max() <= 1.0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from test_highs import random_estimator, random_problem, record_solvers
 
 from discreet.backends.contract import Options
-from discreet.backends.highs import HIGHS_METHODS
+from discreet.backends.highs import METHODS
 from discreet.backends.pyomo_ import Pyomo
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
@@ -68,7 +68,7 @@ def test_reference_values(name: str, parameters: dict[str, int], error: float, w
     assert solution.claimed == "convergenceCriteriaSatisfied"
 
 
-@pytest.mark.parametrize("method", HIGHS_METHODS)
+@pytest.mark.parametrize("method", METHODS)
 def test_every_method_of_highs_is_reached(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = record_solvers(monkeypatch)
     solution = solve(catalog.build("dirichlet", N=30, budget=0.0), "pyomo", settings={"method": method})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
-from discreet.backends.slsqp import LARGEST_OUTCOMES, Slsqp, SmoothProgram
+from discreet.backends.slsqp import Slsqp, SmoothProgram
 from discreet.backends.solution import Status
 from discreet.backends.unused_guesses import duals_of_law
 from discreet.problems import catalog
@@ -130,9 +130,9 @@ def test_the_equations_at_budget_zero_are_the_rows_of_phi() -> None:
 
 
 def test_more_variables_than_the_stated_limit_are_refused() -> None:
-    many = catalog.build("paper-single", bins=LARGEST_OUTCOMES + 1, fraction=0.5)
+    many = catalog.build("paper-single", bins=301, fraction=0.5)
     assert solve(many, "slsqp").status is Status.UNSUPPORTED
-    wide = catalog.build("dirichlet", n=2, m=3, N=LARGEST_OUTCOMES // 2 + 1, fraction=0.5)
+    wide = catalog.build("dirichlet", n=2, m=3, N=151, fraction=0.5)
     with pytest.raises(Unsupported, match=r"300 variables and here \(m − 1\) N = 302"):
         Slsqp().lower(wide, Options())
     assert solve(wide, "slsqp").status is Status.UNSUPPORTED

@@ -20,22 +20,12 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
-from discreet.backends.peers.linked import LinkedProgram
+from discreet.backends.lowering import point_of
+from discreet.backends.peers.linked import LinkedPoint, LinkedProgram
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
-from discreet.problems.errors import BackendError, Interrupted
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["TUNING", "Clarabel"]
-
-_TIGHT = ShareOfGap(1e-4, 1e-14)
-
-TUNING: Tuning = (
-    Tuned("verbose", False, True, "nothing is printed"),
-    Tuned("tol_gap_abs", _TIGHT, 1e-8, "at a tenth of the gap its answers miss the gap by 10 to 100 times"),
-    Tuned("tol_gap_rel", _TIGHT, 1e-8, "as tol_gap_abs; the price is a few more iterations"),
-    Tuned("tol_feas", _TIGHT, 1e-8, "an infeasibility is a leak, to be compared with a small budget"),
-)
+__all__ = ["Clarabel"]
 
 
 @dataclass(frozen=True)
@@ -45,40 +35,34 @@ class _Lowered:
     options: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class _Point:
-    program: LinkedProgram
-    variables: Array
-    prices: Array
-
-
 class Clarabel:
     """The exponential-cone program through Clarabel's own interface; see the module's docstring."""
 
-    @property
-    def name(self) -> str:
-        """The registered name, clarabel."""
-        return "clarabel"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Every budget; duals; N up to a million (39 s on the single sensor)."""
-        return Capabilities(
-            regimes=frozenset(Regime),
-            largest_outcomes=1_000_000,
-            gives_duals=True,
-            method="exponential cones in sparse arrays, by Clarabel's interior point method",
-            citation="P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024)",
-            libraries=("clarabel",),
-            extra="peers",
-            peer=True,
-        )
+    name = "clarabel"
+    capabilities = Capabilities(
+        regimes=frozenset(Regime),
+        largest_outcomes=1_000_000,  # 39 s on the single sensor
+        gives_duals=True,
+        method="exponential cones in sparse arrays, by Clarabel's interior point method",
+        citation="P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024)",
+        libraries=("clarabel",),
+        extra="peers",
+        peer=True,
+    )
+    tuning: Tuning = (
+        Tuned("verbose", False, True, "nothing is printed"),
+        Tuned(
+            "tol_gap_abs", ShareOfGap(1e-4, 1e-14), 1e-8, "at a tenth of the gap its answers miss the gap by 10 to 100 times"
+        ),
+        Tuned("tol_gap_rel", ShareOfGap(1e-4, 1e-14), 1e-8, "as tol_gap_abs; the price is a few more iterations"),
+        Tuned("tol_feas", ShareOfGap(1e-4, 1e-14), 1e-8, "an infeasibility is a leak, to be compared with a small budget"),
+    )
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
         """Clarabel's arrays P, q, A, b and cones, and its settings by name."""
         program = LinkedProgram.of(problem)
         limits = {"max_iter": options.max_iterations, "time_limit": options.time_limit}
-        return _Lowered(program, _cone_program(program), native(TUNING, options, problem.N, limits))
+        return _Lowered(program, _cone_program(program), native(self.tuning, options, problem.N, limits))
 
     def solve(self, lowered: _Lowered, options: Options) -> Raw:
         """Run Clarabel; `claimed` is its status. Raises Interrupted at the time limit, BackendError without a point."""
@@ -89,24 +73,17 @@ class Clarabel:
             setattr(settings, name, value)
         solution = clarabel.DefaultSolver(*lowered.data, settings).solve()
         claimed = str(solution.status)
-        if claimed == "MaxTime":
-            raise Interrupted(f"Clarabel stopped at its time limit of {options.time_limit:g} s")
-        variables, prices = np.asarray(solution.x), np.asarray(solution.z)
-        if not np.isfinite(variables).all():
-            raise BackendError(f"Clarabel ended with {claimed!r} and no point")
-        return Raw(claimed, _Point(lowered.program, variables, prices), int(solution.iterations))
+        variables = point_of("Clarabel", claimed, claimed == "MaxTime", options, solution.x)
+        program, prices = lowered.program, np.asarray(solution.z)
+        masses, terms, _ = program.sizes
+        budget = prices.size - 3 * terms - program.leaks  # the row of the budget, before those of the cones
+        price = float(prices[budget]) if program.leaks else 0.0
+        return Raw(claimed, LinkedPoint(program, variables, prices[: budget - masses], price), int(solution.iterations))
 
     def lift(self, raw: Raw) -> Answer:
         """P from R; tilt and multiplier from the duals of the equations and of the budget."""
-        point: _Point = raw.value
-        program, prices = point.program, point.prices
-        estimator = program.estimator(point.variables)
-        if not np.isfinite(prices).all():
-            return Answer(estimator)
-        masses, terms, _ = program.sizes
-        budget = prices.size - 3 * terms - program.leaks  # where the rows of the cones and, before them, of the budget begin
-        price = float(prices[budget]) if program.leaks else 0.0
-        return Answer(estimator, *program.duals(prices[: budget - masses], price))
+        point: LinkedPoint = raw.value
+        return point.answer()
 
 
 def _cone_program(program: LinkedProgram) -> tuple[Any, ...]:

@@ -22,33 +22,13 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
-from discreet.backends.peers.linked import LinkedProgram
+from discreet.backends.lowering import point_of
+from discreet.backends.peers.linked import LinkedPoint, LinkedProgram
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
-from discreet.problems.errors import BackendError, Interrupted
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["TUNING", "Ipopt"]
-
-_PER_ENTRY = ShareOfGap(0.1, 1e-15, per_outcome=True)
-
-TUNING: Tuning = (
-    Tuned("print_level", 0, 5, "nothing is printed"),
-    Tuned("sb", "yes", "no", "nor is the banner"),
-    Tuned("tol", _PER_ENTRY, 1e-8, "the gap is the sum of m·N complementarities, each held under tol"),
-    Tuned("dual_inf_tol", _PER_ENTRY, 1.0, "unscaled tolerances as tight as tol: the defaults let IPOPT stop at 1e-4"),
-    Tuned("constr_viol_tol", _PER_ENTRY, 1e-4, "as dual_inf_tol"),
-    Tuned("compl_inf_tol", _PER_ENTRY, 1e-4, "as dual_inf_tol"),
-    Tuned("acceptable_iter", 0, 15, "no early end at the acceptable level, which is 1e-6"),
-    Tuned(
-        "bound_relax_factor",
-        0.0,
-        1e-8,
-        "bounds and budget are not relaxed: with the default budgets are overstepped by 1e-8",
-    ),
-    Tuned("mu_strategy", "adaptive", "monotone", "fewer iterations, and half the digits again at 40 sensors"),
-    Tuned("mu_min", 1e-17, 1e-11, "adaptive stops at this barrier parameter; the default leaves gaps of 1e-8"),
-)
+__all__ = ["Ipopt"]
 
 
 @dataclass(frozen=True)
@@ -58,34 +38,47 @@ class _Lowered:
     arguments: dict[str, Array]
 
 
-@dataclass(frozen=True)
-class _Point:
-    program: LinkedProgram
-    variables: Array
-    prices: Array
-
-
 class Ipopt:
     """The sparse nonlinear program through CasADi's IPOPT; see the module's docstring."""
 
-    @property
-    def name(self) -> str:
-        """The registered name, ipopt."""
-        return "ipopt"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Every budget; duals; N up to 100 000."""
-        return Capabilities(
-            regimes=frozenset(Regime),
-            largest_outcomes=100_000,
-            gives_duals=True,
-            method="sparse nonlinear program, by IPOPT's filter line-search interior point method (CasADi)",
-            citation="A. Wächter, L. T. Biegler, Math. Program. 106 (2006) 25–57",
-            libraries=("casadi",),
-            extra="peers",
-            peer=True,
-        )
+    name = "ipopt"
+    capabilities = Capabilities(
+        regimes=frozenset(Regime),
+        largest_outcomes=100_000,
+        gives_duals=True,
+        method="sparse nonlinear program, by IPOPT's filter line-search interior point method (CasADi)",
+        citation="A. Wächter, L. T. Biegler, Math. Program. 106 (2006) 25–57",
+        libraries=("casadi",),
+        extra="peers",
+        peer=True,
+    )
+    tuning: Tuning = (
+        Tuned("print_level", 0, 5, "nothing is printed"),
+        Tuned("sb", "yes", "no", "nor is the banner"),
+        Tuned(
+            "tol",
+            ShareOfGap(0.1, 1e-15, per_outcome=True),
+            1e-8,
+            "the gap is the sum of m·N complementarities, each held under tol",
+        ),
+        Tuned(
+            "dual_inf_tol",
+            ShareOfGap(0.1, 1e-15, per_outcome=True),
+            1.0,
+            "unscaled tolerances as tight as tol: the defaults let IPOPT stop at 1e-4",
+        ),
+        Tuned("constr_viol_tol", ShareOfGap(0.1, 1e-15, per_outcome=True), 1e-4, "as dual_inf_tol"),
+        Tuned("compl_inf_tol", ShareOfGap(0.1, 1e-15, per_outcome=True), 1e-4, "as dual_inf_tol"),
+        Tuned("acceptable_iter", 0, 15, "no early end at the acceptable level, which is 1e-6"),
+        Tuned(
+            "bound_relax_factor",
+            0.0,
+            1e-8,
+            "bounds and budget are not relaxed: with the default budgets are overstepped by 1e-8",
+        ),
+        Tuned("mu_strategy", "adaptive", "monotone", "fewer iterations, and half the digits again at 40 sensors"),
+        Tuned("mu_min", 1e-17, 1e-11, "adaptive stops at this barrier parameter; the default leaves gaps of 1e-8"),
+    )
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
         """The program as a casadi nlpsol function with its options, bounds and start."""
@@ -96,7 +89,7 @@ class Ipopt:
         x = casadi.MX.sym("x", sum(program.sizes))
         form, derivatives = _functions(program, casadi.DM(matrix.tocsc()), x)
         limits = {"max_iter": options.max_iterations, "max_wall_time": options.time_limit}
-        settings: dict[str, Any] = {"print_time": False, "ipopt": native(TUNING, options, problem.N, limits)}
+        settings: dict[str, Any] = {"print_time": False, "ipopt": native(self.tuning, options, problem.N, limits)}
         solver = casadi.nlpsol("peer", "ipopt", form, settings | derivatives)
         arguments = {
             "x0": program.uniform_start(),
@@ -111,22 +104,17 @@ class Ipopt:
         found = lowered.solver(**lowered.arguments)
         statistics = lowered.solver.stats()
         claimed = str(statistics["return_status"])
-        if claimed in {"Maximum_WallTime_Exceeded", "Maximum_CpuTime_Exceeded"}:
-            raise Interrupted(f"IPOPT stopped at its time limit of {options.time_limit:g} s")
-        variables, prices = (np.asarray(found[name]).ravel() for name in ("x", "lam_g"))
-        if not np.isfinite(variables).all():
-            raise BackendError(f"IPOPT ended with {claimed!r} and no point")
-        return Raw(claimed, _Point(lowered.program, variables, prices), int(statistics["iter_count"]))
+        late = claimed in {"Maximum_WallTime_Exceeded", "Maximum_CpuTime_Exceeded"}
+        variables = point_of("IPOPT", claimed, late, options, np.asarray(found["x"]).ravel())
+        program, prices = lowered.program, np.asarray(found["lam_g"]).ravel()
+        price = float(prices[-1]) if program.leaks else 0.0
+        point = LinkedPoint(program, variables, prices[: prices.size - program.leaks], price)
+        return Raw(claimed, point, int(statistics["iter_count"]))
 
     def lift(self, raw: Raw) -> Answer:
         """P from R; tilt and multiplier from lam_g, the multipliers of the Lagrangian f + lam_g·g."""
-        point: _Point = raw.value
-        program, prices = point.program, point.prices
-        estimator = program.estimator(point.variables)
-        if not np.isfinite(prices).all():
-            return Answer(estimator)
-        price = float(prices[-1]) if program.leaks else 0.0
-        return Answer(estimator, *program.duals(prices[: prices.size - program.leaks], price))
+        point: LinkedPoint = raw.value
+        return point.answer()
 
 
 def _functions(program: LinkedProgram, matrix: Any, x: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -6,7 +6,7 @@ outcomes. The form is the `deviation` form of the backend `conic`. Equations E x
 
     Σ_i R_il = v_l  for every l,    D_ij = Σ_l (a_jl − π_j w_l) P_il / sqrt(ε),    s_i = Σ_l w_l P_il,
 
-the last two only at a positive finite budget; at budget 0 the whitened equations of `linear_program` take their place.
+the last two only at a positive finite budget; at budget 0 the whitened equations of `lowering` take their place.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.linear_program import PrivacyRows, loss_unit, whitened_rows
+from discreet.backends.contract import Answer
+from discreet.backends.lowering import PrivacyRows, loss_unit, whitened_rows
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["LinkedProgram"]
-
-_LEAST_UNIT = 1e-3  # of the best constant's error probability: larger objectives cost the answers their digits
-_LEAST_UNIT_WITHOUT = 1e-8  # where there is no leakage constraint
+__all__ = ["LinkedPoint", "LinkedProgram"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +44,8 @@ class LinkedProgram:
     def of(cls, problem: Problem, power: float = 0.0) -> LinkedProgram:
         """Lower a problem without zero masses, with v_l = (N w_l)^power; 0, so R = P, measured best but for QICS."""
         scale = (problem.N * problem.p_z) ** power
-        free = problem.budget >= problem.entropy_x
-        unit = loss_unit(problem, _LEAST_UNIT_WITHOUT if free else _LEAST_UNIT)
+        # larger objectives cost the answers their digits where there is a leakage constraint
+        unit = loss_unit(problem, 1e-8 if problem.budget >= problem.entropy_x else 1e-3)
         cost = (problem.loss - problem.loss.min(axis=0)) / unit / scale
         return cls(problem, cost, scale, unit, whitened_rows(problem) if problem.constraint.perfect else None)
 
@@ -110,10 +108,6 @@ class LinkedProgram:
         masses, deviations, guesses = self.sizes
         return np.concatenate([np.zeros(masses), np.full(deviations, -math.inf), np.zeros(guesses)])
 
-    def estimator(self, x: Array) -> Array:
-        """P [m, N] of the variables, not repaired."""
-        return np.asarray(x[: self.cost.size].reshape(self.cost.shape) / self.scale)
-
     def duals(self, prices: Array, budget_price: float) -> tuple[Array, float]:
         """(tilt [m, n], multiplier) of the Lagrangian cost·x + prices·(E x − right) + budget_price·(leakage/ε − 1)."""
         problem = self.problem
@@ -127,6 +121,24 @@ class LinkedProgram:
         slope = -self.unit / self.root * links[: problem.m * problem.n].reshape(problem.m, problem.n)
         shift = -self.unit * links[problem.m * problem.n :, None] - (slope @ problem.p_x)[:, None]
         return slope + shift, max(0.0, budget_price) * self.unit / problem.budget
+
+
+@dataclass(frozen=True)
+class LinkedPoint:
+    """Where a solver left a `LinkedProgram`: the variables R first, the prices of the equations, and that of the budget."""
+
+    program: LinkedProgram
+    variables: Array
+    prices: Array
+    budget_price: float
+
+    def answer(self) -> Answer:
+        """P from R, not repaired; the duals, if they are numbers."""
+        program = self.program
+        estimator = self.variables[: program.cost.size].reshape(program.cost.shape) / program.scale
+        if not (np.isfinite(self.prices).all() and math.isfinite(self.budget_price)):
+            return Answer(estimator)
+        return Answer(estimator, *program.duals(self.prices, self.budget_price))
 
 
 def _diagonal(block: Array, times: int) -> Any:

@@ -3,7 +3,7 @@
 Method: min ⟨L, P⟩ with the last guess eliminated and everything else put in cones, h − G x ∈ K: R_il ≥ 0 for i < m and
 v_l − Σ_i R_il ≥ 0 (`linked` has R and v), Σ_i t_i ≤ 1, and for each guess (ε t_i, u_i, π s_i)/ε in the cone
 {t ≥ Σ_j x_j log(x_j/y_j)} of dimension 2n + 1, u_i = A P_i and s_i written out in P. At budget 0 the cones go and the
-whitened equations of `linear_program` come as A x = b; at budget inf nothing but bounds is left. Measured against QICS'
+whitened equations of `lowering` come as A x = b; at budget inf nothing but bounds is left. Measured against QICS'
 standard form A x = b with the law of (X, Ŷ) as cone variables, for which it has a shortcut: there it fails to step with gaps
 of 1e-1 to 1e-8 and oversteps budgets; here gaps are 1e-9 to 1e-12 up to 10 of the paper's sensors, 1e-6 at 20.
 
@@ -11,7 +11,7 @@ Source: K. He, J. Saunderson, H. Fawzi, "QICS: Quantum Information Conic Solver"
 cone: H. Fawzi, J. Saunderson, "Optimal self-concordant barriers for quantum relative entropies", SIAM J. Optim. 33 (2023).
 
 Cannot: scale. QICS factorises a dense matrix with (m − 1) N rows in every iteration, in Python and LAPACK. It refuses more
-than `LARGEST_OUTCOMES` such variables. Time is checked between iterations only.
+than 4,000 such variables. Time is checked between iterations only.
 """
 
 from __future__ import annotations
@@ -22,24 +22,14 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.lowering import point_of
 from discreet.backends.peers.linked import LinkedProgram
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
-from discreet.problems.errors import BackendError, Interrupted, Unsupported
+from discreet.problems.errors import Unsupported
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["LARGEST_OUTCOMES", "TUNING", "Qics"]
-
-LARGEST_OUTCOMES = 4_000
-"""N above which it refuses; for m > 2 guesses the limit is on (m − 1) N."""
-
-_POWER = 0.5  # of the outcomes' masses in R; 0 and 1 measured within the noise
-
-TUNING: Tuning = (
-    Tuned("verbose", 0, 2, "nothing is printed"),
-    Tuned("tol_gap", ShareOfGap(1e-3, 1e-13), 1e-8, "relative to the objective, which only the excess error enters"),
-    Tuned("tol_feas", ShareOfGap(1e-3, 1e-13), 1e-8, "a leak of tol_feas is not small beside a small budget"),
-)
+__all__ = ["Qics"]
 
 
 @dataclass(frozen=True)
@@ -60,36 +50,35 @@ class _Point:
 class Qics:
     """Entropy cones through QICS; see the module's docstring."""
 
-    @property
-    def name(self) -> str:
-        """The registered name, qics."""
-        return "qics"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Every budget; duals; N up to `LARGEST_OUTCOMES` (58 s on the single sensor)."""
-        return Capabilities(
-            regimes=frozenset(Regime),
-            largest_outcomes=LARGEST_OUTCOMES,
-            gives_duals=True,
-            method="relative entropy cones, by QICS's dense nonsymmetric interior point method",
-            citation="K. He, J. Saunderson, H. Fawzi, QICS, arXiv:2410.17803 (2024)",
-            libraries=("qics",),
-            extra="peers",
-            peer=True,
-        )
+    name = "qics"
+    capabilities = Capabilities(
+        regimes=frozenset(Regime),
+        largest_outcomes=4_000,  # (m − 1) N; 58 s on the single sensor
+        gives_duals=True,
+        method="relative entropy cones, by QICS's dense nonsymmetric interior point method",
+        citation="K. He, J. Saunderson, H. Fawzi, QICS, arXiv:2410.17803 (2024)",
+        libraries=("qics",),
+        extra="peers",
+        peer=True,
+    )
+    tuning: Tuning = (
+        Tuned("verbose", 0, 2, "nothing is printed"),
+        Tuned("tol_gap", ShareOfGap(1e-3, 1e-13), 1e-8, "relative to the objective, which only the excess error enters"),
+        Tuned("tol_feas", ShareOfGap(1e-3, 1e-13), 1e-8, "a leak of tol_feas is not small beside a small budget"),
+    )
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
         """The arrays c, G, h, A, b and the cones of a qics.Model. Raises Unsupported."""
-        if (problem.m - 1) * problem.N > LARGEST_OUTCOMES:
+        variables, most = (problem.m - 1) * problem.N, self.capabilities.largest_outcomes
+        if variables > most:
             raise Unsupported(
-                f"backend qics refuses more than {LARGEST_OUTCOMES} variables and here (m − 1) N = "
-                f"{(problem.m - 1) * problem.N}: a dense method would take minutes; use tilt or ipopt"
+                f"backend qics refuses more than {most} variables and here (m − 1) N = {variables}: "
+                "a dense method would take minutes; use tilt or ipopt"
             )
-        program = LinkedProgram.of(problem, _POWER)
+        program = LinkedProgram.of(problem, 0.5)  # powers of 0 and 1 measured within the noise
         limits = {"max_iter": options.max_iterations, "max_time": options.time_limit}
         model = _model(program) if problem.m > 1 else {}
-        return _Lowered(program, model, native(TUNING, options, problem.N, limits))
+        return _Lowered(program, model, native(self.tuning, options, problem.N, limits))
 
     def solve(self, lowered: _Lowered, options: Options) -> Raw:
         """Run QICS; `claimed` is its solution and exit status. Raises Interrupted at the time limit, BackendError."""
@@ -101,11 +90,8 @@ class Qics:
         with np.errstate(all="ignore"):  # its line search steps out of the cones and back
             found = qics.Solver(qics.Model(**lowered.model), **lowered.options).solve()
         claimed = f"{found['sol_status']} ({found['exit_status']})"
-        if found["exit_status"] == "max_time":
-            raise Interrupted(f"QICS stopped at its time limit of {options.time_limit:g} s")
-        point = _Point(program, found["x_opt"].ravel(), found["y_opt"].ravel(), found["z_opt"].vec.ravel())
-        if not np.isfinite(point.variables).all():
-            raise BackendError(f"QICS ended with {claimed!r} and no point")
+        variables = point_of("QICS", claimed, found["exit_status"] == "max_time", options, found["x_opt"].ravel())
+        point = _Point(program, variables, found["y_opt"].ravel(), found["z_opt"].vec.ravel())
         return Raw(claimed, point, int(found["num_iter"]))
 
     def lift(self, raw: Raw) -> Answer:

@@ -28,54 +28,41 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
-from discreet.backends.peers.linked import LinkedProgram
+from discreet.backends.lowering import point_of
+from discreet.backends.peers.linked import LinkedPoint, LinkedProgram
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
-from discreet.problems.errors import BackendError, Interrupted
+from discreet.problems.errors import Interrupted
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["TUNING", "TrustConstr"]
-
-_BARRIER = ShareOfGap(0.1, 1e-16, per_outcome=True)
-_SOLVED = 1e-11  # optimality and constraint violation at which a barrier problem counts as solved; 1e-9 and 1e-13 did alike
-_LEAST_RATIO = -1.0 + 2.0**-53  # of u/(π s) − 1, where a step leaves u ≤ 0
-
-TUNING: Tuning = (
-    Tuned("gtol", 0.0, 1e-8, "off: it does not look at the barrier parameter; the callback stops instead"),
-    Tuned("xtol", ShareOfGap(1e-3, 1e-14), 1e-8, "steps shrink before the last digits are there"),
-    Tuned("barrier_tol", _BARRIER, 1e-8, "the gap is the sum of m·N complementarities, each the barrier parameter"),
-    Tuned("initial_barrier_parameter", 1e-3, 0.1, "the start is feasible and central: a tenth fewer iterations"),
-    Tuned("initial_barrier_tolerance", 1e-3, 0.1, "kept equal to the barrier parameter, as SciPy's default is"),
-    Tuned("maxiter", 2000, 1000, "40 to 80 are usual"),
-)
-
-
-@dataclass(frozen=True)
-class _Point:
-    program: LinkedProgram
-    variables: Array
-    multipliers: list[Array]  # of the equations, the leakage if there is one, and the bounds
+__all__ = ["TrustConstr"]
 
 
 class TrustConstr:
     """Trust-region interior point with exact derivatives; see the module's docstring."""
 
-    @property
-    def name(self) -> str:
-        """The registered name, trust-constr."""
-        return "trust-constr"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Every budget; duals; N up to 30 000 (26 s on the single sensor)."""
-        return Capabilities(
-            regimes=frozenset(Regime),
-            largest_outcomes=30_000,
-            gives_duals=True,
-            method="sparse nonlinear program with exact Hessians, by SciPy's trust-region interior point method",
-            citation="R. H. Byrd, M. E. Hribar, J. Nocedal, SIAM J. Optim. 9 (1999) 877–900",
-            peer=True,
-        )
+    name = "trust-constr"
+    capabilities = Capabilities(
+        regimes=frozenset(Regime),
+        largest_outcomes=30_000,  # 26 s on the single sensor
+        gives_duals=True,
+        method="sparse nonlinear program with exact Hessians, by SciPy's trust-region interior point method",
+        citation="R. H. Byrd, M. E. Hribar, J. Nocedal, SIAM J. Optim. 9 (1999) 877–900",
+        peer=True,
+    )
+    tuning: Tuning = (
+        Tuned("gtol", 0.0, 1e-8, "off: it does not look at the barrier parameter; the callback stops instead"),
+        Tuned("xtol", ShareOfGap(1e-3, 1e-14), 1e-8, "steps shrink before the last digits are there"),
+        Tuned(
+            "barrier_tol",
+            ShareOfGap(0.1, 1e-16, per_outcome=True),
+            1e-8,
+            "the gap is the sum of m·N complementarities, each the barrier parameter",
+        ),
+        Tuned("initial_barrier_parameter", 1e-3, 0.1, "the start is feasible and central: a tenth fewer iterations"),
+        Tuned("initial_barrier_tolerance", 1e-3, 0.1, "kept equal to the barrier parameter, as SciPy's default is"),
+        Tuned("maxiter", 2000, 1000, "40 to 80 are usual"),
+    )
 
     def lower(self, problem: Problem, options: Options) -> LinkedProgram:
         """The linked program; no tolerance enters here."""
@@ -88,7 +75,7 @@ class TrustConstr:
         from scipy.optimize import Bounds, minimize
 
         cost, size = lowered.objective(), sum(lowered.sizes)
-        settings = native(TUNING, options, lowered.problem.N, {"maxiter": options.max_iterations})
+        settings = native(self.tuning, options, lowered.problem.N, {"maxiter": options.max_iterations})
         flat = sparse.csr_array((size, size))
         run: Any = minimize  # the stubs know neither sparse Hessians nor this callback
         with warnings.catch_warnings():
@@ -104,20 +91,15 @@ class TrustConstr:
                 callback=_stop(settings["barrier_tol"], options),
                 options=settings,
             )
-        if not np.isfinite(result.x).all():
-            raise BackendError(f"trust-constr ended with {str(result.message)!r} and no point")
         claimed = "optimality, constraints and barrier within tolerance" if result.status == 3 else str(result.message)
-        return Raw(claimed, _Point(lowered, result.x, list(result.v)), int(result.nit))
+        variables = point_of("trust-constr", claimed, False, options, result.x)
+        price = float(result.v[1][0]) if lowered.leaks else 0.0
+        return Raw(claimed, LinkedPoint(lowered, variables, np.asarray(result.v[0]), price), int(result.nit))
 
     def lift(self, raw: Raw) -> Answer:
         """P from R; tilt and multiplier from the multipliers v of the Lagrangian f + v·constraints."""
-        point: _Point = raw.value
-        program = point.program
-        estimator = program.estimator(point.variables)
-        price = float(point.multipliers[1][0]) if program.leaks else 0.0
-        if not (np.isfinite(point.multipliers[0]).all() and math.isfinite(price)):
-            return Answer(estimator)
-        return Answer(estimator, *program.duals(point.multipliers[0], price))
+        point: LinkedPoint = raw.value
+        return point.answer()
 
 
 def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], bool]:
@@ -127,7 +109,8 @@ def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], 
     def callback(_: Array, state: Any) -> bool:
         if time.perf_counter() > deadline:
             raise Interrupted(f"trust-constr was stopped at the time limit of {options.time_limit:g} s")
-        solved = state.optimality < _SOLVED and state.constr_violation < _SOLVED
+        # a barrier problem counts as solved at 1e-11; 1e-9 and 1e-13 did alike
+        solved = max(state.optimality, state.constr_violation) < 1e-11
         return bool(solved and state.barrier_parameter < barrier_tolerance)
 
     return callback
@@ -168,7 +151,8 @@ class _Leakage:
         masses, terms, _ = program.sizes
         deviation = program.root * x[masses : masses + terms].reshape(program.problem.m, program.problem.n)
         mass = x[masses + terms :, None]
-        return cls(program, deviation, mass, np.maximum(deviation / (program.problem.p_x * mass), _LEAST_RATIO))
+        least = np.nextafter(-1.0, 0.0)  # where a step leaves u ≤ 0
+        return cls(program, deviation, mass, np.maximum(deviation / (program.problem.p_x * mass), least))
 
     def value(self) -> Array:
         """[1]."""

@@ -1,6 +1,6 @@
 """How a peer is tuned, as data: the solver's own setting, the value it gets here, the solver's default, and why.
 
-Each peer holds one table `TUNING` and hands exactly its entries to the solver, so what docs/reference/peers.md shows is what
+Each peer has one table `tuning` and hands exactly its entries to the solver, so what docs/reference/peers.md shows is what
 runs. Limits that the caller asks for (time, iterations) come on top and are named in the same file.
 """
 

@@ -1,4 +1,4 @@
-"""What the lowerings share: scaled losses, and the equations of perfect privacy in a form that solvers handle well.
+"""What the lowerings to other solvers share: scaled losses, perfect privacy's equations, the linear program, its answers.
 
 **Losses.** Only differences L_il − min_k L_kl decide anything, so solvers get the *excess* loss, whose minimum is 0 in
 every outcome (what is subtracted is the Bayes rule's error probability), in units of the size of the answer.
@@ -23,26 +23,22 @@ privacy", CWIT 2015, and of the paper (docs/theory.md); the canonical correlatio
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.contract import Answer, Options
+from discreet.problems.errors import BackendError, Interrupted
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = [
-    "PrivacyRows",
-    "PrivateLP",
-    "loss_unit",
-    "no_rows",
-    "private_lp",
-    "rows_by_private_value",
-    "whitened_rows",
-]
+__all__ = ["LPPoint", "PrivacyRows", "PrivateLP", "loss_unit", "point_of", "rows_by_private_value", "whitened_rows"]
 
 _NO_CORRELATION = 1e-14  # canonical correlations under this are the rounding of the model's own numbers
-_LEAST_UNIT = 1e-5  # of the best constant's error probability: costs above 1e6 cannot be priced to HiGHS's 1e-10
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,7 @@ class PrivateLP:
     """min ⟨cost, R⟩ with R ≥ 0, Σ_i R_il = root_l, Σ_l row_rl R_il = 0 for every r and every guess i but the last.
 
     cost  [m, N] excess losses by root mass, in `unit`s        root  [N] sqrt(w_l); P = R / root
-    row   [r, N] = sqrt(w_l) f_rl                              unit  error probability per unit of cost
+    row   [r, N] = sqrt(w_l) f_rl; r = 0 at budget inf         unit  error probability per unit of cost
     """
 
     cost: Array
@@ -82,6 +78,15 @@ class PrivateLP:
     row: Array
     rows: PrivacyRows
     unit: float
+
+    @classmethod
+    def of(cls, problem: Problem, equations: Callable[[Problem], PrivacyRows] | None = None) -> PrivateLP:
+        """The program of a problem at budget 0 (by `whitened_rows` unless told otherwise) or inf, without zero masses."""
+        rows = _no_rows(problem) if problem.constraint.oblivious else (equations or whitened_rows)(problem)
+        root = np.sqrt(problem.p_z)
+        unit = loss_unit(problem, 1e-5)  # costs above 1e6 cannot be priced to HiGHS's 1e-10
+        excess = problem.loss - problem.loss.min(axis=0)
+        return cls(excess / root / unit, root, rows.features * root, rows, unit)
 
     @property
     def guesses(self) -> int:
@@ -114,16 +119,47 @@ class PrivateLP:
             np.concatenate([value.ravel(), np.ones(outcomes)]),
         )
 
-    def estimator(self, variables: Array) -> Array:
-        """P [m, N] for values of R in any shape that holds m·N numbers, guess by guess."""
-        return variables.reshape(self.cost.shape) / self.root
+    def matrix(self) -> Any:
+        """`columns` as a scipy.sparse.csc_matrix."""
+        from scipy import sparse
 
-    def tilt(self, prices: Array) -> Array:
-        """The tilt [m, n] for row duals of the privacy equations, guess by guess, in units of cost."""
-        return self.rows.tilt(prices.reshape(self.guesses - 1, self.row.shape[0]) * self.unit, self.guesses)
+        start, index, value = self.columns()
+        return sparse.csc_matrix((value, index, start), shape=(self.right.size, self.cost.size))
 
 
-def loss_unit(problem: Problem, least: float = _LEAST_UNIT) -> float:
+@dataclass(frozen=True)
+class LPPoint:
+    """Where a solver left a `PrivateLP`.
+
+    variables  R [m·N], guess by guess
+    prices     row duals of the (m − 1)·r equations, in units of cost; empty or not finite where the solver has none
+    """
+
+    program: PrivateLP
+    variables: Array
+    prices: Array
+
+    def answer(self) -> Answer:
+        """P = R / root; the tilt from the prices, if there are any, and the multiplier inf (0 without equations)."""
+        program = self.program
+        estimator = self.variables.reshape(program.cost.shape) / program.root
+        each, r = program.guesses - 1, program.row.shape[0]
+        if self.prices.size != each * r or not np.isfinite(self.prices).all():
+            return Answer(estimator)
+        tilt = program.rows.tilt(self.prices.reshape(each, r) * program.unit, program.guesses)
+        return Answer(estimator, tilt, math.inf if r else 0.0)
+
+
+def point_of(solver: str, claimed: str, out_of_time: bool, options: Options, variables: Any) -> Array:
+    """The point that a solver ended with; Interrupted if its time limit ended it, BackendError if it is no point."""
+    if out_of_time:
+        raise Interrupted(f"{solver} stopped at its time limit of {options.time_limit:g} s")
+    if variables is None or not np.isfinite(variables).all():
+        raise BackendError(f"{solver} ended with {claimed!r} and no point")
+    return np.asarray(variables)
+
+
+def loss_unit(problem: Problem, least: float) -> float:
     """The size of the answer, as far as known beforehand: the Bayes error, at least a share of the constant's error."""
     unit = max(problem.bayes_error, least * problem.constant_error)
     return unit if unit > 0.0 else 1.0
@@ -151,15 +187,7 @@ def rows_by_private_value(problem: Problem) -> PrivacyRows:
     return _rows(problem, mix, chosen.astype(np.intp))
 
 
-def private_lp(problem: Problem, rows: PrivacyRows) -> PrivateLP:
-    """The linear program of a problem at budget 0 (or, without rows, of a problem without constraint)."""
-    root = np.sqrt(problem.p_z)
-    unit = loss_unit(problem)
-    excess = problem.loss - problem.loss.min(axis=0)
-    return PrivateLP(excess / root / unit, root, rows.features * root, rows, unit)
-
-
-def no_rows(problem: Problem) -> PrivacyRows:
+def _no_rows(problem: Problem) -> PrivacyRows:
     """No equations at all, for a problem without constraint."""
     return PrivacyRows(np.zeros((0, problem.N)), np.zeros((0, problem.n)), np.zeros(0, dtype=np.intp))
 
