@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         slack_budget,
         smart_meter,
         tiny_budget,
+        weighted_mixture,
         x_equals_y,
         zero_mass,
     )
@@ -92,6 +93,7 @@ __all__ = [
     "slack_budget",
     "smart_meter",
     "tiny_budget",
+    "weighted_mixture",
     "write_blocks",
     "x_equals_y",
     "zero_mass",
@@ -117,6 +119,7 @@ _HOMES = {
         "slack_budget",
         "smart_meter",
         "tiny_budget",
+        "weighted_mixture",
         "x_equals_y",
         "zero_mass",
     ),

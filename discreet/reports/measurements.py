@@ -26,7 +26,7 @@ from discreet.problems.errors import FileError
 
 __all__ = [
     "COLUMNS",
-    "REFERENCE_FILE",
+    "Configuration",
     "Measurement",
     "from_record",
     "read_csv",
@@ -35,8 +35,23 @@ __all__ = [
     "write_csv",
 ]
 
-REFERENCE_FILE = Path(__file__).with_name("reference") / "measurements.csv.gz"
-"""The results shipped with the package."""
+
+@dataclass(frozen=True)
+class Configuration:
+    """A solver configuration: a backend with settings.
+
+    profiles   names of the accuracy profiles of a study under which it runs; None: all
+    """
+
+    backend: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    profiles: tuple[str, ...] | None = None
+
+    @property
+    def label(self) -> str:
+        """As typed on the command line: conic, or conic:solver=scs."""
+        pairs = ",".join(f"{name}={value}" for name, value in self.settings.items())
+        return f"{self.backend}:{pairs}" if pairs else self.backend
 
 
 @dataclass(frozen=True)
@@ -133,9 +148,8 @@ class Measurement:
 
     @property
     def label(self) -> str:
-        """The backend as typed on the command line: conic, or conic:solver=scs."""
-        pairs = ",".join(f"{name}={value}" for name, value in self.settings.items())
-        return f"{self.backend}:{pairs}" if pairs else self.backend
+        """The solver configuration as typed on the command line: conic, or conic:solver=scs."""
+        return Configuration(self.backend, self.settings).label
 
     @property
     def instance(self) -> str:
@@ -290,4 +304,4 @@ def read_csv(path: Path) -> list[Measurement]:
 
 def reference_measurements() -> list[Measurement]:
     """The results shipped with the package."""
-    return read_csv(REFERENCE_FILE)
+    return read_csv(Path(__file__).with_name("reference") / "measurements.csv.gz")

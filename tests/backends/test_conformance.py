@@ -134,6 +134,7 @@ INSTANCES = (
     small("dirichlet", n=4, m=2, N=30, seed=2, sparsity=0.6),
     small("mixture", N=40),
     small("mixture", n=3, m=3, d=3, N=20, seed=1),
+    small("weighted-mixture", n=2, m=4, N=20),
     small("smart-meter"),
     small("building", temperature_bins=4, co2_bins=5),
     small("road", bins=16, segments=3, all_budgets=True),

@@ -16,12 +16,9 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
-from discreet.reports.advice.evidence import cells_of
-from discreet.reports.advice.features import Features
+from discreet.reports.advice.evidence import Features, cells_of, is_peer
 from discreet.reports.advice.held_out import cross_validate, noise_of
-from discreet.reports.advice.peers import is_peer
-from discreet.reports.advice.safety import SAFE, certainty
-from discreet.reports.advice.times import TimeModel
+from discreet.reports.advice.prediction import POLICY, TimeModel, certainty
 from discreet.reports.measurements import write_csv
 
 LAWS = {"tilt": lambda bins: 2e-3 + 1e-5 * bins, "blahut-arimoto": lambda bins: 1e-3 + 1e-4 * bins}
@@ -73,7 +70,7 @@ def test_a_failure_lowers_the_bound_and_a_near_one_more_than_a_far_one() -> None
         return certainty([*cells, *cells_of([bad])], here, 1e-9).bound
 
     clean = certainty(cells, here, 1e-9).bound
-    assert clean > SAFE
+    assert clean > POLICY.safe
     assert with_failure(16) < with_failure(4000) < clean
     assert certainty([], here, 1e-9).bound == 0.0
 
@@ -95,15 +92,39 @@ def test_a_loose_request_is_answered_by_asking_for_the_usual_gap() -> None:
 
 def test_beyond_what_was_measured_it_says_so_and_the_interval_widens() -> None:
     rows = grid(LAWS)
-    near, far = ds.advise(sensor(100), reference=rows), ds.advise(sensor(50_000), reference=rows)
+    near, far = ds.advise(sensor(100), reference=rows), ds.advise(sensor(1000), reference=rows)
     assert near.chosen is not None
     assert far.chosen is not None
-    assert far.chosen.high / far.chosen.low > near.chosen.high / near.chosen.low
-    assert any(note.startswith("extrapolated: outcomes 5e+04") for note in far.notes)
+    assert far.chosen.high / far.chosen.low > 10.0 * near.chosen.high / near.chosen.low
+    assert any(note.startswith("extrapolated: outcomes 1e+03") for note in far.notes)
     assert not any("outcomes" in note for note in near.notes)
     assert any(
         "may take longer" in note or "predicted" in note for note in ds.advise(sensor(9), 1e-9, 1e-6, reference=rows).notes
     )
+
+
+def test_where_nothing_near_was_measured_no_time_is_predicted() -> None:
+    advice = ds.advise(sensor(50_000), reference=grid(LAWS))
+    assert advice.chosen is not None
+    assert not advice.safe
+    record = advice.to_dict()["chosen"]
+    assert [record[name] for name in ("predicted_seconds", "low_seconds", "high_seconds")] == [None] * 3
+    assert any(note.startswith("there is no measurement near this problem") for note in advice.notes)
+    assert "the nearest is kind-17 budget=" in next(iter(advice.not_chosen.values()))
+
+
+def test_sizes_that_were_only_measured_apart_are_not_measured_together() -> None:
+    """3 × 40 guesses at N = 30,000 was told 58 ms, nine times in ten under 127 ms, and took 29 s."""
+    wide = np.random.default_rng(0).dirichlet(np.full(3 * 40, 0.3), size=400).T.reshape(3, 40, 400)
+    many = ds.Problem.from_joint(wide / wide.sum(), budget=math.inf)
+    small = row(many.with_budget(0.3 * many.bayes_leakage), "tilt", 0.02, entry="wide")
+    rows = [*grid(LAWS), *(row(sensor(bins), "tilt", 0.03, entry=f"long-{bins}") for bins in (5_000, 50_000)), small]
+    both = Features("constrained", 30_000, 120, 0.3, 0.2, 0.5)
+    model = TimeModel([cell for cell in cells_of(rows) if cell.option.backend == "tilt"])
+    assert model.remoteness(both) > 0.5
+    middle, low, high = model.predict(both)
+    assert high > 29.0 or model.remoteness(both) > POLICY.reach
+    assert low < middle < high
 
 
 def test_what_cannot_serve_or_run_here_is_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +137,7 @@ def test_what_cannot_serve_or_run_here_is_refused_with_the_reason(monkeypatch: p
             "conic": lambda bins: 1e-6,
         }
     )
-    monkeypatch.setattr("discreet.reports.advice.refusals._absence", lambda name: "it needs x" if name == "conic" else "")
+    monkeypatch.setattr("discreet.reports.advice.choose._absence", lambda name: "it needs x" if name == "conic" else "")
     advice = ds.advise(sensor(400), reference=rows)
     assert advice.backend == "tilt"
     assert "does not serve a positive finite budget" in advice.not_chosen["highs"]
@@ -131,9 +152,7 @@ def test_what_cannot_serve_or_run_here_is_refused_with_the_reason(monkeypatch: p
 
 
 def test_a_library_that_does_not_import_is_found_before_it_is_advised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "discreet.reports.advice.refusals._trouble", lambda name: "broken" if name == "blahut-arimoto" else ""
-    )
+    monkeypatch.setattr("discreet.reports.advice.choose._trouble", lambda name: "broken" if name == "blahut-arimoto" else "")
     advice = ds.advise(sensor(8), reference=grid(LAWS))
     assert advice.backend == "tilt"
     assert advice.not_chosen["blahut-arimoto"] == "broken"
@@ -182,7 +201,7 @@ def test_peers_are_told_by_their_capabilities_or_their_settings() -> None:
 
 
 def test_peers_are_advised_only_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.reports.advice.refusals.is_peer", lambda name, settings: name == "blahut-arimoto")
+    monkeypatch.setattr("discreet.reports.advice.evidence.is_peer", lambda name, settings: name == "blahut-arimoto")
     rows = grid(LAWS)
     assert ds.advise(sensor(8), reference=rows).backend == "tilt"
     assert "a peer" in ds.advise(sensor(8), reference=rows).not_chosen["blahut-arimoto"]
@@ -208,7 +227,7 @@ def test_scaling_all_times_scales_every_estimate(factor: float, bins: int) -> No
     here = Features.of_problem(sensor(bins))
     plain = TimeModel(cells).predict(here)
     scaled = TimeModel([replace(cell, seconds=factor * cell.seconds) for cell in cells]).predict(here)
-    for a, b in zip((plain.seconds, plain.low, plain.high), (scaled.seconds, scaled.low, scaled.high), strict=True):
+    for a, b in zip(plain, scaled, strict=True):
         assert b == pytest.approx(factor * a, rel=1e-6)
 
 

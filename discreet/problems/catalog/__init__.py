@@ -21,6 +21,7 @@ from discreet.problems.catalog.random_ import dirichlet, mixture
 from discreet.problems.catalog.registry import DEFAULT_FRACTION, Entry, Parameter, build, entries, entry
 from discreet.problems.catalog.surveys import anes96, fair
 from discreet.problems.catalog.unlike import multi_groups, multi_mixed
+from discreet.problems.catalog.weighted_mixture import weighted_mixture
 
 __all__ = [
     "DEFAULT_FRACTION",
@@ -45,6 +46,7 @@ __all__ = [
     "slack_budget",
     "smart_meter",
     "tiny_budget",
+    "weighted_mixture",
     "x_equals_y",
     "zero_mass",
 ]

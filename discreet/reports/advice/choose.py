@@ -1,32 +1,31 @@
 """The advice itself: among the options that are safe here, the one that is predicted to be fastest.
 
 Options that cannot run here, do not serve the problem, are peers (backends that are there to be compared with) or are not
-safe are set aside with the reason. Without a safe one the surest is named, and the advice says that it is not safe.
+safe are set aside with the reason. Without a safe one the surest is named, and the advice says that it is not safe. Notes
+say plainly where it is thin: nothing safe, beyond what was measured, or too little time.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from discreet.backends.contract import Options
+from discreet.backends.contract import Options, refuse_unserved
+from discreet.backends.isolated import probe
+from discreet.backends.registry import backend_names, capabilities, load_backend
+from discreet.problems.errors import InputError, Unsupported
 from discreet.problems.problem import Problem
-from discreet.reports.advice.evidence import Cell, Option, cells_of, joined
-from discreet.reports.advice.features import Features
-from discreet.reports.advice.notes import notes
-from discreet.reports.advice.prospects import Prospect, plain, prospects, rank
-from discreet.reports.advice.refusals import reasons, refused, runnable
-from discreet.reports.advice.times import TimeModel
+from discreet.reports.advice.evidence import FEATURES, Cell, Features, Option, cells_of, joined
+from discreet.reports.advice.prediction import Prospect, TimeModel, plain, prospects, rank, telling_kind
 from discreet.reports.measurements import Measurement, reference_measurements
 
 __all__ = ["Advice", "advise", "machine_factor"]
-
-_FEWEST = 3  # local rows from which a machine's speed is told
 
 
 @dataclass(frozen=True)
@@ -118,8 +117,7 @@ def advise(
     factor = machine_factor(shipped, local)
     features = Features.of_problem(problem)
     considered = prospects(joined(shipped, local, factor), features, gap)
-    judged = [refused(each, problem, peers) for each in considered]
-    judged = runnable(judged)
+    judged = _runnable([_refused(each, problem, peers) for each in considered])
     ranked = rank(judged)
     chosen = ranked[0] if ranked else None
     others = [each for each in ranked[1:] if chosen and each.option.label != chosen.option.label]
@@ -131,8 +129,8 @@ def advise(
         seconds=seconds,
         chosen=chosen,
         runner_up=runner_up,
-        not_chosen=reasons(chosen, runner_up, [*ranked, *(each for each in judged if each.refusal)], problem, peers),
-        notes=notes(chosen, features, gap, seconds, [*shipped, *local]),
+        not_chosen=_reasons(chosen, runner_up, [*ranked, *(each for each in judged if each.refusal)], problem, peers),
+        notes=_notes(chosen, features, gap, seconds, [*shipped, *local]),
         measured_rows=sum(len(cell.samples) for cell in shipped),
         local_rows=len(own),
         machine_factor=factor,
@@ -167,7 +165,144 @@ def machine_factor(shipped: Sequence[Cell], local: Sequence[Cell]) -> float:
         key = cell.option, cell.features.kind
         if key in by_key:
             model = models.setdefault(key, TimeModel(by_key[key]))
-            expected = same.get((cell.option, cell.identity)) or model.predict(cell.features).seconds
+            expected = same.get((cell.option, cell.identity)) or model.predict(cell.features)[0]
             ratios.append(cell.seconds / expected)
     ratios = sorted(each for each in ratios if math.isfinite(each) and each > 0.0)
-    return ratios[len(ratios) // 2] if len(ratios) >= _FEWEST else 1.0
+    return ratios[len(ratios) // 2] if len(ratios) >= 3 else 1.0
+
+
+# -- who is out of the question, and why ---------------------------------------------------------------------------------
+
+
+def _refused(prospect: Prospect, problem: Problem, peers: bool) -> Prospect:
+    """The same prospect with the reason why it is out of the question here, if it is."""
+    name = prospect.option.backend
+    if name not in backend_names():
+        return replace(prospect, refusal="measured, but no backend of this name is registered here")
+    if name not in capabilities():
+        return replace(prospect, refusal="it is registered but cannot be loaded; see discreet doctor")
+    backend = load_backend(name)
+    if not peers and prospect.option.is_peer:
+        return replace(prospect, refusal="a peer, there to be compared with; --peers considers it")
+    try:
+        refuse_unserved(backend, problem, Options(settings=prospect.option.settings), dict)
+    except Unsupported as error:
+        return replace(prospect, refusal=str(error).partition(";")[0])
+    except InputError as error:
+        return replace(prospect, refusal=str(error))
+    return prospect
+
+
+def _runnable(judged: Sequence[Prospect]) -> list[Prospect]:
+    """Those whose libraries are missing or broken are refused with the reason.
+
+    What is merely not installed is seen at once. Whether a library really imports is tried in a process of its own, and
+    only for the backends that would be advised or named next, as it takes a second.
+    """
+    found = [each if each.refusal else replace(each, refusal=_absence(each.option.backend)) for each in judged]
+    for _ in found:
+        first = {each.option.backend for each in rank(found)[:2]}
+        trouble = {name: _trouble(name) for name in first}
+        if not any(trouble.values()):
+            break
+        found = [replace(p, refusal=trouble.get(p.option.backend, "") or p.refusal) for p in found]
+    return found
+
+
+def _absence(name: str) -> str:
+    """Which library of a backend is not installed; empty when all are."""
+    able = load_backend(name).capabilities
+    missing = [library for library in able.libraries if importlib.util.find_spec(library) is None]
+    remedy = f'pip install "discreet[{able.extra}]"' if able.extra else "reinstall discreet"
+    return f"it needs {missing[0]}, which is not installed; {remedy}" if missing else ""
+
+
+@cache
+def _trouble(name: str) -> str:
+    """Why a backend cannot run here, found in a process of its own where it has libraries; empty when it can."""
+    return probe(name).availability.reason if load_backend(name).capabilities.libraries else ""
+
+
+def _reasons(
+    chosen: Prospect | None, runner_up: Prospect | None, considered: Sequence[Prospect], problem: Problem, peers: bool
+) -> dict[str, str]:
+    """Why every other label was not chosen; a label measured at several gaps speaks through its best one."""
+    named = {each.option.label for each in (chosen, runner_up) if each}
+    reasons: dict[str, str] = {}
+    for each in considered:
+        if each.option.label not in named and each.option.label not in reasons:
+            reasons[each.option.label] = each.refusal or _why_not(each, chosen)
+    seen = {label.partition(":")[0] for label in (*reasons, *named)}
+    for name in backend_names():
+        if name not in seen and name != "auto":
+            probed = _refused(_unmeasured(name), problem, peers)
+            reasons[name] = probed.refusal or _absence(name) or "never measured under this kind of budget"
+    return reasons
+
+
+def _why_not(prospect: Prospect, chosen: Prospect | None) -> str:
+    if prospect.remote:
+        return f"there is no measurement of it near this problem; the nearest is {prospect.remote}"
+    if not prospect.safe:
+        bad = next((each for each in prospect.evidence if not each["suffices"]), None)
+        told = f"; on {bad['instance']} {_failing(bad)}" if bad else ""
+        return f"not safe: only at least {prospect.certainty:.0%} sure to be certified here{told}"
+    factor = prospect.seconds / chosen.seconds if chosen else math.inf
+    return f"safe, but predicted {factor:.2g} times slower"
+
+
+def _failing(row: Mapping[str, Any]) -> str:
+    return "its gap was too wide" if row["outcome"] == "certified" else f"it was {row['outcome']}"
+
+
+def _unmeasured(name: str) -> Prospect:
+    return Prospect(Option(name, "{}", Options().gap), 0.0, 0.0, 0.0, math.inf, math.inf, math.inf)
+
+
+# -- notes ---------------------------------------------------------------------------------------------------------------
+
+
+def _notes(
+    chosen: Prospect | None, features: Features, gap: float, seconds: float | None, cells: Sequence[Cell]
+) -> tuple[str, ...]:
+    """The sentences on a choice; `cells` are all that were considered, shipped and local."""
+    if chosen is None:
+        return ("nothing that was measured under this kind of budget can run here; auto tries what there is",)
+    found = []
+    if chosen.remote:
+        found.append(
+            f"there is no measurement near this problem, so no time is predicted; the nearest of {chosen.option.label} is "
+            f"{chosen.remote}: solve smaller problems of this kind first, or give results of your own"
+        )
+    if not chosen.safe:
+        found.append(
+            f"no backend is safe by what was measured; {chosen.option.label} is the surest, at least "
+            f"{chosen.certainty:.0%}: look at the certificate before you use its answer"
+        )
+    kind = telling_kind(cells, features)
+    key = chosen.option.backend, chosen.option.settings_json
+    mine = [c for c in cells if (c.option.backend, c.option.settings_json) == key and c.features.kind == kind]
+    if kind != features.kind:
+        found.append("no slack budget was measured: the evidence is of budgets that bind, which take longer")
+    found += _beyond(features, mine)
+    if all(cell.option.gap > gap for cell in mine):
+        found.append(
+            f"it was never asked for a gap as tight as {gap:g}: what it reached when asked for less is the evidence"
+        )
+    if seconds is not None and not chosen.remote and chosen.high > seconds:
+        verb = "is predicted to take" if chosen.seconds > seconds else "may take"
+        found.append(f"it {verb} longer than {seconds:g} s: up to {chosen.high:.3g} s with probability 95%")
+    return tuple(found)
+
+
+def _beyond(features: Features, cells: Sequence[Cell]) -> list[str]:
+    """A sentence for every feature outside what was measured."""
+    told = []
+    for k, name in enumerate(FEATURES):
+        values = [float(cell.features.decades[k]) for cell in cells]
+        value = float(features.decades[k])
+        edge = max(values) if value > max(values) + 0.05 else min(values) if value < min(values) - 0.05 else None
+        if edge is not None:
+            word = "most" if value > edge else "least"
+            told.append(f"extrapolated: {name} {10.0**value:.3g}, where the {word} measured was {10.0**edge:.3g}")
+    return told

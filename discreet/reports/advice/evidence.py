@@ -1,26 +1,88 @@
-"""Measured rows as evidence: one `Cell` for what an option did on an instance, whatever the number of repeats.
+"""Measured rows as evidence: one `Cell` for what an option did on an instance, and what the instance is like.
 
 An *option* is what one can really choose: a backend, its settings, and the gap to ask it for. A cell succeeds at a gap if
 every repeat kept the budget and was certified to that gap or a tighter one. Asking for a tighter gap than needed is an
 option like any other: some solvers break the budget at loose tolerances and keep it at tight ones.
+
+An instance is told by the few numbers that decide who certifies it and how long that takes, in decades (log10): outcomes N
+that differ (proportional ones are merged before a backend sees them), n·m (the dual has n·m + 1 unknowns), the budget
+relative to the Bayes leakage and in nats (tiny budgets break conic solvers), and the Bayes error over that of the best
+constant guess. The kind of budget is not a number: instances are only compared within perfect privacy, a constraint that
+binds, or a slack one.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from discreet.backends.registry import capabilities
 from discreet.backends.solution import Status
-from discreet.reports.advice.features import Features
-from discreet.reports.measurements import Measurement
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.problem import Problem
+from discreet.problems.reduction import reduce
+from discreet.reports.measurements import Configuration, Measurement
 
-__all__ = ["Cell", "Option", "cells_of", "joined"]
+__all__ = ["FEATURES", "Cell", "Features", "Option", "cells_of", "is_peer", "joined"]
 
-_SAYS_NOTHING = (Status.ABSENT, Status.UNSUPPORTED)  # of what the backend would do here
+FEATURES = ("outcomes", "n·m", "budget ÷ Bayes leakage", "budget in nats", "Bayes error ÷ constant error")
+"""What the entries of `Features.decades` are."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """An instance as the advice sees it; `kind` is perfect, constrained or slack."""
+
+    kind: str
+    outcomes: int
+    products: int
+    budget_share: float
+    budget_nats: float
+    error_share: float
+
+    @classmethod
+    def of_problem(cls, problem: Problem) -> Features:
+        """The features of a problem."""
+        outcomes, products = reduce(problem).problem.N, problem.n * problem.m
+        return cls._of(
+            problem.budget, problem.bayes_leakage, outcomes, products, problem.bayes_error, problem.constant_error
+        )
+
+    @classmethod
+    def of_measurement(cls, row: Measurement) -> Features:
+        """The features of what a row measured."""
+        products = row.private_values * row.guesses
+        outcomes = row.distinct_outcomes or row.outcomes
+        return cls._of(row.budget_nats, row.bayes_leakage_nats, outcomes, products, row.bayes_error, row.constant_error)
+
+    @classmethod
+    def _of(cls, budget: float, leakage: float, outcomes: int, products: int, error: float, constant: float) -> Features:
+        # Where a Bayes rule leaks 1e-26 nats, ‖ΦP‖ is about 1e-13, which counts as no leak: it keeps any budget.
+        slack = budget >= leakage or leakage <= 1e-26
+        kind = "slack" if slack else "perfect" if budget == 0.0 else "constrained"
+        share = budget / leakage if kind == "constrained" else 1.0
+        nats = budget if kind == "constrained" else 1.0
+        return cls(kind, outcomes, products, share, nats, error / constant if constant > 0.0 else 1.0)
+
+    @cached_property
+    def decades(self) -> Array:
+        """The numbers [5] in decades, in the order of `FEATURES`; tiny budgets and errors are told no further apart."""
+        values = (self.outcomes, self.products, self.budget_share, self.budget_nats, self.error_share)
+        least = (1.0, 1.0, 1e-6, 1e-14, 1e-8)
+        return np.array([math.log10(min(1e12, max(low, value))) for low, value in zip(least, values, strict=True)])
+
+    def distances(self, others: Array) -> Array:
+        """How unlike this instance each row of decades [K, 5] is: 0 the same, 1 as far as experience still carries well."""
+        apart = np.array([0.75, 0.5, 1.5, 2.0, 2.0])  # decades that make two instances unlike
+        return np.asarray(np.sqrt((((others - self.decades) / apart) ** 2).sum(axis=1)))
 
 
 @dataclass(frozen=True)
@@ -40,8 +102,21 @@ class Option:
     @property
     def label(self) -> str:
         """Backend and settings as typed on the command line: conic, or conic:solver=scs."""
-        pairs = ",".join(f"{name}={value}" for name, value in self.settings.items())
-        return f"{self.backend}:{pairs}" if pairs else self.backend
+        return Configuration(self.backend, self.settings).label
+
+    @property
+    def is_peer(self) -> bool:
+        """Whether it is there to be compared with, and not to be advised unless asked for."""
+        return is_peer(self.backend, self.settings)
+
+
+def is_peer(backend: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a backend says that it is a peer, or is one by its settings.
+
+    HiGHS's first-order method is one: what it leaks is what it leaves of its residuals.
+    """
+    able = capabilities().get(backend)
+    return (able is not None and able.peer) or (backend == "highs" and settings.get("method") == "pdlp")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +127,7 @@ class Cell:
     group      what is held out together in a test of the advice: the catalog entry, or the file
     seconds    median over the repeats; `samples` holds them all
     gap        the widest certified relative gap of the repeats; inf where one had no answer or broke the budget
-    outcome    what the worst repeat came to, for people
+    outcome    what the worst repeat came to
     local      measured by the user, not shipped with the package
     """
 
@@ -64,18 +139,13 @@ class Cell:
     seconds: float
     samples: tuple[float, ...]
     gap: float
-    outcome: str
+    outcome: Status
     local: bool = False
 
     @property
     def timed(self) -> bool:
         """Whether its seconds are those of work done to an end, not of a limit or a crash."""
-        return self.outcome in (Status.CERTIFIED.value, Status.INACCURATE.value, Status.VIOLATED_PRIVACY.value)
-
-    @property
-    def out_of_time(self) -> bool:
-        """Whether it was stopped at its time limit."""
-        return self.outcome == Status.TIMED_OUT.value
+        return self.outcome in (Status.CERTIFIED, Status.INACCURATE, Status.VIOLATED_PRIVACY)
 
     def succeeds(self, gap: float) -> bool:
         """Whether the budget was kept and the gap proven."""
@@ -86,8 +156,9 @@ def cells_of(rows: Iterable[Measurement], *, local: bool = False) -> list[Cell]:
     """Rows gathered by option and instance. Rows of `auto` and of backends that were absent or refused are left out."""
     found: dict[tuple[Option, str], list[Measurement]] = defaultdict(list)
     for row in rows:
-        if row.backend != "auto" and row.status not in _SAYS_NOTHING:
-            found[_option_of(row), row.problem_hash].append(row)
+        if row.backend != "auto" and row.status not in (Status.ABSENT, Status.UNSUPPORTED):
+            told = json.dumps({**row.profile_settings, **row.settings}, sort_keys=True)
+            found[Option(row.backend, told, row.gap_target), row.problem_hash].append(row)
     return [_cell(option, repeats, local) for (option, _), repeats in found.items()]
 
 
@@ -95,21 +166,13 @@ def joined(shipped: Iterable[Cell], local: Iterable[Cell], factor: float) -> lis
     """Shipped cells, their times multiplied by how much slower this machine is, replaced by local ones of the same cell."""
     own = list(local)
     measured = {(cell.option, cell.identity) for cell in own}
-    scaled = [
-        replace(cell, seconds=cell.seconds * factor) for cell in shipped if (cell.option, cell.identity) not in measured
-    ]
-    return scaled + own
-
-
-def _option_of(row: Measurement) -> Option:
-    profile: Mapping[str, Any] = row.profile_settings
-    return Option(row.backend, json.dumps({**profile, **row.settings}, sort_keys=True), row.gap_target)
+    kept = (cell for cell in shipped if (cell.option, cell.identity) not in measured)
+    return [replace(cell, seconds=cell.seconds * factor) for cell in kept] + own
 
 
 def _cell(option: Option, rows: list[Measurement], local: bool) -> Cell:
     first = rows[0]
     worst = max(rows, key=lambda row: (row.violated, not row.answered, row.relative_gap))
-    samples = tuple(each for row in rows for each in (row.samples[1:] or row.samples or (row.seconds,)))
     return Cell(
         option=option,
         instance=first.instance,
@@ -117,8 +180,8 @@ def _cell(option: Option, rows: list[Measurement], local: bool) -> Cell:
         group=first.problem_hash if first.entry == "file" else first.entry,
         features=Features.of_measurement(first),
         seconds=statistics.median(row.seconds for row in rows),
-        samples=samples,
-        gap=max(row.relative_gap if row.answered and not row.violated else float("inf") for row in rows),
-        outcome=worst.status.value,
+        samples=tuple(each for row in rows for each in (row.samples[1:] or row.samples or (row.seconds,))),
+        gap=max(row.relative_gap if row.answered and not row.violated else math.inf for row in rows),
+        outcome=worst.status,
         local=local,
     )

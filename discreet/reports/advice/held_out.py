@@ -15,13 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from discreet.reports.advice.evidence import Cell, cells_of
-from discreet.reports.advice.peers import is_peer
-from discreet.reports.advice.prospects import prospects, rank
+from discreet.reports.advice.prediction import prospects, rank
 from discreet.reports.measurements import Measurement
 
 __all__ = ["HeldOut", "Trial", "cross_validate", "noise_of"]
-
-_NOISE_QUANTILE = 0.95
 
 
 @dataclass(frozen=True)
@@ -37,6 +34,7 @@ class Trial:
     warned: bool
     seconds: float
     best_seconds: float
+    predicted: bool
     inside: bool
     noise: float
 
@@ -75,18 +73,14 @@ class HeldOut:
 
     @property
     def coverage(self) -> float:
-        """Share of the certified trials whose measured time lay in the predicted interval."""
-        inside = [trial.inside for trial in self.trials if trial.certified]
+        """Share of the certified trials with a predicted interval whose measured time lay in it."""
+        inside = [trial.inside for trial in self.trials if trial.certified and trial.predicted]
         return sum(inside) / len(inside) if inside else 0.0
 
 
 def cross_validate(rows: Iterable[Measurement], *, labels: Sequence[str] | None = None) -> HeldOut:
     """Leave one entry out at a time. Peers are neither advised nor compared with; `labels` restricts the options further."""
-    cells = [
-        cell
-        for cell in cells_of(rows)
-        if not is_peer(cell.option.backend, cell.option.settings) and (labels is None or cell.option.label in labels)
-    ]
+    cells = [cell for cell in cells_of(rows) if not cell.option.is_peer and (labels is None or cell.option.label in labels)]
     noise = noise_of(cells)
     asked = sorted({cell.option.gap for cell in cells})
     trials, unsolved = [], []
@@ -125,11 +119,12 @@ def _trial(known: Sequence[Cell], there: Sequence[Cell], solved: Sequence[Cell],
         gap=gap,
         advised=f"{advised.option.label} at {advised.option.gap:g}",
         best=f"{best.option.label} at {best.option.gap:g}",
-        outcome=cell.outcome,
+        outcome=cell.outcome.value,
         certified=cell.succeeds(gap),
         warned=not advised.safe,
         seconds=cell.seconds,
         best_seconds=best.seconds,
+        predicted=not advised.remote,
         inside=advised.low <= cell.seconds <= advised.high,
         noise=noise,
     )
@@ -145,4 +140,4 @@ def noise_of(cells: Iterable[Cell]) -> float:
             if pair[0] > 0.0:
                 factors.append(pair[1] / pair[0])
     factors.sort()
-    return factors[min(len(factors) - 1, int(_NOISE_QUANTILE * len(factors)))] if factors else 1.0
+    return factors[min(len(factors) - 1, int(0.95 * len(factors)))] if factors else 1.0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from discreet.reports import wording
 from discreet.reports.advice.choose import Advice
-from discreet.reports.advice.prospects import Prospect
+from discreet.reports.advice.prediction import Prospect
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,7 +38,7 @@ def _choice(advice: Advice) -> Table:
         asked = "" if best.option.gap == advice.gap else f", asked for a gap of {best.option.gap:g}"
         style = "green" if advice.safe else "yellow"
         table.add_row("use", Text(f"{best.option.label}{asked}", style=style))
-        table.add_row("time", Text(f"{_time(best)}; the judge's time comes on top"))
+        table.add_row("time", Text(f"{_time(best)}"))
         table.add_row("certainty", Text(f"at least {best.certainty:.0%} to be certified within a gap of {advice.gap:g}"))
         if second is not None:
             table.add_row("runner-up", Text(f"{second.option.label}: {_time(second)}"))
@@ -85,7 +85,10 @@ def _others(advice: Advice) -> Table:
 
 
 def _time(prospect: Prospect) -> str:
-    return f"about {span(prospect.seconds)}, nine times in ten between {span(prospect.low)} and {span(prospect.high)}"
+    if prospect.remote:
+        return "not predicted: nothing like it was measured"
+    between = f"nine times in ten between {span(prospect.low)} and {span(prospect.high)}"
+    return f"about {span(prospect.seconds)}, {between}; the judge's time comes on top"
 
 
 def _table(title: str, *, show_header: bool = True) -> Table:
