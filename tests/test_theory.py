@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.special import logsumexp
 
-from discreet.problems.judge.bound import repair_duals, tilts_from_law
 from discreet.problems.judge.certificate import certify
-from discreet.problems.judge.repair import remove_leakage
-from discreet.problems.measures.information import fano_bound, phi_divergence
+from discreet.problems.measures.leak_free import remove_leakage
+from discreet.problems.measures.mutual_information import fano_bound, feasible_duals, phi_divergence, tilts_from_ratio
 from discreet.problems.problem import Problem
 
 Array = NDArray[np.float64]
@@ -132,12 +131,12 @@ def test_weak_duality(seed: int, share: float, mu: float) -> None:
 def test_weak_duality_at_perfect_privacy(seed: int) -> None:
     problem, rng = instance(seed, budget=0.0)
     drawn = random_estimator(problem, rng)
-    found = remove_leakage(problem, drawn, problem.output_law(drawn))
+    found = remove_leakage(problem.p_xz, drawn, problem.marginal)
     constant = np.eye(problem.m)[:, :1] * np.ones(problem.N)
     tilt = rng.standard_normal((problem.m, problem.n))
     tilt = tilt - (tilt @ problem.p_x)[:, None]
     bound = (problem.loss + tilt @ problem.p_xz).min(axis=0).sum()
-    for estimator in [constant] if found is None else [constant, found.estimator]:
+    for estimator in [constant] if found is None else [constant, found[0]]:
         assert problem.error_probability(estimator) >= bound - 1e-12
 
 
@@ -379,10 +378,10 @@ def test_the_reduced_symmetric_system_is_the_newton_step(seed: int) -> None:
 def test_derived_duals_are_log_ratios_and_feasible(seed: int) -> None:
     problem, rng = instance(seed)
     law = problem.output_law(random_estimator(problem, rng))
-    tilt, mu = tilts_from_law(problem, law)
+    tilt, mu = tilts_from_ratio(law.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
     ratio = 1.0 + law.ratio_minus_one()
     assert tilt == pytest.approx(mu * np.log(ratio), rel=1e-9, abs=1e-12)
-    repaired = repair_duals(problem, tilt, mu)
+    repaired = feasible_duals(tilt, mu, problem.p_x, problem.budget)
     assert repaired is not None
     assert max(support(row, problem.p_x, mu) for row in repaired[0]) <= 1e-15 + 1e-14 * mu
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.backends.contract import Answer
-from discreet.problems.judge.repair import LEAK_FREE, phi_residual
+from discreet.problems.measures.law import LEAK_FREE, phi_residual
 from discreet.problems.problem import Problem
 
 __all__ = ["bayes_answer"]

@@ -33,9 +33,9 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regim
 from discreet.backends.lowering import PrivacyRows, loss_unit, whitened_rows
 from discreet.backends.unused_guesses import duals_of_law
 from discreet.problems.errors import Interrupted, Unsupported
-from discreet.problems.judge.repair import normalise
-from discreet.problems.measures.information import OutputLaw
+from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
 __all__ = ["Slsqp", "SmoothProgram"]

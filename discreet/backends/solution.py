@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from discreet.problems.judge.certificate import Certificate
-from discreet.problems.judge.repair import LEAK_FREE
+from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 

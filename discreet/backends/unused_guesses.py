@@ -19,8 +19,8 @@ import math
 
 import numpy as np
 
-from discreet.problems.judge.bound import tilts_from_law
-from discreet.problems.measures.information import OutputLaw
+from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.mutual_information import tilts_from_ratio
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -36,7 +36,7 @@ def duals_of_law(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
     """(tilt [m, n], multiplier) for an estimator of that law, at a positive finite budget."""
     used = law.mass >= _UNUSED
     restricted = Problem(problem.p_xz, problem.loss[used], problem.constraint)
-    some, multiplier = tilts_from_law(restricted, OutputLaw(law.mass[used], law.deviation[used], law.p_x))
+    some, multiplier = tilts_from_ratio(law.ratio_minus_one()[used], restricted.p_xz, restricted.loss, restricted.budget)
     tilt = np.zeros((problem.m, problem.n))
     tilt[used] = some
     return tilt_unused_guesses(problem, tilt, multiplier, law.mass), multiplier

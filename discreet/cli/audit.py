@@ -44,7 +44,7 @@ def audit(
     from discreet.problems.files.records import load_solution
     from discreet.problems.inference.adversary import inference
     from discreet.problems.judge.certificate import certify
-    from discreet.problems.judge.repair import normalise
+    from discreet.problems.numerics.estimators import normalise
 
     with screen.waiting("judging"):
         model = words.problem(problem, parameters or (), words.BudgetWords(leakage, equivocation, perfect, fraction))

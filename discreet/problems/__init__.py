@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from discreet.problems.inference.local_estimates import local_inference, local_law
     from discreet.problems.judge.blocks import BlockVerdict, certify_blocks
     from discreet.problems.judge.certificate import Certificate, KKTResiduals, Verdict, certify
-    from discreet.problems.measures.information import entropy, fano_bound
+    from discreet.problems.measures.mutual_information import entropy, fano_bound
     from discreet.problems.problem import LeakageBudget, PhiRank, Problem
     from discreet.problems.reduction import reduce
     from discreet.problems.rule import Rule
@@ -124,7 +124,7 @@ _HOMES = {
         "zero_mass",
     ),
     "files.records": ("StoredSolution", "load_problem", "load_solution", "save_problem", "save_solution"),
-    "measures.information": ("entropy", "fano_bound"),
+    "measures.mutual_information": ("entropy", "fano_bound"),
     "judge.certificate": ("Certificate", "KKTResiduals", "Verdict", "certify"),
     "judge.blocks": ("BlockVerdict", "certify_blocks"),
     "streams.lattice": ("CountLattice", "lattice_problem"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array, sum_pair
+from discreet.problems.numerics.double_double import Array, dd_sum
 
 __all__ = ["TOTAL_TOLERANCE", "check_total", "mass_array", "positive", "whole"]
 
@@ -42,7 +42,7 @@ def check_total(array: Array, what: str) -> float:
     """The sum of the entries, which must be one within `TOTAL_TOLERANCE`."""
     with np.errstate(over="ignore", invalid="ignore"):
         rough = float(array.sum())
-    total = float(sum_pair(array.reshape(-1))[0]) if rough < 2.0 else rough  # huge entries would overflow the exact sum
+    total = float(dd_sum(array.reshape(-1))[0]) if rough < 2.0 else rough  # huge entries would overflow the exact sum
     if abs(total - 1.0) > TOTAL_TOLERANCE:
         raise InputError(f"{what} sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum")
     return total

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from discreet.problems.checks import check_total, mass_array
 from discreet.problems.errors import InputError
-from discreet.problems.measures.information import OutputLaw, entropy, faint_lift, labelled_law, law_of, output_law
-from discreet.problems.numerics.double_double import Array, Pair, sum_pair
-from discreet.problems.numerics.estimator_sums import Sums
+from discreet.problems.measures.law import OutputLaw, faint_lift, labelled_law, law_of, output_law
+from discreet.problems.measures.mutual_information import entropy
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
+from discreet.problems.numerics.estimators import Sums
 
 if TYPE_CHECKING:
     from discreet.problems.samples import SampleReport
@@ -190,14 +191,14 @@ class Problem:
         return int(self.p_xz.shape[1])
 
     @cached_property
-    def _marginal(self) -> Pair:
-        """π_j, not rounded to doubles."""
-        return sum_pair(self.p_xz)
+    def marginal(self) -> DoubleDouble:
+        """π_j [n], not rounded to doubles."""
+        return dd_sum(self.p_xz)
 
     @cached_property
     def p_x(self) -> Array:
         """π_j = p(x_j) [n]."""
-        return _frozen(self._marginal[0])
+        return _frozen(self.marginal[0])
 
     @cached_property
     def p_z(self) -> Array:
@@ -251,7 +252,7 @@ class Problem:
 
     def labelled_law(self, labels: NDArray[np.intp], count: int) -> OutputLaw:
         """The joint law of X and a label, each outcome having one of `count` labels [N]."""
-        return labelled_law(self.p_xz, labels, count, self._marginal)
+        return labelled_law(self.p_xz, labels, count, self.marginal)
 
     def sums(self, estimator: Array) -> Sums:
         """What an estimator [m, N] adds up to over the outcomes: its law, its error probability and more come of it."""
@@ -259,10 +260,10 @@ class Problem:
 
     def law_from(self, sums: Sums) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator of which the sums are at hand."""
-        lift = faint_lift(self._marginal[0])
+        lift = faint_lift(self.marginal[0])
         if lift.any():
-            return output_law(self.p_xz, sums.estimator, self._marginal)
-        return law_of(sums.joint, self._marginal, lift)
+            return output_law(self.p_xz, sums.estimator, self.marginal)
+        return law_of(sums.joint, self.marginal, lift)
 
     def leakage(self, estimator: Array) -> float:
         """I(X; Ŷ) in nats under an estimator [m, N]."""
@@ -278,7 +279,7 @@ class Problem:
     @cached_property
     def bayes_error(self) -> float:
         """Error probability of the Bayes rule: no estimator does better."""
-        return float(sum_pair(self.loss.min(axis=0))[0])
+        return float(dd_sum(self.loss.min(axis=0))[0])
 
     @cached_property
     def bayes_leakage(self) -> float:
@@ -288,7 +289,7 @@ class Problem:
     @cached_property
     def constant_errors(self) -> Array:
         """Error probability of always guessing y_i [m]."""
-        return _frozen(sum_pair(self.loss)[0])
+        return _frozen(dd_sum(self.loss)[0])
 
     @property
     def constant_error(self) -> float:

@@ -26,9 +26,9 @@ from discreet.problems.blocks import Blocks
 from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, positive
 from discreet.problems.errors import InputError
 from discreet.problems.files.archive import new_array, replacing
-from discreet.problems.judge.kernels import in_order_losses, in_order_margins
-from discreet.problems.judge.repair import normalise
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import normalise
+from discreet.problems.numerics.tilted_losses import in_order_losses, in_order_margins
 
 __all__ = ["Rule"]
 

@@ -19,7 +19,7 @@ from discreet.backends.tilt.cells import SHELLS, shell_top
 from discreet.backends.tilt.kernels import member, scan
 from discreet.problems import Certificate, Problem, catalog, certify
 from discreet.problems.blocks import ArrayBlocks
-from discreet.problems.judge.repair import LEAK_FREE
+from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.numerics.compiled import compiled_available
 
 GAP = 1e-9

@@ -20,8 +20,9 @@ from discreet.backends.run import solve
 from discreet.backends.solution import Solution, Status
 from discreet.problems import catalog
 from discreet.problems.errors import InputError
-from discreet.problems.judge.bound import lower_bound, repair_duals
+from discreet.problems.judge.bound import lower_bound
 from discreet.problems.judge.certificate import certify
+from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -216,7 +217,7 @@ def test_every_tilt_gives_a_bound(seed: int, log_multiplier: float, log_size: fl
     anyone = certify(problem, np.exp(random_estimator(seed, problem)))
     assert bound <= anyone.certificate.upper * (1.0 + 1e-12)
     for duals in ((tilt, multiplier), outcomes.feasible_duals(tilt, multiplier)):
-        repaired = repair_duals(problem, *duals)
+        repaired = feasible_duals(*duals, problem.p_x, problem.budget)
         assert repaired is not None
         assert bound == pytest.approx(lower_bound(problem, *repaired), rel=1e-9, abs=1e-9 * multiplier)
 

@@ -21,8 +21,9 @@ from discreet.backends.registry import _OWN, availability, load_backend
 from discreet.backends.run import attempt, conclude, solve
 from discreet.backends.solution import Solution, Status
 from discreet.problems import catalog
-from discreet.problems.judge.bound import lower_bound, repair_duals
-from discreet.problems.judge.repair import LEAK_FREE
+from discreet.problems.judge.bound import lower_bound
+from discreet.problems.measures.law import LEAK_FREE
+from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.problem import Problem
 
 TIME_LIMIT = 120.0
@@ -297,7 +298,7 @@ def check_duals(problem: Problem, solution: Solution) -> None:
     assert np.isfinite(solution.tilt).all()
     assert solution.multiplier >= 0.0
     assert math.isinf(solution.multiplier) == problem.constraint.perfect
-    feasible = repair_duals(problem, solution.tilt, solution.multiplier)
+    feasible = feasible_duals(solution.tilt, solution.multiplier, problem.p_x, problem.budget)
     assert feasible is not None
     lower = lower_bound(problem, *feasible)
     assert lower == pytest.approx(certificate_of(solution).lower, rel=1e-9, abs=1e-12 * problem.constant_error)

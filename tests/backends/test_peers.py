@@ -20,7 +20,8 @@ from discreet.backends.registry import backend_names, capabilities, load_backend
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
-from discreet.problems.judge.bound import lower_bound, repair_duals
+from discreet.problems.judge.bound import lower_bound
+from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.reports.compare import default_contestants
@@ -76,7 +77,7 @@ def test_the_duals_as_lifted_prove_the_bound_before_any_help(name: str, problem:
     assert answer.tilt is not None
     assert answer.multiplier is not None
     assert answer.multiplier >= 0.0
-    feasible = repair_duals(reduced, answer.tilt, answer.multiplier)
+    feasible = feasible_duals(answer.tilt, answer.multiplier, reduced.p_x, reduced.budget)
     assert feasible is not None
     best = solve(reduced, "tilt").error_probability
     assert lower_bound(reduced, *feasible) == pytest.approx(best, rel=1e-6)

@@ -15,7 +15,7 @@ import discreet as ds
 from discreet.backends.continuous.confidence import Draws, LeakageBox, bernstein_radius, controlled_mean
 from discreet.backends.continuous.sampled_model import sampled_model
 from discreet.problems.errors import InputError
-from discreet.problems.measures.information import OutputLaw
+from discreet.problems.measures.law import OutputLaw
 
 P_XY = np.outer([0.7, 0.3], [0.5, 0.5])
 

@@ -17,8 +17,9 @@ from discreet.backends.solution import Status
 from discreet.backends.unused_guesses import duals_of_law
 from discreet.problems import catalog
 from discreet.problems.errors import Interrupted, Unsupported
-from discreet.problems.judge.bound import lower_bound, repair_duals
-from discreet.problems.judge.repair import phi_residual
+from discreet.problems.judge.bound import lower_bound
+from discreet.problems.measures.law import phi_residual
+from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
@@ -53,7 +54,7 @@ def random_point(program: SmoothProgram, seed: int) -> tuple[Array, Array]:
 
 def own_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
     """What these duals prove by themselves, made feasible; the judge would also try others."""
-    feasible = repair_duals(problem, tilt, multiplier)
+    feasible = feasible_duals(tilt, multiplier, problem.p_x, problem.budget)
     assert feasible is not None
     return lower_bound(problem, *feasible)
 

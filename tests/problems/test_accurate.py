@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from discreet.problems.numerics import double_double as accurate
-from discreet.problems.numerics.double_double import Array, Pair, dot_pair, exact_product, pair_product, pair_sum, sum_pair
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_multiply, dd_sum, exact_product
 
 _ORDINARY = st.floats(-1e30, 1e30).filter(lambda value: value == 0.0 or abs(value) > 1e-100)
 _VECTORS = hnp.arrays(np.float64, st.integers(1, 40), elements=_ORDINARY)
 
 
-def _exact(pair: Pair) -> Fraction:
+def _exact(pair: DoubleDouble) -> Fraction:
     return Fraction(float(pair[0])) + Fraction(float(pair[1]))
 
 
@@ -28,7 +28,7 @@ def _fractions(values: Array) -> list[Fraction]:
 @given(_VECTORS)
 def test_sum_is_exact_to_twice_the_precision(values: Array) -> None:
     size = sum(map(abs, _fractions(values)))
-    assert abs(_exact(sum_pair(values)) - sum(_fractions(values))) <= size / 2**90
+    assert abs(_exact(dd_sum(values)) - sum(_fractions(values))) <= size / 2**90
 
 
 @given(st.data())
@@ -36,7 +36,7 @@ def test_dot_is_exact_to_twice_the_precision(data: st.DataObject) -> None:
     a = data.draw(_VECTORS)
     b = data.draw(hnp.arrays(np.float64, a.size, elements=_ORDINARY))
     terms = [x * y for x, y in zip(_fractions(a), _fractions(b), strict=True)]
-    assert abs(_exact(dot_pair(a, b)) - sum(terms)) <= sum(map(abs, terms)) / 2**90
+    assert abs(_exact(dd_dot(a, b)) - sum(terms)) <= sum(map(abs, terms)) / 2**90
 
 
 @given(_ORDINARY, _ORDINARY)
@@ -50,9 +50,9 @@ def test_product_has_no_error(x: float, y: float) -> None:
 def test_pairs_add_and_multiply(values: Array) -> None:
     a, b = exact_product(values[0], values[1]), exact_product(values[2], values[3])
     exact_a, exact_b = _exact(a), _exact(b)
-    assert abs(_exact(pair_sum(a, b)) - exact_a - exact_b) <= (abs(exact_a) + abs(exact_b)) / 2**100
+    assert abs(_exact(dd_add(a, b)) - exact_a - exact_b) <= (abs(exact_a) + abs(exact_b)) / 2**100
     if abs(exact_a * exact_b) > Fraction(1, 10**250):
-        assert abs(_exact(pair_product(a, b)) - exact_a * exact_b) <= abs(exact_a * exact_b) / 2**100
+        assert abs(_exact(dd_multiply(a, b)) - exact_a * exact_b) <= abs(exact_a * exact_b) / 2**100
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 8, 9, 255, 256, 257, 1000])
@@ -60,15 +60,15 @@ def test_high_part_is_the_rounded_sum_despite_cancellation(count: int) -> None:
     rng = np.random.default_rng(count)
     half = rng.standard_normal(count) * 10.0 ** rng.uniform(-20, 20, count)
     values = np.concatenate([half, -half[::-1], [1e-9, 3e-25]])
-    assert float(sum_pair(values)[0]) == pytest.approx(1e-9, rel=1e-6)
+    assert float(dd_sum(values)[0]) == pytest.approx(1e-9, rel=1e-6)
 
 
 def test_blocks_agree_with_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     a, b = rng.random((3, 1, 1000)), rng.random((1, 2, 1000)) * 1e-8
-    whole_dot, whole_sum = dot_pair(a, b), sum_pair(a)
+    whole_dot, whole_sum = dd_dot(a, b), dd_sum(a)
     monkeypatch.setattr(accurate, "_BLOCK_ELEMENTS", 96)
-    for whole, pieces in ((whole_dot, dot_pair(a, b)), (whole_sum, sum_pair(a))):
+    for whole, pieces in ((whole_dot, dd_dot(a, b)), (whole_sum, dd_sum(a))):
         np.testing.assert_array_equal(whole[0], pieces[0])
         np.testing.assert_allclose(pieces[1], whole[1], rtol=0, atol=1e-28)
     assert whole_dot[0].shape == (3, 2)
@@ -77,7 +77,7 @@ def test_blocks_agree_with_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("value", [0.0, 5e-324, 1e-310, 1e-300, 2.0**-1022, 1.0, 1e150])
 def test_equal_terms_of_any_size_add_exactly(value: float) -> None:
-    high, low = sum_pair(np.full((2, 33), value))
+    high, low = dd_sum(np.full((2, 33), value))
     assert [_exact((high[k], low[k])) for k in range(2)] == [33 * Fraction(value)] * 2
 
 
@@ -85,6 +85,6 @@ def test_equal_terms_of_any_size_add_exactly(value: float) -> None:
 @given(hnp.arrays(np.float64, (2, 17), elements=st.floats(0.0, 1.0)))
 def test_sums_do_not_touch_their_arguments(values: Array) -> None:
     before = values.copy()
-    sum_pair(values)
-    dot_pair(values, values)
+    dd_sum(values)
+    dd_dot(values, values)
     np.testing.assert_array_equal(values, before)

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.problems.judge.bound import lower_bound, repair_duals, tilted_losses
+from discreet.problems.judge.bound import lower_bound, tilted_losses
 from discreet.problems.judge.certificate import certify
-from discreet.problems.judge.repair import column_error, normalise
+from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimator_sums import certain, expected_pair, paired_sum
+from discreet.problems.numerics.estimators import certain, column_error, expected_sums, guess_sums, normalise
 from discreet.problems.problem import Problem
 
 _N = 6000
@@ -39,12 +39,12 @@ def test_sums_keep_twice_the_working_precision(m: int, drawn: int) -> None:
     estimator = _estimator(m, drawn, seed=m + drawn)
     rng = np.random.default_rng(1)
     values = rng.dirichlet(np.ones(2 * _N) * 0.3).reshape(2, _N)
-    high, low = expected_pair(estimator, values)
+    high, low = expected_sums(estimator, values)
     for i in range(m):
         for j in range(2):
             assert _close(high[i, j], low[i, j], _exact(estimator[i], values[j]))
     losses = rng.random((m, _N))
-    high, low = paired_sum(losses, estimator)
+    high, low = guess_sums(losses, estimator)
     for i in range(m):
         assert _close(high[i], low[i], _exact(estimator[i], losses[i]))
 
@@ -84,7 +84,7 @@ def test_the_verdict_is_that_on_fewer_outcomes(budget: float) -> None:
 def test_the_bound_takes_over_certain_guesses_that_are_best(m: int, drawn: int) -> None:
     rng = np.random.default_rng(m + drawn)
     problem = Problem.from_joint(rng.dirichlet(np.full(2 * m * _N, 0.3)).reshape(2, m, _N), 0.01)
-    duals = repair_duals(problem, 0.3 * rng.standard_normal((m, 2)), 2.0)
+    duals = feasible_duals(0.3 * rng.standard_normal((m, 2)), 2.0, problem.p_x, problem.budget)
     assert duals is not None
     losses = tilted_losses(problem, duals[0])
     plain = lower_bound(problem, *duals, losses)

@@ -13,10 +13,19 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from strategies import anything, budgets, estimators, problems, tilts
 
-from discreet.problems.judge.bound import lower_bound, repair_duals, tilted_losses, tilts_from_law
+from discreet.problems.judge.bound import lower_bound, tilted_losses
+from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.mutual_information import feasible_duals, tilts_from_ratio
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 _MULTIPLIERS = st.one_of(st.floats(0.0, 10.0), st.sampled_from([0.0, 1e-320, 1e-300, 1e-12, 1e5, 1e150, 1e300]), anything)
+
+
+def _derived(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
+    if problem.constraint.perfect or problem.constraint.oblivious:
+        return np.zeros((problem.m, problem.n)), 0.0
+    return tilts_from_ratio(law.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
 
 
 def _small(budget: float) -> Problem:
@@ -27,7 +36,7 @@ def _small(budget: float) -> Problem:
 @given(st.data())
 def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data: st.DataObject) -> None:
     problem = data.draw(problems())
-    repaired = repair_duals(problem, data.draw(tilts((problem.m, problem.n))), data.draw(_MULTIPLIERS))
+    repaired = feasible_duals(data.draw(tilts((problem.m, problem.n))), data.draw(_MULTIPLIERS), problem.p_x, problem.budget)
     assume(repaired is not None)
     assert repaired is not None
     tilt, multiplier = repaired
@@ -46,7 +55,7 @@ def test_weak_duality(data: st.DataObject) -> None:
     estimator = data.draw(estimators((problem.m, problem.N)))
     leakage = exactly.leakage(problem, estimator, normalised=True)
     problem = problem.with_budget(float(leakage) * (1 + 1e-15) + 1e-320)
-    repaired = repair_duals(problem, data.draw(tilts((problem.m, problem.n))), data.draw(_MULTIPLIERS))
+    repaired = feasible_duals(data.draw(tilts((problem.m, problem.n))), data.draw(_MULTIPLIERS), problem.p_x, problem.budget)
     assume(repaired is not None)
     assert repaired is not None
     bound = lower_bound(problem, *repaired)
@@ -59,9 +68,9 @@ def test_repair_moves_feasible_duals_by_rounding_only(data: st.DataObject) -> No
     problem = data.draw(problems(st.sampled_from([0.0, 1e-9, 0.01])))
     tilt = data.draw(hnp.arrays(np.float64, (problem.m, problem.n), elements=st.floats(-1e6, 1e6)))
     multiplier = data.draw(st.floats(1e-3, 1e3))
-    first = repair_duals(problem, tilt, multiplier)
+    first = feasible_duals(tilt, multiplier, problem.p_x, problem.budget)
     assert first is not None
-    second = repair_duals(problem, *first)
+    second = feasible_duals(*first, problem.p_x, problem.budget)
     assert second is not None
     size = np.abs(tilt).max(axis=1, keepdims=True) + 1e-300
     far = 800.0 * multiplier  # log of the smallest prior
@@ -73,7 +82,7 @@ def test_repair_moves_feasible_duals_by_rounding_only(data: st.DataObject) -> No
 def test_bound_loses_no_more_than_rounding(budget: float, scale: float) -> None:
     problem = _small(budget)
     tilt = scale * np.random.default_rng(1).uniform(-1, 1, (3, 2))
-    repaired = repair_duals(problem, tilt, 2.0)
+    repaired = feasible_duals(tilt, 2.0, problem.p_x, problem.budget)
     assert repaired is not None
     exact = exactly.bound(problem, *repaired)
     assert 0 <= exact - Fraction(lower_bound(problem, *repaired)) <= abs(exact) * 2**-50
@@ -105,7 +114,7 @@ def test_bound_of_ties_is_still_rounded_down() -> None:
     ],
 )
 def test_unusable_duals_are_refused(tilt: float, multiplier: float) -> None:
-    assert repair_duals(_small(0.1), np.full((3, 2), tilt), multiplier) is None
+    assert feasible_duals(np.full((3, 2), tilt), multiplier, _small(0.1).p_x, _small(0.1).budget) is None
 
 
 def test_zero_tilts_prove_the_bayes_error() -> None:
@@ -120,7 +129,9 @@ def test_zero_tilts_prove_the_bayes_error() -> None:
 @given(st.floats(-1e308, 1e308), st.floats(0.0, 1e308))
 def test_huge_duals_prove_nothing_false(tilt: float, multiplier: float) -> None:
     problem = _small(1e-3)
-    repaired = repair_duals(problem, tilt * np.array([[1.0, -1.0], [-1.0, 1.0], [0.5, 1.0]]), multiplier)
+    repaired = feasible_duals(
+        tilt * np.array([[1.0, -1.0], [-1.0, 1.0], [0.5, 1.0]]), multiplier, problem.p_x, problem.budget
+    )
     assert repaired is not None
     assert exactly.support(problem, *repaired) <= 0
     assert not lower_bound(problem, *repaired) > problem.constant_error
@@ -132,7 +143,7 @@ def test_huge_duals_prove_nothing_false(tilt: float, multiplier: float) -> None:
 def test_derived_duals_are_always_usable(data: st.DataObject) -> None:
     problem = data.draw(problems(budgets))
     law = problem.output_law(data.draw(estimators((problem.m, problem.N))))
-    repaired = repair_duals(problem, *tilts_from_law(problem, law))
+    repaired = feasible_duals(*_derived(problem, law), problem.p_x, problem.budget)
     assert repaired is not None
     bound = lower_bound(problem, *repaired)
     assert bound == -math.inf or bound <= problem.constant_error
@@ -142,7 +153,7 @@ def test_derived_duals_are_always_usable(data: st.DataObject) -> None:
 def test_derived_duals_when_privacy_costs_nothing(budget: float) -> None:
     """Bayes error = constant error, with budgets that overflow or underflow a quotient by them."""
     problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), np.array([[0.1, 0.1], [0.2, 0.2]]), budget)
-    tilt, multiplier = tilts_from_law(problem, problem.output_law(np.eye(2)))
+    tilt, multiplier = _derived(problem, problem.output_law(np.eye(2)))
     assert np.isfinite(tilt).all()
     assert multiplier == 0.0
 
@@ -150,7 +161,7 @@ def test_derived_duals_when_privacy_costs_nothing(budget: float) -> None:
 def test_derived_multiplier_is_the_best() -> None:
     problem = _small(0.004)
     law = problem.output_law(0.7 * problem.bayes_estimator + 0.1)
-    tilt, multiplier = tilts_from_law(problem, law)
+    tilt, multiplier = _derived(problem, law)
     direction = tilt / multiplier
 
     def bound(mu: float) -> float:

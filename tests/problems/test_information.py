@@ -12,8 +12,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import budgets, estimators, joints, problems
 
-from discreet.problems.measures.information import OutputLaw, entropy, fano_bound, labelled_law, output_law, phi_divergence
-from discreet.problems.numerics.double_double import Array, sum_pair
+from discreet.problems.measures.law import OutputLaw, labelled_law, output_law
+from discreet.problems.measures.mutual_information import entropy, fano_bound, phi_divergence
+from discreet.problems.numerics.double_double import Array, dd_sum
 from discreet.problems.problem import Problem
 
 _RESOLVED = 1e-100  # under it a leakage is rounding of the estimator's own entries, and only bounded
@@ -109,7 +110,7 @@ def test_the_law_of_labels_is_that_of_their_indicators(joint: Array, count: int,
     if faint:
         p_xz[0] *= 1e-280
     labels = np.random.default_rng(seed).integers(0, count, p_xz.shape[1])
-    law, expected = labelled_law(p_xz, labels, count, sum_pair(p_xz)), output_law(p_xz, np.eye(count)[:, labels])
+    law, expected = labelled_law(p_xz, labels, count, dd_sum(p_xz)), output_law(p_xz, np.eye(count)[:, labels])
     np.testing.assert_allclose(law.mass, expected.mass, rtol=1e-15)
     np.testing.assert_allclose(law.deviation, expected.deviation, rtol=1e-14, atol=1e-30 if not faint else 0.0)
 

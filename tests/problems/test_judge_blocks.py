@@ -20,8 +20,9 @@ from discreet import solve
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Chunk
 from discreet.problems.errors import InputError
 from discreet.problems.judge.blocks import BlockVerdict, certify_blocks
-from discreet.problems.judge.bound import lower_bound, repair_duals
+from discreet.problems.judge.bound import lower_bound
 from discreet.problems.judge.certificate import certify
+from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
@@ -233,7 +234,7 @@ def test_a_truncated_lattice_brackets_what_the_whole_one_can_reach(tail: float) 
     cut = lattice_problem(law, prior, 25, 1e-3, tail=tail)
     assert cut.N < whole.N
     tilt = np.array([[0.02, -0.05], [-0.03, 0.06]])
-    feasible = repair_duals(whole, tilt, 0.1)
+    feasible = feasible_duals(tilt, 0.1, whole.p_x, whole.budget)
     assert feasible is not None
     bound, part = lower_bound(whole, *feasible), certify_blocks(cut, Rule(tilt), 0.1)
     assert part.certificate.lower <= bound * (1 + 1e-12)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.problems.judge.kernels import Tally, compiled_tally, in_order_losses, tally
-from discreet.problems.numerics.double_double import Array, Pair
+from discreet.problems.numerics.double_double import Array, DoubleDouble
+from discreet.problems.numerics.label_sums import Tally, compiled_tally, tally
 from discreet.problems.numerics.strip_sums import STRIP
+from discreet.problems.numerics.tilted_losses import in_order_losses
 
 _U = 2.0**-53
 KINDS = ("even", "tails", "empty", "heavy", "tied", "edge", "faint")
@@ -42,12 +43,12 @@ def outcomes(kind: str, n: int, m: int, count: int, tilt: Array, rng: np.random.
     return a / max(1.0, a.sum()), loss / max(1.0, a.sum())
 
 
-def exact(pair: Pair) -> Array:
+def exact(pair: DoubleDouble) -> Array:
     """The numbers that pairs stand for, as fractions."""
     return np.vectorize(Fraction, otypes=[object])(pair[0]) + np.vectorize(Fraction, otypes=[object])(pair[1])
 
 
-def assert_same_sums(one: Pair, other: Pair) -> None:
+def assert_same_sums(one: DoubleDouble, other: DoubleDouble) -> None:
     difference, size = exact(one) - exact(other), exact(other)
     assert np.all(np.abs(difference) <= np.abs(size) * Fraction(2.0**-84))
 

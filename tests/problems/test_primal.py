@@ -11,8 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import budgets, estimators, garbage, problems
 
-from discreet.problems.judge.repair import LEAK_FREE, Repaired, column_error, normalise, phi_residual, remove_leakage, repair
+from discreet.problems.judge.repair import Repaired, repair
+from discreet.problems.measures.law import LEAK_FREE, phi_residual
+from discreet.problems.measures.leak_free import remove_leakage
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import column_error, normalise
 from discreet.problems.problem import Problem
 
 _POSITIVE = budgets.filter(lambda budget: 0.0 < budget < math.inf)
@@ -113,20 +116,21 @@ def test_projection_reaches_perfect_privacy_from_nearby(shape: tuple[int, int, i
     n, m, outcomes = shape
     problem = _dirichlet(0.0, n, m, outcomes)
     own = normalise(0.9 * np.random.default_rng(1).dirichlet(np.ones(m))[:, None] + 0.05 * problem.bayes_estimator)
-    projected = remove_leakage(problem, own, problem.output_law(own))
+    projected = remove_leakage(problem.p_xz, own, problem.marginal)
     assert projected is not None
-    assert phi_residual(projected.law) <= LEAK_FREE
-    assert 0.0 < projected.share < 0.05
-    assert projected.error == pytest.approx(problem.error_probability(own), rel=0.05)
+    estimator, law = projected
+    assert phi_residual(law) <= LEAK_FREE
+    assert 0.0 < 0.5 * float(np.abs(estimator - own).sum(axis=0) @ problem.p_z) < 0.05
+    assert problem.error_probability(estimator) == pytest.approx(problem.error_probability(own), rel=0.05)
 
 
 def test_projection_keeps_zeros_where_it_can() -> None:
     problem = _dirichlet(0.0, outcomes=12)
     own = normalise(np.random.default_rng(1).dirichlet(np.ones(2), 12).T)
     own[:, :3] = [[1.0], [0.0]]
-    projected = remove_leakage(problem, own, problem.output_law(own))
+    projected = remove_leakage(problem.p_xz, own, problem.marginal)
     assert projected is not None
-    assert (projected.estimator[1, :3] == 0.0).all()
+    assert (projected[0][1, :3] == 0.0).all()
 
 
 def test_vertices_without_room_still_end_feasible() -> None:
@@ -147,11 +151,11 @@ def test_steps_that_overflow_are_given_up(faint: float) -> None:
 def test_a_verified_anchor_helps_and_a_false_one_does_no_harm() -> None:
     problem = _dirichlet(0.0, outcomes=8)
     even = normalise(0.9 * np.full((2, 8), 0.5) + 0.1 * problem.bayes_estimator)
-    good = remove_leakage(problem, even, problem.output_law(even))
+    good = remove_leakage(problem.p_xz, even, problem.marginal)
     assert good is not None
     tight = problem.with_budget(1e-9)
     plain = _repaired(tight, problem.bayes_estimator)
-    helped = _repaired(tight, problem.bayes_estimator, (good.estimator,))
+    helped = _repaired(tight, problem.bayes_estimator, (good[0],))
     assert helped.error <= plain.error
     nonsense = (np.full((2, 8), np.nan), np.ones((1, 8)), problem.bayes_estimator, np.zeros((3, 3)))
     harmed = _repaired(tight, problem.bayes_estimator, nonsense)

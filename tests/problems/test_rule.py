@@ -13,8 +13,9 @@ from strategies import problems
 
 from discreet.problems.blocks import ArrayBlocks
 from discreet.problems.errors import FileError, InputError
-from discreet.problems.judge.kernels import compiled_tally, in_order_losses, tally
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.label_sums import compiled_tally, tally
+from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 

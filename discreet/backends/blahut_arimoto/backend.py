@@ -13,8 +13,10 @@ from discreet.backends.blahut_arimoto.outcomes import GuessLaw, Outcomes
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.settings import choice
 from discreet.backends.slack import bayes_answer
-from discreet.problems.judge.repair import LEAK_FREE, normalise, phi_residual, remove_leakage
+from discreet.problems.measures.law import LEAK_FREE, phi_residual
+from discreet.problems.measures.leak_free import remove_leakage
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
 __all__ = ["BlahutArimoto"]
@@ -107,5 +109,5 @@ def _kept(problem: Problem, outcomes: Outcomes, bracket: Bracket) -> Array:
         return outcomes.keep_budget(estimator, GuessLaw(law.mass, law.deviation, outcomes.prior), bracket.leak_free)
     if phi_residual(law) <= LEAK_FREE:
         return estimator
-    moved = remove_leakage(problem, estimator, law)
-    return estimator if moved is None else moved.estimator
+    moved = remove_leakage(problem.p_xz, estimator, problem.marginal)
+    return estimator if moved is None else moved[0]

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.problems.judge.repair import LEAK_FREE
-from discreet.problems.measures.information import phi_divergence
-from discreet.problems.numerics.double_double import Array, pair_product, pair_sum, sum_pair
+from discreet.problems.measures.law import LEAK_FREE
+from discreet.problems.measures.mutual_information import phi_divergence
+from discreet.problems.numerics.double_double import Array, dd_add, dd_multiply, dd_sum
 from discreet.problems.problem import Problem
 
 __all__ = ["GuessLaw", "Outcomes", "TiltedLaw"]
@@ -105,11 +105,11 @@ class Outcomes:
     def of(cls, problem: Problem) -> Outcomes:
         """The arrays of a problem; the features come from double-length differences and are exact to rounding."""
         joint = problem.p_xz
-        mass, prior = sum_pair(joint.T), sum_pair(joint)
-        expected = pair_product((prior[0][:, None], prior[1][:, None]), (mass[0][None, :], mass[1][None, :]))
-        total = sum_pair(prior[0])
-        scaled = pair_product((joint, np.zeros_like(joint)), (total[0] * np.ones(1), total[1] + prior[1].sum(keepdims=True)))
-        high, low = pair_sum(scaled, (-expected[0], -expected[1]))
+        mass, prior = dd_sum(joint.T), dd_sum(joint)
+        expected = dd_multiply((prior[0][:, None], prior[1][:, None]), (mass[0][None, :], mass[1][None, :]))
+        total = dd_sum(prior[0])
+        scaled = dd_multiply((joint, np.zeros_like(joint)), (total[0] * np.ones(1), total[1] + prior[1].sum(keepdims=True)))
+        high, low = dd_add(scaled, (-expected[0], -expected[1]))
         feature = (high + low) / mass[0]
         return cls(problem.loss / mass[0], feature, joint, mass[0], prior[0], problem.budget, _target(problem.budget))
 

@@ -23,7 +23,7 @@ import math
 import numpy as np
 
 from discreet.backends.blahut_arimoto.outcomes import Outcomes
-from discreet.problems.measures.information import phi_divergence
+from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 
 __all__ = ["constrained_sweep", "log_normalise", "sweep", "uniform_start"]

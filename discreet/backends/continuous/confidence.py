@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.measures.information import phi_divergence
+from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Draws", "LeakageBox", "bernstein_radius", "controlled_mean"]

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
 from discreet.problems.continuous import ContinuousProblem
-from discreet.problems.measures.information import OutputLaw
+from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Finished", "finish"]

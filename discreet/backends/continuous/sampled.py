@@ -33,7 +33,7 @@ from discreet.backends.continuous.sampled_model import SampledModel, SampledRule
 from discreet.backends.run import solve
 from discreet.problems.checks import whole
 from discreet.problems.errors import BackendError, InputError
-from discreet.problems.judge.bound import repair_duals
+from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -186,7 +186,7 @@ def _learn(model: SampledModel, posterior: Array, budget: float) -> tuple[Array,
     if solution.tilt is None or solution.multiplier is None:
         raise BackendError(f"the discrete problem of the draws was not solved: {solution.message}")
     exact = Problem(model.prior.sum(axis=1)[:, None], np.zeros((problem.m, 1)), budget)
-    repaired = repair_duals(exact, solution.tilt, solution.multiplier)
+    repaired = feasible_duals(solution.tilt, solution.multiplier, exact.p_x, exact.budget)
     return repaired if repaired is not None else (np.zeros_like(solution.tilt), 0.0)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discreet.backends.continuous.confidence import Draws
 from discreet.problems.checks import check_total, mass_array
 from discreet.problems.errors import InputError
-from discreet.problems.measures.information import OutputLaw
+from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 
 __all__ = ["SampledModel", "SampledRule", "calibrated", "sampled_model"]

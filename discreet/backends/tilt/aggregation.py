@@ -35,9 +35,8 @@ from discreet.backends.tilt.kernels import Scan, best_guesses, member, scan
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.sampling import Sample, sample
 from discreet.problems.blocks import BlockProblem, Blocks
-from discreet.problems.judge.bound import repair_duals
-from discreet.problems.judge.repair import LEAK_FREE, phi_residual
-from discreet.problems.measures.information import output_law
+from discreet.problems.measures.law import LEAK_FREE, output_law, phi_residual
+from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -346,7 +345,7 @@ class _Aggregation:
         return not self._rounds and found.counts[~is_far(found.keys, self._problem.m)].sum() >= wanted
 
     def _feasible(self, tilt: Array, multiplier: float) -> tuple[Array, float]:
-        feasible = repair_duals(self._problem, tilt, multiplier)
+        feasible = feasible_duals(tilt, multiplier, self._problem.p_x, self._problem.budget)
         if feasible is not None:
             return feasible
         return np.zeros_like(tilt), math.inf if self._problem.constraint.perfect else 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,8 +24,9 @@ from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.backends.tilt.rescue import rescued
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.judge.repair import normalise, repair
+from discreet.problems.measures.leak_free import remove_leakage, share_within
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import column_error, normalise
 from discreet.problems.problem import Problem
 
 __all__ = ["Tilt"]
@@ -139,4 +140,24 @@ class Tilt:
 def _kept(problem: Problem, estimator: Array) -> Array:
     """What a budget that rounding alone may exceed leaves of an estimator [m, N]: all, a blend, or a constant guess."""
     stochastic = normalise(estimator)
-    return repair(problem, stochastic, problem.output_law(stochastic)).estimator
+    law = problem.output_law(stochastic)
+    if law.leakage_ceiling(column_error(stochastic)) <= problem.budget:
+        return stochastic
+    constant = np.zeros_like(stochastic)
+    constant[int(np.argmin(problem.constant_errors))] = 1.0
+    ends = [(constant, problem.output_law(constant))]
+    projected = remove_leakage(problem.p_xz, stochastic, problem.marginal)
+    if projected is not None:
+        ends.insert(0, projected)
+    for end, its_law in ends:
+
+        def stored(share: float, end: Array = end) -> Array:
+            return normalise((1.0 - share) * stochastic + share * end)
+
+        def ceiling(share: float, stored: Callable[[float], Array] = stored) -> float:
+            return problem.output_law(stored(share)).leakage_ceiling(column_error(stored(share)))
+
+        share = share_within(law, its_law, problem.budget, 2.0 * (problem.m + 1) * 2.0**-53, ceiling)
+        if share is not None:
+            return stored(share)
+    return constant

@@ -32,7 +32,7 @@ import numpy as np
 
 from discreet.backends.tilt.model import Law, Model, law_of
 from discreet.backends.tilt.newton import Direction, Iterate, Newton
-from discreet.problems.measures.information import phi_divergence
+from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Outcome", "Shortcut", "solve_interior"]

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from discreet.backends.tilt.cells import SHELLS, Part, classified
 from discreet.backends.tilt.strips import STRIP, compiled_scan
 from discreet.problems.blocks import Blocks, Chunk, in_order
-from discreet.problems.judge.kernels import in_order_losses
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.tilted_losses import in_order_losses
 
 __all__ = ["Groups", "Scan", "best_guesses", "member", "scan", "use_compiled"]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.problems.measures.information import phi_divergence
+from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 

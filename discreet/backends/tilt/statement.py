@@ -21,8 +21,8 @@ from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.kernels import scan
 from discreet.backends.tilt.model import model_of
 from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem
-from discreet.problems.judge.kernels import in_order_losses
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.measures.information import OutputLaw, phi_divergence
+from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 

@@ -17,12 +17,10 @@ from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.continuous.validation import midpoints
 from discreet.problems.errors import InputError
-from discreet.problems.judge.bound import repair_duals
 from discreet.problems.judge.certificate import certify
-from discreet.problems.judge.repair import phi_residual
-from discreet.problems.measures.information import OutputLaw
+from discreet.problems.measures import mutual_information
+from discreet.problems.measures.law import OutputLaw, phi_residual
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import Problem
 
 __all__ = ["ContinuousCertificate", "Judged", "certify_rule", "feasible_duals", "reached"]
 
@@ -157,8 +155,8 @@ def _with(rule: IntervalRule, estimator: Array) -> IntervalRule:
 
 def feasible_duals(problem: ContinuousProblem, tilt: Array, multiplier: float | None) -> tuple[Array, float]:
     """The nearest dual feasible pair; t = 0, μ = 0 (which proves the Bayes error) where the numbers are unusable."""
-    law = Problem(problem.p_x[:, None], np.zeros((problem.m, 1)), problem.constraint)
-    repaired = repair_duals(law, np.asarray(tilt, dtype=np.float64), math.inf if multiplier is None else multiplier)
+    price = math.inf if multiplier is None else multiplier
+    repaired = mutual_information.feasible_duals(np.asarray(tilt, dtype=np.float64), price, problem.p_x, problem.budget)
     if repaired is None:
         return np.zeros((problem.m, problem.n)), math.inf if problem.constraint.perfect else 0.0
     return repaired

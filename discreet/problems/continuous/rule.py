@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.errors import InputError
-from discreet.problems.measures.information import OutputLaw
+from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 

@@ -30,14 +30,17 @@ from numpy.typing import NDArray
 from discreet.problems.blocks import BlockProblem, Chunk, in_order
 from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.errors import InputError
-from discreet.problems.judge.bound import price, proven, repair_duals, support_ceiling
+from discreet.problems.judge.bound import price, proven
 from discreet.problems.judge.certificate import Certificate, KKTResiduals
-from discreet.problems.judge.kernels import Tally, compiled_tally, in_order_losses, tally
-from discreet.problems.judge.repair import LEAK_FREE, blind_ends, least_share, phi_residual
-from discreet.problems.judge.strips import compiled_strips
-from discreet.problems.measures.information import OutputLaw, faint_lift, law_of
+from discreet.problems.judge.repair import blind_ends
+from discreet.problems.measures.law import LEAK_FREE, OutputLaw, faint_lift, law_of, phi_residual
+from discreet.problems.measures.leak_free import least_share
+from discreet.problems.measures.mutual_information import feasible_duals, support_ceiling
 from discreet.problems.numerics.compiled import compiled_available
-from discreet.problems.numerics.double_double import Array, Pair, dot_pair, pair_sum, sum_pair
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum
+from discreet.problems.numerics.label_strips import compiled_strips
+from discreet.problems.numerics.label_sums import Tally, compiled_tally, tally
+from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.rule import Rule
 
 __all__ = ["BlockVerdict", "certify_blocks"]
@@ -83,7 +86,7 @@ def certify_blocks(
         raise InputError(f"the rule's tilt has shape {list(rule.tilt.shape)} but the problem needs {[problem.m, problem.n]}")
     if rule.ties.size and rule.ties[-1] >= problem.N:
         raise InputError(f"outcome {rule.ties[-1]} is listed as a tie, but the problem has {problem.N} outcomes")
-    feasible = repair_duals(problem, rule.tilt, multiplier)
+    feasible = feasible_duals(rule.tilt, multiplier, problem.p_x, problem.budget)
     if feasible is None or not feasible[0].any():
         feasible = np.zeros_like(rule.tilt), math.inf if problem.constraint.perfect else 0.0
     worth = _COMPILED_FROM if compiled_strips.ready() else _LOADED_FROM
@@ -102,7 +105,7 @@ class _Found:
     sums: Tally
     at_ties: tuple[Array, Array]
     last: tuple[Array, Array]
-    crowds: tuple[Pair, Pair] | None = None
+    crowds: tuple[DoubleDouble, DoubleDouble] | None = None
 
 
 def _pass(
@@ -141,11 +144,11 @@ def _together(first: _Found, second: _Found) -> _Found:
         loss = np.concatenate([loss, second.at_ties[1]], axis=1)
     crowds = second.crowds
     if first.crowds is not None and crowds is not None:
-        crowds = pair_sum(first.crowds[0], crowds[0]), pair_sum(first.crowds[1], crowds[1])
+        crowds = dd_add(first.crowds[0], crowds[0]), dd_add(first.crowds[1], crowds[1])
     return _Found(first.sums.plus(second.sums), (mass, loss), second.last, crowds)
 
 
-def _crowds(rule: Rule, p_xz: Array, loss: Array, ties: NDArray[np.int64]) -> tuple[Pair, Pair]:
+def _crowds(rule: Rule, p_xz: Array, loss: Array, ties: NDArray[np.int64]) -> tuple[DoubleDouble, DoubleDouble]:
     """Sums over the outcomes of each crowd that are no ties."""
     within, row = rule.crowd(p_xz, loss)
     kept = ~np.isin(within, ties)
@@ -154,7 +157,7 @@ def _crowds(rule: Rule, p_xz: Array, loss: Array, ties: NDArray[np.int64]) -> tu
     for values in (p_xz, loss):
         high, low = np.zeros((values.shape[0], rule.m**2)), np.zeros((values.shape[0], rule.m**2))
         for crowd in np.unique(row):
-            high[:, crowd], low[:, crowd] = sum_pair(values[:, within[row == crowd]])
+            high[:, crowd], low[:, crowd] = dd_sum(values[:, within[row == crowd]])
         sums.append((high, low))
     return sums[0], sums[1]
 
@@ -230,8 +233,8 @@ class _Judgement:
             mass = np.ldexp(tie_mass, lift[:, None])
             plain = -np.eye(rule.m)[:, self.drawn_labels()]
             for columns in (plain, drawn_columns):
-                joint = pair_sum(joint, dot_pair(columns[:, None, :], mass[None, :, :]))
-                loss = pair_sum(loss, _total(dot_pair(columns, losses)))
+                joint = dd_add(joint, dd_dot(columns[:, None, :], mass[None, :, :]))
+                loss = dd_add(loss, _total(dd_dot(columns, losses)))
             drawn = np.where(np.isin(drawn_columns, (0.0, 1.0)), 0.0, drawn_columns) @ mass.T
             rounding = 2.0 * _UNIT if rule.band > 0.0 else 0.0  # the sums over a crowd are rounded once
             self.slack = _column_error(drawn_columns) * _largest_share(drawn, joint[0]) + rounding
@@ -371,18 +374,18 @@ class _Judgement:
         )
 
 
-def _column_sums(joint: Pair) -> Pair:
+def _column_sums(joint: DoubleDouble) -> DoubleDouble:
     """Σ_i of pairs [m, n]."""
-    total: Pair = (np.zeros(joint[0].shape[1]), np.zeros(joint[0].shape[1]))
+    total: DoubleDouble = (np.zeros(joint[0].shape[1]), np.zeros(joint[0].shape[1]))
     for high, low in zip(*joint, strict=True):
-        total = pair_sum(total, (high, low))
+        total = dd_add(total, (high, low))
     return total
 
 
-def _total(pairs: Pair) -> Pair:
-    total: Pair = (np.zeros(()), np.zeros(()))
+def _total(pairs: DoubleDouble) -> DoubleDouble:
+    total: DoubleDouble = (np.zeros(()), np.zeros(()))
     for high, low in zip(*pairs, strict=True):
-        total = pair_sum(total, (high, low))
+        total = dd_add(total, (high, low))
     return total
 
 

@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.errors import InputError
-from discreet.problems.judge.bound import lower_bound, repair_duals, tilted_losses, tilts_from_law
-from discreet.problems.judge.repair import LEAK_FREE, Repaired, normalise, phi_residual, repair
-from discreet.problems.measures.information import OutputLaw
+from discreet.problems.judge.bound import lower_bound, tilted_losses
+from discreet.problems.judge.repair import Repaired, repair
+from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
+from discreet.problems.measures.mutual_information import feasible_duals, tilts_from_ratio
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimator_sums import Sums
+from discreet.problems.numerics.estimators import Sums, normalise
 from discreet.problems.problem import Problem
 
 __all__ = ["Certificate", "KKTResiduals", "Verdict", "certify"]
@@ -221,11 +222,13 @@ def _best_duals(
     nothing = np.zeros((problem.m, problem.n))
     best = _Duals(nothing, math.inf if perfect else 0.0, problem.loss, problem.bayes_error * (1.0 - 4.0 * _UNIT))
     if tilt is not None and (multiplier is not None or perfect):
-        repaired = repair_duals(problem, tilt, math.inf if multiplier is None else float(multiplier))
+        repaired = feasible_duals(tilt, math.inf if multiplier is None else float(multiplier), problem.p_x, problem.budget)
         best = max(best, _duals(problem, *repaired, reached, sums), key=_bound) if repaired else best
     if perfect or problem.constraint.oblivious or upper - best.bound <= _GOOD_ENOUGH * upper:
         return best
-    derived = repair_duals(problem, *tilts_from_law(problem, own))
+    derived = feasible_duals(
+        *tilts_from_ratio(own.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget), problem.p_x, problem.budget
+    )
     return max(best, _duals(problem, *derived, reached, sums), key=_bound) if derived else best
 
 

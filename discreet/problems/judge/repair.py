@@ -20,32 +20,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.problems.measures.information import OutputLaw
-from discreet.problems.numerics.double_double import Array, sum_pair
-from discreet.problems.numerics.estimator_sums import Split, Sums, certain
+from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
+from discreet.problems.measures.leak_free import least_share, remove_leakage
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import Split, Sums, column_error, normalise
 from discreet.problems.problem import Problem
 
-__all__ = [
-    "LEAK_FREE",
-    "End",
-    "Repaired",
-    "blind_ends",
-    "column_error",
-    "least_share",
-    "normalise",
-    "phi_residual",
-    "remove_leakage",
-    "repair",
-]
+__all__ = ["End", "Repaired", "blind_ends", "repair"]
 
-LEAK_FREE = 1e-13  # ‖Φ P‖∞ that counts as zero in double precision
 _UNIT = 2.0**-53
 _AIMS = 8
-_ROOT_STEPS = 100
-_ROOT_TOLERANCE = 1e-13  # of the share, and of the budget
 _NEGLIGIBLE = 1e-13  # rise of the error probability, relative, that no better leak-free estimator is sought for
-_PROJECTION_STEPS = 8
-_ROOM = (0.0, 1e-9, 1e-7, 1e-5, 1e-3, 1e-1)  # shares of a constant tried, to give the projection room to move
 
 
 @dataclass(frozen=True)
@@ -68,43 +53,6 @@ class End:
     estimator: Array
     law: OutputLaw
     error: float
-
-
-def normalise(estimator: Array) -> Array:
-    """A column-stochastic copy: non-finite and negative entries become 0, an empty column becomes uniform.
-
-    Columns that sum to one already are left as they are.
-    """
-    estimator = np.add(estimator, 0.0, order="C")  # a copy, in which −0 is 0
-    with np.errstate(over="ignore", invalid="ignore"):
-        totals = estimator.sum(axis=0)
-    if bool((totals == 1.0).all()) and estimator.min() >= 0.0:
-        return np.asarray(estimator)
-    clipped = np.where(np.isfinite(estimator), np.clip(estimator, 0.0, 1e300), 0.0)
-    stochastic = clipped.sum(axis=0) == 1.0
-    if stochastic.all():
-        return clipped
-    largest = np.where(stochastic, 1.0, clipped.max(axis=0))
-    if not largest.all():
-        clipped[:, largest == 0.0] = 1.0
-        largest = np.where(largest > 0.0, largest, 1.0)
-    clipped /= largest
-    clipped /= np.where(stochastic, 1.0, clipped.sum(axis=0))
-    return np.asarray(clipped)
-
-
-def column_error(estimator: Array, split: Split | None = None) -> float:
-    """How far the columns of a normalised estimator [m, N] are from summing to one: 0 without randomisation."""
-    drawn = estimator[:, ~certain(estimator).any(axis=0) if split is None else split.rest]
-    if not drawn.size:
-        return 0.0
-    high, low = sum_pair(np.ascontiguousarray(drawn.T))
-    return float(np.abs((high - 1.0) + low).max()) * (1.0 + 2.0**-40)
-
-
-def phi_residual(law: OutputLaw) -> float:
-    """‖Φ P‖∞ = max_ij |p(ŷ_i given x_j) − p(ŷ_i)|."""
-    return float(np.abs(law.excess).max())
 
 
 def repair(
@@ -137,56 +85,6 @@ def repair(
     return Repaired(np.array(np.broadcast_to(constant.estimator, estimator.shape)), constant.law, constant.error, 1.0)
 
 
-def remove_leakage(problem: Problem, estimator: Array, law: OutputLaw) -> Repaired | None:
-    """Move a column-stochastic estimator onto Φ P = 0; None when its own randomisation does not reach.
-
-    Newton steps P_il ← P_il (1 + y_i·f_l − Σ_k P_kl y_k·f_l), f_l = a_l/w_l − π: zero entries stay zero, columns stay
-    stochastic, and y [m, n] solves the normal equations. Small shares of a constant are blended in when a vertex leaves
-    no room. `share` of the result is the probability that the guess was changed.
-    """
-    posterior = np.divide(problem.p_xz, problem.p_z, out=np.zeros_like(problem.p_xz), where=problem.p_z > 0)
-    feature = np.where(problem.p_z > 0, posterior - problem.p_x[:, None], 0.0)
-    for room in _ROOM:
-        moved = (1.0 - room) * estimator + room * law.mass[:, None] / law.mass.sum()
-        found = _project(problem, normalise(moved), feature)
-        if found is not None:
-            changed = 0.5 * float(np.abs(found[0] - estimator).sum(axis=0) @ problem.p_z)
-            return Repaired(*found, problem.error_probability(found[0]), changed)
-    return None
-
-
-def _project(problem: Problem, estimator: Array, feature: Array) -> tuple[Array, OutputLaw] | None:
-    best: tuple[Array, OutputLaw] | None = None
-    residual = np.inf
-    for _ in range(_PROJECTION_STEPS):
-        law = problem.output_law(estimator)
-        now = phi_residual(law)
-        if now >= 0.5 * residual:
-            break
-        best, residual = (estimator, law), now
-        step = _projection_step(problem, estimator, feature, law.deviation)
-        if not np.isfinite(step).all() or step.min() < -0.5:
-            break
-        estimator = normalise(estimator * (1.0 + step))
-    return best if residual <= LEAK_FREE else None
-
-
-def _projection_step(problem: Problem, estimator: Array, feature: Array, deviation: Array) -> Array:
-    m, n = estimator.shape[0], problem.n
-    mass = estimator * problem.p_z
-    system = np.zeros((m, n, m, n))
-    for i in range(m):
-        for k in range(i, m):
-            weight = -mass[i] * estimator[k] + (mass[i] if i == k else 0.0)
-            block = (feature * weight) @ feature.T
-            system[i, :, k, :] = block
-            system[k, :, i, :] = block
-    y = np.linalg.lstsq(system.reshape(m * n, m * n), -deviation.ravel(), rcond=1e-14)[0].reshape(m, n)
-    with np.errstate(over="ignore", invalid="ignore"):  # hopeless steps are recognised by not being finite
-        move = y @ feature
-        return np.asarray(move - (estimator * move).sum(axis=0))
-
-
 def _keeps_budget(problem: Problem, estimator: Array, law: OutputLaw, split: Split | None = None) -> bool:
     if problem.constraint.perfect:
         return phi_residual(law) <= LEAK_FREE
@@ -215,9 +113,9 @@ def _leak_free(problem: Problem, start: Repaired, anchors: Iterable[Array]) -> l
         if phi_residual(law) <= LEAK_FREE:
             found.append(End(estimator, law, problem.error_probability(estimator)))
             continue
-        projected = remove_leakage(problem, estimator, law)
+        projected = remove_leakage(problem.p_xz, estimator, problem.marginal)
         if projected is not None:
-            found.append(End(projected.estimator, projected.law, projected.error))
+            found.append(End(*projected, problem.error_probability(projected[0])))
     return found
 
 
@@ -248,42 +146,3 @@ def _blend(problem: Problem, start: Repaired, end: End) -> Repaired | None:
         if share == 1.0 or target <= 0.0:
             return None
     return None
-
-
-def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -> float | None:
-    """Smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, from the safe side; None if even θ = 1 leaks too much.
-
-    Leakage is convex in θ: a tangent at the infeasible side stays infeasible, a chord lands on the feasible side, and
-    the two close in on the root faster than either alone.
-    """
-
-    def excess(share: float) -> float:
-        return start.blend(end, share).leakage_ceiling(slack) - target
-
-    low, high, above, below = 0.0, 1.0, excess(0.0), excess(1.0)
-    if above <= 0.0:
-        return 0.0
-    if below > 0.0:
-        return None
-    for _ in range(_ROOT_STEPS):
-        if high - low <= _ROOT_TOLERANCE * high or below >= -_ROOT_TOLERANCE * target:
-            break
-        chord = low + (high - low) * above / (above - below)
-        for share in (_tangent(start, end, low, above), chord, 0.5 * (low + high)):
-            if not low < share < high:
-                continue
-            value = excess(share)
-            if value <= 0.0:
-                high, below = share, value
-            else:
-                low, above = share, value
-    return high
-
-
-def _tangent(start: OutputLaw, end: OutputLaw, share: float, excess: float) -> float:
-    """Where the tangent of leakage − target at `share` meets zero."""
-    here = start.blend(end, share)
-    ratio = np.maximum(here.ratio_minus_one(), -1.0 + _UNIT)  # where r = 0 the slope is infinite: nearly so will do
-    change = (end.mass - start.mass)[:, None] * start.p_x + end.deviation - start.deviation
-    slope = float((change * np.log1p(ratio)).sum())
-    return share - excess / slope if slope < 0.0 else share

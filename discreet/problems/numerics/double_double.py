@@ -21,23 +21,23 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Pair", "dot_pair", "exact_product", "pair_product", "pair_sum", "sum_pair"]
+__all__ = ["Array", "DoubleDouble", "dd_add", "dd_dot", "dd_multiply", "dd_sum", "exact_product"]
 
 Array = NDArray[np.float64]
-Pair = tuple[Array, Array]
+DoubleDouble = tuple[Array, Array]
 
 _SPLIT = 134217729.0  # 2^27 + 1: Dekker's constant for 53-bit significands
 _BLOCK_ELEMENTS = 1 << 14  # terms handled at once: measured fastest, their temporaries stay in cache
 _FEW_ELEMENTS = 128  # terms up to which the exact sums of `math.fsum` cost less than thirty array operations
 
 
-def _two_sum(a: Array, b: Array) -> Pair:
+def _two_sum(a: Array, b: Array) -> DoubleDouble:
     total = a + b
     virtual = total - a
     return total, (a - (total - virtual)) + (b - virtual)
 
 
-def exact_product(a: Array, b: Array) -> Pair:
+def exact_product(a: Array, b: Array) -> DoubleDouble:
     """a · b without any error, as a pair, for products between 1e-290 and 1e290 in size."""
     product = a * b
     a_high = _SPLIT * a
@@ -49,7 +49,7 @@ def exact_product(a: Array, b: Array) -> Pair:
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def _split_sum(values: Array) -> Pair:
+def _split_sum(values: Array) -> DoubleDouble:
     """Sum of the last axis as a pair; off by less than 2^-106 N³ of the largest size, N their number."""
     count_bits = (values.shape[-1] + 1).bit_length()
     exponent = np.frexp(np.abs(values).max(axis=-1, keepdims=True, initial=0.0))[1]
@@ -62,7 +62,7 @@ def _split_sum(values: Array) -> Pair:
     return _two_sum(high, low + (rest - second).sum(axis=-1))
 
 
-def _exact_sum(values: Array) -> Pair:
+def _exact_sum(values: Array) -> DoubleDouble:
     """Sum of the last axis as a pair, correct to the last bit of both."""
     rows = values.reshape(-1, values.shape[-1]).tolist()
     high = [math.fsum(row) for row in rows]
@@ -71,19 +71,19 @@ def _exact_sum(values: Array) -> Pair:
     return np.array(high).reshape(shape), np.array(low).reshape(shape)
 
 
-def pair_sum(a: Pair, b: Pair) -> Pair:
+def dd_add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
     """a + b for pairs."""
     high, error = _two_sum(a[0], b[0])
     return _two_sum(high, error + (a[1] + b[1]))
 
 
-def pair_product(a: Pair, b: Pair) -> Pair:
+def dd_multiply(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
     """a · b for pairs, broadcast."""
     high, error = exact_product(a[0], b[0])
     return _two_sum(high, error + (a[0] * b[1] + a[1] * b[0]))
 
 
-def sum_pair(values: Array) -> Pair:
+def dd_sum(values: Array) -> DoubleDouble:
     """Sum over the last axis, as a pair; its relative error is far below one unit in the last place of equal signs."""
     if 0 < values.size <= _FEW_ELEMENTS:
         return _exact_sum(values)
@@ -92,7 +92,7 @@ def sum_pair(values: Array) -> Pair:
     return _by_blocks(values.shape, lambda block: _split_sum(values[..., block]))
 
 
-def dot_pair(a: Array, b: Array) -> Pair:
+def dd_dot(a: Array, b: Array) -> DoubleDouble:
     """Σ a·b over the last axis (broadcast over the others), as a pair. Entries must stay under 1e150 in size."""
     shape = np.broadcast_shapes(a.shape, b.shape)
     if int(np.prod(shape)) <= _BLOCK_ELEMENTS:
@@ -100,16 +100,16 @@ def dot_pair(a: Array, b: Array) -> Pair:
     return _by_blocks(shape, lambda block: _split_dot(a[..., block], b[..., block]))
 
 
-def _split_dot(a: Array, b: Array) -> Pair:
+def _split_dot(a: Array, b: Array) -> DoubleDouble:
     product, error = exact_product(a, b)
-    high, low = sum_pair(product)
+    high, low = dd_sum(product)
     return _two_sum(high, low + error.sum(axis=-1))
 
 
-def _by_blocks(shape: tuple[int, ...], summed: Callable[[slice], Pair]) -> Pair:
+def _by_blocks(shape: tuple[int, ...], summed: Callable[[slice], DoubleDouble]) -> DoubleDouble:
     """Add up pairs of blocks of the last axis that stay in cache; every block is summed by `summed`."""
     width = max(1, _BLOCK_ELEMENTS // max(1, int(np.prod(shape[:-1]))))
-    total: Pair = (np.zeros(shape[:-1]), np.zeros(shape[:-1]))
+    total: DoubleDouble = (np.zeros(shape[:-1]), np.zeros(shape[:-1]))
     for start in range(0, shape[-1], width):
-        total = pair_sum(total, summed(slice(start, start + width)))
+        total = dd_add(total, summed(slice(start, start + width)))
     return total

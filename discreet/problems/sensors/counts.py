@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.checks import whole
-from discreet.problems.measures.information import phi_divergence
+from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, checked_law, checked_prior, said
 

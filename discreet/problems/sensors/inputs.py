@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.problems.checks import TOTAL_TOLERANCE, check_total, mass_array, whole
 from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array, sum_pair
+from discreet.problems.numerics.double_double import Array, dd_sum
 
 __all__ = ["DEFAULT_MAX_BYTES", "allow", "checked_law", "checked_prior", "listed", "said"]
 
@@ -45,7 +45,7 @@ def checked_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
     found[..., prior == 0.0, :] = 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         rough = found.sum(axis=-1)
-    totals = sum_pair(np.where(rough[..., None] < 2.0, found, 0.0))[0]  # huge entries would overflow the exact sum
+    totals = dd_sum(np.where(rough[..., None] < 2.0, found, 0.0))[0]  # huge entries would overflow the exact sum
     totals = np.where(rough < 2.0, totals, rough)
     wrong = np.argwhere((np.abs(totals - 1.0) > TOTAL_TOLERANCE) & (prior > 0.0))
     if wrong.size:

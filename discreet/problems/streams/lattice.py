@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Chunk, in_order
 from discreet.problems.checks import mass_array, positive, whole
 from discreet.problems.errors import InputError
-from discreet.problems.measures.information import entropy
+from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import LeakageBudget, constraint_of

@@ -26,10 +26,10 @@ from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, whole
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Layout, npy_layout, replacing, stored_members
 from discreet.problems.files.records import printable
-from discreet.problems.judge.kernels import Tally, compiled_tally, tally
-from discreet.problems.measures.information import entropy
+from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.compiled import compiled_available
-from discreet.problems.numerics.double_double import Array, Pair, pair_sum
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
+from discreet.problems.numerics.label_sums import Tally, compiled_tally, tally
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL, LeakageBudget, constraint_of
 
 __all__ = ["block_problem", "blocks_from", "map_problem", "write_blocks"]
@@ -62,15 +62,15 @@ def block_problem(
     if blocks.N < 1:
         raise InputError("the blocks hold no outcomes; give at least one")
     fast = compiled_available() and blocks.N >= _COMPILED_FROM
-    masses: Pair | None = None
-    losses: Pair | None = None
+    masses: DoubleDouble | None = None
+    losses: DoubleDouble | None = None
     seen = 0
     for found in in_order(blocks.chunks(), threads, partial(_checked, blocks, fast)):
         if found.start != seen:
             raise InputError(f"a chunk starts at outcome {found.start} where {seen} comes next; give chunks in order")
         seen += found.count
-        masses = found.masses if masses is None else pair_sum(masses, found.masses)
-        losses = found.losses if losses is None else pair_sum(losses, found.losses)
+        masses = found.masses if masses is None else dd_add(masses, found.masses)
+        losses = found.losses if losses is None else dd_add(losses, found.losses)
     if masses is None or losses is None or seen != blocks.N:
         raise InputError(f"the blocks hold {seen} outcomes but say N = {blocks.N}; state the number they hold")
     total = math.fsum([*masses[0].tolist(), *masses[1].tolist()])
@@ -86,8 +86,8 @@ def block_problem(
 class _Checked:
     start: int
     count: int
-    masses: Pair
-    losses: Pair
+    masses: DoubleDouble
+    losses: DoubleDouble
 
 
 def _checked(blocks: Blocks, fast: bool, chunk: Chunk) -> _Checked:
@@ -107,9 +107,9 @@ def _checked(blocks: Blocks, fast: bool, chunk: Chunk) -> _Checked:
     if not any(row.min() > 0.0 for row in a):
         _refuse_stray_losses(chunk.start, a, loss)
     high, low = np.zeros(blocks.n), np.zeros(blocks.n)
-    masses: Pair = (high, low)
+    masses: DoubleDouble = (high, low)
     for row in zip(*sums.joint, strict=True):
-        masses = pair_sum(masses, row)
+        masses = dd_add(masses, row)
     return _Checked(chunk.start, chunk.count, masses, sums.errors)
 
 
@@ -151,7 +151,7 @@ def _refuse_wrong(what: str, start: int, array: Array) -> None:
             raise InputError(f"{what}{index} is {value!r}, which is {word}; every entry must be finite and ≥ 0")
 
 
-def _divided(pair: Pair, total: float) -> Pair:
+def _divided(pair: DoubleDouble, total: float) -> DoubleDouble:
     return pair[0] / total, pair[1] / total
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.solution import Status
-from discreet.problems.judge.repair import LEAK_FREE
+from discreet.problems.measures.law import LEAK_FREE
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.html.numbers import machine_words
 from discreet.reports.measurements import Measurement

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from discreet.problems.judge.repair import LEAK_FREE
+from discreet.problems.measures.law import LEAK_FREE
 from discreet.reports.agreement import Agreement, Pair, agreements, summarise
 from discreet.reports.measurements import Measurement
 

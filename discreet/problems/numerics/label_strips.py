@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.numerics.compiled import jit, once, prefetch
+from discreet.problems.numerics.rounding import SMALLEST, UNIT
 from discreet.problems.numerics.strip_sums import PLACES, STRIP, TILE, compiled_sums
 
 __all__ = ["compiled_strips"]
@@ -32,8 +33,7 @@ __all__ = ["compiled_strips"]
 _AHEAD = 2  # strips by which memory is asked for in advance
 _LINE = 8  # numbers that memory delivers together
 _NEAR = 2.0**-32  # of the largest tilt: how far duals may be from the rule's tilts for any strip to go unexamined
-_UNIT = 2.0**-53
-_SMALLEST = 5e-324
+
 
 _inlined = partial(jit, inline=True)
 
@@ -127,7 +127,7 @@ def _labels() -> tuple[Any, Any, Any]:
 @once
 def _doubts() -> tuple[Any, Any]:
     """What a guess would waste per unit of mass; doubt and waste of a strip that is not clear."""
-    strip, places, rows, index, unit, tiny = STRIP, PLACES, STRIP // PLACES, np.uint64, _UNIT, _SMALLEST
+    strip, places, rows, index, unit, tiny = STRIP, PLACES, STRIP // PLACES, np.uint64, UNIT, SMALLEST
     _, _, tilted = _losses()
 
     @_inlined
@@ -200,7 +200,7 @@ def compiled_strips() -> Callable[..., None]:
     feasible duals, flat and with n ≥ 2. It adds to sums [m·n + m + 1, 2] what goes to each label, what each guess would lose
     and what the labels lose, as pairs, and raises figures (doubt, wasted, astray, smallest) and worst [m].
     """
-    strip, places, tile, near, unit, tiny = STRIP, PLACES, TILE, _NEAR, _UNIT, _SMALLEST
+    strip, places, tile, near, unit, tiny = STRIP, PLACES, TILE, _NEAR, UNIT, SMALLEST
     line, ahead, index = _LINE, _AHEAD * STRIP, np.uint64
     (fetch, weigh, tilted), (decide, unclear, number_of) = _losses(), _labels()
     (add, add_where, gather), (regret, examine), ask = compiled_sums(), _doubts(), prefetch()

@@ -16,15 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.problems.judge.bound import label_doubt
-from discreet.problems.judge.strips import compiled_strips
 from discreet.problems.numerics.compiled import flat
-from discreet.problems.numerics.double_double import Array, Pair, pair_sum, sum_pair
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_sum
+from discreet.problems.numerics.label_strips import compiled_strips
 from discreet.problems.numerics.strip_sums import STRIP
+from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt
 
-__all__ = ["Tally", "compiled_tally", "in_order_losses", "in_order_margins", "tally"]
+__all__ = ["Tally", "compiled_tally", "tally"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +40,9 @@ class Tally:
     smallest  least entry of p_xz and loss if that is negative, else 0; NaN if one is not a number
     """
 
-    joint: Pair
-    loss: Pair
-    errors: Pair
+    joint: DoubleDouble
+    loss: DoubleDouble
+    errors: DoubleDouble
     doubt: float
     wasted: float
     worst: Array
@@ -53,39 +52,15 @@ class Tally:
     def plus(self, other: Tally) -> Tally:
         """Both together."""
         return Tally(
-            pair_sum(self.joint, other.joint),
-            pair_sum(self.loss, other.loss),
-            pair_sum(self.errors, other.errors),
+            dd_add(self.joint, other.joint),
+            dd_add(self.loss, other.loss),
+            dd_add(self.errors, other.errors),
             self.doubt + other.doubt,
             self.wasted + other.wasted,
             np.maximum(self.worst, other.worst),
             max(self.astray, other.astray),
             float(np.minimum(self.smallest, other.smallest)),
         )
-
-
-def in_order_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
-    """L_il + Σ_j t_ij a_jl [m, ·], added up from the left: the tilted losses by which rules decide."""
-    tilted: Array = loss + tilt[:, :1] * p_xz[:1]
-    for j in range(1, p_xz.shape[0]):
-        tilted += tilt[:, j : j + 1] * p_xz[j]
-    return tilted
-
-
-def in_order_margins(p_xz: Array, loss: Array, tilt: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Best guess, second best and margin [·] of outcomes: by how much the second is worse, per unit of the outcome's mass.
-
-    The margin is NaN for an outcome of no mass. Needs two guesses.
-    """
-    places = np.arange(p_xz.shape[1])
-    losses = in_order_losses(p_xz, loss, tilt)
-    best = np.argmin(losses, axis=0)
-    least = losses[best, places]
-    losses[best, places] = np.inf
-    second = np.argmin(losses, axis=0)
-    mass = p_xz.sum(axis=0)
-    lead = losses[second, places] - least
-    return best, second, np.divide(lead, mass, out=np.full_like(mass, np.nan), where=mass > 0.0)
 
 
 def tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tally:
@@ -101,12 +76,12 @@ def tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tally:
         astray = float(np.fmax.reduce((chosen - least) * share, initial=0.0))
     worth[label, places] = np.inf
     doubt = label_doubt(p_xz, tilt, chosen, worth.min(axis=0))
-    sums = [sum_pair(np.compress(label == i, p_xz, axis=1)) for i in range(m)]
+    sums = [dd_sum(np.compress(label == i, p_xz, axis=1)) for i in range(m)]
     joint = np.array([high for high, _ in sums]), np.array([low for _, low in sums])
     return Tally(
         joint,
-        sum_pair(loss[label, places]),
-        sum_pair(loss),
+        dd_sum(loss[label, places]),
+        dd_sum(loss),
         doubt,
         float((chosen - least).sum()),
         worst,

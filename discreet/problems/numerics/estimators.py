@@ -1,7 +1,7 @@
 """Sums over outcomes under an estimator most of whose columns are certain of their guess.
 
 An optimal estimator randomises at a few ties only. Where a column is certain its products with what it weighs need not be
-formed: they are the numbers themselves or nothing. The sums are those of `accurate`, over the same terms.
+formed: they are the numbers themselves or nothing. The sums are double-double, over the same terms.
 
 The law of an estimator, its error probability and, where its certain guesses are the best ones, the bound of its duals need
 the same sums over the certain columns: `Sums` forms each once.
@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array, Pair, dot_pair, pair_sum, sum_pair
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum
 
-__all__ = ["Split", "Sums", "certain", "expected_pair", "labelled_pair", "paired_sum"]
+__all__ = ["Split", "Sums", "certain", "column_error", "expected_sums", "guess_sums", "labelled_sums", "normalise"]
 
 _MANY = 1 << 13  # entries of an estimator from which looking for certain columns pays
 _MOSTLY = 0.5  # share of certain columns from which it pays
@@ -42,6 +42,38 @@ class Split:
     rest: NDArray[np.intp]
 
 
+def normalise(estimator: Array) -> Array:
+    """A column-stochastic copy: non-finite and negative entries become 0, an empty column becomes uniform.
+
+    Columns that sum to one already are left as they are.
+    """
+    estimator = np.add(estimator, 0.0, order="C")  # a copy, in which −0 is 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        totals = estimator.sum(axis=0)
+    if bool((totals == 1.0).all()) and estimator.min() >= 0.0:
+        return np.asarray(estimator)
+    clipped = np.where(np.isfinite(estimator), np.clip(estimator, 0.0, 1e300), 0.0)
+    stochastic = clipped.sum(axis=0) == 1.0
+    if stochastic.all():
+        return clipped
+    largest = np.where(stochastic, 1.0, clipped.max(axis=0))
+    if not largest.all():
+        clipped[:, largest == 0.0] = 1.0
+        largest = np.where(largest > 0.0, largest, 1.0)
+    clipped /= largest
+    clipped /= np.where(stochastic, 1.0, clipped.sum(axis=0))
+    return np.asarray(clipped)
+
+
+def column_error(estimator: Array, split: Split | None = None) -> float:
+    """How far the columns of a normalised estimator [m, N] are from summing to one: 0 without randomisation."""
+    drawn = estimator[:, ~certain(estimator).any(axis=0) if split is None else split.rest]
+    if not drawn.size:
+        return 0.0
+    high, low = dd_sum(np.ascontiguousarray(drawn.T))
+    return float(np.abs((high - 1.0) + low).max()) * (1.0 + 2.0**-40)
+
+
 class Sums:
     """Sums over the outcomes under an estimator [m, N], given p_xz [n, N] and loss [m, N]; entries under 1e150 in size."""
 
@@ -58,60 +90,60 @@ class Sums:
         return None if rest.size > (1.0 - _MOSTLY) * self.estimator.shape[1] else Split(sure, rest)
 
     @cached_property
-    def certain_joint(self) -> Pair:
+    def certain_joint(self) -> DoubleDouble:
         """Σ a_l over the columns certain of each guess, a pair [m, n]; needs the split."""
         assert self.split is not None
-        return _stacked([sum_pair(np.compress(mine, self._p_xz, axis=1)) for mine in self.split.sure])
+        return _stacked([dd_sum(np.compress(mine, self._p_xz, axis=1)) for mine in self.split.sure])
 
     @cached_property
-    def certain_loss(self) -> Pair:
+    def certain_loss(self) -> DoubleDouble:
         """Σ L_il over the columns certain of guess i, a pair [m]; needs the split."""
         assert self.split is not None
-        return _stacked([sum_pair(row[mine]) for row, mine in zip(self._loss, self.split.sure, strict=True)])
+        return _stacked([dd_sum(row[mine]) for row, mine in zip(self._loss, self.split.sure, strict=True)])
 
     @property
-    def joint(self) -> Pair:
+    def joint(self) -> DoubleDouble:
         """Σ_l P_il a_jl, a pair [m, n]."""
         if self.split is None:
-            return dot_pair(self.estimator[:, None, :], self._p_xz[None, :, :])
+            return dd_dot(self.estimator[:, None, :], self._p_xz[None, :, :])
         rest = self.split.rest
         if not rest.size:
             return self.certain_joint
-        return pair_sum(self.certain_joint, dot_pair(self.estimator[:, None, rest], self._p_xz[None, :, rest]))
+        return dd_add(self.certain_joint, dd_dot(self.estimator[:, None, rest], self._p_xz[None, :, rest]))
 
     @property
-    def loss(self) -> Pair:
+    def loss(self) -> DoubleDouble:
         """Σ_l P_il L_il, a pair [m]."""
         if self.split is None:
-            return dot_pair(self._loss, self.estimator)
+            return dd_dot(self._loss, self.estimator)
         rest = self.split.rest
         if not rest.size:
             return self.certain_loss
-        return pair_sum(self.certain_loss, dot_pair(self._loss[:, rest], self.estimator[:, rest]))
+        return dd_add(self.certain_loss, dd_dot(self._loss[:, rest], self.estimator[:, rest]))
 
     @property
     def error(self) -> float:
         """Σ_il P_il L_il."""
-        return float(sum_pair(self.loss[0])[0])
+        return float(dd_sum(self.loss[0])[0])
 
 
-def expected_pair(estimator: Array, values: Array) -> Pair:
+def expected_sums(estimator: Array, values: Array) -> DoubleDouble:
     """Σ_l P_il v_jl as a pair [m, n], for an estimator [m, N] and values [n, N]; entries under 1e150 in size."""
     return Sums(estimator, values, values[:0]).joint
 
 
-def paired_sum(values: Array, estimator: Array) -> Pair:
+def guess_sums(values: Array, estimator: Array) -> DoubleDouble:
     """Σ_l P_il v_il as a pair [m], for an estimator and values [m, N]; entries under 1e150 in size."""
     return Sums(estimator, values[:0], values).loss
 
 
-def labelled_pair(labels: NDArray[np.intp], count: int, values: Array) -> Pair:
+def labelled_sums(labels: NDArray[np.intp], count: int, values: Array) -> DoubleDouble:
     """The sums of the columns of values [n, N] that have each of `count` labels [N], as a pair [count, n]."""
     mine = labels == np.arange(count)[:, None]
     if count * values.size < _MANY:
-        return sum_pair(mine[:, None, :] * values)
-    return _stacked([sum_pair(np.compress(row, values, axis=1)) for row in mine])
+        return dd_sum(mine[:, None, :] * values)
+    return _stacked([dd_sum(np.compress(row, values, axis=1)) for row in mine])
 
 
-def _stacked(pairs: list[Pair]) -> Pair:
+def _stacked(pairs: list[DoubleDouble]) -> DoubleDouble:
     return np.array([high for high, _ in pairs]), np.array([low for _, low in pairs])

@@ -1,0 +1,149 @@
+"""The joint law of (X, Ŷ) under an estimator, and its leakage, accurate relative to itself however small it is.
+
+With u_i = A P_i, s_i = Σ_j u_ij and r_ij = u_ij / (π_j s_i) leakage is Σ_i s_i Σ_j π_j φ(r_ij). Every term is ≥ 0, so
+nothing cancels once r − 1 is known; and r − 1 is formed here from double-double sums, so that a leakage of 1e-14 nats still
+has ten digits.
+
+Source: docs/theory.md, sections 3 and 10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.measures.mutual_information import phi_divergence
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_multiply, dd_sum
+from discreet.problems.numerics.estimators import expected_sums, labelled_sums
+from discreet.problems.numerics.rounding import UNIT
+
+__all__ = ["LEAK_FREE", "OutputLaw", "faint_lift", "labelled_law", "law_of", "output_law", "phi_residual"]
+
+LEAK_FREE = 1e-13
+"""‖Φ P‖∞ that counts as zero in double precision."""
+
+
+@dataclass(frozen=True)
+class OutputLaw:
+    """The joint law of (X, Ŷ) under an estimator, kept in the form in which leakage does not cancel.
+
+    mass        s_i = Pr(Ŷ = y_i)                              [m]
+    deviation   Pr(X = x_j, Ŷ = y_i) − π_j s_i                  [m, n], accurate relative to itself
+    p_x         π_j                                            [n]
+
+    It is linear in the estimator, so `blend` gives the law of a mixture of two estimators without touching the outcomes.
+    """
+
+    mass: Array
+    deviation: Array
+    p_x: Array
+
+    @property
+    def excess(self) -> Array:
+        """(Φ P_i)_j = Pr(Ŷ = y_i given X = x_j) − Pr(Ŷ = y_i) [m, n]; 0 where π_j = 0."""
+        return np.divide(self.deviation, self.p_x, out=np.zeros_like(self.deviation), where=self.p_x > 0)
+
+    def ratio_minus_one(self) -> Array:
+        """r_ij − 1 [m, n], with r_ij = p(x_j given ŷ_i) / p(x_j); 0 where Ŷ = y_i never happens or π_j = 0. Read it only."""
+        return self._ratio
+
+    @cached_property
+    def _ratio(self) -> Array:
+        mass = self.mass[:, None]
+        with np.errstate(over="ignore"):
+            ratio = np.divide(self.excess, mass, out=np.zeros_like(self.deviation), where=mass > 0)
+        return np.minimum(np.maximum(ratio, -1.0), 1e300)  # only labels rarer than any number of normal size exceed it
+
+    def leakage(self) -> float:
+        """I(X; Ŷ) in nats, ≥ 0."""
+        return self._leakage
+
+    @cached_property
+    def _leakage(self) -> float:
+        return float(self.mass @ (phi_divergence(self.ratio_minus_one()) @ self.p_x))
+
+    def leakage_ceiling(self, perturbation: float = 0.0) -> float:
+        """A number that the exact leakage does not exceed, nats; 0 where X has one value only.
+
+        perturbation: covers also every law whose entries Pr(X = x_j, Ŷ = y_i) differ from these by that relative amount.
+        With η the relative uncertainty of r, leakage grows by at most 2 η Σ u |log r| + 2 η² to the orders that matter.
+        """
+        if np.count_nonzero(self.p_x) <= 1:
+            return 0.0
+        x = self.ratio_minus_one()
+        log = np.log1p(np.maximum(x, -1.0 + UNIT))
+        slope = float(self.mass @ (((1.0 + x) * np.abs(log)) @ self.p_x))
+        uncertainty = perturbation + 2.0**-95  # of r as computed from double-double sums
+        return (self._leakage + uncertainty * (2.01 * slope + 2.1 * uncertainty)) * (1.0 + 2.0**-45)
+
+    def blend(self, other: OutputLaw, share: float) -> OutputLaw:
+        """The law of (1 − share)·this + share·other."""
+        return OutputLaw(
+            (1.0 - share) * self.mass + share * other.mass,
+            (1.0 - share) * self.deviation + share * other.deviation,
+            self.p_x,
+        )
+
+
+def output_law(p_xz: Array, estimator: Array, marginal: DoubleDouble | None = None) -> OutputLaw:
+    """The law of (X, Ŷ) for a private joint p_xz [n, N] and an estimator [m, N].
+
+    marginal: `dd_sum(p_xz)`, where it is at hand. A total of p_xz other than one is divided out.
+    """
+    p_x = dd_sum(p_xz) if marginal is None else marginal
+    lift = faint_lift(p_x[0])
+    lifted = np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
+    return law_of(expected_sums(estimator, lifted), p_x, lift)
+
+
+def labelled_law(p_xz: Array, labels: NDArray[np.intp], count: int, marginal: DoubleDouble) -> OutputLaw:
+    """The law of (X, label) for outcomes [N] that each have one of `count` labels; marginal as in `output_law`."""
+    lift = faint_lift(marginal[0])
+    lifted = np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
+    return law_of(labelled_sums(labels, count, lifted), marginal, lift)
+
+
+def faint_lift(p_x: Array) -> NDArray[np.int32]:
+    """Exponents e [n] that make p_x · 2^e of ordinary size; not 0 for private values so rare that products underflow."""
+    faint = (p_x > 0.0) & (p_x < 1e-200)
+    if not faint.any():
+        return np.zeros(p_x.shape, dtype=np.int32)
+    return np.where(faint, -np.frexp(p_x)[1], 0).astype(np.int32)
+
+
+def law_of(joint: DoubleDouble, marginal: DoubleDouble, lift: NDArray[np.int32]) -> OutputLaw:
+    """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j (not lifted) [n]."""
+    if not lift.any():
+        mass = _row_sums(joint)
+        return OutputLaw(mass[0], _deviation(joint, mass, marginal, _row_sums(marginal)), marginal[0])
+    mass = _row_sums((np.ldexp(joint[0], -lift), np.ldexp(joint[1], -lift)))
+    lifted = np.ldexp(marginal[0], lift), np.ldexp(marginal[1], lift)
+    deviation = _scaled_outward(_deviation(joint, mass, lifted, _row_sums(marginal)), -lift)
+    return OutputLaw(mass[0], deviation, marginal[0])
+
+
+def _scaled_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array:
+    """values · 2^exponent; where that is subnormal, rounded away from zero, so that nothing that leaks becomes nothing."""
+    scaled = np.ldexp(values, exponent)
+    short = np.abs(np.ldexp(scaled, -exponent)) < np.abs(values)
+    return np.asarray(np.where(short, np.nextafter(scaled, np.copysign(np.inf, values)), scaled))
+
+
+def _deviation(joint: DoubleDouble, mass: DoubleDouble, p_x: DoubleDouble, total: DoubleDouble) -> Array:
+    """u_ij Σ π − s_i π_j [m, n], formed in twice the working precision."""
+    expected = dd_multiply((mass[0][:, None], mass[1][:, None]), (-p_x[0], -p_x[1]))
+    difference = dd_add(dd_multiply(joint, total), expected)
+    return difference[0] + difference[1]
+
+
+def _row_sums(pairs: DoubleDouble) -> DoubleDouble:
+    high = dd_sum(pairs[0])
+    return high[0], high[1] + pairs[1].sum(axis=-1)
+
+
+def phi_residual(law: OutputLaw) -> float:
+    """‖Φ P‖∞ = max_ij |p(ŷ_i given x_j) − p(ŷ_i)|."""
+    return float(np.abs(law.excess).max())

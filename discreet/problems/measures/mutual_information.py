@@ -1,0 +1,217 @@
+"""Mutual information: the convex function φ it is made of, the support function of its level sets, feasible duals.
+
+Leakage is I(X; Ŷ) = Σ_i s_i Σ_j π_j φ(r_ij), r_ij = p(x_j given ŷ_i)/π_j, φ(r) = r log r − r + 1, all terms ≥ 0 (`law` has
+the sums). As Σ_i g(u_i) with g convex and positively homogeneous, it has a dual: a tilt t [m, n] with a multiplier μ ≥ 0 is
+*feasible* when
+
+    h_i(t, μ) = μ log Σ_j π_j e^{t_ij/μ} ≤ 0  for every i        (at budget 0, where μ = ∞:  Σ_j π_j t_ij ≤ 0),
+
+and then t_i·u ≤ μ g(u) for every u ≥ 0. Since h_i(t − c, μ) = h_i(t, μ) − c, any tilt becomes feasible when each row is
+lowered by an upper bound of its h_i. The bounds here hold for the stored numbers taken as exact. Nats throughout, unless a
+name says bits.
+
+Source: docs/theory.md, sections 3, 6 and 10; rounding: N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, §3.1;
+T. M. Cover, J. A. Thomas, *Elements of Information Theory*, §2.10 (Fano).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from discreet.problems.numerics.double_double import Array, dd_dot
+from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
+
+__all__ = ["entropy", "fano_bound", "feasible_duals", "phi_divergence", "support_ceiling", "tilts_from_ratio"]
+
+_SERIES_BELOW = 0.1  # |r − 1| under which φ is summed as a series
+_SERIES = np.array([(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)])  # the next term rounds away
+_CURVATURE = np.array([1.0 / math.factorial(k) for k in range(2, 21)])  # of e^z − 1 − z; for |z| ≤ 1 the rest rounds away
+_LARGEST_TILT = 1e200  # larger ones are cut: no bound worth having needs them, and sums stay finite
+
+
+def entropy(p: Array) -> float:
+    """Shannon entropy of a probability vector p [k], in nats; 0 log 0 = 0."""
+    positive = p[p > 0]
+    return max(0.0, float(-(positive * np.log(positive)).sum()))
+
+
+def phi_divergence(x: Array) -> Array:
+    """φ(1 + x) = (1 + x) log(1 + x) − x for x ≥ −1, to full relative accuracy also near x = 0."""
+    x = np.maximum(x, -1.0)
+    near = np.maximum(np.minimum(x, _SERIES_BELOW), -_SERIES_BELOW)
+    log = np.log1p(np.maximum(x, -1.0 + UNIT))  # 0 log 0 = 0
+    return np.where(near == x, near * near * _series(near), (1.0 + x) * log - x)
+
+
+def _series(x: Array) -> Array:
+    """φ(1 + x) / x² for small x."""
+    if x.size <= 32:  # all powers at once cost less than the thirty array operations of Horner's scheme
+        powers = np.empty((*x.shape, _SERIES.size))
+        powers[..., 0], powers[..., 1:] = 1.0, x[..., None]
+        return np.asarray(np.multiply.accumulate(powers, axis=-1, out=powers) @ _SERIES)
+    series = np.full_like(x, _SERIES[-1])
+    for coefficient in _SERIES[-2::-1].tolist():
+        series *= x
+        series += coefficient
+    return series
+
+
+def feasible_duals(tilt: Array, multiplier: float, p_x: Array, budget: float) -> tuple[Array, float] | None:
+    """The nearest feasible duals by shifting rows: t_i ← t_i − h_i(t, μ); None if the numbers given are unusable.
+
+    tilt [m, n], multiplier μ ≥ 0 (not read at budget 0, where it is ∞), p_x = π [n], budget ε in nats. Without a constraint
+    (ε = ∞) only t = 0 with μ = 0 proves anything.
+    """
+    if math.isinf(budget):
+        return np.zeros(tilt.shape), 0.0
+    multiplier = math.inf if budget == 0.0 else float(multiplier)
+    if not np.isfinite(tilt).all() or not multiplier >= 0.0:
+        return None
+    if math.isinf(multiplier) and budget > 0.0:
+        return None
+    possible = p_x > 0
+    tilt = np.clip(tilt, -_LARGEST_TILT, _LARGEST_TILT) * possible
+    size = np.abs(tilt).max(axis=1)
+    shift = support_ceiling(tilt[:, possible], p_x[possible], multiplier)
+    if size.max() <= 0.02 * multiplier:  # the subtraction rounds entry by entry, h is almost the mean, e^{2|t|/μ} ≤ 1.05
+        size = 0.6 * (np.abs(tilt) @ p_x)
+    shift += 2.0 * UNIT * (size + np.abs(shift)) + 8.0 * SMALLEST  # rounding of the subtraction, and of subnormal numbers
+    return (tilt - shift[:, None]) * possible, multiplier
+
+
+def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
+    """An upper bound of h_i(t, μ) [m] within a few rounding errors, for π_j > 0; at most max_j t_ij."""
+    largest = tilt.max(axis=1)
+    if multiplier == 0.0:
+        return np.asarray(largest)
+    mean = _mean_ceiling(tilt, p_x)
+    if math.isinf(multiplier):
+        return np.asarray(np.minimum(mean, largest))
+    p_x = p_x / p_x.sum()
+    unit = (2 * p_x.size + 16) * UNIT  # of every sum below, relative to the sum of sizes
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        scaled = tilt / multiplier
+        value = np.fmin(_near(scaled, p_x, multiplier, unit), mean + multiplier * _curvature_ceiling(scaled, p_x))
+        close = np.abs(scaled).max(axis=1) <= 1.0
+        if not close.all():
+            value = np.where(close, value, _far(tilt, p_x, multiplier, unit))
+    return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
+
+
+def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
+    """Σ_j π_j t_ij / Σ_j π_j [m] from above: summed in twice the working precision, with π_j known to rounding."""
+    high, low = dd_dot(tilt, p_x)
+    doubt = 1.5 * UNIT * (np.abs(tilt) @ p_x)
+    return np.asarray(high + np.maximum(low, 0.0) + doubt + TOTAL_ROUNDING * np.abs(high) + 8.0 * SMALLEST * p_x.size)
+
+
+def _curvature_ceiling(scaled: Array, p_x: Array) -> Array:
+    """Σ_j π_j (e^z − 1 − z) [m] from above, for |z| ≤ 1; with the mean it bounds h, as log(1 + s) ≤ s."""
+    powers = np.empty((*scaled.shape, _CURVATURE.size))
+    powers[..., 0], powers[..., 1:] = 1.0, scaled[..., None]
+    series = np.multiply.accumulate(powers, axis=-1, out=powers) @ _CURVATURE
+    curve = scaled * scaled * series
+    return np.asarray((curve @ p_x) * (1.0 + 2.0**-40) + 4.0 * SMALLEST)
+
+
+def _near(scaled: Array, p_x: Array, multiplier: float, unit: float) -> Array:
+    """h_i for |t| ≤ μ, where log1p and expm1 keep every digit."""
+    growth = np.expm1(scaled)
+    total = growth @ p_x
+    error = unit * (np.abs(growth) @ p_x) / (1.0 + total)
+    log = np.log1p(total)
+    return np.asarray(multiplier * (log + error + 4.0 * UNIT * np.abs(log) + 4 * p_x.size * SMALLEST))
+
+
+def _far(tilt: Array, p_x: Array, multiplier: float, unit: float) -> Array:
+    """h_i from the differences to the largest tilt, whose exponentials cannot overflow."""
+    largest = tilt.max(axis=1)
+    below = (tilt - largest[:, None]) / multiplier
+    power = np.exp(below)
+    total = power @ p_x
+    drift = np.where(power > 0.0, power * -below, 0.0) @ p_x / total  # exp magnifies the rounding of `below`
+    error = unit * (1.0 + drift) + 4 * p_x.size * SMALLEST / total
+    log = np.log(total)
+    return np.asarray(largest + multiplier * (log + error + 4.0 * UNIT * np.abs(log)))
+
+
+def tilts_from_ratio(ratio_minus_one: Array, p_xz: Array, loss: Array, budget: float) -> tuple[Array, float]:
+    """Duals for an estimator that came without: t_ij = μ log r_ij, with the μ ≥ 0 that gives the best bound.
+
+    ratio_minus_one r − 1 [m, n] of its law, p_xz [n, N], loss [m, N], 0 < budget < ∞ in nats. They are not feasible yet.
+    """
+    no_evidence = -40.0  # stands for log 0: e^-40 of a prior is none
+    log = np.log1p(ratio_minus_one, out=np.full_like(ratio_minus_one, no_evidence), where=ratio_minus_one > -1.0)
+    direction = np.maximum(log, no_evidence)
+    direction[:, p_xz.max(axis=1) == 0.0] = 0.0
+    multiplier = _best_multiplier(direction @ p_xz, loss, budget)
+    return multiplier * direction, multiplier
+
+
+def _best_multiplier(slopes: Array, loss: Array, budget: float) -> float:
+    """The μ ≥ 0 with the greatest bound Σ_l min_i (L_il + μ·slopes_il) − μ ε.
+
+    The bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε. Where the tangents at
+    both ends of the bracket cross is the next point; every third time it is the geometric middle, since the optimum may
+    lie many powers of ten under the ceiling.
+    """
+
+    def bound(multiplier: float) -> tuple[float, float]:
+        losses = loss + multiplier * slopes
+        best = losses.min(axis=0)
+        slope = np.where(losses == best, slopes, math.inf).min(axis=0)
+        return float(best.sum()) - multiplier * budget, float(slope.sum()) - budget
+
+    at_low = bound(0.0)
+    low, high = 0.0, min(_LARGEST_TILT, max(0.0, float(loss.sum(axis=1).min()) - at_low[0]) / budget)
+    at_high = bound(high)
+    if at_low[1] <= 0.0 or at_high[1] >= 0.0:
+        return low if at_low[0] >= at_high[0] else high
+    for step in range(60):
+        crossing = (at_high[0] - at_low[0] + at_low[1] * low - at_high[1] * high) / (at_low[1] - at_high[1])
+        ceiling = at_low[0] + at_low[1] * (crossing - low)
+        if ceiling - max(at_low[0], at_high[0]) <= 1e-12 * abs(ceiling):
+            break
+        point = crossing if step % 3 else math.sqrt(max(low, 1e-10 * high) * high)
+        if not low < point < high:
+            break
+        here = bound(point)
+        if here[1] > 0.0:
+            low, at_low = point, here
+        else:
+            high, at_high = point, here
+    return low if at_low[0] >= at_high[0] else high
+
+
+def fano_bound(equivocation_nats: float, n: int, *, sharp: bool = False) -> float:
+    """Least error probability with which anybody can infer X (n values) from Ŷ, given H(X given Ŷ) in nats.
+
+    The plain form is the paper's: (H − 1) / log2 n with H in *bits*, since the 1 in it is one bit; it is empty for n = 2.
+    `sharp=True` solves h(e) + e·log(n − 1) = H for e, which is what the plain form weakens. Returns a probability ≥ 0.
+    """
+    if n <= 1:
+        return 0.0
+    bits = equivocation_nats / math.log(2.0)
+    plain = max(0.0, (bits - 1.0) / math.log2(n))
+    if not sharp:
+        return plain
+    return max(plain, _invert_fano(equivocation_nats, n))
+
+
+def _invert_fano(equivocation_nats: float, n: int) -> float:
+    def gap(e: float) -> float:
+        binary = -sum(q * math.log(q) for q in (e, 1.0 - e) if q > 0)
+        return binary + e * math.log(n - 1) - equivocation_nats
+
+    low, high = 0.0, 1.0 - 1.0 / n  # the left side increases on this interval
+    if gap(high) <= 0:
+        return high
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if gap(middle) < 0:
+            low = middle
+        else:
+            high = middle
+    return low

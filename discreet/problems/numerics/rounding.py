@@ -1,0 +1,14 @@
+"""The constants of double precision from which every rounding bound here is built."""
+
+from __future__ import annotations
+
+__all__ = ["SMALLEST", "TOTAL_ROUNDING", "UNIT"]
+
+UNIT = 2.0**-53
+"""u: an operation whose result is of normal size errs by at most u times that result (round to nearest)."""
+
+SMALLEST = 5e-324
+"""The smallest positive number: an operation whose result is subnormal errs by at most half of it."""
+
+TOTAL_ROUNDING = 2.0**-49
+"""By how much, relative, the stored Σ π of a problem may differ from one."""
