@@ -39,7 +39,7 @@ _Number = TypeVar("_Number", int, float)
 
 @dataclass(frozen=True)
 class BudgetWords:
-    """The four ways to give a budget, at most one of them (`problems.budgets.choose_budget` says so)."""
+    """The four ways to give a budget, at most one of them (`problems.catalog.budgets.choose_budget` says so)."""
 
     leakage: float | None = None
     equivocation: float | None = None

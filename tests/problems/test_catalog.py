@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import subprocess
 import sys
@@ -372,25 +373,29 @@ def test_words_are_read_as_the_type_of_the_default():
 
 
 def test_a_name_is_entered_once_and_completely():
-    def builder(*, budget=None, equivocation=None, fraction=None):
-        return catalog.paper_single()
+    def model():
+        return np.ones((1, 1, 1))
 
-    def undocumented(size=3, *, budget=None, equivocation=None, fraction=None):
-        return catalog.paper_single()
-
-    def budgetless():
-        return catalog.paper_single()
+    def undocumented(size=3):
+        return np.ones((1, 1, size))
 
     enter = {"family": "paper", "summary": "", "meanings": {}}
     with pytest.raises(ValueError, match="already has an entry named 'paper-single'"):
-        registry.register("paper-single", **enter)(builder)
+        registry.register("paper-single", **enter)(model)
     with pytest.raises(ValueError, match="every parameter of the entry 'new'"):
         registry.register("new", **enter)(undocumented)
-    with pytest.raises(ValueError, match="must take budget, equivocation, fraction"):
-        registry.register("new", **enter)(budgetless)
     with pytest.raises(ValueError, match="has the family 'odd'"):
-        registry.register("new", **{**enter, "family": "odd"})(builder)
+        registry.register("new", **{**enter, "family": "odd"})(model)
     assert "new" not in [entry.name for entry in catalog.entries()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_builder_shows_its_parameters_and_the_three_budgets(name):
+    entry = catalog.entry(name)
+    shown = list(inspect.signature(entry.build).parameters)
+    assert shown == [*(p.name for p in entry.parameters), "budget", "equivocation", "fraction"]
+    with pytest.raises(TypeError, match="colour"):
+        entry.build(colour="red")
 
 
 def test_titles_name_what_differs_from_the_defaults():

@@ -16,12 +16,11 @@ from discreet.problems.catalog.adversarial import (
     zero_mass,
 )
 from discreet.problems.catalog.applications import building, road, smart_meter
+from discreet.problems.catalog.heterogeneous import multi_groups, multi_mixed
 from discreet.problems.catalog.paper import paper_multi, paper_single
-from discreet.problems.catalog.random_ import dirichlet, mixture
+from discreet.problems.catalog.random_ import dirichlet, mixture, weighted_mixture
 from discreet.problems.catalog.registry import DEFAULT_FRACTION, Entry, Parameter, build, entries, entry
 from discreet.problems.catalog.surveys import anes96, fair
-from discreet.problems.catalog.unlike import multi_groups, multi_mixed
-from discreet.problems.catalog.weighted_mixture import weighted_mixture
 
 __all__ = [
     "DEFAULT_FRACTION",

@@ -9,18 +9,17 @@ import math
 
 import numpy as np
 
-from discreet.problems.catalog.budgets import choose_budget
 from discreet.problems.catalog.paper import paper_single
 from discreet.problems.catalog.random_ import random_joint
-from discreet.problems.catalog.registry import finished, register, title
+from discreet.problems.catalog.registry import register
 from discreet.problems.checks import positive, whole
 from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["duplicated", "independent", "near_deterministic", "slack_budget", "tiny_budget", "x_equals_y", "zero_mass"]
 
 _SIZES = {"n": "private values", "m": "public values", "N": "outcomes", "seed": "seed of the generator"}
-_DYADIC = 1 << 20  # probabilities that are multiples of 2^-20 multiply exactly
 
 
 @register(
@@ -35,11 +34,7 @@ def zero_mass(
     N: int = 60,  # noqa: N803
     share: float = 0.4,
     seed: int = 0,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+) -> Array:
     """A random joint in which the last private value, the last public value and random outcomes have probability zero."""
     n, m, N = whole(n, "n", 2), whole(m, "m", 2), whole(N, "N", 1)  # noqa: N806
     dead = math.floor(positive(share, "share", zero=True, most=1.0) * N)
@@ -49,8 +44,7 @@ def zero_mass(
     joint = random_joint(n, m, N, sparsity=0.0, concentration=1.0, rng=rng)
     joint[-1], joint[:, -1] = 0.0, 0.0
     joint[:, :, rng.permutation(N)[:dead]] = 0.0
-    name = title("zero-mass", n=n, m=m, N=N, share=share, seed=seed)
-    return finished(joint, name, budget, equivocation, fraction)
+    return joint
 
 
 @register(
@@ -65,11 +59,7 @@ def near_deterministic(
     N: int = 60,  # noqa: N803
     noise: float = 1e-9,
     seed: int = 0,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+) -> Array:
     """Outcome l belongs to one (x, y); the others share `noise` evenly. noise = 0 is a deterministic channel."""
     n, m, N = whole(n, "n", 1), whole(m, "m", 1), whole(N, "N", 1)  # noqa: N806
     noise = positive(noise, "noise", zero=True, most=1.0)
@@ -77,22 +67,14 @@ def near_deterministic(
     pairs = n * m
     given = np.full((pairs, N), noise / max(1, pairs - 1))
     given[np.arange(N) % pairs, np.arange(N)] = 1.0 - noise if pairs > 1 else 1.0
-    joint = (given * rng.dirichlet(np.ones(N))).reshape(n, m, N)
-    name = title("near-deterministic", n=n, m=m, N=N, noise=noise, seed=seed)
-    return finished(joint, name, budget, equivocation, fraction)
+    return np.asarray((given * rng.dirichlet(np.ones(N))).reshape(n, m, N))
 
 
 @register(
     "duplicated",
     family="adversarial",
     summary="every outcome split into proportional copies: highly degenerate optima",
-    meanings={
-        "n": "private values",
-        "m": "public values",
-        "N": "different outcomes",
-        "copies": "how many outcomes each is split into; the problem has N · copies",
-        "seed": "seed of the generator",
-    },
+    meanings={**_SIZES, "N": "different outcomes", "copies": "how many outcomes each is split into; there are N · copies"},
 )
 def duplicated(
     n: int = 2,
@@ -100,19 +82,13 @@ def duplicated(
     N: int = 12,  # noqa: N803
     copies: int = 8,
     seed: int = 0,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+) -> Array:
     """A random joint of N outcomes, each split into `copies` of random masses; the optimum is that of the N outcomes."""
     n, m, N, copies = whole(n, "n", 1), whole(m, "m", 1), whole(N, "N", 1), whole(copies, "copies", 1)  # noqa: N806
     rng = np.random.default_rng(whole(seed, "seed", 0))
     joint = random_joint(n, m, N, sparsity=0.0, concentration=1.0, rng=rng)
     shares = rng.dirichlet(np.ones(copies), size=N)
-    split = (joint[:, :, :, None] * shares).reshape(n, m, N * copies)
-    name = title("duplicated", n=n, m=m, N=N, copies=copies, seed=seed)
-    return finished(split, name, budget, equivocation, fraction)
+    return np.asarray((joint[:, :, :, None] * shares).reshape(n, m, N * copies))
 
 
 @register(
@@ -125,19 +101,14 @@ def x_equals_y(
     n: int = 3,
     N: int = 40,  # noqa: N803
     seed: int = 0,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+) -> Array:
     """A random p(x, z) with Y = X."""
     n, N = whole(n, "n", 1), whole(N, "N", 1)  # noqa: N806
     rng = np.random.default_rng(whole(seed, "seed", 0))
     p_xz = random_joint(n, 1, N, sparsity=0.0, concentration=1.0, rng=rng)[:, 0, :]
     joint = np.zeros((n, n, N))
     joint[np.arange(n), np.arange(n)] = p_xz
-    name = title("x-equals-y", n=n, N=N, seed=seed)
-    return finished(joint, name, budget, equivocation, fraction)
+    return joint
 
 
 @register(
@@ -151,21 +122,17 @@ def independent(
     m: int = 3,
     N: int = 40,  # noqa: N803
     seed: int = 0,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+) -> Array:
     """p(x) p(y, z) with dyadic factors, so that the products, and with them Φ = 0, are exact in floating point.
 
     The Bayes rule leaks 0 nats, so the default budget and every `fraction` are perfect privacy.
     """
     n, m, N = whole(n, "n", 1), whole(m, "m", 1), whole(N, "N", 1)  # noqa: N806
     rng = np.random.default_rng(whole(seed, "seed", 0))
-    p_x = rng.multinomial(_DYADIC, rng.dirichlet(np.full(n, 2.0))) / _DYADIC
-    p_yz = rng.multinomial(_DYADIC, rng.dirichlet(np.full(m * N, 1.0))).reshape(m, N) / _DYADIC
-    name = title("independent", n=n, m=m, N=N, seed=seed)
-    return finished(p_x[:, None, None] * p_yz, name, budget, equivocation, fraction)
+    parts = 1 << 20  # probabilities that are multiples of 2^-20 multiply exactly
+    p_x = rng.multinomial(parts, rng.dirichlet(np.full(n, 2.0))) / parts
+    p_yz = rng.multinomial(parts, rng.dirichlet(np.full(m * N, 1.0))).reshape(m, N) / parts
+    return np.asarray(p_x[:, None, None] * p_yz)
 
 
 @register(
@@ -174,19 +141,9 @@ def independent(
     summary="the paper's single sensor with a budget of 1e-12 nats: nearly perfect privacy, an enormous multiplier",
     meanings={"bins": "bins of the sensor", "nats": "the leakage budget when none is asked for otherwise"},
 )
-def tiny_budget(
-    bins: int = 64,
-    nats: float = 1e-12,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+def tiny_budget(bins: int = 64, nats: float = 1e-12) -> Problem:
     """`paper_single(bins)` at `nats`; budget, equivocation or fraction replace it."""
-    model = _renamed(
-        paper_single(bins, budget=positive(nats, "nats", zero=True)), title("tiny-budget", bins=bins, nats=nats)
-    )
-    return choose_budget(model, leakage=budget, equivocation=equivocation, fraction=fraction)
+    return paper_single(bins, budget=positive(nats, "nats", zero=True))
 
 
 @register(
@@ -195,19 +152,6 @@ def tiny_budget(
     summary="the paper's single sensor with a budget above what the Bayes rule leaks: the constraint does nothing",
     meanings={"bins": "bins of the sensor", "factor": "budget ÷ leakage of the Bayes rule when none is asked for otherwise"},
 )
-def slack_budget(
-    bins: int = 64,
-    factor: float = 2.0,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+def slack_budget(bins: int = 64, factor: float = 2.0) -> Problem:
     """`paper_single(bins)` at `factor` times the Bayes rule's leakage; budget, equivocation or fraction replace it."""
-    model = paper_single(bins, fraction=positive(factor, "factor", zero=True))
-    model = _renamed(model, title("slack-budget", bins=bins, factor=factor))
-    return choose_budget(model, leakage=budget, equivocation=equivocation, fraction=fraction)
-
-
-def _renamed(problem: Problem, name: str) -> Problem:
-    return Problem(problem.p_xz, problem.loss, problem.constraint, name=name)
+    return paper_single(bins, fraction=positive(factor, "factor", zero=True))

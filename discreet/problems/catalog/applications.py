@@ -10,11 +10,10 @@ import math
 
 import numpy as np
 
-from discreet.problems.catalog.registry import finished, register, title
+from discreet.problems.catalog.registry import register
 from discreet.problems.checks import positive, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import Problem
 from discreet.problems.sensors import Normal, interval_masses, single_sensor
 
 __all__ = ["building", "road", "smart_meter"]
@@ -47,11 +46,7 @@ def smart_meter(
     living: float = 0.7,
     heating: float = 1.8,
     variation: float = 0.45,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+) -> Array:
     """A grid operator wants to know which flexible loads run; the household would rather not tell when it is out.
 
     Power given (x, y) is gamma distributed with mean base + living·x + heating·y and a fixed coefficient of variation: power
@@ -72,31 +67,10 @@ def smart_meter(
     square = positive(variation, "variation") ** 2
     laws = [[stats.gamma(1.0 / square, scale=(base + living * x + heating * y) * square) for y in (0, 1)] for x in (0, 1)]
     p_xy = p_x[:, None] * np.stack([1.0 - runs, runs], axis=1)
-    joint = single_sensor(laws, p_xy, np.append(np.linspace(0.0, 6.0, bins), math.inf))
-    name = title(
-        "smart-meter",
-        bins=bins,
-        home=home,
-        heating_home=heating_home,
-        heating_away=heating_away,
-        base=base,
-        living=living,
-        heating=heating,
-        variation=variation,
-    )
-    return finished(joint, name, budget, equivocation, fraction)
+    return single_sensor(laws, p_xy, np.append(np.linspace(0.0, 6.0, bins), math.inf))
 
 
 # -- building ----------------------------------------------------------------------------------------------------------
-
-_OUTDOOR_CO2 = 420.0  # ppm: NOAA Global Monitoring Laboratory, Mauna Loa annual mean of 2023 (421), rounded
-_CO2_PER_PERSON = 0.0052  # litres per second, adult at office work: ANSI/ASHRAE 62.1, informative appendix (0.31 L/min)
-_HEAT_PER_PERSON = 75.0  # W sensible, office work: ASHRAE Handbook of Fundamentals 2013, chapter 18, table 1
-_SET_POINT = 21.0  # °C, assumed
-_LOAD_SHIFT = (-2.0, 0.0, 2.0)  # K by low, usual and high external load, assumed
-_OCCUPANCY_SHARE = (0.4, 0.35, 0.25)  # empty, few, many; assumed
-_LOAD_SHARE = ((0.5, 0.4, 0.1), (0.25, 0.5, 0.25), (0.1, 0.4, 0.5))  # of the load given occupancy, assumed: sun and people
-_BOOST = 1.5  # fresh air at high load ÷ usual, assumed
 
 
 @register(
@@ -125,18 +99,14 @@ def building(
     temperature_noise: float = 0.7,
     co2_noise: float = 60.0,
     coupling: float = 1.0,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+) -> Array:
     """The climate control wants the external heat load; the readings also tell how many people are in the room.
 
     X is empty, few (1 to `few` people, equally likely) or many (the rest, up to `many`); Y is low, usual or high load, which
     goes with X, because people work by day, when the sun shines. In the steady state k people breathe CO2 up to
     420 + 10^6 · 0.0052 k / (fresh air) ppm and warm the room by 75 k / loss kelvin; high load also opens the ventilation.
     Readings are normal around these values and independent given k and the load, hence dependent given X. The outcome is
-    (temperature bin) · co2_bins + (CO2 bin). The heat and CO2 of a person are from the handbooks cited beside the constants;
+    (temperature bin) · co2_bins + (CO2 bin). The heat and CO2 of a person are from the handbooks cited in the code;
     all else is assumed.
     """
     bins = whole(temperature_bins, "temperature_bins", 2), whole(co2_bins, "co2_bins", 2)
@@ -145,37 +115,27 @@ def building(
         raise InputError(f"many is {many} and few is {few}; give many > few")
     fresh_air, loss = positive(fresh_air, "fresh_air"), positive(loss, "loss")
     temperature_noise, co2_noise = positive(temperature_noise, "temperature_noise"), positive(co2_noise, "co2_noise")
-    share = _load_share(positive(coupling, "coupling", zero=True, most=1.0))
+    coupling = positive(coupling, "coupling", zero=True, most=1.0)
+    outdoor = 420.0  # ppm: NOAA Global Monitoring Laboratory, Mauna Loa annual mean of 2023 (421), rounded
+    breath = 0.0052  # litres of CO2 per second, adult at office work: ANSI/ASHRAE 62.1, informative appendix (0.31 L/min)
+    heat = 75.0  # W sensible, office work: ASHRAE Handbook of Fundamentals 2013, chapter 18, table 1
+    # the rest is assumed: a set point of 21 °C, which external load shifts by ±2 K; high load opens the ventilation by half
+    set_point = np.array([19.0, 21.0, 23.0])
+    air = fresh_air * np.array([1.0, 1.0, 1.5])
+    p_x = np.array([0.4, 0.35, 0.25])  # empty, few, many
+    coupled = np.array([[0.5, 0.4, 0.1], [0.25, 0.5, 0.25], [0.1, 0.4, 0.5]])  # load given occupancy: sun and people
+    share = coupling * coupled + (1.0 - coupling) * (p_x @ coupled)  # p(load) is the same for every coupling
     people = np.arange(many + 1.0)
     joint = np.zeros((3, 3, bins[0] * bins[1]))
-    for y, shift in enumerate(_LOAD_SHIFT):
-        air = fresh_air * (_BOOST if y == 2 else 1.0)
-        temperature = Normal((_SET_POINT + shift + _HEAT_PER_PERSON * people / loss)[:, None], temperature_noise)
-        co2 = Normal((_OUTDOOR_CO2 + 1e6 * _CO2_PER_PERSON * people / air)[:, None], co2_noise)
+    for y in range(3):
+        temperature = Normal((set_point[y] + heat * people / loss)[:, None], temperature_noise)
+        co2 = Normal((outdoor + 1e6 * breath * people / air[y])[:, None], co2_noise)
         warm = interval_masses(temperature, _open_edges(16.0, 28.0, bins[0]))
         stale = interval_masses(co2, _open_edges(400.0, 1600.0, bins[1]))
         reading = (warm[:, :, None] * stale[:, None, :]).reshape(people.size, -1)  # Pr(outcome given k, y)
         for x, present in enumerate((people == 0, (people > 0) & (people <= few), people > few)):
-            joint[x, y] = _OCCUPANCY_SHARE[x] * share[x, y] * reading[present].mean(axis=0)
-    name = title(
-        "building",
-        temperature_bins=temperature_bins,
-        co2_bins=co2_bins,
-        few=few,
-        many=many,
-        fresh_air=fresh_air,
-        loss=loss,
-        temperature_noise=temperature_noise,
-        co2_noise=co2_noise,
-        coupling=coupling,
-    )
-    return finished(joint, name, budget, equivocation, fraction)
-
-
-def _load_share(coupling: float) -> Array:
-    """p(load given occupancy) [3, 3], between independence and `_LOAD_SHARE`; p(load) is the same for every coupling."""
-    full = np.array(_LOAD_SHARE)
-    return np.asarray(coupling * full + (1.0 - coupling) * (np.array(_OCCUPANCY_SHARE) @ full))
+            joint[x, y] = p_x[x] * share[x, y] * reading[present].mean(axis=0)
+    return joint
 
 
 def _open_edges(low: float, high: float, bins: int) -> Array:
@@ -184,12 +144,6 @@ def _open_edges(low: float, high: float, bins: int) -> Array:
 
 
 # -- road --------------------------------------------------------------------------------------------------------------
-
-_SPEED_SHARE = (0.3, 0.5, 0.2)  # slow, at the limit, speeding; assumed
-_SPEED_OVER_LIMIT = (0.75, 1.0, 1.3)  # mean speed of each class ÷ the limit, assumed
-_PANEL_NODES = 16  # Gauss–Legendre nodes per panel
-_MOST_PANELS = 5000
-_REACH = 12.0  # standard deviations kept: what is cut off is under 1e-32
 
 
 @register(
@@ -216,11 +170,7 @@ def road(
     delay: float = 8.0,
     start: float = 30.0,
     noise: float = 10.0,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+) -> Array:
     """Traffic control wants to know which segment a vehicle is on; its position, `delay` seconds on, also tells its speed.
 
     True position S = U + V·delay with U ~ N(0, start²) and V ~ N(mean of the class, (deviation·limit)²); Y is the segment
@@ -232,40 +182,27 @@ def road(
     bins, segments = whole(bins, "bins", 2), whole(segments, "segments", 2)
     length, limit, noise = positive(length, "length"), positive(limit, "limit"), positive(noise, "noise")
     start, delay = positive(start, "start"), positive(delay, "delay", zero=True)
-    speed = np.array(_SPEED_OVER_LIMIT) * limit / 3.6  # m/s
-    centre = speed * delay
+    p_x = 0.3, 0.5, 0.2  # slow, at the limit, speeding; assumed, as their mean speeds
+    centres = np.array([0.75, 1.0, 1.3]) * limit / 3.6 * delay  # m
     sigma = math.hypot(start, positive(deviation, "deviation", zero=True) * limit / 3.6 * delay)
-    borders = _open_edges(0.0, segments * length, segments)
-    edges = _open_edges(0.0, segments * length, bins)
+    borders, edges = _open_edges(0.0, segments * length, segments), _open_edges(0.0, segments * length, bins)
     joint = np.zeros((3, segments, bins))
-    for x in range(3):
-        for y in range(segments):
-            low = max(borders[y], centre[x] - _REACH * sigma)
-            high = min(borders[y + 1], centre[x] + _REACH * sigma)
-            if high > low:
-                joint[x, y] = _SPEED_SHARE[x] * _smeared(low, high, centre[x], sigma, noise, edges)
-    name = title(
-        "road",
-        bins=bins,
-        segments=segments,
-        length=length,
-        limit=limit,
-        deviation=deviation,
-        delay=delay,
-        start=start,
-        noise=noise,
-    )
-    return finished(joint, name, budget, equivocation, fraction)
+    for x, centre in enumerate(centres):
+        # what lies beyond 12 standard deviations is under 1e-32
+        kept = np.clip(borders, centre - 12.0 * sigma, centre + 12.0 * sigma)
+        for y in np.flatnonzero(kept[1:] > kept[:-1]):
+            joint[x, y] = p_x[x] * _smeared(kept[y], kept[y + 1], centre, sigma, noise, edges)
+    return joint
 
 
 def _smeared(low: float, high: float, centre: float, sigma: float, noise: float, edges: Array) -> Array:
     """∫ over [low, high] of the normal density (centre, sigma) at s times Pr(s + N(0, noise²) in bin) [bins]."""
-    panels = math.ceil((high - low) / min(noise, sigma))
-    if panels > _MOST_PANELS:
+    panels, most = math.ceil((high - low) / min(noise, sigma)), 5000
+    if panels > most:
         raise InputError(
-            f"the noise, {noise:g} m, is too small for a road of this size; give at least {(high - low) / _MOST_PANELS:g} m"
+            f"the noise, {noise:g} m, is too small for a road of this size; give at least {(high - low) / most:g} m"
         )
-    nodes, weights = np.polynomial.legendre.leggauss(_PANEL_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(16)
     half = 0.5 * (high - low) / panels
     s = (low + half * (2.0 * np.arange(panels)[:, None] + 1.0 + nodes)).ravel()
     density = np.exp(-0.5 * ((s - centre) / sigma) ** 2) / (sigma * math.sqrt(2.0 * math.pi))

@@ -13,10 +13,9 @@ import math
 
 import numpy as np
 
-from discreet.problems.catalog.registry import finished, register, title
+from discreet.problems.catalog.registry import register
 from discreet.problems.checks import whole
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import Problem
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, paper_conditional, paper_p_xy
 
 __all__ = ["paper_edges", "paper_multi", "paper_single"]
@@ -37,12 +36,9 @@ def paper_edges(bins: int) -> Array:
     summary="the paper's single sensor: Z = 0.6 Y + 0.4 X + noise, binned",
     meanings={"bins": "number of bins of Z; 4 are cut at .2, .5, .8, others evenly over [−.5, 1.5]"},
 )
-def paper_single(
-    bins: int = 4, *, budget: float | None = None, equivocation: float | None = None, fraction: float | None = None
-) -> Problem:
+def paper_single(bins: int = 4) -> Array:
     """The paper's single sensor, N = bins outcomes (two bins are cut at .5)."""
-    joint = paper_p_xy()[:, :, None] * paper_conditional(paper_edges(bins))
-    return finished(joint, title("paper-single", bins=bins), budget, equivocation, fraction)
+    return paper_p_xy()[:, :, None] * paper_conditional(paper_edges(bins))
 
 
 @register(
@@ -54,11 +50,6 @@ def paper_single(
 def paper_multi(
     sensors: int = 5,
     bins: int = 4,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+) -> Array:
     """The paper's M sensors of `bins` bins each; outcomes are the count vectors in the order of `sensors.count_vectors`."""
-    joint = iid_sensors(paper_conditional(paper_edges(bins)), paper_p_xy(), sensors)
-    return finished(joint, title("paper-multi", sensors=sensors, bins=bins), budget, equivocation, fraction)
+    return iid_sensors(paper_conditional(paper_edges(bins)), paper_p_xy(), sensors)

@@ -1,4 +1,4 @@
-"""Random problems, pure in (sizes, seed): sparse joints of Dirichlet type, posteriors of a Gaussian mixture sample."""
+"""Random problems, pure in (sizes, seed): sparse joints of Dirichlet type, and Gaussian mixtures on random points."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.catalog.registry import finished, register, title
+from discreet.problems.catalog.registry import register
 from discreet.problems.checks import positive, whole
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import Problem
 
-__all__ = ["dirichlet", "mixture", "random_joint"]
-
-_PRIOR_CONCENTRATION = 5.0  # keeps the mixture's component weights away from zero
-_BLOCK = 1 << 17  # points handled at once
+__all__ = ["dirichlet", "mixture", "random_joint", "weighted_mixture"]
 
 
 def random_joint(n: int, m: int, outcomes: int, *, sparsity: float, concentration: float, rng: np.random.Generator) -> Array:
@@ -52,13 +48,9 @@ def dirichlet(
     sparsity: float = 0.3,
     concentration: float = 1.0,
     seed: int = 0,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+) -> Array:
     """A point of the simplex of joint tensors, drawn from a symmetric Dirichlet law, with random zeros."""
-    joint = random_joint(
+    return random_joint(
         whole(n, "n", 1),
         whole(m, "m", 1),
         whole(N, "N", 1),
@@ -66,8 +58,6 @@ def dirichlet(
         concentration=positive(concentration, "concentration"),
         rng=np.random.default_rng(whole(seed, "seed", 0)),
     )
-    name = title("dirichlet", n=n, m=m, N=N, sparsity=sparsity, concentration=concentration, seed=seed)
-    return finished(joint, name, budget, equivocation, fraction)
 
 
 @register(
@@ -90,28 +80,23 @@ def mixture(
     d: int = 2,
     spread: float = 1.5,
     seed: int = 0,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+) -> Array:
     """Z given (x, y) is N(mean_xy, identity); p(x, y) is Dirichlet(5). The model (means, weights) does not depend on N."""
     sizes = whole(n, "n", 1), whole(m, "m", 1)
     points, d = whole(N, "N", 1), whole(d, "d", 1)
     rng = np.random.default_rng(whole(seed, "seed", 0))
     means = positive(spread, "spread", zero=True) * rng.standard_normal((sizes[0] * sizes[1], d))
-    weights = rng.dirichlet(np.full(means.shape[0], _PRIOR_CONCENTRATION))
-    joint = _posteriors(means, weights, points, rng) / points
-    name = title("mixture", n=n, m=m, N=N, d=d, spread=spread, seed=seed)
-    return finished(joint.reshape(*sizes, points), name, budget, equivocation, fraction)
+    weights = rng.dirichlet(np.full(means.shape[0], 5.0))  # a concentration that keeps weights away from zero
+    return (_posteriors(means, weights, points, rng) / points).reshape(*sizes, points)
 
 
 def _posteriors(means: Array, weights: Array, points: int, rng: np.random.Generator) -> Array:
     """p(component given point) [components, points] of a sample of the mixture, by log-sum-exp."""
     posterior = np.empty((means.shape[0], points))
     offset = np.log(weights) - 0.5 * (means**2).sum(axis=1)  # |z|² is common to all components
-    for start in range(0, points, _BLOCK):
-        block: Any = slice(start, min(points, start + _BLOCK))
+    at_once = 1 << 17
+    for start in range(0, points, at_once):
+        block: Any = slice(start, min(points, start + at_once))
         label = rng.choice(weights.size, size=block.stop - start, p=weights)
         z = means[label] + rng.standard_normal((label.size, means.shape[1]))
         log_weight = means @ z.T + offset[:, None]
@@ -119,3 +104,39 @@ def _posteriors(means: Array, weights: Array, points: int, rng: np.random.Genera
         likelihood = np.exp(log_weight)
         posterior[:, block] = likelihood / likelihood.sum(axis=0)
     return posterior
+
+
+@register(
+    "weighted-mixture",
+    family="random",
+    summary="a Gaussian mixture on scattered points, each point an outcome weighted by its density",
+    meanings={
+        "n": "private values",
+        "m": "public values",
+        "N": "points; each is an outcome whose probability is its share of the density",
+        "d": "dimension of the points: the more, the further apart the masses",
+        "variance": "of a component in each coordinate, in units of that of the component means",
+        "seed": "seed of the generator",
+    },
+)
+def weighted_mixture(
+    n: int = 2,
+    m: int = 5,
+    N: int = 1000,  # noqa: N803 (the symbol of the theory)
+    d: int = 4,
+    variance: float = 0.7,
+    seed: int = 0,
+) -> Array:
+    """Density of component (x, y) at points from a wider Gaussian; p(x, y) is uniform on the simplex before it is scaled."""
+    sizes, points, d = (whole(n, "n", 1), whole(m, "m", 1)), whole(N, "N", 1), whole(d, "d", 1)
+    width = positive(variance, "variance")
+    rng = np.random.default_rng(whole(seed, "seed", 0))
+    centres = rng.standard_normal((*sizes, d))
+    places = 1.5 * rng.standard_normal((points, d))
+    weights = rng.dirichlet(np.ones(sizes[0] * sizes[1])).reshape(sizes)
+    joint = np.empty((*sizes, points))
+    for pair in np.ndindex(*sizes):
+        joint[pair] = -0.5 * ((places - centres[pair]) ** 2).sum(axis=1) / width
+    np.exp(joint - joint.max(), out=joint)
+    joint *= weights[:, :, np.newaxis]
+    return joint

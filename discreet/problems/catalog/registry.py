@@ -1,49 +1,32 @@
 """The registry of catalog entries: what exists, what it can be told, and how it is built from words.
 
-An entry is a builder: a pure function of its parameters (a random one takes a seed) that returns a `Problem`. Its
-parameters are read from its signature, so that Python, the command line and `discreet problems` cannot disagree.
+An entry is written as a pure function of its own parameters (a random one takes a seed) that returns a joint tensor. The
+registry makes a builder of it, which also takes a budget and gives the problem its name. Parameters are read from the
+signature, so that Python, the command line and `discreet problems` cannot disagree.
 """
 
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from discreet.problems.catalog.budgets import choose_budget
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = [
-    "BUDGET_WORDS",
-    "DEFAULT_FRACTION",
-    "FAMILIES",
-    "Builder",
-    "Entry",
-    "Parameter",
-    "budgeted",
-    "build",
-    "entries",
-    "entry",
-    "finished",
-    "register",
-    "title",
-]
+__all__ = ["DEFAULT_FRACTION", "FAMILIES", "Entry", "Parameter", "build", "entries", "entry", "register"]
 
 DEFAULT_FRACTION = 0.5
 """Budget of a catalog problem when none is asked for: this share of what the Bayes rule leaks."""
 
-BUDGET_WORDS = ("budget", "equivocation", "fraction")
-"""Keywords of every builder besides its own parameters."""
-
 FAMILIES = ("paper", "sensors", "random", "application", "survey", "adversarial")
 """The kinds of entries, in the order in which they are listed."""
-
-Builder = TypeVar("Builder", bound=Callable[..., Problem])
 
 
 @dataclass(frozen=True)
@@ -85,29 +68,55 @@ _ENTRIES: dict[str, Entry] = {}
 
 def register(
     name: str, *, family: str, summary: str, meanings: Mapping[str, str], extra: str = ""
-) -> Callable[[Builder], Builder]:
-    """Decorator that enters a builder under a name. `meanings` explains every parameter of its signature but the budget's.
+) -> Callable[[Callable[..., Array | Problem]], Callable[..., Problem]]:
+    """Decorator that makes a builder of a model and enters it under a name. `meanings` explains every parameter.
+
+    The model returns a joint tensor [n, m, N], whose sum may be off one by rounding, or a `Problem`. The builder takes the
+    model's parameters, and by keyword at most one of budget, equivocation (nats) and fraction. Without any of them a
+    problem with a finite budget keeps it, and others get `DEFAULT_FRACTION` of the Bayes rule's leakage.
 
     Raises ValueError for a name that is taken, an unknown family, or a parameter without a default or an explanation:
     mistakes of whoever writes the entry, found at import.
     """
 
-    def enter(builder: Builder) -> Builder:
+    def enter(model: Callable[..., Array | Problem]) -> Callable[..., Problem]:
         if name in _ENTRIES:
             raise ValueError(f"the catalog already has an entry named {name!r}; choose another name")
         if family not in FAMILIES:
             raise ValueError(f"the entry {name!r} has the family {family!r}; use one of: {', '.join(FAMILIES)}")
-        signature = inspect.signature(builder).parameters
-        own = [p for p in signature.values() if p.name not in BUDGET_WORDS]
+        signature = inspect.signature(model)
+        own = signature.parameters.values()
         if {p.name for p in own} != set(meanings) or any(p.default is inspect.Parameter.empty for p in own):
             raise ValueError(f"every parameter of the entry {name!r} needs a default and one line in meanings")
-        if not set(BUDGET_WORDS) <= set(signature):
-            raise ValueError(f"the builder of {name!r} must take {', '.join(BUDGET_WORDS)}")
+
+        @functools.wraps(model)
+        def build(
+            *args: Any,
+            budget: float | None = None,
+            equivocation: float | None = None,
+            fraction: float | None = None,
+            **parameters: Any,
+        ) -> Problem:
+            given = signature.bind(*args, **parameters)
+            made = model(*given.args, **given.kwargs)
+            problem = _named(made, _ENTRIES[name].title(**given.arguments))
+            if budget is None and equivocation is None and fraction is None and problem.constraint.oblivious:
+                fraction = DEFAULT_FRACTION
+            return choose_budget(problem, leakage=budget, equivocation=equivocation, fraction=fraction)
+
+        words = [p for p in inspect.signature(build, follow_wrapped=False).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        build.__signature__ = signature.replace(parameters=[*own, *words], return_annotation="Problem")  # type: ignore[attr-defined]
         parameters = tuple(Parameter(p.name, p.default, meanings[p.name]) for p in own)
-        _ENTRIES[name] = Entry(name, family, summary, parameters, extra, builder)
-        return builder
+        _ENTRIES[name] = Entry(name, family, summary, parameters, extra, build)
+        return build
 
     return enter
+
+
+def _named(made: Array | Problem, name: str) -> Problem:
+    if isinstance(made, Problem):
+        return Problem(made.p_xz, made.loss, made.constraint, name=name, samples=made.samples)
+    return Problem.from_joint(made / made.sum(), math.inf, name=name)
 
 
 def entries() -> tuple[Entry, ...]:
@@ -149,23 +158,6 @@ def build(
     return found.build(**values, budget=budget, equivocation=equivocation, fraction=fraction)
 
 
-def budgeted(problem: Problem, budget: float | None, equivocation: float | None, fraction: float | None) -> Problem:
-    """The last step of a builder: the budget asked for, or `DEFAULT_FRACTION` of the Bayes rule's leakage."""
-    if budget is None and equivocation is None and fraction is None:
-        fraction = DEFAULT_FRACTION
-    return choose_budget(problem, leakage=budget, equivocation=equivocation, fraction=fraction)
-
-
-def finished(joint: Array, name: str, budget: float | None, equivocation: float | None, fraction: float | None) -> Problem:
-    """`budgeted` for a joint tensor [n, m, N], whose sum may be off one by rounding."""
-    return budgeted(Problem.from_joint(joint / joint.sum(), math.inf, name=name), budget, equivocation, fraction)
-
-
-def title(name: str, **values: Any) -> str:
-    """`Entry.title` by name, for builders."""
-    return entry(name).title(**values)
-
-
 def _hint(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
@@ -177,23 +169,40 @@ def _shown(value: Any) -> str:
 
 # -- words to values ---------------------------------------------------------------------------------------------------
 
-_TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-
 
 def _parse(owner: str, parameter: Parameter, text: str) -> Any:
-    kind = type(parameter.default)
+    wanted, read = _kind(parameter.default)
     try:
-        return _read_row(text, parameter.default) if kind is tuple else _READERS[kind](text.strip())
+        return read(text.strip())
     except ValueError:
         raise InputError(
-            f"{parameter.name} of {owner} is {text!r}; give {_KINDS[kind]}, such as its default {_shown(parameter.default)}"
+            f"{parameter.name} of {owner} is {text!r}; give {wanted}, such as its default {_shown(parameter.default)}"
         ) from None
 
 
+def _kind(default: Any) -> tuple[str, Callable[[str], Any]]:
+    """What a parameter with this default takes, in words, and its reader, which raises ValueError."""
+    if isinstance(default, tuple):
+        read = _kind(default[0])[1] if default else _read_number
+        return "values separated by commas", lambda text: tuple(
+            read(p.strip()) for p in text.strip("()[] ").split(",") if p.strip()
+        )
+    kinds: dict[type, tuple[str, Callable[[str], Any]]] = {
+        bool: ("true or false", _read_truth),
+        int: ("an integer", int),
+        float: ("a number", _read_number),
+        str: ("a word", str),
+        type(None): ("a number or none", _read_optional),
+    }
+    return kinds[type(default)]
+
+
 def _read_truth(text: str) -> bool:
-    if text.lower() not in _TRUTH:
-        raise ValueError(text)
-    return _TRUTH[text.lower()]
+    if text.lower() in ("true", "yes", "on", "1"):
+        return True
+    if text.lower() in ("false", "no", "off", "0"):
+        return False
+    raise ValueError(text)
 
 
 def _read_number(text: str) -> float:
@@ -203,11 +212,6 @@ def _read_number(text: str) -> float:
     return value
 
 
-def _read_row(text: str, default: tuple[Any, ...]) -> tuple[Any, ...]:
-    reader = _READERS[type(default[0])] if default else _read_number
-    return tuple(reader(part.strip()) for part in text.strip("()[] ").split(",") if part.strip())
-
-
 def _read_optional(text: str) -> int | float | None:
     if text.lower() == "none":
         return None
@@ -215,21 +219,3 @@ def _read_optional(text: str) -> int | float | None:
         return int(text)
     except ValueError:
         return _read_number(text)
-
-
-_READERS: dict[type, Callable[[str], Any]] = {
-    bool: _read_truth,
-    int: int,
-    float: _read_number,
-    str: str,
-    type(None): _read_optional,
-}
-
-_KINDS: dict[type, str] = {
-    bool: "true or false",
-    int: "an integer",
-    float: "a number",
-    str: "a word",
-    tuple: "values separated by commas",
-    type(None): "a number or none",
-}

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.catalog.registry import budgeted, register, title
+from discreet.problems.catalog.registry import register
 from discreet.problems.checks import whole
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
@@ -51,19 +51,13 @@ def anes96(
     bins: int | tuple[int, ...] = (4, 3, 3, 3),
     smoothing: float = DEFAULT_SMOOTHING,
     min_count: int = 0,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
 ) -> Problem:
     """Guess a voter's income class from a short questionnaire without telling whether the vote went to Clinton or Dole.
 
     Columns: popul, TVnews, selfLR, ClinLR, DoleLR, PID, age, educ, income, vote, logpopul. A private column with more than
     ten values is refused; y is cut into `y_classes` quantile classes.
     """
-    name = title("anes96", x=x, y=y, z=z, y_classes=y_classes, bins=bins, smoothing=smoothing, min_count=min_count)
-    problem = _survey("anes96", _table("anes96"), x, y, z, y_classes, bins, smoothing, min_count, name)
-    return budgeted(problem, budget, equivocation, fraction)
+    return _survey("anes96", _table("anes96"), x, y, z, y_classes, bins, smoothing, min_count)
 
 
 @register(
@@ -81,10 +75,6 @@ def fair(
     bins: int | tuple[int, ...] = (4,),
     smoothing: float = DEFAULT_SMOOTHING,
     min_count: int = 0,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
 ) -> Problem:
     """Guess how a woman rates her marriage from plain facts about her, without telling whether she had an affair.
 
@@ -92,14 +82,9 @@ def fair(
     Columns: rate_marriage, age, yrs_married, children, religious, educ, occupation, occupation_husb, affairs, and any_affair
     (affairs > 0, 32% of the respondents). A private column with more than ten values is refused.
     """
-    name = title("fair", x=x, y=y, z=z, y_classes=y_classes, bins=bins, smoothing=smoothing, min_count=min_count)
     table = _table("fair")
     table["any_affair"] = (table["affairs"] > 0).astype(np.float64)
-    problem = _survey("fair", table, x, y, z, y_classes, bins, smoothing, min_count, name)
-    return budgeted(problem, budget, equivocation, fraction)
-
-
-_MOST_PRIVATE_VALUES = 10
+    return _survey("fair", table, x, y, z, y_classes, bins, smoothing, min_count)
 
 
 def _survey(
@@ -112,13 +97,12 @@ def _survey(
     bins: int | Sequence[int],
     smoothing: float,
     min_count: int,
-    name: str,
 ) -> Problem:
     for column in (x, y, *z):
         if column not in table:
             raise InputError(f"{owner} has no column {column!r}; its columns are: {', '.join(table)}")
     private = np.unique(table[x]).size
-    if private > _MOST_PRIVATE_VALUES:
+    if private > 10:
         raise InputError(f"the column {x} of {owner} has {private} values; give a private column with at most ten")
     counts = [bins] * len(z) if isinstance(bins, int) else list(bins)
     counts = counts * len(z) if len(counts) == 1 else counts
@@ -130,7 +114,6 @@ def _survey(
         bins=counts,
         smoothing=smoothing,
         min_count=min_count,
-        name=name,
     )
 
 

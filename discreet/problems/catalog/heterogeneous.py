@@ -1,4 +1,4 @@
-"""Several sensors that are not alike: pooled counts against counts by group.
+"""Heterogeneous sensors: pooled counts against counts by group.
 
 Sensor s reports the bin of weight_y·Y + a_s X + N(0, σ_s²), with the paper's X, Y, weight_y = 0.6 and bin edges. A sensor
 with a large a_s stands close to what is private. Pooling the counts forgets which sensor said what; counting by groups does
@@ -16,16 +16,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from discreet.problems.catalog.paper import paper_edges
-from discreet.problems.catalog.registry import finished, register, title
+from discreet.problems.catalog.registry import register
 from discreet.problems.checks import whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import Problem
 from discreet.problems.sensors import PAPER_WEIGHT_Y, grouped_sensors, linear_conditional, mixed_sensors, paper_p_xy
 
 __all__ = ["multi_groups", "multi_mixed"]
 
-_CORRELATION = "correlation of X and Y; p(x) and p(y) stay .7, .3 and .5, .5"
+_MEANINGS = {
+    "bins": "bins of each sensor, cut as in paper-single",
+    "correlation": "correlation of X and Y; p(x) and p(y) stay .7, .3 and .5, .5",
+}
 
 
 @register(
@@ -34,10 +36,9 @@ _CORRELATION = "correlation of X and Y; p(x) and p(y) stay .7, .3 and .5, .5"
     summary="sensors that all differ, from far from X to close to it: pooled counts, or counts by group",
     meanings={
         "sensors": "number of sensors M",
-        "bins": "bins of each sensor, cut as in paper-single",
+        **_MEANINGS,
         "weight_x": "how much of X the first and the last sensor see; those between are spaced evenly",
         "sigma": "standard deviation of the noise of the first and the last sensor, spaced likewise",
-        "correlation": _CORRELATION,
         "groups": "1: pooled counts; g: counts of g runs of neighbours apart; M: every report",
     },
 )
@@ -48,11 +49,7 @@ def multi_mixed(
     sigma: tuple[float, ...] = (0.2, 0.2),
     correlation: float = 0.0,
     groups: int = 1,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+) -> Array:
     """M sensors of which no two are the same; the pooled counts have a Poisson-multinomial law.
 
     Outcomes are in the order of `sensors.count_vectors`, by group in that of `sensors.grouped_count_vectors`.
@@ -61,20 +58,10 @@ def multi_mixed(
     if groups > sensors:
         raise InputError(f"groups is {groups} and sensors is {sensors}; give at most one group per sensor")
     edges, prior = paper_edges(bins), _prior(correlation)
-    weights = _spaced(_finite(weight_x, "weight_x", 2), sensors)
-    sigmas = _spaced(_finite(sigma, "sigma", 2, least=0.0), sensors)
+    (nearest, farthest), (first, last) = _finite(weight_x, "weight_x", 2), _finite(sigma, "sigma", 2, least=0.0)
+    weights, sigmas = np.linspace(nearest, farthest, sensors), np.linspace(first, last, sensors)
     laws = np.array([linear_conditional(a, PAPER_WEIGHT_Y, s, edges) for a, s in zip(weights, sigmas, strict=True)])
-    joint = mixed_sensors(laws, prior) if groups == 1 else grouped_sensors(np.array_split(laws, groups), prior)
-    name = title(
-        "multi-mixed",
-        sensors=sensors,
-        bins=bins,
-        weight_x=weight_x,
-        sigma=sigma,
-        correlation=correlation,
-        groups=groups,
-    )
-    return finished(joint, name, budget, equivocation, fraction)
+    return mixed_sensors(laws, prior) if groups == 1 else grouped_sensors(np.array_split(laws, groups), prior)
 
 
 @register(
@@ -83,10 +70,9 @@ def multi_mixed(
     summary="groups of like sensors, some far from X and some close to it: counts by group, or pooled",
     meanings={
         "sizes": "number of sensors of each group",
-        "bins": "bins of each sensor, cut as in paper-single",
+        **_MEANINGS,
         "weight_x": "how much of X the sensors of each group see",
         "sigma": "standard deviation of the noise of each group",
-        "correlation": _CORRELATION,
         "pooled": "pool the counts of all groups",
     },
 )
@@ -97,11 +83,7 @@ def multi_groups(
     sigma: tuple[float, ...] = (0.2, 0.2),
     correlation: float = 0.0,
     pooled: bool = False,
-    *,
-    budget: float | None = None,
-    equivocation: float | None = None,
-    fraction: float | None = None,
-) -> Problem:
+) -> Array:
     """Groups of identical sensors. Counts by group are a sufficient statistic of all reports: nothing is lost.
 
     Outcomes are in the order of `sensors.grouped_count_vectors`, pooled in that of `sensors.count_vectors`.
@@ -115,16 +97,7 @@ def multi_groups(
         np.tile(linear_conditional(a, PAPER_WEIGHT_Y, s, edges), (size, 1, 1, 1))
         for size, a, s in zip(counts, weights, sigmas, strict=True)
     ]
-    joint = mixed_sensors(np.concatenate(groups), prior) if pooled else grouped_sensors(groups, prior)
-    name = title(
-        "multi-groups", sizes=sizes, bins=bins, weight_x=weight_x, sigma=sigma, correlation=correlation, pooled=pooled
-    )
-    return finished(joint, name, budget, equivocation, fraction)
-
-
-def _spaced(ends: Sequence[float], count: int) -> Array:
-    """Evenly from the first to the last of two numbers."""
-    return np.linspace(ends[0], ends[1], count)
+    return mixed_sensors(np.concatenate(groups), prior) if pooled else grouped_sensors(groups, prior)
 
 
 def _finite(values: Sequence[float], what: str, count: int, least: float = -math.inf) -> list[float]:
