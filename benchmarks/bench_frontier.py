@@ -1,6 +1,6 @@
 """What the whole privacy–utility curve costs with every backend, and what it is worth.
 
-A curve is many solves, so its limits in `reach.toml` are its own. The steps are not timed apart: points of one model share
+A curve is many solves, so a backend states its reach for curves apart. The steps are not timed apart: points of one model share
 work, and that sharing is what is measured. What a curve is worth is read off one curve for all `track_` benchmarks.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import discreet as ds
+from discreet.backends.contract import Reach
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 QUESTIONS = ("bins", "sensors", "alphabets", "budget", "perfect", "frontier")
@@ -109,10 +111,10 @@ def test_the_grid_is_the_same_for_a_version_that_lacks_a_backend(load: Any, monk
         load("bench_bins").BinsSteps().setup("conic", 4)
 
 
-def test_what_is_beyond_reach_is_skipped_with_the_reason_of_the_table(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = {"backend": "tilt", "suites": ["bins"], "largest_outcomes": 4, "reason": "it takes an hour"}
-    reach = load("reach")
-    monkeypatch.setattr(reach, "limits", lambda: [entry])
+def test_what_is_beyond_reach_is_skipped_with_the_reason_of_the_backend(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tilt = ds.backends.load_backend("tilt")
+    able = replace(tilt.capabilities, reach=(Reach(("bins",), "it takes an hour", 4),))
+    monkeypatch.setattr(type(tilt), "capabilities", able)
     module = load("bench_bins")
     with pytest.raises(NotImplementedError, match="tilt is not tried above 4 outcomes: it takes an hour"):
         module.BinsSteps().setup("tilt", 64)
@@ -167,20 +169,10 @@ def test_the_three_questions_about_an_answer_are_put_to_one_answer(
     assert (suite.track_gap_over_target(*cell), suite.track_leakage_over_budget(*cell)) == first
 
 
-def test_the_table_of_reach_names_backends_and_suites_that_exist(load: Any) -> None:
-    limits = load("reach").limits()
-    assert limits
-    assert {entry["backend"] for entry in limits} <= set(ds.backends.backend_names())
-    assert {suite for entry in limits for suite in entry["suites"]} <= set(QUESTIONS)
-
-
-def test_a_mistake_in_the_table_is_named(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    reach = load("reach")
-    table = tmp_path / "reach.toml"
-    table.write_text('[[limit]]\nbackend = "tilt"\nsuite = "bins"\n', encoding="utf-8")
-    monkeypatch.setattr(reach, "TABLE", table)
-    with pytest.raises(ValueError, match="limit 1: there is no key 'suite'"):
-        reach.limits()
+def test_what_backends_say_of_their_reach_names_suites_that_exist() -> None:
+    said = [reach for able in ds.backends.capabilities().values() for reach in able.reach]
+    assert said
+    assert {suite for reach in said for suite in reach.suites} <= set(QUESTIONS)
 
 
 def test_the_configuration_points_at_the_project() -> None:

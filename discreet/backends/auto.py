@@ -10,7 +10,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from discreet.backends.contract import Answer, Backend, Capabilities, Options, Raw, Regime, refuse_unserved
+import numpy as np
+
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, refuse_unserved
 from discreet.backends.registry import load_backend, require_libraries
 from discreet.backends.slack import bayes_answer
 from discreet.problems.errors import BackendError, InputError
@@ -49,13 +51,14 @@ class Auto:
         gives_duals=True,
         method="the Bayes rule when the budget is slack, otherwise the first of " + ", ".join(PREFERENCE) + " that succeeds",
         citation="discreet, docs/reference/backends.md",
+        method_class="structured",
     )
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
         """See whether the Bayes rule keeps the budget."""
         return _Lowered(problem, bayes_answer(problem))
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+    def solve(self, lowered: _Lowered, options: Options) -> Raw[Answer]:
         """Ask the backends in turn until one is certified within the gap; otherwise keep the narrowest bracket."""
         if lowered.slack is not None:
             return Raw("the Bayes rule keeps the budget", lowered.slack, 0)
@@ -81,18 +84,19 @@ class Auto:
             raise BackendError("no backend could solve this problem: " + "; ".join(refusals))
         return Raw(best.claimed, best.answer, best.iterations)
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw: Raw[Answer]) -> Answer:
         """The chosen backend has lifted it."""
-        answer: Answer = raw.value
-        return answer
+        return raw.value
 
 
 def _ask(name: str, problem: Problem, options: Options) -> _Found:
     """One backend's answer, with the judge's relative gap."""
-    backend: Backend = load_backend(name)
-    refuse_unserved(backend, problem, options, dict)
+    backend = load_backend(name)
+    refuse_unserved(name, backend.capabilities, problem, options, dict)
     require_libraries(backend)
     raw = backend.solve(backend.lower(problem, options), options)
     answer = backend.lift(raw)
-    verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, anchors=answer.anchors, again=True)
+    verdict = certify(
+        problem, np.asarray(answer.estimator), answer.tilt, answer.multiplier, anchors=answer.anchors, again=True
+    )
     return _Found(answer, f"{name}: {raw.claimed}", raw.iterations, verdict.certificate.relative_gap)

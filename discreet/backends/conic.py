@@ -76,6 +76,7 @@ class Conic:
         gives_duals=True,
         method="exponential-cone program (cvxpy), by an interior point or a splitting method",
         citation="P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024); S. Diamond, S. Boyd, CVXPY, JMLR 17 (2016)",
+        method_class="cones",
         libraries=("cvxpy", "clarabel"),
         extra="conic",
         settings=SETTINGS,
@@ -93,7 +94,7 @@ class Conic:
         lowered.program.get_problem_data(solver=solver.upper())  # compiles; cvxpy keeps it for `solve`
         return lowered
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+    def solve(self, lowered: _Lowered, options: Options) -> Raw[_Lowered]:
         """Run the solver once. Raises Interrupted at the time limit, and what cvxpy raises when the solver gives up."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Solution may be inaccurate", category=UserWarning)
@@ -106,9 +107,9 @@ class Conic:
         point_of(lowered.solver, status, late, options, lowered.estimator.value)
         return Raw(status, lowered, None if statistics.num_iters is None else int(statistics.num_iters))
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw: Raw[_Lowered]) -> Answer:
         """The estimator as solved; tilt and multiplier from the duals of u = A P and of the budget."""
-        lowered: _Lowered = raw.value
+        lowered = raw.value
         estimator = np.asarray(lowered.estimator.value)
         duals = {name: constraint.dual_value for name, constraint in lowered.constraints.items()}
         if any(value is None for value in duals.values()):

@@ -1,9 +1,9 @@
 """What a backend is: three functions and its capabilities as data.
 
-A backend turns a `Problem` into something its solver understands (`lower`), lets the solver work (`solve`) and turns what
-came back into an estimator and, if it has them, duals (`lift`). It never judges itself: the loop in `run` times the three
-steps, catches what they raise and hands the answer to the judge. Zero-mass and proportional outcomes are gone before
-`lower` is called (`problems.reduction`), and put back after `lift`.
+A backend turns a problem into something its solver understands (`lower`), lets the solver work (`solve`) and turns what came
+back into an estimator and, if it has them, duals (`lift`). It never judges itself: the loop in `run` times the three steps,
+catches what they raise and hands the answer to the judge. Of a `Problem`, outcomes of no probability and proportional ones
+are gone before `lower` is called (`problems.reduction`), and put back after `lift`.
 
 Signs of duals: `tilt` t_ij [m, n] is the dual of u_i = A P_i such that the optimal rule is
 argmin_i L_il + Σ_j t_ij a_jl, and `multiplier` μ ≥ 0 the dual of leakage ≤ ε, in error probability per nat.
@@ -11,16 +11,66 @@ argmin_i L_il + Σ_j t_ij a_jl, and `multiplier` μ ≥ 0 the dual of leakage �
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.errors import InputError, Unsupported
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["Answer", "Backend", "Capabilities", "Follower", "Known", "Options", "Raw", "Regime", "refuse_unserved"]
+if TYPE_CHECKING:
+    from discreet.problems.continuous import ContinuousProblem, IntervalRule
+    from discreet.problems.rule import Rule
+
+__all__ = [
+    "ACCURACY",
+    "Accuracy",
+    "Answer",
+    "AnyBackend",
+    "AnyProblem",
+    "Backend",
+    "Capabilities",
+    "Follower",
+    "Kind",
+    "Known",
+    "Options",
+    "Raw",
+    "Reach",
+    "Regime",
+    "refuse_unserved",
+]
+
+AnyProblem: TypeAlias = "Problem | BlockProblem | ContinuousProblem"
+"""Every kind of problem that there is; `Kind` names them."""
+
+P_contra = TypeVar("P_contra", bound="AnyProblem", contravariant=True)
+Lowered = TypeVar("Lowered")
+Found = TypeVar("Found")
+
+
+class Kind(Enum):
+    """The kinds of problem; the value is the word for it in messages."""
+
+    ARRAYS = "outcomes in arrays"
+    BLOCKS = "outcomes in blocks"
+    DENSITIES = "a continuous measurement"
+
+    @classmethod
+    def of(cls, problem: AnyProblem) -> Kind:
+        """The kind of a problem; raises InputError for what is none."""
+        if isinstance(problem, Problem):
+            return cls.ARRAYS
+        if isinstance(problem, BlockProblem):
+            return cls.BLOCKS
+        from discreet.problems.continuous import ContinuousProblem
+
+        if isinstance(problem, ContinuousProblem):
+            return cls.DENSITIES
+        raise InputError(f"{type(problem).__name__} is no problem; give a Problem, a BlockProblem or a ContinuousProblem")
 
 
 class Regime(Enum):
@@ -31,7 +81,7 @@ class Regime(Enum):
     OBLIVIOUS = "no privacy constraint (budget inf)"
 
     @classmethod
-    def of(cls, problem: Problem) -> Regime:
+    def of(cls, problem: AnyProblem) -> Regime:
         """The regime of a problem's budget."""
         if problem.constraint.perfect:
             return cls.PERFECT
@@ -39,19 +89,59 @@ class Regime(Enum):
 
 
 @dataclass(frozen=True)
+class Accuracy:
+    """What a class of methods reaches with default options on small problems: ordinary, degenerate, under a tiny budget.
+
+    words    which methods these are
+    gap      largest relative certified gap
+    excess   largest relative excess of the answer's own leakage over a positive budget, before any repair
+    """
+
+    words: str
+    gap: tuple[float, float, float]
+    excess: tuple[float, float, float]
+
+
+ACCURACY = {
+    "structured": Accuracy("use the form of the optimum", (1e-9, 1e-9, 1e-9), (1e-9, 1e-9, 1e-6)),
+    "simplex": Accuracy("end at a vertex of a linear program", (1e-9, 1e-9, 1e-9), (0.0, 0.0, 0.0)),
+    "fixed point": Accuracy("alternate between closed forms", (1e-8, 1e-5, 1e-5), (1e-6, 1e-6, 1e-6)),
+    "cones": Accuracy("interior points of exponential cones", (1e-7, 1e-6, math.inf), (1e-6, 1e-5, math.inf)),
+    "dense SQP": Accuracy("sequential quadratic programming", (1e-7, 1e-3, 1e-7), (1e-7, 1e-3, 1e-5)),
+    "barrier": Accuracy("interior points of a smooth program", (1e-8, 1e-8, 1e-7), (1e-6, 1e-6, 1e-6)),
+    "first order": Accuracy("gradients only, run until they are exact", (1e-8, 1e-8, 1e-8), (0.0, 0.0, 0.0)),
+    "low accuracy": Accuracy("a few digits, like plain gradients", (1e-2, math.inf, math.inf), (1e-2, math.inf, math.inf)),
+}
+"""Accuracy by class of methods; a backend names its class, and the conformance tests hold it to the row."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Benchmark suites in which a backend is not tried beyond a size, though it would accept the problem, and why."""
+
+    suites: tuple[str, ...]
+    reason: str
+    largest_outcomes: float = math.inf
+    largest_alphabet: float = math.inf
+
+
+@dataclass(frozen=True)
 class Capabilities:
-    """What a backend can do, as data.
+    """What a backend can do, as data: all that the rest of the project knows about it.
 
     regimes            the budgets it serves
     largest_outcomes   N above which it refuses
     gives_duals        whether its answers carry tilt and multiplier
-    streams            whether it can work on outcomes that are never all in memory
     method             one line: the method
     citation           where the method is described
+    kinds              the kinds of problem it serves
+    method_class       which row of `ACCURACY` it is held to
+    falls_short        problems of the conformance tests on which it misses that row -> why
     libraries          importable names it needs, beyond the base install
     extra              the extra of discreet that installs them ("" = base install)
     settings           name -> what it means, for every entry `Options.settings` may hold
     peer               whether it is there to be compared with: never chosen unless it is named
+    reach              sizes beyond which the benchmarks do not try it
     """
 
     regimes: frozenset[Regime]
@@ -59,11 +149,35 @@ class Capabilities:
     gives_duals: bool
     method: str
     citation: str
-    streams: bool = False
+    kinds: frozenset[Kind] = frozenset({Kind.ARRAYS})
+    method_class: str = "low accuracy"
+    falls_short: Mapping[str, str] = field(default_factory=dict)
     libraries: tuple[str, ...] = ()
     extra: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     peer: bool = False
+    reach: tuple[Reach, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.method_class not in ACCURACY:
+            raise InputError(f"there is no class of methods {self.method_class!r}; choose one of: {', '.join(ACCURACY)}")
+
+    @property
+    def streams(self) -> bool:
+        """Whether it can work on outcomes that are never all in memory."""
+        return Kind.BLOCKS in self.kinds
+
+    def refusal(self, problem: AnyProblem) -> str:
+        """Why the problem is not served, to follow the name of the backend; empty where it is."""
+        kind, regime = Kind.of(problem), Regime.of(problem)
+        if kind not in self.kinds:
+            return f"does not serve {kind.value}"
+        if regime not in self.regimes:
+            return f"does not serve {regime.value}"
+        outcomes = getattr(problem, "N", 0)
+        if outcomes > self.largest_outcomes:
+            return f"refuses more than {self.largest_outcomes} outcomes and this problem has {outcomes}"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -74,12 +188,14 @@ class Options:
     time_limit      seconds for `solve`, or None
     max_iterations  or None for the backend's own limit
     settings        backend-specific, by the names in `Capabilities.settings`
+    progress        called with (what was done, lower bound, upper bound) by backends that work in rounds
     """
 
     gap: float = 1e-9
     time_limit: float | None = None
     max_iterations: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    progress: Callable[[str, float, float], None] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not 0.0 < self.gap < 1.0:
@@ -91,38 +207,47 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Raw:
-    """What came out of a solver: its own word for how it went (never believed), and whatever `lift` needs."""
+class Raw(Generic[Found]):
+    """What came out of a solver: its own word for how it went (never believed), and what it found, for `lift`."""
 
     claimed: str
-    value: Any
+    value: Found
     iterations: int | None = None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An estimator [m, N] with optional duals; the judge checks all of it.
+    """An estimator with optional duals; the judge checks all of it.
 
-    anchors: estimators [m, N] that the backend believes to leak nothing; the judge verifies and may repair towards them.
+    estimator   a matrix [m, N] or a `Rule`; an `IntervalRule` for densities
+    tilt        [m, n], multiplier ≥ 0; a rule's own tilt counts where none is given
+    anchors     estimators [m, N] that the backend believes to leak nothing; the judge may repair towards them
     """
 
-    estimator: Array
+    estimator: Array | Rule | IntervalRule
     tilt: Array | None = None
     multiplier: float | None = None
     anchors: tuple[Array, ...] = ()
 
 
 @runtime_checkable
-class Backend(Protocol):
-    """The contract. Law: lifting a lowered optimum gives an estimator that is optimal for the problem, up to tolerance."""
+class Backend(Protocol[P_contra, Lowered, Found]):
+    """The contract: of a kind of problem, what `lower` makes of it, and what `solve` finds.
+
+    Law: lifting a lowered optimum gives an estimator that is optimal for the problem, up to tolerance.
+    """
 
     @property
     def name(self) -> str: ...
     @property
     def capabilities(self) -> Capabilities: ...
-    def lower(self, problem: Problem, options: Options) -> Any: ...
-    def solve(self, lowered: Any, options: Options) -> Raw: ...
-    def lift(self, raw: Raw) -> Answer: ...
+    def lower(self, problem: P_contra, options: Options) -> Lowered: ...
+    def solve(self, lowered: Lowered, options: Options) -> Raw[Found]: ...
+    def lift(self, raw: Raw[Found]) -> Answer: ...
+
+
+AnyBackend: TypeAlias = Backend[Any, Any, Any]
+"""Some backend, as the registry gives it: of which kinds of problem its capabilities say."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,41 +260,34 @@ class Known:
 
 
 @runtime_checkable
-class Follower(Protocol):
+class Follower(Protocol[Found]):
     """Optional: a backend that solves faster when other budgets of the same model are solved (see `sweep`).
 
     None means that the budget has to be solved afresh; so does an answer that the judge does not certify.
     """
 
-    def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw | None: ...
-    def lift(self, raw: Raw) -> Answer: ...
+    def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[Found] | None: ...
+    def lift(self, raw: Raw[Found]) -> Answer: ...
 
 
 def refuse_unserved(
-    backend: Backend, problem: Problem, options: Options, alternatives: Callable[[], Mapping[str, Capabilities]]
+    name: str,
+    able: Capabilities,
+    problem: AnyProblem,
+    options: Options,
+    alternatives: Callable[[], Mapping[str, Capabilities]],
 ) -> None:
     """Raise Unsupported (or InputError for an unknown setting) in the same words for every backend.
 
     alternatives: name -> capabilities of the backends to point to, asked for when one has to be.
     """
-    able = backend.capabilities
     unknown = sorted(set(options.settings) - set(able.settings))
     if unknown:
         known = ", ".join(sorted(able.settings)) or "none"
-        raise InputError(f"backend {backend.name} has no setting {unknown[0]!r}; it knows: {known}")
-    regime = Regime.of(problem)
-    if regime not in able.regimes:
-        raise Unsupported(
-            f"backend {backend.name} does not serve {regime.value}; {_others(regime, problem.N, alternatives, backend.name)}"
-        )
-    if problem.N > able.largest_outcomes:
-        raise Unsupported(
-            f"backend {backend.name} refuses more than {able.largest_outcomes} outcomes and this problem has {problem.N}; "
-            f"{_others(regime, problem.N, alternatives, backend.name)}"
-        )
-
-
-def _others(regime: Regime, outcomes: int, alternatives: Callable[[], Mapping[str, Capabilities]], name: str) -> str:
-    able = {k: c for k, c in alternatives().items() if k != name and not c.peer}
-    fit = [k for k, c in able.items() if regime in c.regimes and outcomes <= c.largest_outcomes]
-    return f"use one of: {', '.join(fit)}" if fit else "no other backend serves it either"
+        raise InputError(f"backend {name} has no setting {unknown[0]!r}; it knows: {known}")
+    refusal = able.refusal(problem)
+    if refusal:
+        others = alternatives()
+        fit = [other for other, c in others.items() if other != name and not c.peer and not c.refusal(problem)]
+        remedy = f"use one of: {', '.join(fit)}" if fit else "no other backend serves it either"
+        raise Unsupported(f"backend {name} {refusal}; {remedy}")

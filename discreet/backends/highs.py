@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
 from discreet.backends.lowering import LPPoint, PrivateLP, point_of
 from discreet.backends.settings import choice
 from discreet.problems.errors import BackendError
@@ -54,6 +54,8 @@ class Highs:
         gives_duals=True,
         method="linear program of perfect privacy, by HiGHS's simplex, interior point or first-order method",
         citation="Q. Huangfu, J. A. J. Hall, Math. Prog. Comp. 10 (2018), 119–142",
+        method_class="simplex",
+        reach=(Reach(("perfect", "budget"), "the linear program of 100,000 outcomes did not end within 15 s", 10_000),),
         libraries=("highspy",),
         settings=SETTINGS,
     )
@@ -63,7 +65,7 @@ class Highs:
         program = PrivateLP.of(problem)
         return _Lowered(program, _model(program), highs_options(options, self.name))
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+    def solve(self, lowered: _Lowered, options: Options) -> Raw[LPPoint]:
         """Run HiGHS; `claimed` is its model status. Raises Interrupted at the time limit, BackendError without a point."""
         import highspy
 
@@ -81,9 +83,9 @@ class Highs:
         iterations = getattr(solver.getInfo(), f"{METHODS[lowered.options['solver']]}_iteration_count")
         return Raw(claimed, LPPoint(lowered.program, variables, prices), int(iterations))
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw: Raw[LPPoint]) -> Answer:
         """P = R / sqrt(w); the tilt from the equations' row duals, the multiplier inf (0 without equations)."""
-        point: LPPoint = raw.value
+        point = raw.value
         return point.answer()
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
 from discreet.backends.highs import SETTINGS, highs_options
 from discreet.backends.lowering import LPPoint, PrivateLP, point_of, rows_by_private_value
 from discreet.problems.numerics.double_double import Array
@@ -45,6 +45,8 @@ class Pyomo:
         gives_duals=True,
         method="linear program of perfect privacy, an algebraic model solved by HiGHS through Pyomo",
         citation="M. L. Bynum et al., Pyomo: Optimization Modeling in Python, 3rd ed., Springer 2021",
+        method_class="simplex",
+        reach=(Reach(("perfect", "budget"), "the linear program of 100,000 outcomes did not end within 15 s", 10_000),),
         libraries=("pyomo", "highspy"),
         extra="pyomo",
         settings=SETTINGS,
@@ -57,7 +59,7 @@ class Pyomo:
         del wanted["output_flag"]  # Pyomo captures the log
         return _Lowered(program, build_model(program), wanted)
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+    def solve(self, lowered: _Lowered, options: Options) -> Raw[LPPoint]:
         """Solve once; `claimed` is Pyomo's termination condition. Raises Interrupted, BackendError without a point."""
         from pyomo.contrib.solver.common.results import TerminationCondition
         from pyomo.contrib.solver.solvers.highs import Highs as Solver
@@ -75,9 +77,9 @@ class Pyomo:
         variables = point_of("HiGHS, through Pyomo,", claimed, late, options, values)
         return Raw(claimed, LPPoint(lowered.program, variables, prices))
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw: Raw[LPPoint]) -> Answer:
         """P = R / sqrt(w); the tilt from the duals of `perfect_privacy`, the multiplier inf (0 without equations)."""
-        point: LPPoint = raw.value
+        point = raw.value
         return point.answer()
 
 

@@ -16,7 +16,7 @@ import os
 from dataclasses import dataclass
 from functools import cache
 
-from discreet.backends.contract import Backend, Capabilities
+from discreet.backends.contract import AnyBackend, Backend, Capabilities
 from discreet.problems.errors import Absent, Broken, DiscreetError, InputError
 
 __all__ = [
@@ -93,7 +93,7 @@ def backend_names() -> tuple[str, ...]:
     return tuple(_targets())
 
 
-def load_backend(name: str) -> Backend:
+def load_backend(name: str) -> AnyBackend:
     """The backend object; its solver library need not be there yet. Raises InputError for an unknown name, Broken."""
     targets = _targets()
     if name not in targets:
@@ -102,7 +102,7 @@ def load_backend(name: str) -> Backend:
 
 
 @cache
-def _load(name: str, target: str) -> Backend:
+def _load(name: str, target: str) -> AnyBackend:
     module, _, attribute = target.partition(":")
     try:
         backend = getattr(importlib.import_module(module), attribute)()
@@ -131,7 +131,7 @@ def peers() -> frozenset[str]:
     return frozenset(name for name, able in capabilities().items() if able.peer)
 
 
-def require_libraries(backend: Backend) -> None:
+def require_libraries(backend: AnyBackend) -> None:
     """Import what the backend needs; raises Absent or Broken with the remedy."""
     able = backend.capabilities
     remedy = f'pip install "discreet[{able.extra}]"' if able.extra else "reinstall discreet"
@@ -156,7 +156,7 @@ def availability(name: str) -> Availability:
     return Availability(name, "available", "", versions_of(backend))
 
 
-def versions_of(backend: Backend) -> dict[str, str]:
+def versions_of(backend: AnyBackend) -> dict[str, str]:
     """Versions of discreet, numpy, scipy and the backend's libraries, for the record of a solution."""
     return {library: _version(library) for library in ("discreet", "numpy", "scipy", *backend.capabilities.libraries)}
 

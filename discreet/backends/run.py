@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Backend, Options, refuse_unserved
+from discreet.backends.contract import Answer, AnyBackend, Options, refuse_unserved
 from discreet.backends.registry import capabilities, load_backend, require_libraries, versions_of
 from discreet.backends.solution import Solution, Status, Timings, derive_status
 from discreet.problems.errors import Absent, BackendError, Broken, InputError, Interrupted, Unsupported
@@ -77,7 +77,7 @@ def attempt(problem: Problem, backend: str, options: Options, reduced: Reduced |
     trace = ""
     try:
         solver = load_backend(backend)
-        refuse_unserved(solver, problem, options, capabilities)
+        refuse_unserved(backend, solver.capabilities, problem, options, capabilities)
         require_libraries(solver)
         return _run(solver, problem, reduced, options, clock)
     except InputError:
@@ -106,7 +106,7 @@ def conclude(problem: Problem, tried: Attempt, options: Options) -> Solution:
         )  # fmt: skip
     started = time.perf_counter()
     answer = tried.answer
-    verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, anchors=answer.anchors)
+    verdict = certify(problem, np.asarray(answer.estimator), answer.tilt, answer.multiplier, anchors=answer.anchors)
     timings = replace(tried.timings, certify_seconds=time.perf_counter() - started)
     status = derive_status(verdict.certificate, options.gap)
     return Solution(
@@ -115,7 +115,7 @@ def conclude(problem: Problem, tried: Attempt, options: Options) -> Solution:
     )  # fmt: skip
 
 
-def _run(solver: Backend, problem: Problem, reduced: Reduced | None, options: Options, clock: _Clock) -> Attempt:
+def _run(solver: AnyBackend, problem: Problem, reduced: Reduced | None, options: Options, clock: _Clock) -> Attempt:
     with clock.step("lower_seconds"):
         reduced = reduce(problem) if reduced is None else reduced
         lowered = solver.lower(reduced.problem, options)
@@ -128,7 +128,10 @@ def _run(solver: Backend, problem: Problem, reduced: Reduced | None, options: Op
 
 def _well_shaped(problem: Problem, answer: Answer) -> Answer:
     """The answer, if its shapes fit; a backend's wrong shape is its failure and must not look like bad input of the user."""
-    expected = [("estimator", answer.estimator, (problem.m, problem.N)), ("tilt", answer.tilt, (problem.m, problem.n))]
+    expected = [
+        ("estimator", np.asarray(answer.estimator), (problem.m, problem.N)),
+        ("tilt", answer.tilt, (problem.m, problem.n)),
+    ]
     expected += [("anchor", anchor, (problem.m, problem.N)) for anchor in answer.anchors]
     for what, array, shape in expected:
         if array is not None and np.shape(array) != shape:
@@ -139,7 +142,7 @@ def _well_shaped(problem: Problem, answer: Answer) -> Answer:
 def restore(reduced: Reduced, answer: Answer) -> Answer:
     """The answer for the original problem."""
     return Answer(
-        reduced.restore(answer.estimator),
+        reduced.restore(np.asarray(answer.estimator)),
         None if answer.tilt is None else reduced.restore_tilt(answer.tilt),
         answer.multiplier,
         tuple(reduced.restore(anchor) for anchor in answer.anchors),

@@ -51,6 +51,7 @@ class Slsqp:
         gives_duals=True,
         method="sequential quadratic programming with dense least squares (SciPy's SLSQP)",
         citation="D. Kraft, A software package for sequential quadratic programming, DFVLR-FB 88-28 (1988)",
+        method_class="dense SQP",
     )
 
     def lower(self, problem: Problem, options: Options) -> SmoothProgram:
@@ -63,7 +64,7 @@ class Slsqp:
             )
         return SmoothProgram.of(problem)
 
-    def solve(self, lowered: SmoothProgram, options: Options) -> Raw:
+    def solve(self, lowered: SmoothProgram, options: Options) -> Raw[_Point]:
         """Run SLSQP; `claimed` is its message. Raises Interrupted from its callback at the time limit."""
         from scipy.optimize import minimize
 
@@ -90,11 +91,14 @@ class Slsqp:
         point = (lowered, np.asarray(result.x), getattr(result, "multipliers", None))
         return Raw(str(result.message), point, int(result.nit))
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw: Raw[_Point]) -> Answer:
         """The estimator and its duals; at budget 0 only where SciPy reports multipliers (from 1.16)."""
         lowered, x, multipliers = raw.value
         estimator = lowered.estimator(x)
         return Answer(estimator, *lowered.duals(estimator, multipliers))
+
+
+_Point = tuple["SmoothProgram", Array, Any]
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ class BlahutArimoto:
             gives_duals=True,
             method="constrained Blahut–Arimoto sweeps; accelerated: exact entropic proximal sweeps, Newton on m·n + 1 duals",
             citation="Blahut 1972, Arimoto 1972; Chen et al., arXiv 2305.02650; Tseng, Bertsekas, Math. Program. 60 (1993)",
+            method_class="fixed point",
             settings={
                 "acceleration": '"proximal" (default): exact proximal sweeps of growing step; "none": the plain fixed-point '
                 "sweeps (at budget 0: proximal sweeps of constant step)"
@@ -66,7 +67,7 @@ class BlahutArimoto:
         _acceleration(options)
         return _Lowered(problem, Outcomes.of(problem))
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+    def solve(self, lowered: _Lowered, options: Options) -> Raw[Answer]:
         """Iterate until the certified gap is as asked or a limit is reached."""
         started = time.perf_counter()
         problem, outcomes = lowered.problem, lowered.outcomes
@@ -84,10 +85,9 @@ class BlahutArimoto:
                 claimed = plain_sweeps(outcomes, bracket)
         return Raw(claimed, _answer(problem, outcomes, bracket), bracket.passes)
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw: Raw[Answer]) -> Answer:
         """The answer as it is: its arrays are already the problem's own."""
-        answer: Answer = raw.value
-        return answer
+        return raw.value
 
 
 def _acceleration(options: Options) -> str:

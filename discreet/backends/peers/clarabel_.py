@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
 from discreet.backends.lowering import point_of
 from discreet.backends.peers.linked import LinkedPoint, LinkedProgram
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
@@ -45,6 +45,8 @@ class Clarabel:
         gives_duals=True,
         method="exponential cones in sparse arrays, by Clarabel's interior point method",
         citation="P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024)",
+        method_class="cones",
+        reach=(Reach(("bins", "sensors"), "did not end within 30 s for 1,000,000 outcomes", 200_000),),
         libraries=("clarabel",),
         extra="peers",
         peer=True,
@@ -64,7 +66,7 @@ class Clarabel:
         limits = {"max_iter": options.max_iterations, "time_limit": options.time_limit}
         return _Lowered(program, _cone_program(program), native(self.tuning, options, problem.N, limits))
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+    def solve(self, lowered: _Lowered, options: Options) -> Raw[LinkedPoint]:
         """Run Clarabel; `claimed` is its status. Raises Interrupted at the time limit, BackendError without a point."""
         import clarabel
 
@@ -80,9 +82,9 @@ class Clarabel:
         price = float(prices[budget]) if program.leaks else 0.0
         return Raw(claimed, LinkedPoint(program, variables, prices[: budget - masses], price), int(solution.iterations))
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw: Raw[LinkedPoint]) -> Answer:
         """P from R; tilt and multiplier from the duals of the equations and of the budget."""
-        point: LinkedPoint = raw.value
+        point = raw.value
         return point.answer()
 
 

@@ -45,6 +45,7 @@ class Glop:
         gives_duals=True,
         method="linear program of perfect privacy, by GLOP's simplex method (OR-Tools)",
         citation="L. Perron, V. Furnon, OR-Tools, Google (2024)",
+        method_class="simplex",
         libraries=("ortools",),
         extra="peers",
         peer=True,
@@ -74,7 +75,7 @@ class Glop:
         settings = native(self.tuning, options, problem.N, {"max_number_of_iterations": options.max_iterations})
         return _Lowered(program, model, " ".join(f"{name}: {_text(value)}" for name, value in settings.items()))
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+    def solve(self, lowered: _Lowered, options: Options) -> Raw[LPPoint]:
         """Run GLOP; `claimed` is its status. Raises Interrupted at the time limit, BackendError without a point."""
         from ortools.linear_solver.python import model_builder_helper
 
@@ -92,9 +93,9 @@ class Glop:
         prices = np.asarray(solver.dual_values())[lowered.program.root.size :]
         return Raw(claimed, LPPoint(lowered.program, variables, prices))
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw: Raw[LPPoint]) -> Answer:
         """P = R / sqrt(w); the tilt from the equations' row duals, the multiplier inf (0 without equations)."""
-        point: LPPoint = raw.value
+        point = raw.value
         return point.answer()
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
 from discreet.backends.lowering import point_of
 from discreet.backends.peers.linked import LinkedPoint, LinkedProgram
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
@@ -48,6 +48,8 @@ class Ipopt:
         gives_duals=True,
         method="sparse nonlinear program, by IPOPT's filter line-search interior point method (CasADi)",
         citation="A. Wächter, L. T. Biegler, Math. Program. 106 (2006) 25–57",
+        method_class="barrier",
+        reach=(Reach(("bins", "sensors", "alphabets", "budget", "perfect"), "more than 20 s for 65,536 outcomes", 60_000),),
         libraries=("casadi",),
         extra="peers",
         peer=True,
@@ -99,7 +101,7 @@ class Ipopt:
         }
         return _Lowered(program, solver, arguments)
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+    def solve(self, lowered: _Lowered, options: Options) -> Raw[LinkedPoint]:
         """Run IPOPT; `claimed` is its return status. Raises Interrupted at the time limit, BackendError without a point."""
         found = lowered.solver(**lowered.arguments)
         statistics = lowered.solver.stats()
@@ -111,9 +113,9 @@ class Ipopt:
         point = LinkedPoint(program, variables, prices[: prices.size - program.leaks], price)
         return Raw(claimed, point, int(statistics["iter_count"]))
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw: Raw[LinkedPoint]) -> Answer:
         """P from R; tilt and multiplier from lam_g, the multipliers of the Lagrangian f + lam_g·g."""
-        point: LinkedPoint = raw.value
+        point = raw.value
         return point.answer()
 
 

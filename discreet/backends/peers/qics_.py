@@ -57,6 +57,8 @@ class Qics:
         gives_duals=True,
         method="relative entropy cones, by QICS's dense nonsymmetric interior point method",
         citation="K. He, J. Saunderson, H. Fawzi, QICS, arXiv:2410.17803 (2024)",
+        method_class="cones",
+        falls_short={"near-deterministic-N=20-none": "an error of 6e-10 is within its absolute tolerances"},
         libraries=("qics",),
         extra="peers",
         peer=True,
@@ -80,7 +82,7 @@ class Qics:
         model = _model(program) if problem.m > 1 else {}
         return _Lowered(program, model, native(self.tuning, options, problem.N, limits))
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+    def solve(self, lowered: _Lowered, options: Options) -> Raw[_Point]:
         """Run QICS; `claimed` is its solution and exit status. Raises Interrupted at the time limit, BackendError."""
         import qics
 
@@ -94,9 +96,9 @@ class Qics:
         point = _Point(program, variables, found["y_opt"].ravel(), found["z_opt"].vec.ravel())
         return Raw(claimed, point, int(found["num_iter"]))
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw: Raw[_Point]) -> Answer:
         """P from R, the last guess being the rest; tilt and multiplier from the duals of the cones (at budget 0, of A)."""
-        point: _Point = raw.value
+        point = raw.value
         program, problem = point.program, point.program.problem
         free = problem.m - 1
         masses = point.variables[: free * problem.N].reshape(free, problem.N)

@@ -64,6 +64,7 @@ class Tilt:
         gives_duals=True,
         method="structured primal–dual interior point, on aggregates when there are many outcomes",
         citation="discreet, docs/theory.md; predictor–corrector: S. Mehrotra, SIAM J. Optim. 2 (1992) 575–601",
+        method_class="structured",
         settings={
             "threads": "cores for the passes over many outcomes (default: all, from a million outcomes)",
             "kernels": "numpy, compiled (numba), or auto: compiled where that pays (default)",
@@ -84,7 +85,7 @@ class Tilt:
         condensed = condense(problem, RARE * options.gap)
         return _Lowered(problem, False, condensed, model_of(condensed.problem), budget)
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw:
+    def solve(self, lowered: _Lowered, options: Options) -> Raw[Outcome]:
         """Iterate to a share of the asked gap, or as far as double precision goes."""
         problem = lowered.problem
         deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
@@ -124,15 +125,15 @@ class Tilt:
             outcome = replace(outcome, estimator=_kept(problem.with_budget(lowered.budget), outcome.estimator))
         return Raw(outcome.ended, outcome, outcome.iterations)
 
-    def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw | None:
+    def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[Outcome] | None:
         """The solution next to other budgets of the same model; None where it has to be solved afresh."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
             outcome = follow(problem, known, max(_FINEST_GAP, _AGGREGATE_MARGIN * options.gap))
         return None if outcome is None else Raw(f"{outcome.ended} (followed)", outcome, outcome.iterations)
 
-    def lift(self, raw: Raw) -> Answer:
+    def lift(self, raw: Raw[Outcome]) -> Answer:
         """The estimator, tilt and multiplier as they stand."""
-        outcome: Outcome = raw.value
+        outcome = raw.value
         multiplier = None if math.isinf(outcome.multiplier) else outcome.multiplier
         return Answer(outcome.estimator, outcome.tilt, multiplier)
 

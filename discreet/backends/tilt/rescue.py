@@ -13,6 +13,8 @@ import math
 import time
 from dataclasses import replace
 
+import numpy as np
+
 from discreet.backends.blahut_arimoto import BlahutArimoto
 from discreet.backends.contract import Options
 from discreet.backends.tilt.finish import shortcut
@@ -37,5 +39,5 @@ def rescued(problem: Problem, outcome: Outcome, gap: float, deadline: float | No
     if raw.claimed != "optimal" or answer.tilt is None:
         return replace(outcome, iterations=iterations)
     multiplier = math.inf if answer.multiplier is None else answer.multiplier
-    found = Outcome(answer.estimator, answer.tilt, multiplier, iterations, "optimal")
+    found = Outcome(np.asarray(answer.estimator), answer.tilt, multiplier, iterations, "optimal")
     return shortcut(problem, gap)(found) or found

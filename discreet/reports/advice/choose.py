@@ -185,7 +185,7 @@ def _refused(prospect: Prospect, problem: Problem, peers: bool) -> Prospect:
     if not peers and prospect.option.is_peer:
         return replace(prospect, refusal="a peer, there to be compared with; --peers considers it")
     try:
-        refuse_unserved(backend, problem, Options(settings=prospect.option.settings), dict)
+        refuse_unserved(name, backend.capabilities, problem, Options(settings=prospect.option.settings), dict)
     except Unsupported as error:
         return replace(prospect, refusal=str(error).partition(";")[0])
     except InputError as error:
