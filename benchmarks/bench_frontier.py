@@ -1,7 +1,8 @@
 """What the whole privacy–utility curve costs with every backend, and what it is worth.
 
-A curve is many solves, so a backend states its reach for curves apart. The steps are not timed apart: points of one model share
-work, and that sharing is what is measured. What a curve is worth is read off one curve for all `track_` benchmarks.
+A curve is many solves, so a backend states its reach for curves apart. Points of one model
+share work, and that sharing is measured, so the steps are not timed apart. What a curve is worth is read off one curve for
+all `track_` benchmarks.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ asv prepares a whole class alike and what is prepared is not timed:
               first of the three and kept in a folder that asv gives to the class
     Memory    peakmem_ready, peakmem_solve: of the whole process, before and after lowering and solving
 
-A backend that is absent, does not serve the instance or is beyond its reach (`Capabilities.reach`) is skipped with the reason:
+A backend that is absent, does not serve the instance or is beyond its reach is skipped with the reason:
 NotImplementedError in `setup`, asv's own way. A backend that stops without an answer is a failure. Accuracy is tracked as
 ratios, because a raw relative gap of 1e-13 is all noise: 1 means that the target was met.
 

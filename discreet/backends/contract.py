@@ -47,9 +47,9 @@ __all__ = [
 AnyProblem: TypeAlias = "Problem | BlockProblem | ContinuousProblem"
 """Every kind of problem that there is; `Kind` names them."""
 
-P_contra = TypeVar("P_contra", bound="AnyProblem", contravariant=True)
-Lowered = TypeVar("Lowered")
-Found = TypeVar("Found")
+_P_contra = TypeVar("_P_contra", bound="AnyProblem", contravariant=True)
+_Lowered = TypeVar("_Lowered")
+_Found = TypeVar("_Found")
 
 
 class Kind(Enum):
@@ -207,11 +207,11 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Raw(Generic[Found]):
+class Raw(Generic[_Found]):
     """What came out of a solver: its own word for how it went (never believed), and what it found, for `lift`."""
 
     claimed: str
-    value: Found
+    value: _Found
     iterations: int | None = None
 
 
@@ -231,7 +231,7 @@ class Answer:
 
 
 @runtime_checkable
-class Backend(Protocol[P_contra, Lowered, Found]):
+class Backend(Protocol[_P_contra, _Lowered, _Found]):
     """The contract: of a kind of problem, what `lower` makes of it, and what `solve` finds.
 
     Law: lifting a lowered optimum gives an estimator that is optimal for the problem, up to tolerance.
@@ -241,9 +241,9 @@ class Backend(Protocol[P_contra, Lowered, Found]):
     def name(self) -> str: ...
     @property
     def capabilities(self) -> Capabilities: ...
-    def lower(self, problem: P_contra, options: Options) -> Lowered: ...
-    def solve(self, lowered: Lowered, options: Options) -> Raw[Found]: ...
-    def lift(self, raw: Raw[Found]) -> Answer: ...
+    def lower(self, problem: _P_contra, options: Options) -> _Lowered: ...
+    def solve(self, lowered: _Lowered, options: Options) -> Raw[_Found]: ...
+    def lift(self, raw: Raw[_Found]) -> Answer: ...
 
 
 AnyBackend: TypeAlias = Backend[Any, Any, Any]
@@ -260,14 +260,14 @@ class Known:
 
 
 @runtime_checkable
-class Follower(Protocol[Found]):
+class Follower(Protocol[_Found]):
     """Optional: a backend that solves faster when other budgets of the same model are solved (see `sweep`).
 
     None means that the budget has to be solved afresh; so does an answer that the judge does not certify.
     """
 
-    def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[Found] | None: ...
-    def lift(self, raw: Raw[Found]) -> Answer: ...
+    def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[_Found] | None: ...
+    def lift(self, raw: Raw[_Found]) -> Answer: ...
 
 
 def refuse_unserved(

@@ -30,8 +30,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Regime
-from discreet.backends.registry import Availability, backend_names
+from discreet.backends.contract import Answer, Capabilities, Options
+from discreet.backends.registry import Availability, backend_names, load_backend
 from discreet.backends.run import Attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.backends.worker import BAD_INPUT, status_bytes
@@ -135,13 +135,8 @@ def probe(backend: str) -> Probe:
         if ending is not None:
             return Probe(Availability(backend, "broken", f"backend {backend} does not import: {ending[1]}", {}), None)
         reply = json.loads((folder / "reply.json").read_text(encoding="utf-8"))
-        able = reply["capabilities"]
-        return Probe(Availability(**reply["availability"]), None if able is None else _capabilities(able))
-
-
-def _capabilities(plain: dict[str, Any]) -> Capabilities:
-    regimes = frozenset(Regime[name] for name in plain["regimes"])
-    return Capabilities(**(plain | {"regimes": regimes, "libraries": tuple(plain["libraries"])}))
+        loads = reply.pop("loads")
+        return Probe(Availability(**reply), load_backend(backend).capabilities if loads else None)
 
 
 # -- what travels --------------------------------------------------------------------------------------------------------

@@ -123,14 +123,12 @@ def _serve_probe(folder: Path, request: dict[str, Any], ready: Callable[[], None
 
     del folder
     ready()
-    found = availability(request["backend"])
+    reply = asdict(availability(request["backend"]))
     try:
-        able = load_backend(request["backend"]).capabilities
+        load_backend(request["backend"])
     except Broken:
-        return {"availability": asdict(found), "capabilities": None}
-    plain = {name: getattr(able, name) for name in able.__dataclass_fields__}
-    plain |= {"regimes": sorted(regime.name for regime in able.regimes), "settings": dict(able.settings)}
-    return {"availability": asdict(found), "capabilities": plain}
+        return reply | {"loads": False}
+    return reply | {"loads": True}
 
 
 def _read_problem(folder: Path, request: dict[str, Any]) -> Problem:
