@@ -1,13 +1,26 @@
-"""Hypothesis for every test: no deadline, since machines differ, and the same examples on every run.
+"""What holds for every test: threads, Ctrl-C, and how Hypothesis looks for examples.
 
-HYPOTHESIS_PROFILE=search looks for new examples, many more of them.
+Numerical libraries get one thread, unless the environment says otherwise: the workers of pytest-xdist share the cores.
+
+A process that was started in the background ignores Ctrl-C, and so would every process that a test starts and interrupts:
+here it is heard again.
+
+Hypothesis has no deadline, since machines differ, and takes the same examples on every run; HYPOTHESIS_PROFILE=search looks
+for new ones, many more of them.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import settings
+
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 settings.register_profile("search", deadline=None, max_examples=2000)

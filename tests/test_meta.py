@@ -258,11 +258,10 @@ def test_listing_the_backends_loads_none_of_their_libraries() -> None:
     assert not set(run_python(code).split()) & libraries
 
 
-def test_importing_discreet_costs_little_more_than_importing_numpy() -> None:
-    clock = "import time; s = time.perf_counter(); import {}; print(time.perf_counter() - s)"
-    tries = [(float(run_python(clock.format("numpy"))), float(run_python(clock.format("discreet")))) for _ in range(5)]
-    bare, ours = (min(each[k] for each in tries) for k in (0, 1))
-    assert ours < 1.5 * bare, f"import discreet takes {ours:.3f} s, import numpy {bare:.3f} s"
+def test_importing_discreet_loads_little_of_its_own() -> None:
+    """A count in place of a clock: what importing costs is what it loads."""
+    own = [name for name in run_python("import sys, discreet; print(*sys.modules)").split() if name.startswith("discreet")]
+    assert len(own) <= 3, own
 
 
 # -- backends ------------------------------------------------------------------------------------------------------------
