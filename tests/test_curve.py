@@ -185,3 +185,12 @@ def test_a_sweep_gives_what_solve_gives() -> None:
         assert solution.estimator is not None
         assert solution.estimator.shape == (problem.m, problem.N)
         assert solution.error_probability == pytest.approx(alone.error_probability, rel=1e-8)
+
+
+def test_a_curve_takes_fewer_iterations_than_its_points_alone() -> None:
+    problem = ds.problems.paper_single(bins=1_000, budget=0.01)
+    budgets = [row.budget_nats for row in ds.frontier(problem, points=12).rows]
+    sweep = Sweep(problem, "tilt", gap=1e-9)
+    together = [sweep.solve(budget)[0].iterations or 0 for budget in budgets]
+    alone = [ds.solve(problem.with_budget(budget), "tilt").iterations or 0 for budget in budgets]
+    assert sum(together) < 0.7 * sum(alone)

@@ -393,7 +393,8 @@ def test_a_time_limit_returns_what_there_is(acceleration: str) -> None:
     solution = solve(problem, SOLVER, time_limit=1e-4, settings={"acceleration": acceleration})
     assert solution.status is Status.INACCURATE
     assert solution.claimed == "time limit"
-    assert solution.timings.solve_seconds < 1.0
+    assert solution.iterations is not None
+    assert solution.iterations <= 1
 
 
 def test_plain_sweeps_stop_at_the_gap_that_was_asked() -> None:

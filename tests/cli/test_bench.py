@@ -7,11 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
+from waiting import within
 
 from discreet.cli.app import app
 from discreet.reports.measurements import read_csv
@@ -144,9 +144,7 @@ def test_interrupted_it_says_what_is_kept(study: str) -> None:
         [sys.executable, "-m", "discreet", "bench", study, "--out", "results"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
     )  # fmt: skip
-    deadline = time.monotonic() + 30
-    while not list(Path("results").glob("cells/[!.]*.parquet")) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    assert within(30, lambda: any(Path("results").glob("cells/[!.]*.parquet")))
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=30)
     assert running.returncode == 130

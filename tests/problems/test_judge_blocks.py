@@ -12,6 +12,7 @@ from fractions import Fraction
 import exactly
 import numpy as np
 import pytest
+from block_cases import watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import problems
@@ -314,3 +315,12 @@ def test_memory_does_not_grow_with_the_outcomes() -> None:
     outcomes, grown = map(int, done.stdout.split())
     assert outcomes > 4_500_000  # 147 MB of columns
     assert grown < 40_000  # KiB
+
+
+@pytest.mark.parametrize("outcomes", [500, 5_000])
+def test_judging_a_rule_takes_one_pass_over_the_outcomes(outcomes: int) -> None:
+    problem = random_problem(outcomes=outcomes)
+    blocks, source = watched(problem)
+    rule = Rule(np.array([[0.1, 0.0], [0.0, 0.2]]), np.array([3, 7]), np.full((2, 2), 0.5))
+    certify_blocks(blocks, rule, 0.4, threads=1)
+    assert source.passes == 1

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from waiting import within
 
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
@@ -106,11 +107,9 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path) -> None:
 
 
 def _wait_for_a_new_cell(folder: Path, run: subprocess.Popen[bytes], kept: set[str]) -> None:
-    deadline = time.monotonic() + 30
-    while run.poll() is None and time.monotonic() < deadline:
-        if {path.stem for path in (folder / "cells").glob("[!.]*.parquet")} - kept:
-            return
-        time.sleep(0.01)
+    within(
+        30, lambda: run.poll() is not None or not kept >= {path.stem for path in (folder / "cells").glob("[!.]*.parquet")}
+    )
 
 
 def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path: Path) -> None:
