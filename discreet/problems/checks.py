@@ -9,7 +9,7 @@ import numpy as np
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array, dd_sum
 
-__all__ = ["TOTAL_TOLERANCE", "check_total", "mass_array", "positive", "whole"]
+__all__ = ["TOTAL_TOLERANCE", "check_total", "checked_prior", "loss_table", "mass_array", "positive", "whole"]
 
 TOTAL_TOLERANCE = 1e-9
 """How far a total probability may be from one before it is called a mistake."""
@@ -46,6 +46,22 @@ def check_total(array: Array, what: str) -> float:
     if abs(total - 1.0) > TOTAL_TOLERANCE:
         raise InputError(f"{what} sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum")
     return total
+
+
+def checked_prior(p_xy: Any) -> Array:
+    """p(x_j, y_i) [n, m], summing to one; InputError for anything else."""
+    prior = mass_array(p_xy, "p_xy", 2, "[n, m]")
+    return np.asarray(prior / check_total(prior, "p_xy"))
+
+
+def loss_table(loss_matrix: Any, m: int) -> Array:
+    """The loss of guessing i' when the truth is i [m, guesses], ≥ 0; 0/1 loss for None. InputError for anything else."""
+    if loss_matrix is None:
+        return np.asarray(1.0 - np.eye(m))
+    matrix = mass_array(loss_matrix, "loss_matrix", 2, "[m, guesses]")
+    if matrix.shape[0] != m:
+        raise InputError(f"loss_matrix has {matrix.shape[0]} rows but Y has {m} values; give one row per value of Y")
+    return matrix
 
 
 def whole(value: Any, what: str, least: int) -> int:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import check_total, mass_array
+from discreet.problems.checks import check_total, loss_table, mass_array
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw, faint_lift, labelled_law, law_of, output_law
 from discreet.problems.measures.mutual_information import entropy
@@ -150,10 +150,7 @@ class Problem:
         formed as p(z_l) − p(y_i, z_l).
         """
         tensor = mass_array(joint, "joint", 3, "[n, m, N]")
-        m = tensor.shape[1]
-        matrix = 1.0 - np.eye(m) if loss_matrix is None else mass_array(loss_matrix, "loss_matrix", 2, "[m, guesses]")
-        if matrix.shape[0] != m:
-            raise InputError(f"loss_matrix has {matrix.shape[0]} rows but Y has {m} values; give one row per value of Y")
+        matrix = loss_table(loss_matrix, tensor.shape[1])
         check_total(tensor, "joint")
         p_yz = tensor.sum(axis=0)
         return cls(tensor.sum(axis=1), matrix.T @ p_yz, budget, equivocation=equivocation, name=name)

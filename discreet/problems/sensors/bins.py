@@ -12,15 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import TOTAL_TOLERANCE
+from discreet.problems.checks import TOTAL_TOLERANCE, checked_prior
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.sensors.inputs import checked_prior
 
 __all__ = ["Normal", "binned_law", "check_edges", "interval_masses", "single_sensor"]
-
-_FINE = 1e-4  # upper-tail intervals lighter than this are refined when the distribution has no survival function
-_ROUNDING = 4 * 2.0**-53  # of a cdf near one
 
 
 def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any) -> Array:
@@ -138,15 +134,15 @@ def _has_own_sf(distribution: Any) -> bool:
 
 
 def _from_density(distribution: Any, edges: Array, masses: Array) -> Array:
-    """Differences of cdf values, the light ones above the median refined by integrating the density."""
+    """Differences of cdf values, those above the median that are under 1e-4 refined by integrating the density."""
     if masses.ndim != 1 or not hasattr(distribution.dist, "_pdf"):
         return masses
     from scipy import integrate
 
-    refined = masses.copy()
-    for k in np.flatnonzero((edges[:-1] >= distribution.median()) & (masses < _FINE)):
+    refined, rounding = masses.copy(), 4 * 2.0**-53  # of a cdf near one
+    for k in np.flatnonzero((edges[:-1] >= distribution.median()) & (masses < 1e-4)):
         with np.errstate(all="ignore"):  # a density may overflow inside where its value is 0
             value = integrate.quad(distribution.pdf, edges[k], edges[k + 1], epsabs=0.0, epsrel=1e-12, full_output=1)[0]
         if np.isfinite(value):
-            refined[k] = np.clip(value, masses[k] - _ROUNDING, masses[k] + _ROUNDING)
+            refined[k] = np.clip(value, masses[k] - rounding, masses[k] + rounding)
     return refined

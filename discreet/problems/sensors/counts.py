@@ -1,20 +1,35 @@
-"""Identical sensors: the counts per bin are all that M independent copies of one sensor say.
+"""The counts per bin of independent sensors: the lattice of count vectors, and their law for like and unlike sensors.
 
-Their order says nothing, so the outcome is the vector of counts, of which there are C(M + bins − 1, bins − 1). Its law is
-multinomial, evaluated in the saddle-point form
+**Like sensors.** Their order says nothing, so the counts are all that M copies of one sensor say. Their law is multinomial,
+evaluated in the saddle-point form
 
     log p(c) = δ(M) − Σ_k δ(c_k) + ½ log(2πM / Π_{c_k>0} 2πc_k) − Σ_k D(c_k, M q_k),
 
 with δ the remainder of Stirling's formula and D(c, μ) = c log(c/μ) + μ − c, in which no large logarithms cancel; its
 relative error is a few times 2^-53 (1 + |log p(c)| + max_k |c_k − M q_k|).
 
-Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000), extended to several bins.
+**Heterogeneous sensors.** Sensor s reports bin k with probability p_sk; the law of the counts is Poisson-multinomial. They
+are built one sensor after the other. Let every sensor that has not spoken yet stand in bin 0: the counts start at
+(M, 0, …, 0), and sensor s moves one of them to the bin it reports,
+
+    f(c)  ←  p_s0 f(c) + Σ_{k≥1} p_sk f(c + e_0 − e_k).
+
+All terms are ≥ 0, so nothing cancels: after M steps every probability is relatively exact to about M (bins + 1) 2^-53. In
+the lexicographic order of `count_vectors`, c + e_0 − e_k comes after c, so the step works in place from the front; and as
+adding e_0 − e_k keeps the order, the places it leads to are simply counted off, never searched for. After s sensors only
+the last C(s + bins − 1, bins − 1) places are used, so that the work is about C(M + bins, bins) bins multiplications per
+pair (x, y). The start is 2^960 instead of 1, a power of two that is taken out at the end without rounding: intermediate
+masses keep all their digits down to 1e-597, and every probability above the smallest normal double comes out with full
+relative precision, however far in the tail.
+
+Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000), extended to several bins; the name
+Poisson-multinomial and what is known about it: C. Daskalakis, G. Kamath, C. Tzamos, "On the structure, covering, and
+learning of Poisson multinomial distributions", FOCS 2015. The recursion is plain convolution.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +37,11 @@ from numpy.typing import NDArray
 from discreet.problems.checks import whole
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, checked_law, checked_prior, said
+from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, said
 
-__all__ = ["Counts", "count_vectors", "deviance", "iid_sensors", "lattice_size", "multinomial", "stirling_remainder"]
+__all__ = ["Counts", "count_law", "count_vectors", "deviance", "lattice_size", "law_bytes", "log_weights"]
 
 Counts = NDArray[np.int32]
-
-_STIRLING_TABLE = 16  # counts under this take δ from exact factorials; the series is exact to rounding from here on
-_WORKING = 48  # bytes per count vector that are alive beside counts and result (measured: up to 42)
-_FIXED = 1 << 20  # bytes of small tables, so that the estimate also covers tiny models
 
 
 def lattice_size(sensors: int, bins: int) -> int:
@@ -45,7 +56,8 @@ def count_vectors(sensors: int, bins: int, *, max_bytes: int = DEFAULT_MAX_BYTES
     """
     sensors, bins = whole(sensors, "sensors", 0), whole(bins, "bins", 1)
     size = lattice_size(sensors, bins)
-    _allow(sensors, bins, size * (4 * bins + _WORKING), max_bytes)
+    what = f"{sensors} sensors with {bins} bins have {said(size)} count vectors"
+    allow(law_bytes(sensors, bins, 0), max_bytes, what, "take fewer sensors or bins")
     counts = np.zeros((size, bins), dtype=np.int32)
     # Level by level of a tree: `left` holds what each partial vector may still spend; it is repeated once per completion.
     left = np.array([sensors], dtype=np.int64)
@@ -54,82 +66,66 @@ def count_vectors(sensors: int, bins: int, *, max_bytes: int = DEFAULT_MAX_BYTES
         first = np.repeat(np.cumsum(branches) - branches, branches)
         spent = np.arange(first.size) - first
         left = np.repeat(left, branches) - spent
-        counts[:, k] = np.repeat(spent, _completions(left, bins - 1 - k))
+        completions = np.array([lattice_size(c, bins - 1 - k) for c in range(int(left.max()) + 1)], dtype=np.int64)
+        counts[:, k] = np.repeat(spent, completions[left])
     counts[:, -1] = left
     return counts
 
 
-def _completions(left: NDArray[np.int64], bins: int) -> NDArray[np.int64]:
-    """Number of vectors of `bins` counts with sum `left`: C(left + bins − 1, bins − 1)."""
-    table = np.array([lattice_size(c, bins) for c in range(int(left.max()) + 1)], dtype=np.int64)
-    return table[left]
+def law_bytes(sensors: int, bins: int, pairs: int, *, alike: bool = True) -> int:
+    """An upper estimate of the memory at the peak of `count_vectors` and `count_law` for so many pairs (x, y)."""
+    working = 48  # bytes per count vector that are alive beside counts, predecessors and result (measured: up to 42)
+    predecessors, checks = (0, 0) if alike else (8 * (bins - 1), 128 * sensors * bins * pairs)
+    return lattice_size(sensors, bins) * (4 * bins + predecessors + working + 8 * pairs) + checks
 
 
-def iid_sensors(p_z_given_xy: Any, p_xy: Any, sensors: int, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Array:
-    """The joint tensor [n, m, N] of the counts of `sensors` independent sensors, in the order of `count_vectors`.
+def count_law(counts: Counts, laws: Array, wanted: NDArray[np.bool_]) -> Array:
+    """Pr(counts given x_j, y_i) [n, m, N] under laws [sensors, n, m, bins], where `wanted` [n, m]; 0 elsewhere.
 
-    p_z_given_xy   Pr(one sensor reports bin k given x_j, y_i) [n, m, bins]
-    p_xy           p(x_j, y_i) [n, m]
-
-    Probabilities under the smallest double become 0. Raises InputError for arrays that are not probabilities within 1e-9
-    or a model that takes more than `max_bytes` of memory to build.
+    counts are all count vectors [N, bins]. One law [1, n, m, bins] stands for any number of like sensors.
     """
-    sensors = whole(sensors, "sensors", 1)
-    prior = checked_prior(p_xy)
-    law = checked_law(p_z_given_xy, prior, "p_z_given_xy", sensors=False)
-    bins = law.shape[2]
-    _allow(sensors, bins, lattice_size(sensors, bins) * (4 * bins + _WORKING + 8 * prior.size), max_bytes)
-    counts = count_vectors(sensors, bins, max_bytes=max_bytes)
-    joint = multinomial(counts, law, prior > 0.0)
-    joint *= prior[:, :, None]
-    joint /= joint.sum()
-    return joint
-
-
-def _allow(sensors: int, bins: int, needed: int, max_bytes: int) -> None:
-    allow(
-        needed + _FIXED,
-        max_bytes,
-        f"{sensors} sensors with {bins} bins have {said(lattice_size(sensors, bins))} count vectors",
-        "take fewer sensors or bins, stream them (discreet.problems.lattice_problem)",
-    )
-
-
-def multinomial(counts: Counts, law: Array, wanted: NDArray[np.bool_]) -> Array:
-    """Pr(counts given x_j, y_i) [n, m, N] under a law [n, m, bins], where `wanted` [n, m]; 0 elsewhere.
-
-    counts are all count vectors [N, bins]; each row of the result sums to one exactly but for rounding.
-    """
-    sensors = int(counts[0].sum())
-    number = np.arange(sensors + 1, dtype=np.float64)
-    coefficient = _log_coefficient(counts, sensors)
     found = np.zeros((*wanted.shape, len(counts)))
+    alike = bool((laws == laws[0]).all())
+    places = [] if alike else _predecessors(counts)
+    sensors = int(counts[0].sum())
     for j, i in np.argwhere(wanted):
-        masses = found[j, i]
-        masses[:] = coefficient
-        for k, probability in enumerate(law[j, i]):
-            masses -= deviance(number, sensors * probability)[counts[:, k]]
-        np.exp(masses, out=masses)
-        masses /= masses.sum()
+        if alike:
+            _multinomial(counts, log_weights(sensors, laws[0, j, i]), out=found[j, i])
+        else:
+            found[j, i] = _poisson_multinomial(laws[:, j, i], places, len(counts))
     return found
 
 
-def _log_coefficient(counts: Counts, sensors: int) -> Array:
-    """δ(M) − Σ δ(c_k) + ½ log(2πM / Π 2πc_k) [N]: all of log p(c) that does not depend on the bin probabilities."""
-    table = stirling_remainder(sensors) + 0.5 * np.log(2.0 * np.pi * np.maximum(np.arange(sensors + 1), 1.0))
-    table[0] = 0.0  # an empty bin contributes nothing
-    total = np.full(len(counts), table[sensors])
-    for k in range(counts.shape[1]):
-        total -= table[counts[:, k]]
-    return total
+# -- like sensors ------------------------------------------------------------------------------------------------------
 
 
-def stirling_remainder(largest: int) -> Array:
+def log_weights(sensors: int, law: Array) -> Array:
+    """−δ(c) − ½ log(2πc) − D(c, M q_k) [bins, M + 1], the term of a count c of bin k; an empty bin has −D(0, M q_k) only.
+
+    log p(c) is the sum of the terms of all counts, less that of one bin that holds everything with certainty.
+    """
+    number = np.arange(sensors + 1, dtype=np.float64)
+    factor = _stirling_remainder(sensors) + 0.5 * np.log(2.0 * np.pi * np.maximum(number, 1.0))
+    factor[0] = 0.0  # an empty bin contributes nothing
+    return np.asarray(-factor - np.array([deviance(number, sensors * q) for q in law]))
+
+
+def _multinomial(counts: Counts, terms: Array, out: Array) -> None:
+    """The law [N] of all count vectors, from the terms of `log_weights`; it sums to one but for rounding."""
+    out[:] = 0.0
+    for k, term in enumerate(terms):
+        out += term[counts[:, k]]
+    out -= out.max()
+    np.exp(out, out=out)
+    out /= out.sum()
+
+
+def _stirling_remainder(largest: int) -> Array:
     """δ(c) = log c! − (½ log(2πc) + c log c − c) for c = 0..largest; δ(0) is set to 0."""
     c = np.maximum(np.arange(largest + 1, dtype=np.float64), 1.0)
     s = 1.0 / (c * c)
     remainder = (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360))))) / c
-    for k in range(1, min(largest + 1, _STIRLING_TABLE)):
+    for k in range(1, min(largest + 1, 16)):  # from 16 on the series is exact to rounding
         remainder[k] = math.log(math.factorial(k) * math.exp(k) / (math.sqrt(2.0 * math.pi * k) * float(k) ** k))
     remainder[0] = 0.0
     return np.asarray(remainder)
@@ -143,3 +139,41 @@ def deviance(count: Array, mean: float) -> Array:
     near = mean * phi_divergence(np.where(close, count - mean, 0.0) / mean)
     far = count * (np.log(np.maximum(count, 1.0)) - math.log(mean)) + (mean - count)
     return np.where(close, near, far)
+
+
+# -- heterogeneous sensors ---------------------------------------------------------------------------------------------
+
+
+def _predecessors(counts: Counts) -> list[NDArray[np.intp]]:
+    """For every bin k ≥ 1 the place of c + e_0 − e_k [N]; N, a place that holds 0, where c_k = 0.
+
+    Places with c_k ≥ 1 and places with c_0 ≥ 1 are in one-to-one correspondence, which keeps the lexicographic order.
+    """
+    size = len(counts)
+    sources = np.flatnonzero(counts[:, 0])
+    places = []
+    for k in range(1, counts.shape[1]):
+        place = np.full(size, size, dtype=np.intp)
+        place[np.flatnonzero(counts[:, k])] = sources
+        places.append(place)
+    return places
+
+
+def _poisson_multinomial(laws: Array, predecessors: list[NDArray[np.intp]], size: int) -> Array:
+    """The law [N] of the counts of sensors with bin probabilities [sensors, bins]."""
+    sensors, bins = laws.shape
+    scale, at_once = 960, 1 << 15  # temporaries of so many places stay in cache
+    masses = np.zeros(size + 1)
+    masses[size - 1] = 2.0**scale
+    total, term = np.empty(at_once), np.empty(at_once)
+    for s in range(sensors):
+        for start in range(size - lattice_size(s + 1, bins), size, at_once):
+            stop = min(start + at_once, size)
+            t, u = total[: stop - start], term[: stop - start]
+            np.multiply(masses[start:stop], laws[s, 0], out=t)
+            for place, probability in zip(predecessors, laws[s, 1:], strict=True):
+                np.take(masses, place[start:stop], out=u, mode="clip")  # "clip": no copy of u; every place is in range
+                u *= probability
+                t += u
+            masses[start:stop] = t
+    return np.asarray(np.ldexp(masses[:size], -scale))

@@ -12,22 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import TOTAL_TOLERANCE, check_total, mass_array, whole
+from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array, dd_sum
 
-__all__ = ["DEFAULT_MAX_BYTES", "allow", "checked_law", "checked_prior", "listed", "said"]
+__all__ = ["DEFAULT_MAX_BYTES", "allow", "checked_law", "listed", "said"]
 
 DEFAULT_MAX_BYTES = 1 << 32
 """Most memory the building of a sensor model may take at its peak unless `max_bytes` says otherwise: 4 GiB."""
-
-_READABLE = 10**15
-
-
-def checked_prior(p_xy: Any) -> Array:
-    """p(x_j, y_i) [n, m], summing to one; InputError for anything else."""
-    prior = mass_array(p_xy, "p_xy", 2, "[n, m]")
-    return np.asarray(prior / check_total(prior, "p_xy"))
 
 
 def checked_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
@@ -63,6 +55,7 @@ def allow(needed: int, max_bytes: int, what: str, remedy: str) -> None:
     `what` states the model and its count ("5 sensors with 4 bins have 56 count vectors"), `remedy` what to do instead.
     """
     limit = whole(max_bytes, "max_bytes", 1)
+    needed += 1 << 20  # small tables, so that the estimate also covers tiny models
     if needed > limit:
         raise InputError(
             f"{what}, which take {_size(needed)} to build and the limit is {_size(limit)}; {remedy}, or raise max_bytes"
@@ -82,7 +75,7 @@ def listed(values: Any, what: str) -> list[Any]:
 
 def said(number: int) -> str:
     """A count for people: 1,234, and 10^120 where nobody would read the digits."""
-    return f"{number:,}" if number < _READABLE else f"about 10^{math.log10(number):.0f}"
+    return f"{number:,}" if number < 10**15 else f"about 10^{math.log10(number):.0f}"
 
 
 def _size(count: int) -> str:

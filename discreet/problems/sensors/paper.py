@@ -18,8 +18,6 @@ from discreet.problems.sensors.bins import Normal, check_edges, interval_masses
 
 __all__ = [
     "PAPER_EDGES",
-    "PAPER_P_X",
-    "PAPER_P_Y",
     "PAPER_SIGMA",
     "PAPER_WEIGHT_X",
     "PAPER_WEIGHT_Y",
@@ -28,8 +26,6 @@ __all__ = [
     "paper_p_xy",
 ]
 
-PAPER_P_X = (0.7, 0.3)
-PAPER_P_Y = (0.5, 0.5)
 PAPER_WEIGHT_X = 0.4
 PAPER_WEIGHT_Y = 0.6
 PAPER_SIGMA = 0.1  # the variance is 0.01
@@ -38,7 +34,7 @@ PAPER_EDGES = (-math.inf, 0.2, 0.5, 0.8, math.inf)
 
 def paper_p_xy() -> Array:
     """p(x, y) [2, 2] of the paper: X and Y independent."""
-    return np.outer(PAPER_P_X, PAPER_P_Y)
+    return np.outer([0.7, 0.3], [0.5, 0.5])
 
 
 def paper_conditional(edges: Any = PAPER_EDGES) -> Array:

@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -37,38 +36,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Chunk, in_order
-from discreet.problems.checks import mass_array, positive, whole
+from discreet.problems.checks import checked_prior, loss_table, positive, whole
 from discreet.problems.errors import InputError
 from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import LeakageBudget, constraint_of
-from discreet.problems.sensors.counts import deviance, lattice_size, stirling_remainder
-from discreet.problems.sensors.inputs import checked_law, checked_prior, said
-from discreet.problems.streams.lattice_kernels import Tables, compiled_generate, compiled_windows, generate, windows
+from discreet.problems.sensors.counts import deviance, lattice_size, log_weights
+from discreet.problems.sensors.inputs import checked_law, said
+from discreet.problems.streams.lattice_kernels import Run, Tables, compiled_generate, compiled_windows, generate, windows
 
 __all__ = ["CountLattice", "Index", "lattice_problem"]
 
-_MOST_OUTCOMES = 1 << 62
-_MOST_TABLE_BYTES = 1 << 29
-_PLANNED_ROWS = 1 << 15  # rows whose lengths are found at once
-_NOISE = 1e-12  # relative rounding of a sum of generated probabilities, bounded generously
-_MARGIN = 1e-9  # relative, on T: covers the rounding of S
-_COMPILED_FROM = 1 << 16  # outcomes from which waiting for a compiled kernel pays
-
 Index = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Consecutive rows, from the row of a rank on, and of each of them the second to last counts in [low, high)."""
-
-    first_row: int
-    rows: int
-    start: int
-    count: int
-    low: int
-    high: int
 
 
 class CountLattice:
@@ -101,17 +81,17 @@ class CountLattice:
         self.prior = checked_prior(p_xy)
         law = checked_law(p_z_given_xy, self.prior, "p_z_given_xy", sensors=False)
         self.bins = law.shape[2]
-        self.loss_matrix = _losses(loss_matrix, self.prior.shape[1])
+        self.loss_matrix = loss_table(loss_matrix, self.prior.shape[1])
         tail = positive(tail, "tail", zero=True, most=0.5)
         self.size = _allowed_size(self.sensors, self.bins, self.prior)
-        self._compiled = compiled_available() and self.size >= _COMPILED_FROM if compiled is None else compiled
-        self._pairs = np.argwhere(self.prior > 0.0)
-        self._tables = _tables_of(law[tuple(self._pairs.T)], self.prior.shape, self.sensors, tail)
+        # from 2^16 outcomes on waiting for a compiled kernel pays
+        self._compiled = compiled_available() and self.size >= 1 << 16 if compiled is None else compiled
+        self._tables = _tables_of(law, self.prior, self.loss_matrix, self.sensors, tail)
         self._runs = self._plan()
         generated = self._runs[-1].start + self._runs[-1].count
         self.left_out = self.size - generated
         self.rest = np.zeros_like(self.prior)
-        self._weights = np.ones(len(self._pairs))
+        self._weights = np.ones(len(self._tables.pairs))
         self._normalise(tail, threads)
 
     @property
@@ -141,7 +121,7 @@ class CountLattice:
         if self.left_out:
             yield Chunk(self.N - 1, 1, self._read_rest)
 
-    def _read(self, run: _Run) -> tuple[Array, Array]:
+    def _read(self, run: Run) -> tuple[Array, Array]:
         p_xz, loss = np.empty((self.n, run.count)), np.empty((self.m, run.count))
         self._generate(run, p_xz, loss)
         return p_xz, loss
@@ -149,22 +129,19 @@ class CountLattice:
     def _read_rest(self) -> tuple[Array, Array]:
         return self.rest.sum(axis=1)[:, None], (self.loss_matrix.T @ self.rest.sum(axis=0))[:, None]
 
-    def _generate(self, run: _Run, p_xz: Array | None, loss: Array | None) -> Array:
+    def _generate(self, run: Run, p_xz: Array | None, loss: Array | None) -> Array:
         """Fill the arrays, if given, and return the sum over the run of each pair's probabilities [pairs]."""
         make = compiled_generate if self._compiled else generate
-        first = self._tables.unrank(np.array([run.first_row]))[0]
-        return make(
-            self._tables, self._pairs, self._weights, self.loss_matrix, first, run.rows, run.low, run.high, p_xz, loss
-        )
+        return make(self._tables, self._weights, run, p_xz, loss)
 
-    def _plan(self) -> list[_Run]:
+    def _plan(self) -> list[Run]:
         """Rows gathered into runs of about CHUNK_OUTCOMES; a longer row is cut into pieces."""
         find, everything = compiled_windows if self._compiled else windows, self.sensors + 1
-        runs: list[_Run] = []
+        runs: list[Run] = []
         start = first = count = 0
-        rows = lattice_size(self.sensors, self.bins - 1)
-        for done in range(0, rows, _PLANNED_ROWS):
-            low, high = find(self._tables, self._tables.unrank(np.array([done]))[0], min(_PLANNED_ROWS, rows - done))
+        rows, at_once = lattice_size(self.sensors, self.bins - 1), 1 << 15
+        for done in range(0, rows, at_once):
+            low, high = find(self._tables, done, min(at_once, rows - done))
             lengths = high - low
             reached = np.concatenate([[0], np.cumsum(lengths)])
             here = 0  # rows of this batch that are already in runs
@@ -173,7 +150,7 @@ class CountLattice:
                 if upto < lengths.size and upto == here and count == 0:  # one row, longer than a chunk
                     for piece in range(int(low[here]), int(high[here]), CHUNK_OUTCOMES):
                         end = min(piece + CHUNK_OUTCOMES, int(high[here]))
-                        runs.append(_Run(done + here, 1, start, end - piece, piece, end))
+                        runs.append(Run(done + here, 1, start, end - piece, piece, end))
                         start += end - piece
                     here += 1
                     first = done + here
@@ -181,21 +158,22 @@ class CountLattice:
                 count += int(reached[upto] - reached[here])
                 here = upto
                 if here < lengths.size and count:
-                    runs.append(_Run(first, done + here - first, start, count, 0, everything))
+                    runs.append(Run(first, done + here - first, start, count, 0, everything))
                     start, first, count = start + count, done + here, 0
         if count:
-            runs.append(_Run(first, rows - first, start, count, 0, everything))
+            runs.append(Run(first, rows - first, start, count, 0, everything))
         return runs
 
     def _normalise(self, tail: float, threads: int) -> None:
         """One pass for the totals; then the rest, and the weights that make all totals exact."""
         parts = in_order(self._runs, threads, lambda run: self._generate(run, None, None))
         generated = np.array([math.fsum(column) for column in np.array(list(parts)).T])
-        prior = self.prior[tuple(self._pairs.T)]
+        pairs = tuple(self._tables.pairs.T)
+        prior = self.prior[pairs]
         rest = np.zeros_like(prior)
-        if self.left_out:
-            rest = prior * np.minimum(tail, np.maximum(0.0, 1.0 - generated) + _NOISE)
-        self.rest[tuple(self._pairs.T)] = rest
+        if self.left_out:  # 1e-12 bounds the relative rounding of a sum of generated probabilities generously
+            rest = prior * np.minimum(tail, np.maximum(0.0, 1.0 - generated) + 1e-12)
+        self.rest[pairs] = rest
         self._weights = (prior - rest) / generated
 
 
@@ -223,39 +201,30 @@ def lattice_problem(
     return BlockProblem(lattice, constraint, p_x, lattice.loss_matrix.T @ lattice.prior.sum(axis=0), name, lattice.tail)
 
 
-def _losses(loss_matrix: Any, m: int) -> Array:
-    if loss_matrix is None:
-        return np.asarray(1.0 - np.eye(m))
-    matrix = mass_array(loss_matrix, "loss_matrix", 2, "[m, guesses]")
-    if matrix.shape[0] != m:
-        raise InputError(f"loss_matrix has {matrix.shape[0]} rows but Y has {m} values; give one row per value of Y")
-    return matrix
-
-
 def _allowed_size(sensors: int, bins: int, prior: Array) -> int:
     if bins < 2:
         raise InputError("p_z_given_xy has one bin, so its counts say nothing; give at least two bins")
     size = lattice_size(sensors, bins)
-    if size > _MOST_OUTCOMES:
+    if size > 1 << 62:
         raise InputError(
             f"{sensors} sensors with {bins} bins have {said(size)} count vectors, more than anybody can visit; "
             "take fewer sensors or bins"
         )
-    needed = 16 * prior.size * bins * (sensors + 1)
-    if needed > _MOST_TABLE_BYTES:
+    needed, most = 16 * prior.size * bins * (sensors + 1), 1 << 29
+    if needed > most:
         raise InputError(
-            f"{sensors} sensors with {bins} bins need {needed:,} bytes of tables and the limit is {_MOST_TABLE_BYTES:,}; "
+            f"{sensors} sensors with {bins} bins need {needed:,} bytes of tables and the limit is {most:,}; "
             "take fewer sensors or bins"
         )
     return size
 
 
-def _tables_of(law: Array, shape: tuple[int, int], sensors: int, tail: float) -> Tables:
-    """Everything that depends on one count only, for laws [pairs, bins]."""
+def _tables_of(laws: Array, prior: Array, losses: Array, sensors: int, tail: float) -> Tables:
+    """Everything that depends on one count only, for laws [n, m, bins]."""
+    pairs = np.argwhere(prior > 0.0)
+    law = laws[tuple(pairs.T)]
     number = np.arange(sensors + 1, dtype=np.float64)
-    coefficient = stirling_remainder(sensors) + 0.5 * np.log(2.0 * np.pi * np.maximum(number, 1.0))
-    coefficient[0] = 0.0  # an empty bin contributes nothing
-    distance = np.array([[deviance(number, sensors * q) for q in row] for row in law])
+    distance = np.array([[deviance(number, sensors * q) for q in row] for row in law]) if tail > 0.0 else None
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = np.where(number > 0.0, 1.0 / number, 0.0)
         up = np.where(law[:, -1] > 0.0, law[:, -2] / law[:, -1], 0.0)
@@ -264,10 +233,12 @@ def _tables_of(law: Array, shape: tuple[int, int], sensors: int, tail: float) ->
     return Tables(
         sensors=sensors,
         bins=law.shape[1],
-        shape=shape,
-        log=-coefficient - distance,
-        top=float(coefficient[sensors]),
-        deviance=distance if tail > 0.0 else np.zeros((len(law), law.shape[1], 0)),
+        pairs=pairs,
+        shape=(prior.shape[0], prior.shape[1]),
+        losses=losses,
+        log=np.array([log_weights(sensors, row) for row in law]),
+        top=-float(log_weights(sensors, np.ones(1))[0, sensors]),
+        deviance=np.zeros((len(law), law.shape[1], 0)) if distance is None else distance,
         limit=_limit(tail, law.shape[1] - 1),
         inverse=inverse,
         up=up,
@@ -284,4 +255,4 @@ def _limit(tail: float, degrees: int) -> float:
     for _ in range(100):
         x = 0.5 * (low + high)
         low, high = (x, high) if -x + degrees * (1.0 + math.log(x / degrees)) > math.log(tail) else (low, x)
-    return (high + degrees * math.log(2.0)) * (1.0 + _MARGIN)
+    return (high + degrees * math.log(2.0)) * (1.0 + 1e-9)  # covers the rounding of S

@@ -22,19 +22,35 @@ from discreet.problems.numerics.compiled import jit, once
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.counts import lattice_size
 
-__all__ = ["LOG_LEAST", "SEGMENT", "Index", "Tables", "compiled_generate", "compiled_windows", "generate", "windows"]
+__all__ = ["Index", "Run", "Tables", "compiled_generate", "compiled_windows", "generate", "windows"]
 
-LOG_LEAST = -708.0  # probabilities under e to this become 0: their last digits are lost, and processors slow down
-SEGMENT = 64  # outcomes of a row between two exponentials; bounds the rounding that ratios accumulate
+_LOG_LEAST = -708.0  # probabilities under e to this become 0: their last digits are lost, and processors slow down
 
 Index = NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive rows from number `first` on, and of each of them the second to last counts in [low, high).
+
+    They are the `count` outcomes from number `start` on of those that are kept.
+    """
+
+    first: int
+    rows: int
+    start: int
+    count: int
+    low: int
+    high: int
+
+
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What the probabilities of all count vectors are made of; pairs are the (x_j, y_i) that can happen.
+    """What the probabilities of all count vectors are made of.
 
+    pairs      the (x_j, y_i) that can happen [pairs, 2]
     shape      (values of X, values of Y)
+    losses     loss of each guess for each value of Y [values of Y, m]
     log        [pairs, K, M + 1] terms whose sum over k, plus `top`, is log Pr(c given the pair)
     deviance   [pairs, K, M + 1] D(c, M q_k), or [pairs, K, 0] when nothing is left out
     limit      T: outcomes with Σ_k D > T under every pair are left out; inf for none
@@ -45,7 +61,9 @@ class Tables:
 
     sensors: int
     bins: int
+    pairs: NDArray[np.intp]
     shape: tuple[int, int]
+    losses: Array
     log: Array
     top: float
     deviance: Array
@@ -81,22 +99,9 @@ class Tables:
 # -- NumPy -------------------------------------------------------------------------------------------------------------
 
 
-def windows(tables: Tables, first: Index, rows: int) -> tuple[Index, Index]:
+def windows(tables: Tables, first: int, rows: int) -> tuple[Index, Index]:
     """[low, high) of the second to last count that is kept, for `rows` rows from `first` on; empty where all is left out."""
-    return _windows(tables, _rows(tables, first, rows))
-
-
-def _rows(tables: Tables, first: Index, rows: int) -> Index:
-    return tables.unrank(_rank(tables, first) + np.arange(rows))
-
-
-def _rank(tables: Tables, row: Index) -> int:
-    rank, left = 0, tables.sensors
-    for k in range(tables.bins - 2):
-        parts = tables.bins - 1 - k
-        rank += lattice_size(left, parts) - lattice_size(left - int(row[k]), parts)
-        left -= int(row[k])
-    return rank
+    return _windows(tables, tables.unrank(first + np.arange(rows)))
 
 
 def _windows(tables: Tables, row: Index) -> tuple[Index, Index]:
@@ -104,14 +109,18 @@ def _windows(tables: Tables, row: Index) -> tuple[Index, Index]:
     if np.isinf(tables.limit):
         return np.zeros_like(left), left + 1
     low, high = left + 1, np.zeros_like(left)
-    for pair in range(len(tables.share)):
-        table = tables.deviance[pair]
-        before = np.zeros(len(row))
-        for k in range(tables.bins - 2):
-            before += table[k][row[:, k]]
-        own_low, own_high = _interval(before, table[-2], table[-1], left, float(tables.share[pair]), tables.limit)
+    for table, share in zip(tables.deviance, tables.share, strict=True):
+        own_low, own_high = _interval(_before(table, row), table[-2], table[-1], left, float(share), tables.limit)
         low, high = np.minimum(low, own_low), np.maximum(high, own_high)
     return np.minimum(low, high), high
+
+
+def _before(table: Array, row: Index) -> Array:
+    """The terms of the counts that a row holds fixed, added up in their order."""
+    total = np.zeros(len(row))
+    for k in range(row.shape[1] - 1):
+        total += table[k][row[:, k]]
+    return total
 
 
 def _interval(before: Array, a: Array, b: Array, left: Index, share: float, limit: float) -> tuple[Index, Index]:
@@ -120,96 +129,68 @@ def _interval(before: Array, a: Array, b: Array, left: Index, share: float, limi
     def inside(c: Index) -> NDArray[np.bool_]:
         return np.asarray((before + a[c]) + b[left - c] <= limit)
 
+    def outermost(outside: Index) -> Index:
+        """The last count that is inside on the way from `top` to one that is not."""
+        last = top.copy()
+        while (open_ := kept & (np.abs(outside - last) > 1)).any():
+            middle = (last + outside) // 2
+            good = inside(np.clip(middle, 0, left))
+            last, outside = np.where(open_ & good, middle, last), np.where(open_ & ~good, middle, outside)
+        return last
+
     near = np.minimum((left * share).astype(np.int64), left)
-    other = np.minimum(near + 1, left)
-    top = np.where(inside(near), near, other)
+    top = np.where(inside(near), near, np.minimum(near + 1, left))
     kept = inside(top)
-    out, last = np.full_like(left, -1), top.copy()  # `out` is outside (or −1), `last` is inside
-    while (open_ := kept & (last - out > 1)).any():
-        middle = (last + out) // 2
-        good = inside(np.maximum(middle, 0))
-        out, last = np.where(open_ & ~good, middle, out), np.where(open_ & good, middle, last)
-    first = last
-    last, out = top.copy(), left + 1
-    while (open_ := kept & (out - last > 1)).any():
-        middle = (last + out) // 2
-        good = inside(np.minimum(middle, left))
-        out, last = np.where(open_ & ~good, middle, out), np.where(open_ & good, middle, last)
-    return np.where(kept, first, left + 1), np.where(kept, last + 1, 0)
+    return np.where(kept, outermost(np.full_like(left, -1)), left + 1), np.where(kept, outermost(left + 1) + 1, 0)
 
 
-def generate(
-    tables: Tables,
-    pairs: NDArray[np.intp],
-    weights: Array,
-    losses: Array,
-    first: Index,
-    rows: int,
-    low: int,
-    high: int,
-    p_xz: Array | None,
-    loss: Array | None,
-) -> Array:
-    """Probabilities times weights [pairs] of `rows` rows from `first` on, second to last counts in [low, high).
+def generate(tables: Tables, weights: Array, run: Run, p_xz: Array | None, loss: Array | None) -> Array:
+    """Probabilities times weights [pairs] of the outcomes of a run.
 
-    Fills p_xz [n, ·] and loss [m, ·] where given (losses [values of Y, m] per pair) and returns the sums [pairs].
+    Fills p_xz [n, ·] and loss [m, ·] where given and returns the sums [pairs].
     """
-    row = _rows(tables, first, rows)
+    row = tables.unrank(run.first + np.arange(run.rows))
     start, stop = _windows(tables, row)
-    start, stop = np.maximum(start, low), np.minimum(stop, high)
+    start, stop = np.maximum(start, run.low), np.minimum(stop, run.high)
     lengths = np.maximum(stop - start, 0)
-    place = np.repeat(np.arange(rows), lengths)
+    place = np.repeat(np.arange(run.rows), lengths)
     count = np.arange(place.size) - np.repeat(np.cumsum(lengths) - lengths, lengths) + start[place]
     rest = row[place, -1] - count
-    sums = np.empty(len(pairs))
+    sums = np.empty(len(tables.pairs))
     joint = np.zeros((*tables.shape, place.size if p_xz is not None else 0))
-    for pair, (j, i) in enumerate(pairs):
+    for pair, (j, i) in enumerate(tables.pairs):
         table = tables.log[pair]
-        before = np.full(rows, tables.top)
-        for k in range(tables.bins - 2):
-            before += table[k][row[:, k]]
-        log = before[place] + table[-2][count] + table[-1][rest]
-        mass = np.where(log < LOG_LEAST, 0.0, np.exp(log)) * weights[pair]
+        log = (tables.top + _before(table, row))[place] + table[-2][count] + table[-1][rest]
+        mass = np.where(log < _LOG_LEAST, 0.0, np.exp(log)) * weights[pair]
         sums[pair] = mass.sum()
         if joint.size:
             joint[j, i] = mass
     if p_xz is not None and loss is not None:
         p_xz[:] = joint.sum(axis=1)
-        loss[:] = losses.T @ joint.sum(axis=0)
+        loss[:] = tables.losses.T @ joint.sum(axis=0)
     return sums
 
 
 # -- numba -------------------------------------------------------------------------------------------------------------
 
 
-def compiled_windows(tables: Tables, first: Index, rows: int) -> tuple[Index, Index]:
+def compiled_windows(tables: Tables, first: int, rows: int) -> tuple[Index, Index]:
     """`windows`, compiled."""
     low, high = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
-    _stepping()[2](first.copy(), tables.deviance, tables.share, tables.limit, low, high)
+    _stepping()[2](tables.unrank(np.array([first]))[0], tables.deviance, tables.share, tables.limit, low, high)
     return low, high
 
 
-def compiled_generate(
-    tables: Tables,
-    pairs: NDArray[np.intp],
-    weights: Array,
-    losses: Array,
-    first: Index,
-    rows: int,
-    low: int,
-    high: int,
-    p_xz: Array | None,
-    loss: Array | None,
-) -> Array:
+def compiled_generate(tables: Tables, weights: Array, run: Run, p_xz: Array | None, loss: Array | None) -> Array:
     """`generate`, compiled."""
-    sums = np.zeros(len(pairs))
+    sums = np.zeros(len(tables.pairs))
     nothing = np.empty((0, 0))
     n, kinds = tables.shape
-    _generator(n, kinds, losses.shape[1])(
-        first.copy(),
-        rows,
-        low,
-        high,
+    _generator(n, kinds, tables.losses.shape[1])(
+        tables.unrank(np.array([run.first]))[0],
+        run.rows,
+        run.low,
+        run.high,
         tables.log,
         tables.top,
         tables.deviance,
@@ -218,9 +199,9 @@ def compiled_generate(
         tables.up,
         tables.down,
         tables.share,
-        pairs[:, 0] * kinds + pairs[:, 1],
+        tables.pairs[:, 0] * kinds + tables.pairs[:, 1],
         weights,
-        losses,
+        tables.losses,
         nothing if p_xz is None else p_xz,
         nothing if loss is None else loss,
         sums,
@@ -251,6 +232,17 @@ def _stepping() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., N
             row[k - 1] += 1
 
     @jit
+    def outermost(before, a, b, left, limit, last, outside):  # type: ignore[no-untyped-def]
+        """The last count that is inside on the way from one that is to one that is not."""
+        while abs(outside - last) > 1:
+            middle = (last + outside) // 2
+            if (before + a[middle]) + b[left - middle] <= limit:
+                last = middle
+            else:
+                outside = middle
+        return last
+
+    @jit
     def window(row, deviance, share, limit):  # type: ignore[no-untyped-def]
         left = row[row.size - 1]
         if limit == np.inf:
@@ -269,22 +261,8 @@ def _stepping() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., N
                 top = min(top + 1, left)
                 if not (before + a[top]) + b[left - top] <= limit:
                     continue
-            out, last = -1, top
-            while last - out > 1:
-                middle = (last + out) // 2
-                if (before + a[middle]) + b[left - middle] <= limit:
-                    last = middle
-                else:
-                    out = middle
-            low = min(low, last)
-            out, last = left + 1, top
-            while out - last > 1:
-                middle = (last + out) // 2
-                if (before + a[middle]) + b[left - middle] <= limit:
-                    last = middle
-                else:
-                    out = middle
-            high = max(high, last + 1)
+            low = min(low, outermost(before, a, b, left, limit, top, -1))
+            high = max(high, outermost(before, a, b, left, limit, top, left + 1) + 1)
         return min(low, high), high
 
     @jit
@@ -300,7 +278,8 @@ def _stepping() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., N
 def _generator(n: int, kinds: int, m: int) -> Callable[..., None]:
     """The kernel for n private values, `kinds` values of Y and m guesses, whose loops are of constant length."""
     advance, window, _ = _stepping()
-    segment, least = SEGMENT, LOG_LEAST
+    segment = 64  # outcomes of a row between two exponentials; bounds the rounding that ratios accumulate
+    least = _LOG_LEAST
 
     @jit
     def run(  # type: ignore[no-untyped-def]

@@ -15,14 +15,14 @@ import os
 import struct
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any
 
 import numpy as np
 
 from discreet.problems.blocks import CHUNK_OUTCOMES, ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
-from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, whole
+from discreet.problems.checks import TOTAL_TOLERANCE, loss_table, whole
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Layout, npy_layout, replacing, stored_members
 from discreet.problems.files.records import printable
@@ -33,10 +33,6 @@ from discreet.problems.numerics.label_sums import Tally, compiled_tally, tally
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL, LeakageBudget, constraint_of
 
 __all__ = ["block_problem", "blocks_from", "map_problem", "write_blocks"]
-
-_COMPILED_FROM = 1 << 18  # outcomes from which waiting for a compiled kernel pays
-_ALIGNMENT = 64
-_PADDING = 0x7864  # the tag of our padding in zip headers, which readers skip
 
 _PathLike = str | os.PathLike[str]
 _Pairs = tuple[Array, Array]
@@ -61,7 +57,7 @@ def block_problem(
     """
     if blocks.N < 1:
         raise InputError("the blocks hold no outcomes; give at least one")
-    fast = compiled_available() and blocks.N >= _COMPILED_FROM
+    fast = compiled_available() and blocks.N >= 1 << 18  # from where waiting for a compiled kernel pays
     masses: DoubleDouble | None = None
     losses: DoubleDouble | None = None
     seen = 0
@@ -77,7 +73,8 @@ def block_problem(
     if not abs(total - 1.0) <= TOTAL_TOLERANCE:
         raise InputError(f"p_xz sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum")
     if abs(total - 1.0) > ROUNDED_TOTAL:
-        blocks, masses, losses = _Scaled(blocks, total), _divided(masses, total), _divided(losses, total)
+        blocks = _Source(blocks.n, blocks.m, blocks.N, partial(_scaled, blocks, total))
+        masses, losses = (masses[0] / total, masses[1] / total), (losses[0] / total, losses[1] / total)
     p_x = masses[0] + masses[1]
     return BlockProblem(blocks, constraint_of(budget, equivocation, entropy(p_x)), p_x, losses[0] + losses[1], name)
 
@@ -151,36 +148,32 @@ def _refuse_wrong(what: str, start: int, array: Array) -> None:
             raise InputError(f"{what}{index} is {value!r}, which is {word}; every entry must be finite and ≥ 0")
 
 
-def _divided(pair: DoubleDouble, total: float) -> DoubleDouble:
-    return pair[0] / total, pair[1] / total
-
-
 @dataclass(frozen=True, eq=False)
-class _Scaled:
-    """Blocks with every entry divided by a total."""
+class _Source:
+    """Blocks of the sizes n, m, N, whose chunks a function gives."""
 
-    blocks: Blocks
-    total: float
+    n: int
+    m: int
+    N: int
+    chunks: Callable[[], Iterator[Chunk]]
 
-    @property
-    def n(self) -> int:
-        return self.blocks.n
 
-    @property
-    def m(self) -> int:
-        return self.blocks.m
+def _scaled(blocks: Blocks, total: float) -> Iterator[Chunk]:
+    """The chunks of blocks with every entry divided by a total."""
 
-    @property
-    def N(self) -> int:  # noqa: N802
-        return self.blocks.N
-
-    def chunks(self) -> Iterator[Chunk]:
-        for chunk in self.blocks.chunks():
-            yield Chunk(chunk.start, chunk.count, partial(self._read, chunk))
-
-    def _read(self, chunk: Chunk) -> _Pairs:
+    def read(chunk: Chunk) -> _Pairs:
         a, loss = chunk.read()
-        return a / self.total, loss / self.total
+        return a / total, loss / total
+
+    for chunk in blocks.chunks():
+        yield Chunk(chunk.start, chunk.count, partial(read, chunk))
+
+
+def _ranges(outcomes: int, read: Callable[[int, int], _Pairs]) -> Iterator[Chunk]:
+    """Chunks of what is read by its first outcome and the one after its last."""
+    for start in range(0, outcomes, CHUNK_OUTCOMES):
+        stop = min(start + CHUNK_OUTCOMES, outcomes)
+        yield Chunk(start, stop - start, partial(read, start, stop))
 
 
 # -- iterators ---------------------------------------------------------------------------------------------------------
@@ -195,31 +188,20 @@ def blocks_from(factory: Callable[[], Iterable[_Pairs]], n: int, m: int, N: int 
     sizes = whole(n, "n", 1), whole(m, "m", 1)
     if N is None:
         N = sum(a.shape[1] for a, _ in _pairs(factory, *sizes))  # noqa: N806
-    return _Iterated(factory, *sizes, whole(N, "N", 1))
+    N = whole(N, "N", 1)  # noqa: N806
+    return _Source(*sizes, N, partial(_iterated, factory, *sizes, N))
 
 
-@dataclass(frozen=True, eq=False)
-class _Iterated:
-    factory: Callable[[], Iterable[_Pairs]]
-    n: int
-    m: int
-    N: int
-
-    def chunks(self) -> Iterator[Chunk]:
-        start = 0
-        for a, loss in _pairs(self.factory, self.n, self.m):
-            for lo in range(0, a.shape[1], CHUNK_OUTCOMES):
-                hi = min(lo + CHUNK_OUTCOMES, a.shape[1])
-                yield Chunk(start + lo, hi - lo, partial(_cut, a, loss, lo, hi))
-            start += a.shape[1]
-        if start != self.N:
-            raise InputError(
-                f"the iterator gave {start} outcomes where {self.N} were announced; it must give the same ones every time"
-            )
-
-
-def _cut(a: Array, loss: Array, lo: int, hi: int) -> _Pairs:
-    return a[:, lo:hi], loss[:, lo:hi]
+def _iterated(factory: Callable[[], Iterable[_Pairs]], n: int, m: int, outcomes: int) -> Iterator[Chunk]:
+    start = 0
+    for a, loss in _pairs(factory, n, m):
+        for chunk in ArrayBlocks(a, loss, CHUNK_OUTCOMES).chunks():
+            yield Chunk(start + chunk.start, chunk.count, chunk.read)
+        start += a.shape[1]
+    if start != outcomes:
+        raise InputError(
+            f"the iterator gave {start} outcomes where {outcomes} were announced; it must give the same ones every time"
+        )
 
 
 def _pairs(factory: Callable[[], Iterable[_Pairs]], n: int, m: int) -> Iterator[_Pairs]:
@@ -319,11 +301,7 @@ def _blocks_of(where: str, arrays: dict[str, np.ndarray[Any, Any]], loss_matrix:
         joint = arrays["joint"]
         if joint.ndim != 3:
             raise FileError(f"{where}: joint has shape {list(joint.shape)}; give [n, m, N], or p_xz [n, N] with its loss")
-        m = joint.shape[1]
-        matrix = 1.0 - np.eye(m) if loss_matrix is None else mass_array(loss_matrix, "loss_matrix", 2, "[m, guesses]")
-        if matrix.shape[0] != m:
-            raise InputError(f"loss_matrix has {matrix.shape[0]} rows but Y has {m} values; give one row per value of Y")
-        return _JointBlocks(joint, matrix)
+        return _joint_blocks(joint, loss_table(loss_matrix, joint.shape[1]))
     if set(arrays) != {"p_xz", "loss"}:
         held = ", ".join(sorted(arrays)) or "no model"
         raise FileError(f"{where} holds {held}; a problem needs joint [n, m, N], or both p_xz [n, N] and loss [m, N]")
@@ -334,63 +312,30 @@ def _blocks_of(where: str, arrays: dict[str, np.ndarray[Any, Any]], loss_matrix:
         raise FileError(
             f"{where}: p_xz has shape {list(a.shape)} and loss {list(loss.shape)}; give [n, N] and [m, N] with the same N"
         )
-    plain = all(array.dtype == np.float64 and array.flags.c_contiguous and array.flags.aligned for array in (a, loss))
-    return ArrayBlocks(a, loss) if plain else _ConvertedBlocks(a, loss)
+    if all(array.dtype == np.float64 and array.flags.c_contiguous and array.flags.aligned for array in (a, loss)):
+        return ArrayBlocks(a, loss)
+    return _converted_blocks(a, loss)
 
 
-@dataclass(frozen=True, eq=False)
-class _ConvertedBlocks:
+def _converted_blocks(a: np.ndarray[Any, Any], loss: np.ndarray[Any, Any]) -> Blocks:
     """Mapped arrays of any numbers, made float64 chunk by chunk."""
 
-    p_xz: np.ndarray[Any, Any]
-    loss: np.ndarray[Any, Any]
+    def read(start: int, stop: int) -> _Pairs:
+        return _plain(a[:, start:stop]), _plain(loss[:, start:stop])
 
-    @property
-    def n(self) -> int:
-        return int(self.p_xz.shape[0])
-
-    @property
-    def m(self) -> int:
-        return int(self.loss.shape[0])
-
-    @property
-    def N(self) -> int:  # noqa: N802
-        return int(self.p_xz.shape[1])
-
-    def chunks(self) -> Iterator[Chunk]:
-        for start in range(0, self.N, CHUNK_OUTCOMES):
-            stop = min(start + CHUNK_OUTCOMES, self.N)
-            yield Chunk(start, stop - start, partial(self._read, start, stop))
-
-    def _read(self, start: int, stop: int) -> _Pairs:
-        return _plain(self.p_xz[:, start:stop]), _plain(self.loss[:, start:stop])
+    return _Source(len(a), len(loss), a.shape[1], partial(_ranges, a.shape[1], read))
 
 
-@dataclass(frozen=True, eq=False)
-class _JointBlocks:
+def _joint_blocks(joint: np.ndarray[Any, Any], loss_matrix: Array) -> Blocks:
     """A mapped joint tensor [n, m, N], summed to p_xz and loss chunk by chunk."""
 
-    joint: np.ndarray[Any, Any]
-    loss_matrix: Array
-    n: int = field(init=False)
-    m: int = field(init=False)
-    N: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        sizes = self.joint.shape[0], self.loss_matrix.shape[1], self.joint.shape[2]
-        for name, size in zip(("n", "m", "N"), sizes, strict=True):
-            object.__setattr__(self, name, int(size))
-
-    def chunks(self) -> Iterator[Chunk]:
-        for start in range(0, self.N, CHUNK_OUTCOMES):
-            stop = min(start + CHUNK_OUTCOMES, self.N)
-            yield Chunk(start, stop - start, partial(self._read, start, stop))
-
-    def _read(self, start: int, stop: int) -> _Pairs:
-        part = _plain(self.joint[:, :, start:stop])
+    def read(start: int, stop: int) -> _Pairs:
+        part = _plain(joint[:, :, start:stop])
         if not (part.min() >= 0.0 and part.max() <= 1.0 + TOTAL_TOLERANCE):  # sums could hide it
             _refuse_wrong("joint", start, part)
-        return part.sum(axis=1), self.loss_matrix.T @ part.sum(axis=0)
+        return part.sum(axis=1), loss_matrix.T @ part.sum(axis=0)
+
+    return _Source(len(joint), loss_matrix.shape[1], joint.shape[2], partial(_ranges, joint.shape[2], read))
 
 
 def _plain(array: np.ndarray[Any, Any]) -> Array:
@@ -427,8 +372,8 @@ def _aligned_member(archive: zipfile.ZipFile, stream: IO[bytes], name: str) -> I
     """A new member whose content begins at a multiple of 64 bytes of the file, so that mapped numbers are aligned."""
     info = zipfile.ZipInfo(name)
     fixed = 30 + len(name) + 20  # local header, name, sizes in 64 bits
-    padding = -(stream.tell() + fixed + 4) % _ALIGNMENT
-    info.extra = struct.pack("<HH", _PADDING, padding) + bytes(padding)
+    padding = -(stream.tell() + fixed + 4) % 64
+    info.extra = struct.pack("<HH", 0x7864, padding) + bytes(padding)  # a tag of ours, which readers skip
     info.external_attr = 0o600 << 16
     return archive.open(info, "w", force_zip64=True)
 
