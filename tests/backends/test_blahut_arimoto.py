@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from discreet.backends.blahut_arimoto import BlahutArimoto
-from discreet.backends.blahut_arimoto.iterate import Bracket, Limits, plain_sweeps, proximal_sweeps
-from discreet.backends.blahut_arimoto.outcomes import Outcomes
-from discreet.backends.blahut_arimoto.proximal import Duals, ProximalSweep
-from discreet.backends.blahut_arimoto.sweep import constrained_sweep, log_normalise, sweep, uniform_start
+from discreet.backends.blahut_arimoto.outcomes import Bracket, Duals, Limits, Outcomes
+from discreet.backends.blahut_arimoto.plain import Step, constrained_sweep, log_normalise, plain_sweeps, uniform_start
+from discreet.backends.blahut_arimoto.proximal import ProximalSweep, proximal_sweeps
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution, Status
@@ -90,7 +89,7 @@ def test_a_sweep_at_a_fixed_multiplier_never_raises_the_lagrangian(seed: int, lo
 
     before = lagrangian()
     for _ in range(8):
-        log_estimator = sweep(outcomes, log_estimator, multiplier)
+        log_estimator = Step(outcomes, log_estimator).at(1.0 / multiplier)
         after = lagrangian()
         assert after <= before + 1e-13 * (1.0 + multiplier)
         before = after
@@ -131,7 +130,7 @@ def test_the_optimum_is_a_fixed_point_of_the_sweep(seed: int) -> None:
     estimator, multiplier = solution.estimator, solution.multiplier
     assert estimator is not None
     assert multiplier is not None
-    moved = np.exp(sweep(Outcomes.of(problem), np.log(np.maximum(estimator, 1e-300)), multiplier))
+    moved = np.exp(Step(Outcomes.of(problem), np.log(np.maximum(estimator, 1e-300))).at(1.0 / multiplier))
     assert np.abs((moved - estimator) * problem.p_z).max() <= 1e-6
 
 

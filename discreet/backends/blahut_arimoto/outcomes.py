@@ -1,12 +1,13 @@
-"""The arrays both iterations work on, and the two sides of their stopping rule.
+"""The arrays both iterations work on, and the bracket that is their stopping rule.
 
 Everything is per unit of outcome mass: conditional losses c_il = L_il / w_l and features f_l = a_l / w_l − π, so that an
 outcome of mass 1e-30 is as well scaled as any other. The output law of an estimator is s_i = Σ_l w_l P_il and
 dev_i = Σ_l w_l f_l P_il; every log ratio is log1p(dev / (π s)), so nothing cancels when the guess reveals almost nothing.
 
-The stopping rule is a certified gap. Lower side: h_i(t, μ) − π·t_i = μ log Σ_j π_j exp((t_ij − π·t_i)/μ) ≥ 0 is what a tilt
-costs, and Σ_l w_l min_i (c_il + f_l·t_i − cost_i) − μ ε holds for every t and μ > 0. Upper side: the estimator itself, or
-its blend with a leak-free one when it leaks more than ε. The judge recomputes both in its own way.
+The stopping rule is a bracket of the optimum (`Bracket`). Lower side: what a tilt costs is h_i(t, μ) − π·t_i =
+μ log Σ_j π_j exp((t_ij − π·t_i)/μ) ≥ 0, and Σ_l w_l min_i (c_il + f_l·t_i − cost_i) − μ ε is a bound for every t and μ > 0.
+Upper side: the estimator itself, or its blend with a leak-free one when it leaks more than ε. The judge recomputes both in
+its own way.
 
 Source: weak duality, docs/theory.md.
 """
@@ -14,53 +15,26 @@ Source: weak duality, docs/theory.md.
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.problems.measures.law import LEAK_FREE
+from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
+from discreet.problems.measures.leak_free import least_share
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array, dd_add, dd_multiply, dd_sum
 from discreet.problems.problem import Problem
 
-__all__ = ["GuessLaw", "Outcomes", "TiltedLaw"]
-
-_SERIES_BELOW = 0.1  # |x| under which exp(x) − 1 − x is summed as a series
-_SERIES_TERMS = 14  # 0.1^14 · 2/16! is far under a rounding error of x²/2
-_FAR = 1.0  # |x| from which log Σ π exp(x) is taken by its largest term
-_LEAST_LOG_RATIO = -700.0  # stands for log 0 and keeps exp() above underflow
-_BISECTIONS = 60
-_MARGIN = 1e-13  # relative, of the budget, by which every leakage aimed at stays inside
-_ENTRY_ROUNDING = 2e-15  # of log ratios of size √(2ε), whose square is the leakage
+__all__ = ["Bracket", "Duals", "Limits", "Outcomes", "TiltedLaw"]
 
 
 @dataclass(frozen=True)
-class GuessLaw:
-    """The joint law of (X, Ŷ) under an estimator; linear in the estimator.
+class Duals:
+    """A tilt [m, n] and a multiplier μ (inf at budget 0)."""
 
-    mass         s_i = Pr(Ŷ = y_i)                                  [m]
-    deviation    dev_ij = Pr(X = x_j, Ŷ = y_i) − π_j s_i            [m, n]
-    prior        π_j                                                [n]
-    """
-
-    mass: Array
-    deviation: Array
-    prior: Array
-
-    def excess(self) -> Array:
-        """r_ij − 1 [m, n], with r_ij = p(x_j given ŷ_i)/π_j; 0 for a guess that is never made."""
-        base = self.mass[:, None] * self.prior
-        ratio = np.divide(self.deviation, base, out=np.zeros_like(base), where=base > 0.0)
-        return np.clip(ratio, -1.0, None)
-
-    def leakage(self) -> float:
-        """I(X; Ŷ) in nats."""
-        return float(self.mass @ (phi_divergence(self.excess()) @ self.prior))
-
-    def blend(self, other: GuessLaw, share: float) -> GuessLaw:
-        """The law of (1 − share)·this + share·other."""
-        mass = (1.0 - share) * self.mass + share * other.mass
-        return GuessLaw(mass, (1.0 - share) * self.deviation + share * other.deviation, self.prior)
+    tilt: Array
+    multiplier: float
 
 
 @dataclass(frozen=True)
@@ -131,20 +105,20 @@ class Outcomes:
 
     # -- the law of an estimator -----------------------------------------------------------------------------------
 
-    def law(self, estimator: Array) -> GuessLaw:
+    def law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N], in working precision."""
         weighted = estimator * self.mass
-        return GuessLaw(weighted.sum(axis=1), weighted @ self.feature.T, self.prior)
+        return OutputLaw(weighted.sum(axis=1), weighted @ self.feature.T, self.prior)
 
     def log_ratios(self, estimator: Array) -> Array:
         """v_ij = log(p(x_j given ŷ_i)/π_j) [m, n]; 0 for a guess that is never made, −700 for log 0."""
         law = self.law(estimator)
-        ratio = law.excess()
+        ratio = law.ratio_minus_one()
         base = law.mass[:, None] * self.prior
         direct = np.divide(estimator @ self.joint.T, base, out=np.ones_like(base), where=base > 0.0)
         with np.errstate(divide="ignore"):
             logs = np.where(ratio > -0.5, np.log1p(np.maximum(ratio, -0.5)), np.log(direct))
-        return np.maximum(logs, _LEAST_LOG_RATIO)
+        return np.maximum(logs, -700.0)
 
     def error(self, estimator: Array) -> float:
         """⟨L, P⟩."""
@@ -180,17 +154,13 @@ class Outcomes:
         """
         law = self.law(estimator)
         if self.perfect:
-            private = float(np.abs(law.deviation / self.prior).max()) <= LEAK_FREE
+            private = phi_residual(law) <= LEAK_FREE
             return self.error(estimator) if private else math.inf, estimator
-        blended = self.keep_budget(estimator, law, leak_free)
-        return self.error(blended), blended
-
-    def keep_budget(self, estimator: Array, law: GuessLaw, leak_free: Array) -> Array:
-        """The estimator, blended with a leak-free one as far as its law leaks more than ε > 0."""
-        if law.leakage() <= self.budget:
-            return estimator
-        share = self._share(law, self.law(leak_free))
-        return np.asarray((1.0 - share) * estimator + share * leak_free)
+        if law.leakage() > self.budget:
+            share = least_share(law, self.law(leak_free), self.target, 0.0)
+            share = 1.0 if share is None else share
+            estimator = np.asarray((1.0 - share) * estimator + share * leak_free)
+        return self.error(estimator), estimator
 
     def feasible_duals(self, tilt: Array, multiplier: float) -> tuple[Array, float]:
         """The same duals with every h_i(t, μ) = 0; at budget 0 with Σ_j π_j t_ij = 0."""
@@ -200,22 +170,12 @@ class Outcomes:
             return tilt - (tilt @ self.prior)[:, None], multiplier
         return multiplier * self.tilted_law(tilt, multiplier).log_ratio, multiplier
 
-    def _share(self, law: GuessLaw, leak_free: GuessLaw) -> float:
-        """Least share, from the safe side, of a leak-free estimator that brings the leakage down to the target."""
-        low, high = 0.0, 1.0
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            if law.blend(leak_free, middle).leakage() <= self.target:
-                high = middle
-            else:
-                low = middle
-        return high
-
 
 def _target(budget: float) -> float:
+    """ε less 1e-13 of it, and less what 2e-15 in log ratios of the size √(2ε) can add, as leakage is half their square."""
     if budget == 0.0 or math.isinf(budget):
         return budget
-    return budget * (1.0 - min(0.5, _MARGIN + _ENTRY_ROUNDING / math.sqrt(2.0 * budget)))
+    return budget * (1.0 - min(0.5, 1e-13 + 2e-15 / math.sqrt(2.0 * budget)))
 
 
 def _log_mean_exp(x: Array, prior: Array) -> Array:
@@ -224,12 +184,65 @@ def _log_mean_exp(x: Array, prior: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         near = np.log1p(_exp_minus_line(x) @ prior)
         far = largest + np.log(np.exp(x - largest[:, None]) @ prior)
-    return np.where(np.abs(x).max(axis=1) <= _FAR, near, far)
+    return np.where(np.abs(x).max(axis=1) <= 1.0, near, far)
 
 
 def _exp_minus_line(x: Array) -> Array:
     """exp(x) − 1 − x, to full relative accuracy also near 0."""
     series = np.zeros_like(x)
-    for k in range(_SERIES_TERMS, 1, -1):
+    for k in range(14, 1, -1):  # at |x| = 0.1 the next term is far under a rounding error of x²/2
         series = (1.0 + x * series) / k
-    return np.where(np.abs(x) < _SERIES_BELOW, x * x * series, np.expm1(x) - x)
+    return np.where(np.abs(x) < 0.1, x * x * series, np.expm1(x) - x)
+
+
+# -- the stopping rule ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop: relative gap aimed at, most passes, and seconds on the clock of time.perf_counter."""
+
+    gap: float
+    most_passes: int
+    deadline: float
+
+    def reached(self, passes: int) -> str:
+        """Which limit has been reached, in words; empty for none."""
+        if passes >= self.most_passes:
+            return "iteration limit"
+        return "time limit" if time.perf_counter() >= self.deadline else ""
+
+
+class Bracket:
+    """The best feasible estimator [m, N] and the best duals seen so far. It starts from a constant guess and no tilt.
+
+    passes counts sweeps over the outcomes; stalled, the offers in a row that hardly narrowed the bracket.
+    """
+
+    def __init__(self, outcomes: Outcomes, limits: Limits) -> None:
+        self._outcomes, self.limits = outcomes, limits
+        self.estimator = self.leak_free = outcomes.constant()
+        no_tilt = np.zeros((len(outcomes.cost), outcomes.prior.size))
+        self.duals = Duals(no_tilt, math.inf if outcomes.perfect else 0.0)
+        self.upper = outcomes.error(self.estimator)
+        self.lower = float(outcomes.mass @ outcomes.cost.min(axis=0))
+        self.stalled = 0
+        self.passes = 0
+
+    def offer(self, estimator: Array, duals: Duals | None) -> None:
+        """Keep what improves either side."""
+        before = self.upper - self.lower
+        upper, feasible = self._outcomes.upper(estimator, self.leak_free)
+        if upper < self.upper:
+            self.upper, self.estimator = upper, feasible
+        if duals is not None and duals.multiplier > 0.0:
+            lower = self._outcomes.lower(duals.tilt, duals.multiplier)
+            if lower > self.lower:
+                self.lower, self.duals = lower, duals
+        self.stalled = 0 if self.upper - self.lower < 0.9 * before else self.stalled + 1
+
+    def verdict(self) -> str:
+        """Why to stop, in words; empty to go on."""
+        if self.upper - self.lower <= self.limits.gap * abs(self.upper):
+            return "optimal"
+        return self.limits.reached(self.passes)

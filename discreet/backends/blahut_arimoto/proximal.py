@@ -24,29 +24,155 @@ sweep's start, so that the large η multiplies no rounding error of the tilts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.backends.blahut_arimoto.outcomes import Outcomes, TiltedLaw
+from discreet.backends.blahut_arimoto.outcomes import Bracket, Duals, Outcomes, TiltedLaw
+from discreet.backends.blahut_arimoto.plain import (
+    constrained_sweep,
+    first_multiplier,
+    log_normalise,
+    own_duals,
+    uniform_start,
+)
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Duals", "ProximalSweep"]
-
-_RIDGE = 1e-14  # of a Jacobi-scaled system: stands for its null directions
-_ARMIJO = 1e-4
-_CUTS = 30
-_LARGEST_FALL = 0.7  # of μ in one step
-_LARGEST_RISE = 2.0  # of μ in one step
-_NOISE = 1e-15  # of the dual's magnitude: differences below it say nothing
+__all__ = ["ProximalSweep", "proximal_sweeps"]
 
 
-@dataclass(frozen=True)
-class Duals:
-    """A tilt [m, n] and a multiplier μ (inf at budget 0)."""
+_STALLED = "stopped: no further progress"
+_GROWTH = 4.0  # first factor of the step η
 
-    tilt: Array
-    multiplier: float
+# -- the loop ------------------------------------------------------------------------------------------------------------
+
+
+def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = True) -> str:
+    """Exact proximal sweeps from the uniform guess, of growing or constant step η. Returns why it stopped."""
+    pace = _Pace(1.0 / outcomes.spread, growing)
+    log_estimator = uniform_start(outcomes)
+    duals = Duals(bracket.duals.tilt, math.inf) if outcomes.perfect else None
+    while not (verdict := bracket.verdict()):
+        if (bracket.stalled >= 6 and growing) or pace.ended(outcomes.spread):  # rounding is reached
+            return _rescue(outcomes, bracket, log_estimator)
+        free = None if outcomes.perfect else _free_sweep(outcomes, log_estimator, pace.eta)
+        bracket.passes += 1
+        if free is not None:
+            log_estimator = free
+            bracket.offer(np.exp(free), None)
+            bracket.stalled = 0
+            pace.faster(0)
+            continue
+        if duals is None:
+            duals = _first_duals(outcomes, log_estimator)
+        sweep = ProximalSweep(outcomes, log_estimator, duals, pace.eta)
+        steps = _newton(outcomes, sweep, bracket)
+        bracket.offer(sweep.point.estimator, sweep.point.duals)
+        duals = sweep.point.duals  # also of a sweep given up: they are nearer than those it started from
+        if steps:
+            log_estimator = sweep.point.log_estimator
+            pace.faster(steps)
+        else:
+            pace.slower()
+    return verdict
+
+
+def _rescue(outcomes: Outcomes, bracket: Bracket, log_estimator: Array) -> str:
+    """When rounding ends the sweeps: the perfect-privacy optimum, to blend with and for its tilt.
+
+    It is far better than a constant guess, and nearly optimal itself at the tiny budgets at which rounding bites.
+    """
+    if outcomes.perfect:
+        return _STALLED
+    private = replace(outcomes, budget=0.0, target=0.0)
+    inner = Bracket(private, replace(bracket.limits, most_passes=bracket.limits.most_passes - bracket.passes))
+    proximal_sweeps(private, inner)
+    bracket.passes += inner.passes
+    bracket.leak_free = inner.estimator
+    bracket.offer(inner.estimator, _priced(outcomes, inner))
+    for candidate in (np.exp(log_estimator), bracket.estimator):
+        bracket.offer(candidate, None)
+    return bracket.verdict() or _STALLED
+
+
+def _priced(outcomes: Outcomes, private: Bracket) -> Duals | None:
+    """The perfect-privacy tilt at the multiplier where it proves most.
+
+    It costs Σ_i s_i Var_π(t_i)/(2 μ) + μ ε to second order; a tilt common to all guesses may be taken off first.
+    """
+    mass = private.estimator @ outcomes.mass
+    tilt = private.duals.tilt - mass @ private.duals.tilt
+    tilt = tilt - (tilt @ outcomes.prior)[:, None]
+    variance = float(mass @ (tilt**2 @ outcomes.prior))
+    return Duals(tilt, math.sqrt(0.5 * variance / outcomes.budget)) if variance > 0.0 else None
+
+
+class _Pace:
+    """The step η: it grows by a factor that itself grows while sweeps are easy, and backs off when one fails."""
+
+    def __init__(self, eta: float, growing: bool) -> None:
+        self.eta = eta
+        self._solved: float | None = None
+        self._growth = _GROWTH
+        self._growing = growing
+
+    def faster(self, steps: int) -> None:
+        """After a sweep that took this many Newton steps (0: none were needed)."""
+        self._solved = self.eta
+        if not self._growing:
+            return
+        if steps > 9:
+            self._growth = max(2.0, 0.5 * self._growth)
+        elif steps:  # easy
+            self._growth = min(10.0, 2.0 * self._growth)
+        self.eta *= self._growth
+
+    def slower(self) -> None:
+        """After a sweep that Newton's method did not solve: nearer to the last that it did."""
+        if self._solved is None:
+            self.eta /= _GROWTH
+            return
+        self._growth = max(1.2, math.sqrt(self._growth))
+        self.eta = self._solved * self._growth if self._growing else self.eta / 2.0
+
+    def ended(self, spread: float) -> bool:
+        """Whether η has left the range in which it means anything: beyond 10^18 no digit is left to gain."""
+        return not 1e-18 < self.eta * spread < 1e18
+
+
+def _newton(outcomes: Outcomes, sweep: ProximalSweep, bracket: Bracket) -> int:
+    """Newton steps until the sweep is solved; their number, or 0 if it was not: then its step η was too long.
+
+    Solved is a predicted gain of 1e-22 in units of the costs' spread, with a leakage within a thousandth of ε.
+    """
+    for steps in range(1, 31):
+        gain = sweep.step()
+        bracket.passes += 1
+        if gain <= 1e-22 * outcomes.spread:
+            solved = outcomes.perfect or sweep.residual[1] <= 1e-3 * outcomes.budget
+            return steps if solved else 0
+        if bracket.verdict():
+            return 0
+    return 0
+
+
+def _free_sweep(outcomes: Outcomes, log_estimator: Array, eta: float) -> Array | None:
+    """log P⁺ of the sweep without a constraint when it keeps the budget; else None."""
+    free = log_normalise(log_estimator - eta * outcomes.cost)
+    return free if outcomes.law(np.exp(free)).leakage() <= outcomes.target else None
+
+
+def _first_duals(outcomes: Outcomes, log_estimator: Array) -> Duals:
+    """The tilt that a few plain sweeps point to."""
+    multiplier = first_multiplier(outcomes)
+    for _ in range(3):
+        log_estimator, found = constrained_sweep(outcomes, log_estimator, multiplier)
+        multiplier = found or multiplier
+    return own_duals(outcomes, log_estimator, multiplier)
+
+
+# -- one sweep -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -90,15 +216,15 @@ class ProximalSweep:
         direction, price, slope = self._direction()
         if not slope > 0.0:
             return 0.0
-        here, noise = self.point, _NOISE * self._scale
+        here, noise = self.point, 1e-15 * self._scale  # differences of the dual below it say nothing
         share = 1.0
-        for _ in range(_CUTS):
+        for _ in range(30):
             trial = self._at(here.change + share * direction, here.price_change + share * price)
             slope_there = float((trial.gradient * direction).sum()) + trial.price_gradient * price
             if slope <= noise:  # the value says nothing any more; the gradient still does
                 accept = abs(slope_there) <= 0.5 * slope
             else:
-                accept = trial.value >= here.value + _ARMIJO * share * slope
+                accept = trial.value >= here.value + 1e-4 * share * slope
             if np.isfinite(trial.value) and accept:
                 self.point = trial
                 return 0.5 * slope
@@ -159,9 +285,9 @@ class ProximalSweep:
         return direction, float(solution[-1]), float(gradient @ solution)
 
     def _within_reach(self, matrix: Array, gradient: Array, solution: Array) -> Array:
-        """The solution, or the best one among those that keep μ within a factor of its present value."""
+        """The solution, or the best one among those that keep μ between 0.3 and 3 times its present value."""
         multiplier = self.point.duals.multiplier
-        price = min(max(float(solution[-1]), -_LARGEST_FALL * multiplier), _LARGEST_RISE * multiplier)
+        price = min(max(float(solution[-1]), -0.7 * multiplier), 2.0 * multiplier)
         if price == solution[-1]:
             return solution
         rest = _solve_scaled(matrix[:-1, :-1], gradient[:-1] - price * matrix[:-1, -1])
@@ -246,9 +372,9 @@ def _gauge(matrix: Array, n: int) -> Array:
 
 
 def _solve_scaled(matrix: Array, right: Array) -> Array:
-    """Solve a positive semidefinite system after Jacobi scaling; directions without curvature stay put."""
+    """Solve a positive semidefinite system after Jacobi scaling; a ridge of 1e-14 stands for its null directions."""
     diagonal = matrix.diagonal()
     scale = np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 0.0)
     scaled = matrix * scale[:, None] * scale
-    scaled[range(len(right)), range(len(right))] = 1.0 + _RIDGE
+    scaled[range(len(right)), range(len(right))] = 1.0 + 1e-14
     return np.asarray(scale * np.linalg.solve(scaled, scale * right))
