@@ -34,6 +34,7 @@ from discreet.backends.lowering import PrivacyRows, loss_unit, whitened_rows
 from discreet.backends.unused_guesses import duals_of_law
 from discreet.problems.errors import Interrupted, Unsupported
 from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.leak_free import least_share
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
@@ -199,11 +200,6 @@ def _start(problem: Problem) -> Array:
     if problem.constraint.perfect or problem.constraint.oblivious:
         return uniform
     law, calm = problem.output_law(problem.bayes_estimator), problem.output_law(uniform)
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if law.blend(calm, middle).leakage() > problem.budget:
-            low = middle
-        else:
-            high = middle
-    return np.asarray((1.0 - high) * problem.bayes_estimator + high * uniform)
+    share = least_share(law, calm, problem.budget, 0.0)
+    share = 1.0 if share is None else share
+    return np.asarray((1.0 - share) * problem.bayes_estimator + share * uniform)

@@ -13,7 +13,7 @@ from scipy import stats
 
 import discreet as ds
 from discreet.backends.continuous.confidence import Draws, LeakageBox, bernstein_radius, controlled_mean
-from discreet.backends.continuous.sampled_model import sampled_model
+from discreet.backends.continuous.sampled import sampled_model
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw
 

@@ -218,7 +218,7 @@ def test_a_sensor_that_excludes_values_is_simulated_too() -> None:
         ([], None, {}, "no sensor"),
         (paper_conditional(), 0, {}, "sensors is 0"),
         (2.0 * paper_conditional(), 3, {}, "sums to 2"),
-        (np.full((3, 2, 2), 0.5), 3, {}, "must agree"),
+        (np.full((3, 2, 2), 0.5), 3, {}, "with the same n and m"),
         ([paper_conditional(), np.full((2, 2, 2), -1.0)], None, {}, r"laws\[1\]"),
         (paper_conditional(), 3, {"exactly": False, "samples": 0}, "samples is 0"),
         (paper_conditional(), 3, {"exactly": False, "seed": -1}, "seed is -1"),

@@ -22,8 +22,6 @@ from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Draws", "LeakageBox", "bernstein_radius", "controlled_mean"]
 
-_REGRESSED = 50_000  # draws the control coefficients are fitted on, at most
-
 
 @dataclass(frozen=True, eq=False)
 class Draws:
@@ -53,8 +51,9 @@ def bernstein_radius(values: Array, width: float, log_risk: float) -> float:
 
 def controlled_mean(coefficients: Array, prior: Array, learnt: Draws, tested: Draws, log_risk: float) -> tuple[float, float]:
     """Mean of Σ C[label] p(x, y given Z) [guesses, n, m] and its one-sided radius; β comes from the draws learnt from."""
-    controls = learnt.posterior.reshape(prior.size, -1)[:, :_REGRESSED].T
-    beta = np.linalg.lstsq(controls, learnt.values(coefficients)[:_REGRESSED], rcond=1e-10)[0].reshape(prior.shape)
+    fitted = slice(50_000)  # as many draws are enough for the coefficients
+    controls = learnt.posterior.reshape(prior.size, -1)[:, fitted].T
+    beta = np.linalg.lstsq(controls, learnt.values(coefficients)[fitted], rcond=1e-10)[0].reshape(prior.shape)
     rest = coefficients - beta  # the fit needs no constant: posteriors sum to one
     values = tested.values(rest)
     width = float(rest.max() - rest.min())

@@ -14,6 +14,10 @@ be evaluated its integrand is a known bounded function of Z. So:
 The result is a statement about draws: with probability ≥ confidence (over the draws) the interval holds the optimum and the
 rule keeps the budget. It proves nothing about one run. At budget 0 no number of draws shows that a rule leaks nothing.
 
+A tilted Bayes rule is a function of the posterior p(x_j, y_k given z) alone. Where the posterior hardly varies over a part
+of Z that matters (all measurements far out on one side say the same), its leakage jumps as the tilt changes; the best rule
+randomises there. So a rule here is a coin between two tilted Bayes rules, chosen among neighbours of one tilt.
+
 Source: A. Maurer, M. Pontil, "Empirical Bernstein bounds and sample variance penalization", COLT 2009, theorem 4; weak
 duality of docs/theory.md.
 """
@@ -28,21 +32,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.continuous.confidence import LeakageBox, controlled_mean
-from discreet.backends.continuous.sampled_model import SampledModel, SampledRule, calibrated, sampled_model
+from discreet.backends.continuous.confidence import Draws, LeakageBox, controlled_mean
 from discreet.backends.run import solve
-from discreet.problems.checks import whole
+from discreet.problems.checks import checked_prior, loss_table, whole
 from discreet.problems.errors import BackendError, InputError
+from discreet.problems.measures.law import OutputLaw
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["SampledEstimate", "estimate_continuous_by_samples"]
-
-_LEARNING = 50_000  # most outcomes of the discrete problem that is solved
-_MOST_NUMBERS = 50_000_000  # posteriors held at once: 400 MB, and twice that at the peak
-_GAP = 1e-7  # of it: far below the sampling error
-_AIM = 1.05  # of the difference between what the draws show and what they cannot rule out
+__all__ = ["SampledEstimate", "estimate_continuous_by_samples", "sampled_model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +113,10 @@ def estimate_continuous_by_samples(
     """
     model = sampled_model(distributions, p_xy, loss_matrix)
     samples = whole(samples, "samples", 1000)
-    if samples * model.prior.size > _MOST_NUMBERS:
+    most = 50_000_000  # posteriors held at once: 400 MB, and twice that at the peak
+    if samples * model.prior.size > most:
         raise InputError(
-            f"{samples:,} draws of {model.prior.size} posteriors are more than {_MOST_NUMBERS:,} numbers; take fewer draws"
+            f"{samples:,} draws of {model.prior.size} posteriors are more than {most:,} numbers; take fewer draws"
         )
     if not 0.0 < confidence < 1.0:
         raise InputError(f"the confidence is {confidence!r}; give a number between 0 and 1, such as 0.99")
@@ -132,7 +132,7 @@ def estimate_continuous_by_samples(
     if math.isfinite(budget):  # aim below the budget by what the test will not be able to rule out
         draws = rule.on(model, learnt)
         box = LeakageBox.of(model.prior, model.guesses, draws, draws, log_risk)
-        aim = max(0.5 * budget, budget - _AIM * max(0.0, box.ceiling() - box.leakage()))
+        aim = max(0.5 * budget, budget - 1.05 * max(0.0, box.ceiling() - box.leakage()))
         rule = calibrated(model, learnt, _learn(model, learnt, aim)[0], aim)
     return _tested(model, (learnt, tested), rule, (tilt, multiplier), budget, confidence, log_risk)
 
@@ -180,16 +180,153 @@ def _tested(
 
 def _learn(model: SampledModel, posterior: Array, budget: float) -> tuple[Array, float]:
     """A tilt [guesses, n] and μ, dual feasible for the model's own prior, from draws taken as outcomes."""
-    part = posterior[:, :, :_LEARNING]
+    part = posterior[:, :, :50_000]
     problem = Problem.from_joint(part / part.sum(), budget, loss_matrix=model.loss)
-    solution = solve(problem, "tilt", gap=_GAP)
+    solution = solve(problem, "tilt", gap=1e-7)  # far below the sampling error
     if solution.tilt is None or solution.multiplier is None:
         raise BackendError(f"the discrete problem of the draws was not solved: {solution.message}")
-    exact = Problem(model.prior.sum(axis=1)[:, None], np.zeros((problem.m, 1)), budget)
-    repaired = feasible_duals(solution.tilt, solution.multiplier, exact.p_x, exact.budget)
+    repaired = feasible_duals(solution.tilt, solution.multiplier, model.prior.sum(axis=1), problem.budget)
     return repaired if repaired is not None else (np.zeros_like(solution.tilt), 0.0)
 
 
 def _coefficients(model: SampledModel, tilt: Array) -> Array:
     """loss(y_k, i) + t_ij [guesses, n, m]: the tilted loss of guess i is their mean under p(x_j, y_k given z)."""
     return np.asarray(model.loss.T[:, None, :] + tilt[:, :, None])
+
+
+# -- models and rules ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SampledModel:
+    """Laws of Z given (x_j, y_k), prior [n, m] and loss matrix [m, guesses]."""
+
+    distributions: Sequence[Sequence[Any]]
+    prior: Array
+    loss: Array
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Draws of Z [count, d]."""
+        counts = rng.multinomial(count, self.prior.ravel()).reshape(self.prior.shape)
+        parts = [
+            np.asarray(self.distributions[j][k].rvs(size=counts[j, k], random_state=rng)).reshape(counts[j, k], -1)
+            for j, k in np.argwhere(counts > 0)
+        ]
+        return np.asarray(rng.permutation(np.concatenate(parts)))
+
+    @property
+    def n(self) -> int:
+        """Number of private values."""
+        return int(self.prior.shape[0])
+
+    @property
+    def guesses(self) -> int:
+        """Number of guesses."""
+        return int(self.loss.shape[1])
+
+    def labels(self, posterior: Array, tilt: Array) -> NDArray[np.intp]:
+        """The tilted Bayes rule on posteriors [n, m, N]."""
+        return np.asarray((self.loss.T @ posterior.sum(axis=0) + tilt @ posterior.sum(axis=1)).argmin(axis=0))
+
+    def posterior(self, z: Array) -> Array:
+        """p(x_j, y_k given z) [n, m, points]."""
+        points = z[:, 0] if z.ndim == 2 and z.shape[1] == 1 else z
+        logs = np.full((*self.prior.shape, z.shape[0]), -np.inf)
+        for j, k in np.argwhere(self.prior > 0.0):
+            with np.errstate(divide="ignore"):
+                logs[j, k] = np.asarray(self.distributions[j][k].logpdf(points)).reshape(-1) + math.log(self.prior[j, k])
+        largest = logs.max(axis=(0, 1))
+        if not np.isfinite(largest).all():
+            raise InputError("every density is 0 (or NaN) at some draw; the distributions' rvs and logpdf do not agree")
+        weights = np.exp(logs - largest)
+        return np.asarray(weights / weights.sum(axis=(0, 1)))
+
+
+def sampled_model(distributions: Sequence[Sequence[Any]], p_xy: Any, loss_matrix: Any) -> SampledModel:
+    """Check and freeze; InputError in one sentence."""
+    prior = checked_prior(p_xy)
+    n, m = prior.shape
+    loss = loss_table(loss_matrix, m)
+    if len(distributions) != n or any(len(row) != m for row in distributions):
+        raise InputError(f"p_xy has shape {[n, m]} but distributions does not; give {n} rows of {m} distributions")
+    for j, row in enumerate(distributions):
+        for k, each in enumerate(row):
+            if not (callable(getattr(each, "logpdf", None)) and callable(getattr(each, "rvs", None))):
+                raise InputError(f"the law of Z given (x[{j}], y[{k}]) is {each!r}; it needs logpdf and rvs")
+    return SampledModel(distributions, prior, loss)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRule:
+    """The tilted Bayes rule of `first` [guesses, n], or with probability `share` that of `second`."""
+
+    first: Array
+    second: Array
+    share: float
+
+    def on(self, model: SampledModel, posterior: Array) -> Draws:
+        """Draws with the labels of both."""
+        return Draws(posterior, model.labels(posterior, self.first), model.labels(posterior, self.second), self.share)
+
+    def guess(self, model: SampledModel, z: Array, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Guesses for measurements."""
+        posterior = model.posterior(z)
+        chosen = rng.random(posterior.shape[2]) < self.share
+        return np.where(chosen, model.labels(posterior, self.second), model.labels(posterior, self.first))
+
+
+def calibrated(model: SampledModel, posterior: Array, tilt: Array, aim: float) -> SampledRule:
+    """The coin of least error between two tilted Bayes rules near a tilt that leaks at most `aim` on draws [n, m, N].
+
+    Candidates: the rules of the tilt scaled by 1 ± 10^-k/2, the Bayes rule, and the best constant, so there always is one.
+    """
+    posterior = posterior[:, :, :200_000]  # enough draws to set a coin on
+    tilts = _candidates(model, tilt)
+    measured = [_measure(model, posterior, each) for each in tilts]
+    laws, errors = np.stack([law for law, _ in measured]), np.array([error for _, error in measured])
+    leaks = _leakages(model, laws) > aim
+    above, below = np.flatnonzero(leaks), np.flatnonzero(~leaks)
+    best = below[errors[below].argmin()]
+    if not above.size:
+        return SampledRule(tilts[best], tilts[best], 0.0)
+    first, second = (each.ravel() for each in np.meshgrid(above, below))
+    share = _least_shares(model, laws[first], laws[second], aim)
+    cost = (1.0 - share) * errors[first] + share * errors[second]
+    k = int(cost.argmin())
+    if cost[k] >= errors[best]:
+        return SampledRule(tilts[best], tilts[best], 0.0)
+    return SampledRule(tilts[first[k]], tilts[second[k]], float(share[k]))
+
+
+def _candidates(model: SampledModel, tilt: Array) -> list[Array]:
+    steps = 10.0 ** (-0.5 * np.arange(1, 12))
+    constant = np.full(tilt.shape, 2.0 * float(model.loss.max()) + 1.0)
+    constant[int((model.loss.T @ model.prior.sum(axis=0)).argmin())] = 0.0
+    return [constant, *(scale * tilt for scale in (0.0, *(1.0 - steps), 1.0, *(1.0 + steps)))]
+
+
+def _measure(model: SampledModel, posterior: Array, tilt: Array) -> tuple[Array, float]:
+    """Joint law of X and Ŷ [guesses, n] of a tilted Bayes rule on draws, and its error probability."""
+    labels = model.labels(posterior, tilt)
+    private, loss = posterior.sum(axis=1), model.loss.T @ posterior.sum(axis=0)
+    joint = [np.bincount(labels, weights=row, minlength=model.guesses) / labels.size for row in private]
+    return np.stack(joint, axis=1), float(loss[labels, np.arange(labels.size)].mean())
+
+
+def _leakages(model: SampledModel, laws: Array) -> Array:
+    """I(X; Ŷ) [K] of joint laws [K, guesses, n], with the model's own prior."""
+    p_x = model.prior.sum(axis=1)
+    masses = laws.sum(axis=2)
+    pairs = zip(laws, masses, strict=True)
+    return np.array([OutputLaw(mass, joint - mass[:, None] * p_x, p_x).leakage() for joint, mass in pairs])
+
+
+def _least_shares(model: SampledModel, first: Array, second: Array, aim: float) -> Array:
+    """Least share of the second law of each pair with which the mixture leaks at most `aim`; the second alone does."""
+    low, high = np.zeros(first.shape[0]), np.ones(first.shape[0])
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        mixed = (1.0 - middle)[:, None, None] * first + middle[:, None, None] * second
+        leaks = _leakages(model, mixed) > aim
+        low, high = np.where(leaks, middle, low), np.where(leaks, high, middle)
+    return high

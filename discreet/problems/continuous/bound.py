@@ -39,14 +39,9 @@ from numpy.typing import NDArray
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.validation import midpoints
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import UNIT
 
 __all__ = ["Sweep", "sweep"]
-
-_UNIT = 2.0**-53
-_NOISE = 0.1  # of the allowance: no use in losing much less than that to undecided intervals
-_ROUNDS = 200
-_MOST_CELLS = 60_000
-_STALLED = 0.999  # progress of the slack per round under which the subdivision gives up, once it is fine
 
 
 @dataclass(frozen=True)
@@ -101,7 +96,7 @@ class _Tilted:
     def against(self, k: int, terms: int) -> tuple[Array, Array]:
         """Upper bounds of (d_iq)⁺ and lower bounds of (d_iq)⁻ [m, Q] for d_i = c_k − c_i, roundings included."""
         difference = self.coefficients[k] - self.coefficients
-        doubt = 2.0 * _UNIT * (terms + 4) * (self.size[k] + self.size)
+        doubt = 2.0 * UNIT * (terms + 4) * (self.size[k] + self.size)
         doubt[k] = 0.0
         return np.maximum(difference + doubt, 0.0), np.maximum(-difference - doubt, 0.0)
 
@@ -113,14 +108,14 @@ def sweep(problem: ContinuousProblem, tilt: Array, target: float) -> Sweep:
     """
     tilted = _Tilted(problem.tilted(tilt), problem.losses + np.abs(tilt) @ problem.private)
     cells = _Cells.at(problem, _first_edges(problem))
-    before = math.inf
-    for _ in range(_ROUNDS):
+    before, most = math.inf, 60_000
+    for _ in range(200):
         labels, slack = _decide(problem, tilted, cells)
         found = _joined(problem, tilted, cells, labels, slack)
-        enough = max(target, _NOISE * found.allowance)
+        enough = max(target, 0.1 * found.allowance)  # no use in losing much less to undecided intervals
         points = _where_to_split(cells.edges, slack, enough)
-        fine = labels.size > _MOST_CELLS // 8 and found.slack > _STALLED * before
-        if found.slack <= enough or not points.size or fine or labels.size + points.size > _MOST_CELLS:
+        stalled = labels.size > most // 8 and found.slack > 0.999 * before
+        if found.slack <= enough or not points.size or stalled or labels.size + points.size > most:
             break
         before = found.slack
         cells = cells.split(problem, points)
@@ -136,7 +131,7 @@ def _first_edges(problem: ContinuousProblem) -> Array:
 def _decide(problem: ContinuousProblem, tilted: _Tilted, cells: _Cells) -> tuple[NDArray[np.intp], Array]:
     """A label for every cell, and the slack of calling it that."""
     masses, error = problem.masses_from(cells.edges, cells.below, cells.above)
-    widened = problem.accuracy + 4.0 * _UNIT * (len(problem.components) + 4)
+    widened = problem.accuracy + 4.0 * UNIT * (len(problem.components) + 4)
     low = np.minimum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 - widened)
     low[np.isinf(low)] = 0.0  # between two doubles at a pole: no floor is known there
     high = np.maximum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 + widened)
@@ -223,7 +218,7 @@ def _joined(problem: ContinuousProblem, tilted: _Tilted, cells: _Cells, labels: 
     edges, names = cells.edges[kept], labels[kept[:-1]]
     masses, error = problem.masses_from(edges, cells.below[:, kept], cells.above[:, kept])
     total = math.fsum((tilted.coefficients[names].T * masses).ravel())
-    rounding = 2.0 * _UNIT * (problem.n + 4)
+    rounding = 2.0 * UNIT * (problem.n + 4)
     allowance = float((tilted.size[names].T * (error + rounding * masses)).sum()) * (1.0 + 1e-12)
     lost = float(slack.sum()) * (1.0 + 1e-12)
     brackets = np.stack([cells.edges[changes - 1], cells.edges[np.minimum(changes + 1, labels.size)]], axis=1)

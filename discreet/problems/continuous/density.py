@@ -25,19 +25,13 @@ import numpy as np
 from discreet.problems.continuous.modes import known_breakpoints, ratio_family
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import UNIT
+from discreet.problems.sensors.bins import has_own_sf
 
 __all__ = ["LEVELS", "Component", "Density", "Mixture", "NormalDensity", "component", "expand"]
 
 LEVELS = np.array([1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, *np.arange(0.04, 0.51, 0.06)])
 """Probabilities in each tail at which quantiles are taken; the last one is the median but for 0.02."""
-
-_SQRT_TAU = math.sqrt(2.0 * math.pi)
-_LARGEST_COORDINATE = 700.0  # sinh of more would overflow
-_HALVINGS = 80
-_UNIT = 2.0**-53
-_STEP_NOISE = 1e-13  # relative steps under this are rounding, not shape
-_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
-_GRID = 4001  # quantiles at which unknown breakpoints are looked for
 
 
 @dataclass(frozen=True)
@@ -54,7 +48,7 @@ class NormalDensity:
     def pdf(self, z: Any) -> Array:
         """Density at z."""
         x = (np.asarray(z, dtype=np.float64) - self.mean) / self.sigma
-        return np.asarray(np.exp(-0.5 * np.minimum(np.abs(x), 1e100) ** 2) / (_SQRT_TAU * self.sigma))
+        return np.asarray(np.exp(-0.5 * np.minimum(np.abs(x), 1e100) ** 2) / (math.sqrt(2.0 * math.pi) * self.sigma))
 
     def cdf(self, z: Any) -> Array:
         """Pr(Z ≤ z)."""
@@ -200,7 +194,7 @@ def component(entry: Any, what: str) -> Component:
             f"{what} is {entry!r}, which has no pdf and cdf; give a continuous distribution or a discreet Density"
         )
     cdf, upper = entry.cdf, getattr(entry, "sf", None)
-    exact = upper is not None and _has_own_sf(entry)
+    exact = upper is not None and has_own_sf(entry)
     sf = upper if upper is not None else lambda z: np.maximum(1.0 - np.asarray(cdf(z)), 0.0)
     bare = Component(what, entry.pdf, cdf, sf, np.empty(0), False, 0.0, np.empty(0), 0.0)
     lower, higher = _quantiles(bare, entry, LEVELS)
@@ -209,17 +203,8 @@ def component(entry: Any, what: str) -> Component:
     points = _located(bare, entry) if given is None else np.asarray(list(given), dtype=np.float64)
     points = np.unique(points[np.isfinite(points)])
     median = 0.5 * (float(lower[-1]) + float(higher[-1]))
-    floor = 0.0 if exact else 4.0 * _UNIT
+    floor = 0.0 if exact else 4.0 * UNIT
     return Component(what, entry.pdf, cdf, sf, points, given is None, median, quantiles, floor, ratio_family(entry))
-
-
-def _has_own_sf(entry: Any) -> bool:
-    """Whether a scipy distribution brings a survival function; the default, 1 − cdf, has no digits in the upper tail."""
-    if not hasattr(entry, "dist"):
-        return True
-    from scipy import stats
-
-    return getattr(type(entry.dist), "_sf", None) is not stats.rv_continuous._sf
 
 
 def _quantiles(bare: Component, entry: Any, levels: Array) -> tuple[Array, Array]:
@@ -237,8 +222,8 @@ def _quantiles(bare: Component, entry: Any, levels: Array) -> tuple[Array, Array
 
 def _bisected(bare: Component, levels: Array, side: int) -> Array:
     """Quantiles of the lower (side 0) or upper (1) tail by bisection in the coordinate asinh z."""
-    low, high = np.full(levels.shape, -_LARGEST_COORDINATE), np.full(levels.shape, _LARGEST_COORDINATE)
-    for _ in range(_HALVINGS):
+    low, high = np.full(levels.shape, -700.0), np.full(levels.shape, 700.0)  # sinh of more would overflow
+    for _ in range(80):
         middle = 0.5 * (low + high)
         left_of = (bare.tails(np.sinh(middle))[side] < levels) ^ (side == 1)
         low, high = np.where(left_of, middle, low), np.where(left_of, high, middle)
@@ -250,15 +235,16 @@ def _located(bare: Component, entry: Any) -> Array:
 
     Each turn is narrowed by golden section; the support's ends, where known, are added.
     """
-    levels = np.concatenate([LEVELS[:7], np.linspace(1e-3, 0.5, _GRID // 2)])
+    levels = np.concatenate([LEVELS[:7], np.linspace(1e-3, 0.5, 2000)])
     points = np.unique(np.concatenate(_quantiles(bare, entry, levels)))
     values = bare.pdf(points)
     steps = np.diff(np.minimum(values, 1e300))
-    real = np.flatnonzero(np.abs(steps) > _STEP_NOISE * np.minimum(values[1:], 1e300))
+    real = np.flatnonzero(np.abs(steps) > 1e-13 * np.minimum(values[1:], 1e300))  # smaller steps are rounding, not shape
     turns = np.flatnonzero(np.sign(steps[real][1:]) != np.sign(steps[real][:-1]))
     low, high, sign = points[real[turns]], points[real[turns + 1] + 1], np.sign(steps[real[turns]])
-    for _ in range(_HALVINGS):
-        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    golden = 0.5 * (math.sqrt(5.0) - 1.0)
+    for _ in range(80):
+        left, right = high - golden * (high - low), low + golden * (high - low)
         up = sign * bare.pdf(left) < sign * bare.pdf(right)
         low, high = np.where(up, left, low), np.where(up, high, right)
     ends = np.asarray(entry.support(), dtype=np.float64) if hasattr(entry, "support") else np.empty(0)

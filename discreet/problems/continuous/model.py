@@ -19,20 +19,19 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import check_total, mass_array, positive
+from discreet.problems.checks import checked_prior, loss_table, positive
 from discreet.problems.continuous.density import Component, component, expand
 from discreet.problems.continuous.modes import FAMILIES
 from discreet.problems.continuous.validation import check_component
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import LeakageBudget, Problem
 
 __all__ = ["ACCURACY", "ContinuousProblem"]
 
 ACCURACY = 5e-13
 """Relative error allowed for in densities, cdfs and survival functions; a normal law needs 1e-14 at 8σ, 4e-13 at 37σ."""
-
-_UNIT = 2.0**-53
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -79,12 +78,9 @@ class ContinuousProblem:
         fit, or a density that does not integrate to one within 1e-9 against its own cdf. Equal distributions (the same
         object, or the same scipy family with the same parameters) are recognised as one density.
         """
-        prior = mass_array(p_xy, "p_xy", 2, "[n, m]")
-        prior = prior / check_total(prior, "p_xy")
+        prior = checked_prior(p_xy)
         n, m = prior.shape
-        matrix = 1.0 - np.eye(m) if loss_matrix is None else mass_array(loss_matrix, "loss_matrix", 2, "[m, guesses]")
-        if matrix.shape[0] != m:
-            raise InputError(f"loss_matrix has {matrix.shape[0]} rows but Y has {m} values; give one row per value of Y")
+        matrix = loss_table(loss_matrix, m)
         if len(distributions) != n or any(len(row) != m for row in distributions):
             raise InputError(f"p_xy has shape {[n, m]} but distributions does not; give {n} rows of {m} distributions")
         components, weights = _components(distributions, prior)
@@ -196,7 +192,7 @@ class ContinuousProblem:
         used = np.where(left, below[:, 1:] + below[:, :-1], above[:, :-1] + above[:, 1:])
         used = np.where(left | right, used, below[:, :-1] + above[:, 1:])
         masses = np.maximum(masses, 0.0)
-        error = self.accuracy * used + 4.0 * _UNIT * masses + np.where(left, 0.0, floor)
+        error = self.accuracy * used + 4.0 * UNIT * masses + np.where(left, 0.0, floor)
         return masses, error
 
     def tilted(self, tilt: Array) -> Array:

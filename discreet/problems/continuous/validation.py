@@ -17,11 +17,6 @@ from discreet.problems.numerics.double_double import Array
 
 __all__ = ["check_component", "midpoints"]
 
-_NODES = 24
-_ROUNDS = 60
-_MOST_CELLS = 4000
-_ABSOLUTE = 1e-12  # difference at which a cell counts as agreeing
-
 
 def check_component(density: Component) -> None:
     """Refuse a density whose cdf does not run from 0 to 1 or that does not integrate to it within 1e-9."""
@@ -48,16 +43,17 @@ def _discrepancy(density: Component) -> float:
     inner = density.breakpoints[(density.breakpoints > density.quantiles[0]) & (density.breakpoints < density.quantiles[-1])]
     edges = np.unique(np.concatenate([density.quantiles, inner]))
     low, high = edges[:-1], edges[1:]
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(24)
     settled, cells = 0.0, 0
-    for _ in range(_ROUNDS):
+    for _ in range(60):
         off = _differences(density, low, high, nodes, weights)
         middle = midpoints(low, high)
-        done = (off <= _ABSOLUTE) | ~((low < middle) & (middle < high))
-        off[done & (off > _ABSOLUTE) & _at_pole(density, low, high)] = 0.0
+        agrees = off <= 1e-12
+        done = agrees | ~((low < middle) & (middle < high))
+        off[done & ~agrees & _at_pole(density, low, high)] = 0.0
         settled += float(off[done].sum())
         cells += low.size
-        if done.all() or cells > _MOST_CELLS:
+        if done.all() or cells > 4000:
             return settled + float(off[~done].sum())
         low, middle, high = low[~done], middle[~done], high[~done]
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])

@@ -9,6 +9,7 @@ Source: the NPY format, numpy.lib.format (versions 1.0 to 3.0).
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import secrets
@@ -41,32 +42,6 @@ __all__ = [
 
 DEFAULT_MAX_BYTES = 1 << 31
 """Most bytes of array data a file may declare: 2 GiB, about 67 million outcomes at n = m = 2."""
-
-_UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,  # zipfile's word for an encrypted member
-    OverflowError,
-    ValueError,
-    KeyError,
-    IndexError,
-)
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_OVERHEAD = 1 << 20  # zip structure beside the arrays: far more than it ever takes
-_LONGEST_HEADER = 10_000
-_CHUNK = 1 << 22
-_CLOSING = struct.Struct("<4s6sH10s")  # the end of central directory record; the third field counts the members
-_MAGIC = b"\x93NUMPY"
-_HEADER = re.compile(
-    r"\s*\{\s*'descr'\s*:\s*(?P<type>'[^']*'|\[.*\])\s*,\s*'fortran_order'\s*:\s*(?P<fortran>True|False)\s*,"
-    r"\s*'shape'\s*:\s*\((?P<shape>[0-9 ,]*)\)\s*,?\s*\}\s*",
-    re.ASCII | re.DOTALL,
-)
-_NUMBER = re.compile(r"(?:[<>=|]?(?P<kind>[fiu])(?P<size>[1248]))", re.ASCII)
-_TEXT = re.compile(r"(?P<order>[<>])U(?P<length>[0-9]{1,7})", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -106,7 +81,8 @@ def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
         status = os.stat(where)
         if not stat.S_ISREG(status.st_mode):
             raise FileError(f"{where} is not an ordinary file; give an .npz file")
-        if max_bytes is not None and status.st_size > max_bytes + _OVERHEAD:
+        structure = 1 << 20  # beside the arrays: far more than a zip file ever takes
+        if max_bytes is not None and status.st_size > max_bytes + structure:
             raise FileError(
                 f"{where} takes {status.st_size:,} bytes and the limit is {max_bytes:,}; raise max_bytes to read it"
             )
@@ -120,7 +96,18 @@ def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
         raise FileError(f"{where} cannot be read: {error.strerror or error}") from None
     except MemoryError:
         raise FileError(f"{where} does not fit into memory; give a smaller problem") from None
-    except _UNREADABLE as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        struct.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,  # zipfile's word for an encrypted member
+        OverflowError,
+        ValueError,
+        KeyError,
+        IndexError,
+    ) as error:
         reason = str(error).rstrip(".") or type(error).__name__
         raise FileError(
             f"{where} is not a readable .npz file ({reason}); write it again, for example by save_problem"
@@ -129,8 +116,9 @@ def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
 
 def _announced_members(stream: IO[bytes]) -> int:
     """The number of members in the closing record of a zip file without a comment."""
-    stream.seek(-_CLOSING.size, os.SEEK_END)
-    signature, _, members, _ = _CLOSING.unpack(stream.read(_CLOSING.size))
+    record = struct.Struct("<4s6sH10s")  # the end of central directory; the third field counts the members
+    stream.seek(-record.size, os.SEEK_END)
+    signature, _, members, _ = record.unpack(stream.read(record.size))
     return int(members) if signature == b"PK\5\6" else -1
 
 
@@ -202,7 +190,7 @@ def _check_members(where: str, archive: zipfile.ZipFile, known: tuple[str, ...])
             raise FileError(f"{where} has a member {info.filename!r} that does not belong; it may hold {', '.join(known)}")
         if names.count(name) > 1:
             raise FileError(f"{where} has two members named {name!r}; keep one")
-        if info.compress_type not in _METHODS or info.flag_bits & 0x1:
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits & 0x1:
             raise FileError(f"{where}: {name} is encrypted or compressed in an unusual way; write it with numpy.savez")
     return names
 
@@ -216,23 +204,25 @@ class _Header:
 
     @property
     def count(self) -> int:
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
+        return math.prod(self.shape)
 
 
 def _read_header(what: str, stream: IO[bytes]) -> _Header:
     start = stream.read(8)
-    if start[:6] != _MAGIC or len(start) < 8 or start[6] not in (1, 2, 3):
+    if start[:6] != b"\x93NUMPY" or len(start) < 8 or start[6] not in (1, 2, 3):
         raise FileError(f"{what} is not in NPY format; write it with numpy.savez")
     width, code = (2, "<H") if start[6] == 1 else (4, "<I")
     length = struct.unpack(code, stream.read(width))[0]
-    if length > _LONGEST_HEADER:
+    if length > 10_000:
         raise FileError(
             f"{what} has an NPY header of {length:,} bytes, which no plain array needs; write it with numpy.savez"
         )
-    match = _HEADER.fullmatch(stream.read(length).decode("utf-8"))
+    match = re.fullmatch(
+        r"\s*\{\s*'descr'\s*:\s*(?P<type>'[^']*'|\[.*\])\s*,\s*'fortran_order'\s*:\s*(?P<fortran>True|False)\s*,"
+        r"\s*'shape'\s*:\s*\((?P<shape>[0-9 ,]*)\)\s*,?\s*\}\s*",
+        stream.read(length).decode("utf-8"),
+        re.ASCII | re.DOTALL,
+    )
     if match is None:
         raise FileError(f"{what} has a damaged NPY header; write it with numpy.savez")
     sizes = [part.strip() for part in match["shape"].split(",") if part.strip()]
@@ -250,7 +240,7 @@ def _read_numbers(what: str, stream: IO[bytes], size: int) -> Array:
 
 
 def _number(what: str, header: _Header) -> re.Match[str]:
-    kind = _NUMBER.fullmatch(header.type.strip("'"))
+    kind = re.fullmatch(r"(?:[<>=|]?(?P<kind>[fiu])(?P<size>[1248]))", header.type.strip("'"), re.ASCII)
     if kind is None or (kind["kind"] == "f" and kind["size"] == "1"):
         raise FileError(f"{what} has elements of type {_type_words(header.type)}; give an array of real numbers (float64)")
     return kind
@@ -269,7 +259,7 @@ def _type_words(type_: str) -> str:
 
 def _read_text(what: str, stream: IO[bytes], size: int) -> str:
     header = _read_header(what, stream)
-    kind = _TEXT.fullmatch(header.type.strip("'"))
+    kind = re.fullmatch(r"(?P<order>[<>])U(?P<length>[0-9]{1,7})", header.type.strip("'"), re.ASCII)
     if kind is None or header.shape != ():
         raise FileError(f"{what} is not a single text; write it as numpy.array('...')")
     data = _read_data(what, stream, header, 4 * int(kind["length"]), size)
@@ -282,7 +272,7 @@ def _read_data(what: str, stream: IO[bytes], header: _Header, item: int, size: i
     if header.length + expected != size:
         raise _wrong_size(what, header, item, size)
     data = bytearray()
-    while chunk := stream.read(min(_CHUNK, expected - len(data) + 1)):
+    while chunk := stream.read(min(1 << 22, expected - len(data) + 1)):
         data += chunk
         if len(data) > expected:
             break

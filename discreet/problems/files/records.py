@@ -36,7 +36,6 @@ __all__ = [
 ]
 
 _PathLike = str | os.PathLike[str]
-_LONGEST_NAME = 1000
 
 
 # -- problems ----------------------------------------------------------------------------------------------------------
@@ -199,8 +198,6 @@ def _scalar(where: str, stored: Archive, name: str) -> float:
 
 def printable(where: str, name: str) -> str:
     """A name goes to people's terminals: no control characters, no novels."""
-    if not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise FileError(
-            f"{where}: the name has unprintable characters or more than {_LONGEST_NAME}; give a short plain name"
-        )
+    if not name.isprintable() or len(name) > 1000:
+        raise FileError(f"{where}: the name has unprintable characters or more than 1000; give a short plain name")
     return name

@@ -18,19 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import check_total, mass_array, whole
+from discreet.problems.checks import checked_prior, mass_array, whole
 from discreet.problems.errors import InputError
 from discreet.problems.inference.adversary import Inference, check_confidence, confidence_interval, error_of_best, summarise
 from discreet.problems.measures.mutual_information import entropy, fano_bound, phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors import grouped_sensors
+from discreet.problems.sensors.inputs import checked_law
 
 __all__ = ["LARGEST_EXACT", "local_inference", "local_law"]
 
 LARGEST_EXACT = 1_000_000
 """Most combinations of counts of local estimates that `local_inference` enumerates; more are simulated."""
-
-_BATCH = 1 << 14  # samples at once
 
 
 def local_law(p_z_given_xy: Any, p_xy: Any) -> Array:
@@ -67,8 +66,7 @@ def local_inference(
 
     Raises InputError for arrays that are not probabilities, or no sensors.
     """
-    prior = mass_array(p_xy, "p_xy", 2, "[n, m]")
-    prior = prior / check_total(prior, "p_xy")
+    prior = checked_prior(p_xy)
     groups = _groups(laws, prior, sensors)
     combinations = math.prod(math.comb(count + prior.shape[1] - 1, prior.shape[1] - 1) for _, count in groups)
     if exactly or (exactly is None and combinations <= LARGEST_EXACT):
@@ -96,27 +94,18 @@ def _enumerated(groups: list[tuple[Array, int]], prior: Array) -> Inference:
 def _groups(laws: Any, prior: Array, sensors: int | None) -> list[tuple[Array, int]]:
     """The laws of local estimates [n, m, m] that occur, and how many sensors have each."""
     if sensors is not None:
-        return [(_local(laws, prior, "laws"), whole(sensors, "sensors", 1))]
+        return [(local_law(checked_law(laws, prior, "laws", sensors=False), prior), whole(sensors, "sensors", 1))]
     if not isinstance(laws, Sequence) and getattr(laws, "ndim", 0) != 4:
         raise InputError(
             "laws is one array and sensors is not given; say how many sensors have this law, or give a sequence"
         )
     found: dict[bytes, tuple[Array, int]] = {}
     for k, law in enumerate(laws):
-        local = _local(law, prior, f"laws[{k}]")
+        local = local_law(checked_law(law, prior, f"laws[{k}]", sensors=False), prior)
         found[local.tobytes()] = (local, found.get(local.tobytes(), (local, 0))[1] + 1)
     if not found:
         raise InputError("there is no sensor in laws; give at least one law [n, m, bins]")
     return list(found.values())
-
-
-def _local(law: Any, prior: Array, what: str) -> Array:
-    given = mass_array(law, what, 3, "[n, m, bins]")
-    if given.shape[:2] != prior.shape:
-        raise InputError(f"{what} has shape {list(given.shape)} and p_xy {list(prior.shape)}; the first two must agree")
-    for j, i in np.ndindex(prior.shape):
-        given[j, i] /= check_total(given[j, i], f"{what}[{j}, {i}]")
-    return local_law(given, prior)
 
 
 # -- by simulation -------------------------------------------------------------------------------------------------------
@@ -128,8 +117,9 @@ def _simulated(
     """Draw (x, y) and the estimates, let the best inference guess, and count its errors."""
     wrong = np.zeros(3, dtype=np.int64)
     uncertainty = 0.0
-    for start in range(0, samples, _BATCH):
-        counted, entropies = _batch(groups, prior, min(_BATCH, samples - start), rng)
+    at_once = 1 << 14
+    for start in range(0, samples, at_once):
+        counted, entropies = _batch(groups, prior, min(at_once, samples - start), rng)
         wrong += counted
         uncertainty += entropies
     p_x = prior.sum(axis=1)

@@ -16,7 +16,7 @@ from discreet.problems.checks import TOTAL_TOLERANCE, checked_prior
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Normal", "binned_law", "check_edges", "interval_masses", "single_sensor"]
+__all__ = ["Normal", "binned_law", "check_edges", "has_own_sf", "interval_masses", "single_sensor"]
 
 
 def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any) -> Array:
@@ -90,7 +90,7 @@ def interval_masses(distribution: Any, edges: Array) -> Array:
     below, above = np.asarray(distribution.cdf(edges)), np.asarray(distribution.sf(edges))
     low, high = edges[:-1], edges[1:]
     left = below[..., 1:] - below[..., :-1]
-    right = above[..., :-1] - above[..., 1:] if _has_own_sf(distribution) else _from_density(distribution, edges, left)
+    right = above[..., :-1] - above[..., 1:] if has_own_sf(distribution) else _from_density(distribution, edges, left)
     middle = np.asarray(distribution.median())
     across = (distribution.cdf(middle) - below[..., :-1]) + (distribution.sf(middle) - above[..., 1:])
     masses = np.where(high <= middle, left, np.where(low >= middle, right, across))
@@ -124,7 +124,8 @@ class Normal:
         return self.mean
 
 
-def _has_own_sf(distribution: Any) -> bool:
+def has_own_sf(distribution: Any) -> bool:
+    """Whether a scipy distribution brings a survival function; the default, 1 − cdf, has no digits in the upper tail."""
     if not hasattr(distribution, "dist"):
         return True
     from scipy import stats
