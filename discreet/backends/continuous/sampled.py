@@ -41,7 +41,7 @@ from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["SampledEstimate", "estimate_continuous_by_samples", "sampled_model"]
+__all__ = ["SampledEstimate", "SampledModel", "SampledRule", "estimate_continuous_by_samples", "sampled_model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,12 +128,12 @@ def estimate_continuous_by_samples(
     laws = 2 + 2 * model.guesses * (1 + model.n)  # one-sided limits that must hold together
     log_risk = math.log(2.0 * laws / (1.0 - confidence))
     tilt, multiplier = _learn(model, learnt, budget)
-    rule = calibrated(model, learnt, tilt, budget)
+    rule = _calibrated(model, learnt, tilt, budget)
     if math.isfinite(budget):  # aim below the budget by what the test will not be able to rule out
         draws = rule.on(model, learnt)
         box = LeakageBox.of(model.prior, model.guesses, draws, draws, log_risk)
         aim = max(0.5 * budget, budget - 1.05 * max(0.0, box.ceiling() - box.leakage()))
-        rule = calibrated(model, learnt, _learn(model, learnt, aim)[0], aim)
+        rule = _calibrated(model, learnt, _learn(model, learnt, aim)[0], aim)
     return _tested(model, (learnt, tested), rule, (tilt, multiplier), budget, confidence, log_risk)
 
 
@@ -275,7 +275,7 @@ class SampledRule:
         return np.where(chosen, model.labels(posterior, self.second), model.labels(posterior, self.first))
 
 
-def calibrated(model: SampledModel, posterior: Array, tilt: Array, aim: float) -> SampledRule:
+def _calibrated(model: SampledModel, posterior: Array, tilt: Array, aim: float) -> SampledRule:
     """The coin of least error between two tilted Bayes rules near a tilt that leaks at most `aim` on draws [n, m, N].
 
     Candidates: the rules of the tilt scaled by 1 ± 10^-k/2, the Bayes rule, and the best constant, so there always is one.
