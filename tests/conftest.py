@@ -2,6 +2,9 @@
 
 Numerical libraries get one thread, unless the environment says otherwise: the workers of pytest-xdist share the cores.
 
+The tests start some hundred processes. Where PYTHONDONTWRITEBYTECODE is set, each of them would compile every module that it
+imports; the cache of pytest keeps their bytecode instead, and the checkout and the environment stay as they are.
+
 A process that was started in the background ignores Ctrl-C, and so would every process that a test starts and interrupts:
 here it is heard again.
 
@@ -13,11 +16,19 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from pathlib import Path
 
 from hypothesis import settings
 
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
