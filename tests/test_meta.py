@@ -431,7 +431,9 @@ def test_no_lock_file_and_no_address_in_the_constraints() -> None:
     assert not strange
 
 
-@pytest.mark.parametrize(("heading", "ending"), [("Run it", "discreet compare"), ("Test it", "-m pytest -n 2 --dist worksteal")])
+@pytest.mark.parametrize(
+    ("heading", "ending"), [("Run it", "discreet compare"), ("Test it", "-m pytest -n 2 --dist worksteal")]
+)
 def test_the_readme_has_one_command_under_each_heading(heading: str, ending: str) -> None:
     command = ci_script("readme_command").command_under(heading, (ROOT / "README.md").read_text(encoding="utf-8"))
     assert command.endswith(ending)

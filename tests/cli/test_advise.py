@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
+import command
 import pytest
-from typer.testing import CliRunner, Result
 
 import discreet as ds
-from discreet.cli.app import app
 from discreet.reports.advice.table import span
 from discreet.reports.measurements import reference_measurements, write_csv
 
-
-def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(app, ["advise", *arguments])
-    assert isinstance(result.exception, SystemExit | None), result.exception
-    return result
+run = partial(command.run, "advise")
 
 
 def test_json_says_what_python_says() -> None:

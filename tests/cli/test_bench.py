@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+import command
 import pytest
-from typer.testing import CliRunner, Result
 from waiting import within
 
-from discreet.cli.app import app
 from discreet.reports.measurements import read_csv
 from discreet.reports.study import rows
 
@@ -37,19 +37,7 @@ parameters = { bins = [4, 5] }
 """
 
 
-def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(app, ["bench", *arguments])
-    assert isinstance(result.exception, SystemExit | None), result.exception
-    return result
-
-
-def refused(*arguments: str) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.startswith("discreet: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr
+run, refused = (partial(ask, "bench") for ask in (command.run, command.refused))
 
 
 @pytest.fixture
@@ -139,10 +127,9 @@ def test_a_damaged_cell_is_set_aside_and_measured_again(study: str) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_interrupted_it_says_what_is_kept(study: str) -> None:
     Path(study).write_text(STUDY.replace("[4, 5]", "{ from = 4, to = 60, points = 30 }"))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     running = subprocess.Popen(
         [sys.executable, "-m", "discreet", "bench", study, "--out", "results"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=command.environment(),
     )  # fmt: skip
     assert within(30, lambda: any(Path("results").glob("cells/[!.]*.parquet")))
     running.send_signal(signal.SIGINT)

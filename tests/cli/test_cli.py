@@ -13,14 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import environment, process, refused, run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner, Result
 from waiting import within
 
 import discreet
 from discreet.cli import words
-from discreet.cli.app import app
 from discreet.problems.errors import InputError
 
 FAKES = Path(__file__).parents[1] / "backends"
@@ -42,29 +41,6 @@ def trial() -> Iterator[None]:
         patch.setenv("DISCREET_BACKENDS", TRIAL)
         patch.syspath_prepend(str(FAKES))
         yield
-
-
-def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(app, list(arguments))
-    assert isinstance(result.exception, SystemExit | None), result.exception
-    return result
-
-
-def refused(*arguments: str) -> str:
-    """The complaint of a command line that must be refused: one line, nothing on standard output."""
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.startswith("discreet: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr
-
-
-def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-    environment = os.environ | {"PYTHONPATH": path, "DISCREET_BACKENDS": TRIAL, "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "discreet", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment, **options)  # type: ignore[call-overload,no-any-return]
 
 
 # -- solve ----------------------------------------------------------------------------------------------------------------
@@ -315,11 +291,11 @@ def test_garbage_files_are_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_ctrl_c_exits_with_130_and_one_word(tmp_path: Path) -> None:
-    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     note = tmp_path / "child"
-    environment = os.environ | {"PYTHONPATH": path, "DISCREET_BACKENDS": TRIAL, "FAKE_CHILD": str(note)}
     command = [sys.executable, "-m", "discreet", "solve", "paper-single", "--backend", "fake-hangs"]
-    running = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen(
+        command, env=environment(FAKE_CHILD=str(note)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert within(60, lambda: note.exists() and bool(note.read_text()))
         running.send_signal(signal.SIGINT)
@@ -332,11 +308,8 @@ def test_ctrl_c_exits_with_130_and_one_word(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
-    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     command = [sys.executable, "-m", "discreet", "problems", "--json"]
-    with subprocess.Popen(
-        command, env=os.environ | {"PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as running:
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         running.stdout.close()
         assert running.stderr is not None

@@ -9,25 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from command import refused, run
 
 import discreet as ds
-from discreet.cli.app import app
 from discreet.reports.outputs import MANIFEST
-
-
-def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(app, list(arguments))
-    assert isinstance(result.exception, SystemExit | None), result.exception
-    return result
-
-
-def refused(*arguments: str) -> str:
-    result = run(*arguments)
-    assert (result.exit_code, result.stdout) == (2, ""), result.stdout
-    assert result.stderr.count("\n") == 1
-    return result.stderr
-
 
 # -- frontier ------------------------------------------------------------------------------------------------------------
 

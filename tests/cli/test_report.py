@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import command
 import pytest
+from typer.testing import Result
 
 from discreet.reports.html import report_numbers
 from discreet.reports.measurements import reference_measurements, write_csv
 from discreet.reports.published import NAMES
 
 
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, in a folder of its own."""
-    path = os.pathsep.join([str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")])
-    return subprocess.run(
-        [sys.executable, "-m", "discreet", "report", *arguments],
-        capture_output=True, text=True, timeout=60, cwd=cwd, env=os.environ | {"PYTHONPATH": path},
-    )  # fmt: skip
+def run(*arguments: str, cwd: Path) -> Result:
+    """The command in a folder of its own."""
+    with contextlib.chdir(cwd):
+        return command.run("report", *arguments)
 
 
 def test_bare_it_writes_the_shipped_results_as_one_page(tmp_path: Path) -> None:
     done = run(cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "")
+    assert (done.exit_code, done.stdout) == (0, "")
     assert "wrote discreet-report.html" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["discreet-report.html"]
     assert "reference results shipped" in (tmp_path / "discreet-report.html").read_text(encoding="utf-8")
@@ -36,21 +33,21 @@ def test_json_is_the_numbers_and_nothing_else(tmp_path: Path) -> None:
     rows = reference_measurements()[:60]
     write_csv(rows, tmp_path / "mine.csv.gz")
     done = run("mine.csv.gz", "--out", "page.html", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout) == json.loads(json.dumps(report_numbers(rows)))
     assert '"source":"mine.csv.gz"' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_json_alone_writes_no_file(tmp_path: Path) -> None:
     done = run("--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert set(json.loads(done.stdout)) == set(report_numbers(reference_measurements()[:60]))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_publish_alone_writes_the_snapshot_alone(tmp_path: Path) -> None:
     done = run("--publish", "snapshot", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["snapshot"]
     assert {"README.md", "results.csv"} <= {path.name for path in (tmp_path / "snapshot").iterdir()} & set(NAMES)
 
@@ -78,7 +75,7 @@ def test_a_mistake_is_one_sentence_and_nothing_is_touched(tmp_path: Path, argume
     write_csv([], tmp_path / "empty.csv")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     done = run(*arguments, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("discreet: ")
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
