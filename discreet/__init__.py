@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from discreet.problems.files.records import load_problem, load_solution, save_problem, save_solution
     from discreet.problems.inference.adversary import Inference, inference
     from discreet.problems.inference.local_estimates import local_inference
-    from discreet.problems.judge.certificate import Certificate, certify
+    from discreet.problems.judge import Certificate, certify
     from discreet.problems.problem import Problem
     from discreet.problems.rule import Rule
     from discreet.reports.advice import Advice, advise
@@ -105,7 +105,7 @@ _HOME = {
     "Advice": "reports.advice",
     "BlockProblem": "problems.blocks",
     "BlockSolution": "backends.tilt.streaming",
-    "Certificate": "problems.judge.certificate",
+    "Certificate": "problems.judge",
     "ContinuousCertificate": "problems.continuous",
     "ContinuousProblem": "problems.continuous",
     "ContinuousSolution": "backends.continuous",
@@ -127,7 +127,7 @@ _HOME = {
     "Solution": "backends.solution",
     "Status": "backends.solution",
     "advise": "reports.advice",
-    "certify": "problems.judge.certificate",
+    "certify": "problems.judge",
     "certify_rule": "problems.continuous",
     "design_quantiser": "backends.continuous",
     "estimate_continuous_by_samples": "backends.continuous",

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.special import logsumexp
 
-from discreet.problems.judge.certificate import certify
+from discreet.problems.judge import certify
 from discreet.problems.measures.leak_free import remove_leakage
 from discreet.problems.measures.mutual_information import fano_bound, feasible_duals, phi_divergence, tilts_from_ratio
 from discreet.problems.problem import Problem

@@ -16,7 +16,7 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regim
 from discreet.backends.registry import load_backend, require_libraries
 from discreet.backends.slack import bayes_answer
 from discreet.problems.errors import BackendError, InputError
-from discreet.problems.judge.certificate import certify
+from discreet.problems.judge import certify
 from discreet.problems.problem import Problem
 
 __all__ = ["PREFERENCE", "Auto"]
@@ -97,6 +97,10 @@ def _ask(name: str, problem: Problem, options: Options) -> _Found:
     raw = backend.solve(backend.lower(problem, options), options)
     answer = backend.lift(raw)
     verdict = certify(
-        problem, np.asarray(answer.estimator), answer.tilt, answer.multiplier, anchors=answer.anchors, again=True
+        problem,
+        np.asarray(answer.estimator),
+        answer.tilt,
+        answer.multiplier,
+        anchors=answer.anchors,
     )
     return _Found(answer, f"{name}: {raw.claimed}", raw.iterations, verdict.certificate.relative_gap)

@@ -18,7 +18,7 @@ from discreet.backends.contract import Answer, AnyBackend, Options, refuse_unser
 from discreet.backends.registry import capabilities, load_backend, require_libraries, versions_of
 from discreet.backends.solution import Solution, Status, Timings, derive_status
 from discreet.problems.errors import Absent, BackendError, Broken, InputError, Interrupted, Unsupported
-from discreet.problems.judge.certificate import certify
+from discreet.problems.judge import certify
 from discreet.problems.numerics.compiled import compile_seconds
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce

@@ -12,7 +12,7 @@ from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfe
 if TYPE_CHECKING:
     from discreet.backends.solution import Status
     from discreet.problems.inference.adversary import Inference
-    from discreet.problems.judge.certificate import Certificate
+    from discreet.problems.judge import Certificate
 
 __all__ = ["audit"]
 
@@ -43,7 +43,7 @@ def audit(
     from discreet.cli import screen, words
     from discreet.problems.files.records import load_solution
     from discreet.problems.inference.adversary import inference
-    from discreet.problems.judge.certificate import certify
+    from discreet.problems.judge import certify
     from discreet.problems.numerics.estimators import normalise
 
     with screen.waiting("judging"):

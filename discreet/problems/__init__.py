@@ -29,13 +29,13 @@ if TYPE_CHECKING:
         x_equals_y,
         zero_mass,
     )
+    from discreet.problems.constraint import LeakageBudget
     from discreet.problems.files.records import StoredSolution, load_problem, load_solution, save_problem, save_solution
     from discreet.problems.inference.adversary import Inference, confidence_interval, inference
     from discreet.problems.inference.local_estimates import local_inference, local_law
-    from discreet.problems.judge.blocks import BlockVerdict, certify_blocks
-    from discreet.problems.judge.certificate import Certificate, KKTResiduals, Verdict, certify
+    from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify
     from discreet.problems.measures.mutual_information import entropy, fano_bound
-    from discreet.problems.problem import LeakageBudget, PhiRank, Problem
+    from discreet.problems.problem import PhiRank, Problem
     from discreet.problems.reduction import reduce
     from discreet.problems.rule import Rule
     from discreet.problems.samples import SampleReport
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ArrayBlocks",
     "BlockProblem",
-    "BlockVerdict",
     "Certificate",
     "CountLattice",
     "Inference",
@@ -63,7 +62,6 @@ __all__ = [
     "building",
     "catalog",
     "certify",
-    "certify_blocks",
     "confidence_interval",
     "dirichlet",
     "duplicated",
@@ -125,11 +123,11 @@ _HOMES = {
     ),
     "files.records": ("StoredSolution", "load_problem", "load_solution", "save_problem", "save_solution"),
     "measures.mutual_information": ("entropy", "fano_bound"),
-    "judge.certificate": ("Certificate", "KKTResiduals", "Verdict", "certify"),
-    "judge.blocks": ("BlockVerdict", "certify_blocks"),
+    "judge": ("Certificate", "KKTResiduals", "Verdict", "certify"),
     "streams.lattice": ("CountLattice", "lattice_problem"),
     "inference.local_estimates": ("local_inference", "local_law"),
-    "problem": ("LeakageBudget", "PhiRank", "Problem"),
+    "constraint": ("LeakageBudget",),
+    "problem": ("PhiRank", "Problem"),
     "reduction": ("reduce",),
     "rule": ("Rule",),
     "samples": ("SampleReport",),

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, TypeVar
 
+from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import LeakageBudget, Problem, constraint_of
+from discreet.problems.problem import Problem
 
 __all__ = [
     "CHUNK_OUTCOMES",

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.errors import InputError
-from discreet.problems.judge.certificate import Certificate
+from discreet.problems.judge import Certificate
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 

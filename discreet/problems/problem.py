@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.checks import check_total, loss_table, mass_array
+from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw, faint_lift, labelled_law, law_of, output_law
 from discreet.problems.measures.mutual_information import entropy
@@ -29,34 +30,11 @@ from discreet.problems.numerics.estimators import Sums
 if TYPE_CHECKING:
     from discreet.problems.samples import SampleReport
 
-__all__ = ["LARGEST_LOSS", "ROUNDED_TOTAL", "LeakageBudget", "PhiRank", "Problem", "constraint_of"]
+__all__ = ["LARGEST_LOSS", "ROUNDED_TOTAL", "PhiRank", "Problem"]
 
 ROUNDED_TOTAL = 2.0**-50  # a total this close to one is one: dividing by it again would only shuffle last digits
 _PROVABLY = 1.0 + 2.0**-44  # above what a computed leakage of more than 1e-29 can be short of the exact one
 LARGEST_LOSS = 1e100  # keeps every product of the judge within range
-
-
-@dataclass(frozen=True)
-class LeakageBudget:
-    """The constraint I(X; Ŷ) ≤ nats on the private variable; 0 is perfect privacy, inf no constraint."""
-
-    nats: float
-
-    def __post_init__(self) -> None:
-        nats = _number(self.nats, "the leakage budget")
-        if not nats >= 0.0:
-            raise InputError(f"the leakage budget is {nats:g} nats; give a number ≥ 0 (inf for no constraint)")
-        object.__setattr__(self, "nats", nats + 0.0)  # −0 becomes 0
-
-    @property
-    def perfect(self) -> bool:
-        """Perfect privacy: Ŷ must be independent of X."""
-        return self.nats == 0.0
-
-    @property
-    def oblivious(self) -> bool:
-        """No privacy constraint at all."""
-        return math.isinf(self.nats)
 
 
 @dataclass(frozen=True)
@@ -296,34 +274,6 @@ class Problem:
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""
         return f"Problem({title}n={self.n}, m={self.m}, N={self.N}, budget={self.budget:g} nats)"
-
-
-def constraint_of(budget: float | LeakageBudget | None, equivocation: float | None, entropy_x: float) -> LeakageBudget:
-    """The constraint meant by exactly one of a budget and an equivocation, both in nats; raises InputError otherwise."""
-    if (budget is None) == (equivocation is None):
-        raise InputError(
-            "give exactly one of budget= (nats; 0 for perfect privacy, inf for no constraint) and equivocation= (nats)"
-        )
-    if isinstance(budget, LeakageBudget):
-        return budget
-    if equivocation is None:
-        return LeakageBudget(budget)  # type: ignore[arg-type]
-    wanted = _number(equivocation, "the equivocation")
-    if not wanted <= entropy_x * (1.0 + 1e-12):
-        raise InputError(
-            f"equivocation {wanted:g} nats exceeds H(X) = {entropy_x:.12g} nats, which no estimator can keep; "
-            "give at most H(X) (equal to it is perfect privacy)"
-        )
-    return LeakageBudget(max(0.0, entropy_x - wanted))
-
-
-def _number(value: Any, what: str) -> float:
-    try:
-        if isinstance(value, str | bytes | bool):  # float() would read these
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{what} is {value!r}, which is not a number; give nats as one number") from None
 
 
 def _matrix(values: Any, what: str) -> Array:

@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.checks import positive, whole
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import LeakageBudget, Problem
+from discreet.problems.problem import Problem
 
 __all__ = ["DEFAULT_BINS", "DEFAULT_SMOOTHING", "REST", "SampleReport", "from_samples"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from discreet.backends.isolated import Probe
     from discreet.problems.catalog.registry import Entry
     from discreet.problems.inference.adversary import Inference
-    from discreet.problems.judge.certificate import Certificate
+    from discreet.problems.judge import Certificate
     from discreet.problems.problem import Problem
 
 __all__ = [

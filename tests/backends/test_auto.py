@@ -14,7 +14,6 @@ from discreet.backends.auto import PREFERENCE
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.registry import load_backend
 from discreet.problems.errors import BackendError, InputError
-from discreet.problems.judge import certificate as judge
 from discreet.problems.problem import Problem
 
 PROBLEM = ds.problems.paper_single(budget=0.01)
@@ -117,26 +116,3 @@ def test_it_has_no_settings_of_its_own() -> None:
 def test_everybody_it_prefers_exists_and_is_not_itself() -> None:
     assert "auto" not in PREFERENCE
     assert all(load_backend(name).name == name for name in PREFERENCE)
-
-
-def test_what_auto_chose_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
-    real = judge._judged
-
-    def counted(problem: Problem, *rest: Any) -> judge.Verdict:
-        asked.append(problem)
-        return real(problem, *rest)
-
-    monkeypatch.setattr(judge, "_judged", counted)
-    problem = ds.problems.catalog.build("paper-single", bins=12, fraction=0.5)
-    assert ds.solve(problem).certificate is not None
-    assert len(asked) == 1
-    answer = ds.solve(problem, "tilt")
-    assert answer.estimator is not None
-    certify = judge.certify
-    first = certify(problem, answer.estimator, answer.tilt, answer.multiplier, again=True)
-    assert certify(problem, answer.estimator, answer.tilt, answer.multiplier) is first
-    assert certify(problem, answer.estimator, answer.tilt, answer.multiplier) is not first  # asked for once only
-    certify(problem, answer.estimator, answer.tilt, answer.multiplier, again=True)
-    other = certify(problem.with_budget(problem.budget / 2.0), answer.estimator, answer.tilt, answer.multiplier)
-    assert other.certificate.budget == problem.budget / 2.0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from judging import lower_bound
 from scipy.optimize import linprog
 
 from discreet.backends.blahut_arimoto import BlahutArimoto
@@ -19,8 +20,7 @@ from discreet.backends.run import solve
 from discreet.backends.solution import Solution, Status
 from discreet.problems import catalog
 from discreet.problems.errors import InputError
-from discreet.problems.judge.bound import lower_bound
-from discreet.problems.judge.certificate import certify
+from discreet.problems.judge import certify
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem

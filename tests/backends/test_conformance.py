@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from judging import lower_bound
 
 from discreet.backends.contract import ACCURACY, Accuracy, Kind, Options, Regime
 from discreet.backends.registry import availability, backend_names, load_backend
 from discreet.backends.run import attempt, conclude, solve
 from discreet.backends.solution import Solution, Status
 from discreet.problems import catalog
-from discreet.problems.judge.bound import lower_bound
-from discreet.problems.judge.certificate import Certificate
+from discreet.problems.judge import Certificate
 from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.problem import Problem

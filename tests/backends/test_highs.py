@@ -18,7 +18,7 @@ from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
 from discreet.problems.errors import InputError, Interrupted
-from discreet.problems.judge.certificate import certify
+from discreet.problems.judge import certify
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from judging import lower_bound
 
 import discreet as ds
 from discreet.backends.contract import Options, Raw, Regime
@@ -20,7 +21,6 @@ from discreet.backends.registry import backend_names, capabilities, load_backend
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
-from discreet.problems.judge.bound import lower_bound
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce

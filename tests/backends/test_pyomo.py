@@ -17,7 +17,7 @@ from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
 from discreet.problems.errors import InputError, Interrupted
-from discreet.problems.judge.certificate import certify
+from discreet.problems.judge import certify
 
 
 @given(st.integers(0, 10**6))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from judging import lower_bound
 
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
@@ -16,7 +17,6 @@ from discreet.backends.solution import Status
 from discreet.backends.unused_guesses import duals_of_law
 from discreet.problems import catalog
 from discreet.problems.errors import Interrupted, Unsupported
-from discreet.problems.judge.bound import lower_bound
 from discreet.problems.measures.law import phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array

@@ -20,10 +20,10 @@ from discreet.backends.tilt import aggregation
 from discreet.backends.tilt.streaming import BlockSolution, solve_blocks
 from discreet.problems import Problem, certify
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Chunk
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import LeakageBudget
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy
 from discreet.problems.streams.lattice import lattice_problem
 from discreet.reports.tables import solution_table

@@ -12,7 +12,7 @@ import pytest
 
 from discreet.backends import run
 from discreet.cli.app import app
-from discreet.problems.judge.certificate import Verdict, certify
+from discreet.problems.judge import Verdict, certify
 from discreet.problems.problem import Problem
 from discreet.reports.crosscheck import select
 

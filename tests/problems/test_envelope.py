@@ -14,7 +14,7 @@ from strategies import budgets, estimators, joints, tilts
 from discreet.problems.catalog import build
 from discreet.problems.envelope import Bound, Envelope, envelope_of
 from discreet.problems.errors import InputError
-from discreet.problems.judge.certificate import certify
+from discreet.problems.judge import certify
 from discreet.problems.problem import Problem
 
 

@@ -15,7 +15,7 @@ from scipy.optimize import brentq, linprog, minimize_scalar
 from strategies import anything, budgets, estimators, garbage, problems, tilts
 
 from discreet.problems.errors import InputError
-from discreet.problems.judge.certificate import Certificate, KKTResiduals, Verdict, certify
+from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 

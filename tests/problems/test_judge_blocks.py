@@ -15,14 +15,13 @@ import pytest
 from block_cases import watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import certify_rule, lower_bound
 from strategies import problems
 
 from discreet import solve
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Chunk
 from discreet.problems.errors import InputError
-from discreet.problems.judge.blocks import BlockVerdict, certify_blocks
-from discreet.problems.judge.bound import lower_bound
-from discreet.problems.judge.certificate import certify
+from discreet.problems.judge import Verdict, certify
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -55,10 +54,10 @@ def rules(draw: st.DrawFn, problem: Problem) -> Rule:
     return Rule(tilt, ties, columns, share, np.eye(problem.m)[draw(st.integers(0, problem.m - 1))] if share else None)
 
 
-def assert_proven(problem: Problem, verdict: BlockVerdict) -> None:
+def assert_proven(problem: Problem, verdict: Verdict[Rule]) -> None:
     """Everything a certificate claims of the dense rule, with exact arithmetic."""
     judged = verdict.certificate
-    dense = verdict.rule.dense(BlockProblem.of(problem).blocks)
+    dense = verdict.answer.dense(BlockProblem.of(problem).blocks)
     assert 0.0 <= judged.lower <= judged.upper
     assert exactly.error_probability(problem, dense, normalised=True) <= Fraction(judged.upper) * Fraction(1 + 2.0**-50)
     if problem.constraint.perfect:
@@ -76,7 +75,7 @@ def assert_proven(problem: Problem, verdict: BlockVerdict) -> None:
 def test_certificates_are_proofs_for_arbitrary_rules(data: st.DataObject) -> None:
     problem = data.draw(problems())
     rule, multiplier = data.draw(rules(problem)), data.draw(st.sampled_from([0.0, 1e-9, 0.3, 5.0, 1e9, math.inf, math.nan]))
-    verdict = certify_blocks(as_blocks(problem, 2), rule, multiplier, threads=1, compiled=data.draw(st.booleans()))
+    verdict = certify_rule(as_blocks(problem, 2), rule, multiplier, threads=1, compiled=data.draw(st.booleans()))
     assert_proven(problem, verdict)
 
 
@@ -89,7 +88,7 @@ def test_agrees_with_the_judge_in_memory(data: st.DataObject) -> None:
     ties = rng.choice(40, size=3, replace=False)
     rule = Rule(0.2 * rng.normal(size=(m, n)), ties, rng.dirichlet(np.ones(m), size=3).T)
     multiplier = float(rng.random())
-    mine = certify_blocks(as_blocks(problem, 16), rule, multiplier, threads=1)
+    mine = certify_rule(as_blocks(problem, 16), rule, multiplier, threads=1)
     dense = rule.dense(BlockProblem.of(problem).blocks)
     theirs = certify(problem, dense, rule.tilt, multiplier)
     here, there = mine.certificate, theirs.certificate
@@ -110,7 +109,7 @@ def test_gap_is_the_sum_of_the_three_residuals(budget: float, compiled: bool) ->
     rng = np.random.default_rng(1)
     for share in (0.0, 0.3):
         rule = Rule(0.05 * rng.normal(size=(3, 3)), [5, 7], [[0.5, 0.0], [0.25, 1.0], [0.25, 0.0]], share, [0.5, 0.5, 0.0])
-        judged = certify_blocks(as_blocks(problem, 128), rule, 0.2, compiled=compiled).certificate
+        judged = certify_rule(as_blocks(problem, 128), rule, 0.2, compiled=compiled).certificate
         kkt = judged.kkt
         if judged.lower > 0.0:
             assert kkt.complementarity + kkt.alignment + kkt.slackness == pytest.approx(judged.gap, rel=1e-9, abs=1e-13)
@@ -126,7 +125,7 @@ def test_bracket_is_tight_at_the_optimum(budget: float, outcomes: int, compiled:
     ties = np.flatnonzero((solved.estimator != labels).any(axis=0))
     assert ties.size <= 12
     rule = Rule(solved.tilt, ties, solved.estimator[:, ties])
-    judged = certify_blocks(as_blocks(problem), rule, solved.multiplier, compiled=compiled).certificate
+    judged = certify_rule(as_blocks(problem), rule, solved.multiplier, compiled=compiled).certificate
     assert judged.upper == pytest.approx(solved.certificate.upper, rel=1e-9)
     assert judged.lower == pytest.approx(solved.certificate.lower, rel=1e-9)
     assert judged.relative_gap < 1e-9
@@ -139,21 +138,21 @@ def test_bracket_is_tight_at_the_optimum(budget: float, outcomes: int, compiled:
 def test_a_rule_that_leaks_too_much_is_blended_just_enough(compiled: bool) -> None:
     problem = random_problem(budget=1e-4)
     rule = Rule(np.zeros((2, 2)))
-    verdict = certify_blocks(as_blocks(problem), rule, 0.0, compiled=compiled)
+    verdict = certify_rule(as_blocks(problem), rule, 0.0, compiled=compiled)
     judged = verdict.certificate
     assert judged.own_leakage > problem.budget
     assert 0.0 < judged.blend < 1.0
     assert judged.leakage <= problem.budget
     assert judged.leakage >= problem.budget * (1 - 1e-9)
-    dense = verdict.rule.dense(BlockProblem.of(problem).blocks)
+    dense = verdict.answer.dense(BlockProblem.of(problem).blocks)
     assert problem.leakage(dense) == pytest.approx(judged.leakage, rel=1e-9)
     assert problem.error_probability(dense) == pytest.approx(judged.upper, rel=1e-12)
 
 
 def test_a_blended_rule_is_judged_as_it_is() -> None:
     problem = random_problem(budget=1e-4)
-    once = certify_blocks(as_blocks(problem), Rule(np.zeros((2, 2))), 0.0)
-    twice = certify_blocks(as_blocks(problem), once.rule, 0.0)
+    once = certify_rule(as_blocks(problem), Rule(np.zeros((2, 2))), 0.0)
+    twice = certify_rule(as_blocks(problem), once.answer, 0.0)
     assert twice.certificate.own_leakage == once.certificate.leakage
     assert twice.certificate.blend == 0.0
     assert twice.certificate.upper == once.certificate.upper
@@ -161,8 +160,8 @@ def test_a_blended_rule_is_judged_as_it_is() -> None:
 
 def test_no_budget_leaves_the_best_constant_if_the_rule_leaks() -> None:
     problem = random_problem(budget=0.0)
-    verdict = certify_blocks(as_blocks(problem), Rule(np.zeros((2, 2))), math.inf)
-    assert verdict.rule.share == 1.0
+    verdict = certify_rule(as_blocks(problem), Rule(np.zeros((2, 2))), math.inf)
+    assert verdict.answer.share == 1.0
     assert verdict.certificate.upper == pytest.approx(problem.constant_error, rel=1e-14)
     assert verdict.certificate.phi_residual == 0.0
 
@@ -170,7 +169,7 @@ def test_no_budget_leaves_the_best_constant_if_the_rule_leaks() -> None:
 def test_tiny_budgets_are_kept() -> None:
     problem = random_problem()
     for budget in (1e-8, 1e-14, 1e-20, 1e-28):
-        judged = certify_blocks(as_blocks(problem.with_budget(budget)), Rule(np.zeros((2, 2))), 0.0).certificate
+        judged = certify_rule(as_blocks(problem.with_budget(budget)), Rule(np.zeros((2, 2))), 0.0).certificate
         assert judged.leakage <= budget
         assert judged.leakage >= 0.999 * budget or budget < 1e-15  # 1 − share has no finer steps towards a constant
 
@@ -183,16 +182,16 @@ def test_threads_and_progress(compiled: bool) -> None:
     problem, seen = random_problem(3, 3, 5000), []
     rule = Rule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 4321], np.eye(3)[:, :2])
     blocks = as_blocks(problem, 300)
-    verdicts = [certify_blocks(blocks, rule, 0.5, threads=threads, compiled=compiled) for threads in (1, 2, 5)]
+    verdicts = [certify_rule(blocks, rule, 0.5, threads=threads, compiled=compiled) for threads in (1, 2, 5)]
     assert verdicts[0].certificate == verdicts[1].certificate == verdicts[2].certificate
-    certify_blocks(blocks, rule, 0.5, threads=2, progress=lambda done, of: seen.append((done, of)))
+    certify_rule(blocks, rule, 0.5, threads=2, progress=lambda done, of: seen.append((done, of)))
     assert seen == [(min(300 * (k + 1), 5000), 5000) for k in range(17)]
 
 
 def test_chunk_sizes_change_nothing_but_rounding() -> None:
     problem = random_problem(3, 3, 5000, budget=1e-4)
     rule = Rule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 4321], np.eye(3)[:, :2])
-    found = [certify_blocks(as_blocks(problem, size), rule, 0.5).certificate for size in (1, 77, 5000)]
+    found = [certify_rule(as_blocks(problem, size), rule, 0.5).certificate for size in (1, 77, 5000)]
     for judged in found[1:]:
         assert judged.upper == pytest.approx(found[0].upper, rel=1e-15)
         assert judged.lower == pytest.approx(found[0].lower, rel=1e-14)
@@ -216,7 +215,7 @@ def test_adversarial_masses(compiled: bool) -> None:
             problem = Problem.from_joint(joint / joint.sum(), budget)
             for tilt in (np.zeros((2, 2)), np.array([[0.1, -0.2], [-0.1, 0.2]])):
                 rule = Rule(tilt, [11], [[0.3], [0.7]])
-                mine = certify_blocks(as_blocks(problem, 100), rule, 0.4, compiled=compiled).certificate
+                mine = certify_rule(as_blocks(problem, 100), rule, 0.4, compiled=compiled).certificate
                 theirs = certify(problem, rule.dense(BlockProblem.of(problem).blocks), tilt, 0.4).certificate
                 assert mine.own_error == pytest.approx(theirs.own_error, rel=1e-14)
                 assert mine.own_leakage == pytest.approx(theirs.own_leakage, rel=1e-9, abs=1e-32)
@@ -237,7 +236,7 @@ def test_a_truncated_lattice_brackets_what_the_whole_one_can_reach(tail: float) 
     tilt = np.array([[0.02, -0.05], [-0.03, 0.06]])
     feasible = feasible_duals(tilt, 0.1, whole.p_x, whole.budget)
     assert feasible is not None
-    bound, part = lower_bound(whole, *feasible), certify_blocks(cut, Rule(tilt), 0.1)
+    bound, part = lower_bound(whole, *feasible), certify_rule(cut, Rule(tilt), 0.1)
     assert part.certificate.lower <= bound * (1 + 1e-12)
     assert part.certificate.upper >= bound
     loss = bound - part.certificate.lower
@@ -265,7 +264,7 @@ def test_blocks_that_lie_are_refused(compiled: bool) -> None:
 
     def refused(words: str, p_xz: Array, loss: Array, outcomes: int | None = None) -> None:
         with pytest.raises(InputError, match=words):
-            certify_blocks(replace(honest, blocks=_Lying(problem, p_xz, loss, outcomes)), rule, 0.1, compiled=compiled)
+            certify_rule(replace(honest, blocks=_Lying(problem, p_xz, loss, outcomes)), rule, 0.1, compiled=compiled)
 
     a, loss = problem.p_xz.copy(), problem.loss.copy()
     refused("hold 200 outcomes", a, loss, 201)
@@ -282,9 +281,9 @@ def test_blocks_that_lie_are_refused(compiled: bool) -> None:
 def test_wrong_shapes_are_refused() -> None:
     problem = BlockProblem.of(random_problem())
     with pytest.raises(InputError, match="tilt has shape"):
-        certify_blocks(problem, Rule(np.zeros((2, 3))), 0.1)
+        certify_rule(problem, Rule(np.zeros((2, 3))), 0.1)
     with pytest.raises(InputError, match="listed as a tie"):
-        certify_blocks(problem, Rule(np.zeros((2, 2)), [200], [[1.0], [0.0]]), 0.1)
+        certify_rule(problem, Rule(np.zeros((2, 2)), [200], [[1.0], [0.0]]), 0.1)
 
 
 # -- memory ----------------------------------------------------------------------------------------------------------------
@@ -292,14 +291,14 @@ def test_wrong_shapes_are_refused() -> None:
 _MEASURE = """
 import resource, sys
 import numpy as np
-from discreet.problems.judge.blocks import certify_blocks
+from discreet.problems.judge import certify
 from discreet.problems.streams.lattice import lattice_problem
 from discreet.problems.rule import Rule
 from discreet.problems.sensors import PAPER_EDGES, linear_conditional, paper_p_xy
 
 def run(sensors):
     problem = lattice_problem(linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES), paper_p_xy(), sensors, 0.01)
-    certify_blocks(problem, Rule([[0.1, -0.1], [-0.1, 0.1]]), 0.2)
+    certify(problem, Rule([[0.1, -0.1], [-0.1, 0.1]]), None, 0.2)
     return problem.N
 
 run(60)
@@ -322,5 +321,5 @@ def test_judging_a_rule_takes_one_pass_over_the_outcomes(outcomes: int) -> None:
     problem = random_problem(outcomes=outcomes)
     blocks, source = watched(problem)
     rule = Rule(np.array([[0.1, 0.0], [0.0, 0.2]]), np.array([3, 7]), np.full((2, 2), 0.5))
-    certify_blocks(blocks, rule, 0.4, threads=1)
+    certify(blocks, rule, None, 0.4, threads=1)
     assert source.passes == 1

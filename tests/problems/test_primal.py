@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import repaired as _repaired
 from strategies import budgets, estimators, garbage, problems
 
-from discreet.problems.judge.repair import Repaired, repair
 from discreet.problems.measures.law import LEAK_FREE, phi_residual
 from discreet.problems.measures.leak_free import remove_leakage
 from discreet.problems.numerics.double_double import Array
@@ -19,11 +19,6 @@ from discreet.problems.numerics.estimators import column_error, normalise
 from discreet.problems.problem import Problem
 
 _POSITIVE = budgets.filter(lambda budget: 0.0 < budget < math.inf)
-
-
-def _repaired(problem: Problem, given_matrix: Array, anchors: tuple[Array, ...] = ()) -> Repaired:
-    own = normalise(given_matrix)
-    return repair(problem, own, problem.output_law(own), anchors)
 
 
 def _dirichlet(budget: float, n: int = 2, m: int = 2, outcomes: int = 6, seed: int = 0) -> Problem:
@@ -68,8 +63,10 @@ def test_feasible_estimators_are_left_alone(data: st.DataObject) -> None:
     own = normalise(data.draw(estimators((problem.m, problem.N))))
     law = problem.output_law(own)
     loose = problem.with_budget(law.leakage() * (1 + 1e-9) + 1e-15)
-    assert repair(loose, own, law).estimator is own
-    assert repair(problem.with_budget(math.inf), own, law).share == 0.0
+    kept = _repaired(loose, own)
+    assert kept.share == 0.0
+    np.testing.assert_array_equal(kept.estimator, normalise(own))
+    assert _repaired(problem.with_budget(math.inf), own).share == 0.0
 
 
 @settings(max_examples=60, deadline=None)
@@ -209,7 +206,7 @@ def test_subnormal_private_values_are_not_called_private_by_underflow() -> None:
     problem = Problem(np.array([[0.5, 0.5], [5e-324, 0.0]]), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
     law = problem.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))
     assert phi_residual(law) >= 0.3
-    constant = repair(problem, np.array([[0.8, 0.2], [0.2, 0.8]]), law)
+    constant = _repaired(problem, np.array([[0.8, 0.2], [0.2, 0.8]]))
     assert phi_residual(constant.law) == 0.0
     rare = Problem(np.array([[0.5, 0.5], [1e-310, 0.0]]), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
     assert phi_residual(rare.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))) == pytest.approx(0.3, rel=1e-9)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import estimators, joints, problems
 
 from discreet.problems import catalog
-from discreet.problems.judge.certificate import certify
+from discreet.problems.judge import certify
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce

@@ -20,8 +20,7 @@ from discreet.backends.solution import Status, derive_status
 from discreet.backends.tilt.aggregation import solve_aggregated
 from discreet.backends.tilt.statement import rules_of
 from discreet.problems.blocks import BlockProblem, Blocks, Chunk
-from discreet.problems.judge.blocks import BlockVerdict, certify_blocks
-from discreet.problems.judge.certificate import Certificate
+from discreet.problems.judge import Certificate, Verdict, certify
 from discreet.problems.numerics.compiled import compile_seconds
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.rule import Rule
@@ -127,12 +126,12 @@ def solve_blocks(
     rules = (_extended(rule, possible, problem.n) for rule in rules_of(smaller, found, threads=threads))
     verdict = _best_verdict(problem, rules, found.multiplier, options.gap, threads)
     if derive_status(verdict.certificate, options.gap) is Status.VIOLATED_PRIVACY:  # by rounding: what the judge made of it
-        verdict = certify_blocks(problem, verdict.rule, verdict.multiplier, threads=threads)
+        verdict = certify(problem, verdict.answer, None, verdict.multiplier, threads=threads)
     return BlockSolution(
         problem,
         derive_status(verdict.certificate, options.gap),
         found.ended,
-        verdict.rule,
+        verdict.answer,
         verdict.multiplier,
         verdict.certificate,
         found.iterations,
@@ -143,11 +142,13 @@ def solve_blocks(
     )
 
 
-def _best_verdict(problem: BlockProblem, rules: Iterable[Rule], multiplier: float, gap: float, threads: int) -> BlockVerdict:
+def _best_verdict(
+    problem: BlockProblem, rules: Iterable[Rule], multiplier: float, gap: float, threads: int
+) -> Verdict[Rule]:
     """The judge's verdict on the first rule that it certifies, else on the one of least error that keeps the budget."""
-    best: tuple[tuple[bool, float], BlockVerdict] | None = None
+    best: tuple[tuple[bool, float], Verdict[Rule]] | None = None
     for rule in rules:
-        verdict = certify_blocks(problem, rule, multiplier, threads=threads)
+        verdict = certify(problem, rule, None, multiplier, threads=threads)
         status = derive_status(verdict.certificate, gap)
         if status is Status.CERTIFIED:
             return verdict

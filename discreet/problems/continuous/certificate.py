@@ -17,7 +17,7 @@ from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.continuous.validation import midpoints
 from discreet.problems.errors import InputError
-from discreet.problems.judge.certificate import certify
+from discreet.problems.judge import certify
 from discreet.problems.measures import mutual_information
 from discreet.problems.measures.law import OutputLaw, phi_residual
 from discreet.problems.numerics.double_double import Array

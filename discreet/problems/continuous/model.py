@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.checks import checked_prior, loss_table, positive
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.continuous.density import Component, component, expand
 from discreet.problems.continuous.modes import FAMILIES
 from discreet.problems.continuous.validation import check_component
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
-from discreet.problems.problem import LeakageBudget, Problem
+from discreet.problems.problem import Problem
 
 __all__ = ["ACCURACY", "ContinuousProblem"]
 

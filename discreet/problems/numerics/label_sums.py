@@ -13,17 +13,23 @@ Source: T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.problems.numerics.compiled import flat
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_sum
+from discreet.problems.numerics.estimators import labelled_sums
 from discreet.problems.numerics.label_strips import compiled_strips
 from discreet.problems.numerics.strip_sums import STRIP
 from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt
 
-__all__ = ["Tally", "compiled_tally", "tally"]
+__all__ = ["Tally", "TallyOf", "compiled_tally", "tally", "under_labels"]
+
+TallyOf = Callable[[Array, Array, Array, Array], "Tally"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,29 +71,30 @@ class Tally:
 
 def tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tally:
     """The pass over outcomes [n, ·], [m, ·] for a rule with tilt `decide` [m, n] and feasible duals `tilt` [m, n]."""
-    m, places = loss.shape[0], np.arange(loss.shape[1])
     label = np.argmin(in_order_losses(p_xz, loss, decide), axis=0)
     worth = in_order_losses(p_xz, loss, tilt)
-    chosen, least, mass = worth[label, places], worth.min(axis=0), p_xz.sum(axis=0)
-    waste = worth - least
+    total, joint, doubt = under_labels(p_xz, loss, tilt, label, worth)
+    chosen, least, mass = worth[label, np.arange(label.size)], worth.min(axis=0), p_xz.sum(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):  # a loss may be any multiple of the mass of its outcome
         share = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0.0)
-        worst = np.fmax.reduce(waste * share, axis=1, initial=0.0)
+        worst = np.fmax.reduce((worth - least) * share, axis=1, initial=0.0)
         astray = float(np.fmax.reduce((chosen - least) * share, initial=0.0))
-    worth[label, places] = np.inf
-    doubt = label_doubt(p_xz, tilt, chosen, worth.min(axis=0))
-    sums = [dd_sum(np.compress(label == i, p_xz, axis=1)) for i in range(m)]
-    joint = np.array([high for high, _ in sums]), np.array([low for _, low in sums])
-    return Tally(
-        joint,
-        dd_sum(loss[label, places]),
-        dd_sum(loss),
-        doubt,
-        float((chosen - least).sum()),
-        worst,
-        astray,
-        float(np.minimum(0.0, np.minimum(p_xz.min(), loss.min()))),
-    )
+    smallest = float(np.minimum(0.0, np.minimum(p_xz.min(), loss.min())))
+    return Tally(joint, total, dd_sum(loss), doubt, float((chosen - least).sum()), worst, astray, smallest)
+
+
+def under_labels(
+    p_xz: Array, loss: Array, tilt: Array, label: NDArray[np.intp], losses: Array
+) -> tuple[DoubleDouble, DoubleDouble, float]:
+    """Σ_l L_i(l),l, Σ_{l: i(l) = i} a_jl [m, n], and the doubt that another label is better.
+
+    label [·] of outcomes [n, ·], [m, ·] whose tilted losses, as `in_order_losses` computes them, are `losses` [m, ·].
+    """
+    places = np.arange(label.size)
+    rivals = losses.copy()
+    rivals[label, places] = math.inf
+    doubt = label_doubt(p_xz, tilt, losses[label, places], rivals.min(axis=0))
+    return dd_sum(loss[label, places]), labelled_sums(label, loss.shape[0], p_xz), doubt
 
 
 def compiled_tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tally:

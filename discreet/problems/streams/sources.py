@@ -23,6 +23,7 @@ import numpy as np
 
 from discreet.problems.blocks import CHUNK_OUTCOMES, ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
 from discreet.problems.checks import TOTAL_TOLERANCE, loss_table, whole
+from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Layout, npy_layout, replacing, stored_members
 from discreet.problems.files.records import printable
@@ -30,7 +31,7 @@ from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.label_sums import Tally, compiled_tally, tally
-from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL, LeakageBudget, constraint_of
+from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL
 
 __all__ = ["block_problem", "blocks_from", "map_problem", "write_blocks"]
 

@@ -1,0 +1,262 @@
+"""From sums to conclusion: the one path by which everything is judged, whatever holds its outcomes.
+
+A `Case` knows the sums. It says what an answer is worth (`Worth`: the law of (X, Ŷ), the error probability, and by how much
+rounding may have spoilt both), what is left of it when part of it is exchanged for an estimator that leaks nothing, and what
+tilted losses add up to at least (`Duals`). From these `conclude` forms
+
+    upper   the error probability, rounded upward, of the answer blended until its leakage *provably* keeps the budget
+    lower   Σ_l min_i (L_il + Σ_j t_ij a_jl) − μ ε, rounded downward, for feasible duals (t, μ)
+
+By weak duality lower ≤ optimum ≤ upper. At budget 0 what is returned is private within `LEAK_FREE` only; there the bound is
+lowered by Σ_ij |t_ij| |deviation_ij|, so that it holds for everything as private as what is returned. The gap splits exactly
+into the three residuals of the paper's Lemma 3, each ≥ 0:
+
+    upper − lower = Σ_il P_il r_il  +  Σ_i (μ g(u_i) − t_i·u_i)  +  μ (ε − leakage)
+                    complementarity    alignment                    slackness
+
+with r_il = L_il + a_l·t_i − min_k (L_kl + a_l·t_k); what rounding takes from the bound counts as complementarity.
+
+"Keeps the budget" is proven, not computed: the ceiling of the leakage covers rounding and the one unit in the last place by
+which stored columns fail to sum to one. Budgets under about 1e-30 nats are therefore met by answers without randomisation
+only, in the end by a constant. How a repair is *found* is mathematics that anybody may use (`measures.leak_free`); it is
+taken on trust nowhere: what comes out is added up and checked here like any other answer.
+
+Source: docs/theory.md, sections 8 and 9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from discreet.problems.constraint import LeakageBudget
+from discreet.problems.judge.certificate import Certificate, KKTResiduals
+from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
+from discreet.problems.measures.leak_free import least_share, share_within
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
+
+__all__ = ["Case", "Conclusion", "Duals", "End", "Worth", "conclude"]
+
+_GOOD_ENOUGH = 1e-9  # relative gap under which no duals are derived
+_NEGLIGIBLE = 1e-13  # relative rise of the error under which no better leak-free estimator is sought
+
+
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """What an answer adds up to, for a total probability of one.
+
+    law       the joint law of (X, Ŷ)
+    error     error probability
+    rounding  relative amount by which the exact one may exceed it
+    missed    what products too small for a number may add to it
+    doubt     relative amount by which every entry Pr(X = x_j, Ŷ = y_i) may differ from the law's
+    """
+
+    law: OutputLaw
+    error: float
+    rounding: float
+    missed: float = 0.0
+    doubt: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """An answer believed to leak nothing, or the probabilities [m] of a guess that ignores the outcome; and its worth.
+
+    moved: the probability that taking it in place of what was judged changes the guess.
+    """
+
+    answer: Array
+    worth: Worth
+    moved: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Duals:
+    """Feasible duals (t [m, n], μ), and what tilted losses add up to at least.
+
+    parts: numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); one that is not finite says "unknown"
+    """
+
+    tilt: Array
+    multiplier: float
+    parts: tuple[float, ...]
+
+
+class Case(Protocol):
+    """An answer to a problem, as sums.
+
+    answer, own       what is judged and its worth
+    constant_errors   error probability of always guessing y_i [m]
+    blended_doubt     `doubt` of what `blended` gives
+    """
+
+    constraint: LeakageBudget
+    answer: Any
+    own: Worth
+    blended_doubt: float
+
+    @property
+    def constant_errors(self) -> Array: ...
+
+    def blended(self, share: float, end: End) -> tuple[Any, Worth]:
+        """The answer with probability 1 − share, else the end; and what it is worth as it is stored."""
+
+    def leak_free(self) -> Iterable[End]:
+        """Answers that may leak nothing, beyond those that ignore the outcome."""
+
+    def duals(self) -> Iterable[Duals]:
+        """Feasible duals to choose from, at least one."""
+
+    def derived_duals(self) -> Iterable[Duals]:
+        """Feasible duals that are derived from the answer, asked for only where the others leave the bracket wide."""
+
+    def worst_entry(self, answer: Any, tilt: Array) -> float:
+        """max_il P_il r_il / w_l of a (repaired) answer, or an upper bound of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Conclusion:
+    """The repaired answer, the duals that prove the lower side, and the certificate."""
+
+    answer: Any
+    duals: Duals
+    certificate: Certificate
+
+
+def conclude(case: Case) -> Conclusion:
+    """Repair, bracket and residuals of a case. Law: lower ≤ upper, whatever is given."""
+    answer, worth, share = _within_budget(case)
+    upper = worth.error * (1.0 + worth.rounding) + worth.missed
+    duals, bound = _best_duals(case, worth.law, upper)
+    certificate = Certificate(
+        lower=max(0.0, bound) if bound <= upper else 0.0,  # a bound above what is reached would disprove the proof
+        upper=upper,
+        leakage=worth.law.leakage(),
+        phi_residual=phi_residual(worth.law),
+        budget=case.constraint.nats,
+        blend=share,
+        own_error=case.own.error,
+        own_leakage=case.own.law.leakage(),
+        own_phi_residual=phi_residual(case.own.law),
+        kkt=_residuals(case.constraint, worth, duals, case.worst_entry(answer, duals.tilt)),
+    )
+    return Conclusion(answer, duals, certificate)
+
+
+# -- the upper side ----------------------------------------------------------------------------------------------------
+
+
+def _keeps_budget(constraint: LeakageBudget, worth: Worth) -> bool:
+    if constraint.perfect:
+        return phi_residual(worth.law) <= LEAK_FREE
+    return constraint.oblivious or worth.law.leakage_ceiling(worth.doubt) <= constraint.nats
+
+
+def _ignoring(case: Case) -> list[End]:
+    """Guesses that ignore the outcome, which leak nothing: every constant, best first, and one drawn by the law of Ŷ."""
+    errors, law = case.constant_errors, case.own.law
+    m, nothing = errors.size, np.zeros_like(law.deviation)
+    ends = []
+    for column in [*np.eye(m)[np.argsort(errors, kind="stable")], law.mass / law.mass.sum()]:
+        error = float(errors @ column)
+        vanished = SMALLEST * m if error < 1e-290 and column.max() < 1.0 and errors.any() else 0.0
+        ends.append(End(column, Worth(OutputLaw(column, nothing, law.p_x), error, (m + 8) * UNIT, vanished)))
+    return ends
+
+
+def _within_budget(case: Case) -> tuple[Any, Worth, float]:
+    """The answer if it keeps the budget, else the best of its blends that do; its worth; the share blended in."""
+    if _keeps_budget(case.constraint, case.own):
+        return case.answer, case.own, 0.0
+    ends = _ignoring(case)
+    constant = ends[0]
+    if case.constraint.perfect:
+        ends += [end for end in case.leak_free() if _keeps_budget(case.constraint, end.worth)]
+        best = min(ends, key=lambda end: end.worth.error)
+        return *case.blended(1.0, best), best.moved
+    ranked = _ranked(case, ends)
+    if not ranked or ranked[0][0] > _NEGLIGIBLE * case.own.error:
+        ranked = sorted([*ranked, *_ranked(case, case.leak_free())], key=lambda entry: entry[0])
+    for _, end in ranked:
+        found = _blended(case, end)
+        if found is not None:
+            return found
+    return *case.blended(1.0, constant), 1.0
+
+
+def _ranked(case: Case, ends: Iterable[End]) -> list[tuple[float, End]]:
+    """The ends that can meet the budget, with the rise of the error probability each would cost, least first."""
+    costs = []
+    for end in ends:
+        share = least_share(case.own.law, end.worth.law, case.constraint.nats, case.blended_doubt)
+        if share is not None:
+            rise = end.worth.error - case.own.error
+            costs.append((min(share * rise, rise), end))
+    return sorted(costs, key=lambda entry: entry[0])
+
+
+def _blended(case: Case, end: End) -> tuple[Any, Worth, float] | None:
+    """Blended just far enough, proven; None if rounding keeps even ever deeper aims outside the budget."""
+    made: dict[float, tuple[Any, Worth]] = {}
+
+    def ceiling(share: float) -> float:
+        made[share] = case.blended(share, end)
+        worth = made[share][1]
+        return worth.law.leakage_ceiling(worth.doubt)
+
+    if end.worth.error <= case.own.error:  # nothing is gained by keeping part of the answer
+        share = 1.0 if ceiling(1.0) <= case.constraint.nats else None
+    else:
+        share = share_within(case.own.law, end.worth.law, case.constraint.nats, case.blended_doubt, ceiling)
+    return None if share is None else (*made[share], share) if share in made else (case.answer, case.own, 0.0)
+
+
+# -- the lower side ----------------------------------------------------------------------------------------------------
+
+
+def _best_duals(case: Case, reached: OutputLaw, upper: float) -> tuple[Duals, float]:
+    """The duals of the best bound, and that bound."""
+
+    def proven(duals: Iterable[Duals]) -> list[tuple[Duals, float]]:
+        return [(each, _bound(case.constraint, each, reached)) for each in duals]
+
+    best = max(proven(case.duals()), key=lambda entry: entry[1])
+    if upper - best[1] <= _GOOD_ENOUGH * upper:
+        return best
+    return max([best, *proven(case.derived_duals())], key=lambda entry: entry[1])
+
+
+def _bound(constraint: LeakageBudget, duals: Duals, reached: OutputLaw) -> float:
+    """What feasible duals prove, rounded downward: least − μ ε, at budget 0 least − Σ |t_ij| |deviation_ij|.
+
+    μ ε is that of a total probability of one, which stored problems have within `TOTAL_ROUNDING`.
+    """
+    cost = 0.0
+    if constraint.perfect:
+        with np.errstate(over="ignore"):
+            cost = float((np.abs(duals.tilt) * (np.abs(reached.deviation) + SMALLEST)).sum()) * (1.0 + 2.0**-30)
+    elif duals.multiplier > 0.0:
+        cost = duals.multiplier * constraint.nats * (1.0 + TOTAL_ROUNDING) + SMALLEST
+    if not all(map(math.isfinite, (cost, *duals.parts))):
+        return -math.inf
+    bound = math.fsum([*duals.parts, -cost])
+    return bound - 4.0 * UNIT * (abs(bound) + cost)
+
+
+def _residuals(constraint: LeakageBudget, worth: Worth, duals: Duals, worst_entry: float) -> KKTResiduals:
+    law, multiplier = worth.law, duals.multiplier
+    leakage = law.leakage()
+    tilted = float((duals.tilt * (law.mass[:, None] * law.p_x + law.deviation)).sum())
+    priced = not (constraint.perfect or constraint.oblivious)
+    return KKTResiduals(
+        complementarity=max(0.0, math.fsum([worth.error, tilted, *(-part for part in duals.parts)])),
+        alignment=max(0.0, (multiplier * leakage if priced else 0.0) - tilted),
+        slackness=max(0.0, multiplier * (constraint.nats - leakage)) if priced else 0.0,
+        worst_entry=worst_entry,
+    )

@@ -1,0 +1,142 @@
+"""A matrix [m, N] as a case for the judge: certain columns are added up as they are, the others as products.
+
+The error probability and the law of (X, Ŷ) are sums in twice the working precision of the stored numbers. Repairs are
+matrices again, stored and added up anew, so what is certified is what is returned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from discreet.problems.errors import InputError
+from discreet.problems.judge.conclusion import Duals, End, Worth
+from discreet.problems.judge.least import least_of_labels
+from discreet.problems.measures.law import LEAK_FREE, phi_residual
+from discreet.problems.measures.leak_free import remove_leakage
+from discreet.problems.measures.mutual_information import feasible_duals, tilts_from_ratio
+from discreet.problems.numerics.double_double import Array, dd_add
+from discreet.problems.numerics.estimators import column_error, normalise
+from discreet.problems.numerics.label_sums import under_labels
+from discreet.problems.numerics.rounding import SMALLEST, UNIT
+from discreet.problems.numerics.tilted_losses import in_order_losses
+from discreet.problems.problem import Problem
+
+__all__ = ["MatrixCase"]
+
+_BLOCK_OUTCOMES = 1 << 14  # whose temporaries stay in cache
+
+
+class MatrixCase:
+    """An estimator [m, N] of any numbers with optional duals, and anchors that may leak nothing."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        estimator: Array,
+        tilt: Array | None,
+        multiplier: float | None,
+        anchors: Iterable[Array],
+    ) -> None:
+        """Raises InputError for wrong shapes and for what is not made of real numbers."""
+        self._problem, self._anchors = problem, anchors
+        self._given = None if tilt is None else _numbers("tilt", tilt, (problem.m, problem.n)), multiplier
+        self.constraint = problem.constraint
+        self.answer = normalise(_numbers("estimator", estimator, (problem.m, problem.N)))
+        self.own = self._worth(self.answer)
+        self.blended_doubt = 2.0 * (problem.m + 1) * UNIT  # rounding of the blended entries, and of their columns
+
+    @property
+    def constant_errors(self) -> Array:
+        """Error probability of always guessing y_i [m]."""
+        return self._problem.constant_errors
+
+    def _worth(self, estimator: Array) -> Worth:
+        problem = self._problem
+        sums = problem.sums(estimator)
+        unpriced = self.constraint.perfect or self.constraint.oblivious
+        doubt = 0.0 if unpriced else column_error(estimator, sums.split)
+        error, missed = sums.error, 0.0
+        if error < 1e-290 and bool(((problem.loss > 0.0) & (estimator > 0.0)).any()):
+            missed = SMALLEST * estimator.size
+        # A sum of terms ≥ 0 in twice the working precision; columns sum to one within m + 1 units, also blended ones.
+        return Worth(problem.law_from(sums), error, (problem.m + 8) * UNIT, missed, doubt)
+
+    def blended(self, share: float, end: End) -> tuple[Array, Worth]:
+        """Entries rounded, columns made to sum to one again; a whole end as it is."""
+        towards = end.answer if end.answer.ndim == 2 else end.answer[:, None]
+        if share == 1.0:
+            return np.array(np.broadcast_to(towards, self.answer.shape)), end.worth
+        estimator = normalise((1.0 - share) * self.answer + share * towards)
+        return estimator, self._worth(estimator)
+
+    def leak_free(self) -> Iterator[End]:
+        """The estimator and every anchor of the right shape, moved onto Φ P = 0 where that is in reach."""
+        problem = self._problem
+        candidates = [(self.answer, self.own)]
+        for anchor in self._anchors:
+            if np.shape(anchor) == self.answer.shape:
+                estimator = normalise(np.asarray(anchor, dtype=np.float64))
+                candidates.append((estimator, self._worth(estimator)))
+        for estimator, worth in candidates:
+            if phi_residual(worth.law) > LEAK_FREE:
+                projected = remove_leakage(problem.p_xz, estimator, problem.marginal)
+                if projected is None:
+                    continue
+                estimator, worth = projected[0], self._worth(projected[0])
+            moved = 0.5 * float(np.abs(estimator - self.answer).sum(axis=0) @ problem.p_z)
+            yield End(estimator, worth, moved)
+
+    def duals(self) -> Iterator[Duals]:
+        """None (t = 0, μ = 0), which prove the Bayes error, and those given."""
+        problem, (tilt, multiplier) = self._problem, self._given
+        nothing = np.zeros((problem.m, problem.n))
+        yield Duals(nothing, math.inf if self.constraint.perfect else 0.0, (problem.bayes_error * (1.0 - 4.0 * UNIT),))
+        if tilt is not None and (multiplier is not None or self.constraint.perfect):
+            yield from self._feasible(tilt, math.inf if multiplier is None else float(multiplier))
+
+    def derived_duals(self) -> Iterator[Duals]:
+        """Tilts from the law of the estimator; none without a price of leakage."""
+        problem = self._problem
+        if not (self.constraint.perfect or self.constraint.oblivious):
+            ratio = self.own.law.ratio_minus_one()
+            yield from self._feasible(*tilts_from_ratio(ratio, problem.p_xz, problem.loss, problem.budget))
+
+    def _feasible(self, tilt: Array, multiplier: float) -> Iterator[Duals]:
+        found = feasible_duals(tilt, multiplier, self._problem.p_x, self._problem.budget)
+        if found is not None:
+            yield Duals(*found, self._least(found[0]))
+
+    def _least(self, tilt: Array) -> tuple[float, ...]:
+        """Parts of Σ_l min_i of the tilted losses. Any labels will do: those of the computed least are taken."""
+        p_xz, loss, found = self._problem.p_xz, self._problem.loss, None
+        for start in range(0, p_xz.shape[1], _BLOCK_OUTCOMES):
+            a, own = p_xz[:, start : start + _BLOCK_OUTCOMES], loss[:, start : start + _BLOCK_OUTCOMES]
+            losses = in_order_losses(a, own, tilt)
+            here = under_labels(a, own, tilt, losses.argmin(axis=0), losses)
+            found = here if found is None else (dd_add(found[0], here[0]), dd_add(found[1], here[1]), found[2] + here[2])
+        assert found is not None
+        return least_of_labels(*found, tilt)
+
+    def worst_entry(self, answer: Array, tilt: Array) -> float:
+        """max_il P_il r_il / w_l."""
+        problem = self._problem
+        losses = in_order_losses(problem.p_xz, problem.loss, tilt)
+        with np.errstate(over="ignore"):  # a loss may be any multiple of the mass of its outcome
+            wasted = (answer * (losses - losses.min(axis=0))).max(axis=0)
+            share = np.divide(wasted, problem.p_z, out=np.zeros(problem.N), where=problem.p_z > 0)
+        return float(share.max())
+
+
+def _numbers(what: str, values: Array, shape: tuple[int, int]) -> Array:
+    if np.shape(values) != shape:
+        raise InputError(f"the {what} has shape {list(np.shape(values))} but the problem needs {list(shape)}")
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"its type is {array.dtype}")
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"the {what} does not hold real numbers ({error}); give an array of them") from None

@@ -1,0 +1,319 @@
+"""A rule as a case for the judge: one pass over the outcomes, each seen once and forgotten.
+
+- The law of (X, Ŷ) is linear in the estimator, and of a rule it is a sum of p(x_j, z_l) over the outcomes of each label,
+  kept in twice the working precision, plus what the few ties and tie classes change. Blending towards a guess that ignores
+  the outcome is done on those m·n numbers; no second pass is needed.
+- The lower side needs Σ_l min_i of tilted losses under feasible duals, which is Σ_l of those of the rule's own labels less
+  what these lose; the loss is bounded outcome by outcome, with its rounding (`label_doubt`).
+- The totals π_j are those of the outcomes themselves, found in the same pass. What the problem says they are only serves to
+  make the duals feasible beforehand; the difference is made good afterwards.
+
+A last outcome "rest", into which a source put a tail (`BlockProblem.tail`), counts fully for the upper side. For the lower
+side it stands for outcomes that were not seen: of them only that losses are ≥ 0 and that their mass is the rest's is used,
+so that Σ min_i ≥ −Σ_j max_i(−t_ij)⁺ rest_j. The bound then holds for the problem before truncation.
+
+Source: docs/theory.md (the certificate; truncation).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
+from discreet.problems.checks import TOTAL_TOLERANCE
+from discreet.problems.errors import InputError
+from discreet.problems.judge.conclusion import Duals, End, Worth
+from discreet.problems.judge.least import SUM_ROUNDING, least_of_labels, tally_for
+from discreet.problems.measures.law import OutputLaw, faint_lift, law_of
+from discreet.problems.measures.mutual_information import feasible_duals, support_ceiling
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum
+from discreet.problems.numerics.label_sums import Tally
+from discreet.problems.numerics.rounding import SMALLEST, UNIT
+from discreet.problems.numerics.tilted_losses import in_order_losses
+from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
+
+__all__ = ["Progress", "RuleCase"]
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What a pass found in one chunk or in all: sums under the labels; p_xz and loss at the ties and at the last outcome.
+
+    classes: sums of p_xz and loss over each tie class of the rule, [n, m·m] and [m, m·m] (None without any)
+    """
+
+    sums: Tally
+    at_ties: tuple[Array, Array]
+    last: tuple[Array, Array]
+    classes: tuple[DoubleDouble, DoubleDouble] | None = None
+
+    def plus(self, other: _Seen) -> _Seen:
+        """Both together, the other's outcomes last."""
+        at_ties = self.at_ties
+        if other.at_ties[0].size:
+            at_ties = _beside(at_ties[0], other.at_ties[0]), _beside(at_ties[1], other.at_ties[1])
+        classes = other.classes
+        if self.classes is not None and classes is not None:
+            classes = dd_add(self.classes[0], classes[0]), dd_add(self.classes[1], classes[1])
+        return _Seen(self.sums.plus(other.sums), at_ties, other.last, classes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Whatever draws its guess, ties and then tie classes as one outcome each.
+
+    mass [n, K], loss [m, K], columns [m, K], and the label [K] under which the pass counted it
+    """
+
+    mass: Array
+    loss: Array
+    columns: Array
+    label: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, rule: Rule, seen: _Seen) -> _Drawn:
+        """From what a pass over the outcomes of a rule has seen."""
+        mass, loss = seen.at_ties
+        if seen.classes is None:
+            return cls(mass, loss, rule.columns, rule.labels(mass, loss))
+        rows = np.flatnonzero(seen.classes[0][0].sum(axis=0) > 0.0)
+        return cls(
+            _beside(mass, seen.classes[0][0][:, rows]),
+            _beside(loss, seen.classes[1][0][:, rows]),
+            _beside(rule.columns, rule.crowds[rows].T),
+            np.concatenate([rule.labels(mass, loss), rows // rule.m]),
+        )
+
+
+class RuleCase:
+    """A rule for outcomes in memory or in blocks, with optional duals: its own tilt where none is given."""
+
+    def __init__(
+        self,
+        problem: Problem | BlockProblem,
+        rule: Rule,
+        tilt: Array | None,
+        multiplier: float | None,
+        threads: int,
+        progress: Progress | None,
+        compiled: bool | None = None,
+    ) -> None:
+        """Pass over the outcomes once.
+
+        Raises InputError for wrong shapes, and for blocks that are not what the problem says: entries that are negative or
+        not numbers, another number of outcomes, totals that differ by more than 1e-9.
+        """
+        _check_shapes(problem, rule, tilt)
+        self._problem, self.answer, self.constraint = problem, rule, problem.constraint
+        self.blocks: Blocks = (
+            problem.blocks if isinstance(problem, BlockProblem) else ArrayBlocks(problem.p_xz, problem.loss)
+        )
+        given = rule.tilt if tilt is None else np.asarray(tilt, dtype=np.float64)
+        price = (math.inf if problem.constraint.perfect else math.nan) if multiplier is None else float(multiplier)
+        feasible = feasible_duals(given, price, problem.p_x, problem.budget)
+        if feasible is None or not feasible[0].any():
+            feasible = np.zeros_like(rule.tilt), math.inf if problem.constraint.perfect else 0.0
+        self._tilt, self._multiplier = feasible
+        self._seen = self._pass(threads, progress, compiled)
+        self._drawn = _Drawn.of(rule, self._seen)
+        self._marginal = dd_sum(self._seen.sums.joint[0].T)
+        self._marginal = dd_add(self._marginal, dd_sum(self._seen.sums.joint[1].T))
+        self._total = float(self._marginal[0].sum())
+        self.constant_errors = np.asarray(self._seen.sums.errors[0] / self._total)
+        self._check_totals()
+        self._plain = self._without_share()
+        self.own = self._worth(rule)
+
+    # -- the pass ------------------------------------------------------------------------------------------------------
+
+    def _pass(self, threads: int, progress: Progress | None, compiled: bool | None) -> _Seen:
+        rule, outcomes = self.answer, self._problem.N
+        count = tally_for(outcomes, compiled)
+
+        def work(chunk: Chunk) -> tuple[Chunk, _Seen]:
+            a, loss = chunk.read()
+            here = rule.ties[rule.ties_in(chunk.start, chunk.count)] - chunk.start
+            classes = _class_sums(rule, a, loss, here) if rule.band > 0.0 else None
+            sums = count(a, loss, rule.tilt, self._tilt)
+            return chunk, _Seen(sums, (a[:, here], loss[:, here]), (a[:, -1].copy(), loss[:, -1].copy()), classes)
+
+        seen: _Seen | None = None
+        visited = 0
+        for chunk, part in in_order(self.blocks.chunks(), threads, work):
+            if not part.sums.smallest >= 0.0:
+                raise InputError(
+                    f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry {part.sums.smallest!r}; "
+                    "every p_xz and loss must be a number ≥ 0"
+                )
+            seen = part if seen is None else seen.plus(part)
+            visited += chunk.count
+            if progress is not None:
+                progress(visited, outcomes)
+        if seen is None or visited != outcomes:
+            raise InputError(
+                f"the blocks hold {visited} outcomes but the problem says {outcomes}; give one problem one source"
+            )
+        return seen
+
+    def _check_totals(self) -> None:
+        """Refuse blocks whose totals are not those of the problem."""
+        problem = self._problem
+        if not isinstance(problem, BlockProblem):
+            return
+        gap = float(np.abs(self._marginal[0] - problem.p_x).max())
+        if not (abs(self._total - 1.0) <= TOTAL_TOLERANCE and gap <= TOTAL_TOLERANCE):
+            raise InputError(
+                f"the blocks sum to {self._total!r} and their p_x is up to {gap:g} from the problem's; give the totals found"
+            )
+        if not np.allclose(self.constant_errors, problem.guess_losses, rtol=TOTAL_TOLERANCE, atol=0.0):
+            raise InputError(
+                f"the blocks' losses of constant guesses are {self.constant_errors.tolist()} and the problem says "
+                f"{np.asarray(problem.guess_losses).tolist()}; give the totals found"
+            )
+
+    # -- the upper side ------------------------------------------------------------------------------------------------
+
+    def _without_share(self) -> Worth:
+        """The worth of the rule when no outcome is ignored; totals other than one are divided out."""
+        sums, rule, drawn = self._seen.sums, self.answer, self._drawn
+        lift = faint_lift(self._marginal[0])
+        joint = np.ldexp(sums.joint[0], lift), np.ldexp(sums.joint[1], lift)
+        loss, doubt, missed = sums.loss, 0.0, 0.0
+        self.blended_doubt = SUM_ROUNDING
+        if drawn.label.size:
+            mass = np.ldexp(drawn.mass, lift[:, None])
+            counted = -np.eye(rule.m)[:, drawn.label]
+            for columns in (counted, drawn.columns):
+                joint = dd_add(joint, dd_dot(columns[:, None, :], mass[None, :, :]))
+                loss = dd_add(loss, _in_all(dd_dot(columns, drawn.loss)))
+            random = np.where(np.isin(drawn.columns, (0.0, 1.0)), 0.0, drawn.columns) @ mass.T
+            share = np.divide(random, joint[0], out=np.ones_like(random), where=joint[0] > 0.0)
+            share_drawn = float(np.minimum(1.0, share).max())
+            rounded_once = 2.0 * UNIT if rule.band > 0.0 else 0.0  # the sums over a tie class
+            doubt = _column_error(drawn.columns) * share_drawn + rounded_once
+            self.blended_doubt += (rule.m + 1) * UNIT * share_drawn + rounded_once
+            missed = SMALLEST * rule.m * drawn.label.size
+        law = law_of(joint, self._marginal, lift)
+        if self._total != 1.0:  # its ratios stay as they are
+            total = self._total
+            law = OutputLaw(law.mass / total, law.deviation / total / total, law.p_x / total)
+        error = max(0.0, float(loss[0] + loss[1])) / self._total
+        missed = missed if error < 1e-290 and bool(((drawn.columns > 0.0) & (drawn.loss > 0.0)).any()) else 0.0
+        # Of the sums little is lost; the total was divided out, columns sum to one within m + 1 units, also where blended.
+        return Worth(law, error, (rule.m + (16 if rule.band == 0.0 else 20)) * UNIT, missed, doubt + SUM_ROUNDING)
+
+    def _worth(self, rule: Rule) -> Worth:
+        """The worth of the rule with some share of the outcomes ignored."""
+        plain, share = self._plain, rule.share
+        if share == 0.0:
+            return plain
+        ignoring = OutputLaw(rule.towards, np.zeros_like(plain.law.deviation), plain.law.p_x)
+        law = ignoring if share == 1.0 else plain.law.blend(ignoring, share)
+        error = (1.0 - share) * plain.error + share * float(self.constant_errors @ rule.towards)
+        missed = plain.missed + (SMALLEST * 2 * rule.m if error < 1e-290 else 0.0)
+        return Worth(law, error, plain.rounding, missed, self.blended_doubt)
+
+    def blended(self, share: float, end: End) -> tuple[Rule, Worth]:
+        """The rule with a larger share of ignored outcomes."""
+        rule = self.answer.blended(share, end.answer)
+        return rule, self._worth(rule)
+
+    def leak_free(self) -> Iterable[End]:
+        """None: that would take the outcomes again."""
+        return ()
+
+    # -- the lower side ------------------------------------------------------------------------------------------------
+
+    def derived_duals(self) -> Iterable[Duals]:
+        """None: that would take the outcomes again."""
+        return ()
+
+    def duals(self) -> Iterator[Duals]:
+        """Those under which the pass was made, lowered by what the totals found differ from those that were stated."""
+        tilt, sums, total = self._tilt, self._seen.sums, self._total
+        shift, size = self._shift(), float(np.abs(tilt).max())
+        doubt = sums.doubt if size > 0.0 or sums.wasted > 0.0 else 0.0  # without a tilt the losses are as they are stored
+        parts = least_of_labels(sums.loss, sums.joint, doubt + self._unseen(), tilt)
+        if shift:
+            parts = (*parts, -(shift + 4.0 * UNIT * (size + shift)) * total * (1.0 + 8.0 * UNIT))
+        if total != 1.0 and all(map(math.isfinite, parts)):
+            least = math.fsum(parts)
+            parts = (least / total, -4.0 * UNIT * abs(least))
+        yield Duals(tilt - shift if shift else tilt, self._multiplier, parts)
+
+    def _shift(self) -> float:
+        """By how much all tilts must still be lowered, since the totals of the outcomes are not those that were stated."""
+        tilt, p_x = self._tilt, self._marginal[0] / self._total
+        if np.array_equal(p_x, self._problem.p_x) or self.constraint.oblivious or not tilt.any():
+            return 0.0
+        possible = p_x > 0.0
+        over = float(support_ceiling(tilt[:, possible], p_x[possible], self._multiplier).max())
+        return 0.0 if over <= 0.0 else over + 2.0 * UNIT * (float(np.abs(tilt).max()) + over) + 8.0 * SMALLEST
+
+    def _unseen(self) -> float:
+        """How much better than the last outcome the outcomes that it stands for can be, at most; 0 where nothing was cut."""
+        if not isinstance(self._problem, BlockProblem) or self._problem.tail == 0.0:
+            return 0.0
+        mass, loss = self._seen.last
+        reached = float(in_order_losses(mass[:, None], loss[:, None], self._tilt).min())
+        possible = float(np.maximum(-self._tilt, 0.0).max(axis=0) @ mass)
+        return max(0.0, reached + possible) * (1.0 + 2.0**-30) + (abs(reached) + possible) * 2.0**-40
+
+    def worst_entry(self, answer: Rule, tilt: Array) -> float:
+        """max_il P_il r_il / w_l; of a blended rule an upper bound of it. `tilt` differs from the pass's by a shift only."""
+        sums, drawn = self._seen.sums, self._drawn
+        worst = sums.astray
+        if drawn.label.size:
+            losses = in_order_losses(drawn.mass, drawn.loss, tilt)
+            wasted = (drawn.columns * (losses - losses.min(axis=0))).max(axis=0)
+            mass = drawn.mass.sum(axis=0)
+            with np.errstate(over="ignore"):
+                worst = max(worst, float(np.divide(wasted, mass, out=np.zeros_like(mass), where=mass > 0.0).max()))
+        if answer.share == 0.0:
+            return worst
+        ignored = float((answer.towards * sums.worst)[answer.towards > 0.0].max())  # the others may be infinitely bad
+        return max((1.0 - answer.share) * worst if answer.share < 1.0 else 0.0, answer.share * ignored)
+
+
+def _check_shapes(problem: Problem | BlockProblem, rule: Rule, tilt: Array | None) -> None:
+    for what, values in (("rule's tilt", rule.tilt), ("tilt", rule.tilt if tilt is None else tilt)):
+        if np.shape(values) != (problem.m, problem.n):
+            raise InputError(f"the {what} has shape {list(np.shape(values))} but the problem needs {[problem.m, problem.n]}")
+    if rule.ties.size and rule.ties[-1] >= problem.N:
+        raise InputError(f"outcome {rule.ties[-1]} is listed as a tie, but the problem has {problem.N} outcomes")
+
+
+def _class_sums(rule: Rule, p_xz: Array, loss: Array, ties: NDArray[np.int64]) -> tuple[DoubleDouble, DoubleDouble]:
+    """Sums over the outcomes of each tie class that are not listed as ties."""
+    within, row = rule.crowd(p_xz, loss)
+    kept = ~np.isin(within, ties)
+    within, row = within[kept], row[kept]
+    sums = []
+    for values in (p_xz, loss):
+        high, low = np.zeros((values.shape[0], rule.m**2)), np.zeros((values.shape[0], rule.m**2))
+        for each in np.unique(row):
+            high[:, each], low[:, each] = dd_sum(values[:, within[row == each]])
+        sums.append((high, low))
+    return sums[0], sums[1]
+
+
+def _in_all(rows: DoubleDouble) -> DoubleDouble:
+    """The sum of double-double numbers [m]."""
+    return dd_add(dd_sum(rows[0]), dd_sum(rows[1]))
+
+
+def _column_error(columns: Array) -> float:
+    """How far columns [m, K] are from summing to one, at most; 0 for those that do exactly."""
+    return max(abs(math.fsum([*column, -1.0])) for column in columns.T.tolist()) * (1.0 + 2.0**-40)
+
+
+def _beside(left: Array, right: Array) -> Array:
+    return np.concatenate([left, right], axis=1)

@@ -1,0 +1,102 @@
+"""The door of the judge: `certify` an answer, get a `Verdict`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar, overload
+
+import numpy as np
+
+from discreet.problems.blocks import BlockProblem, Blocks
+from discreet.problems.errors import InputError
+from discreet.problems.judge.certificate import Certificate
+from discreet.problems.judge.conclusion import conclude
+from discreet.problems.judge.matrix import MatrixCase
+from discreet.problems.judge.rules import Progress, RuleCase
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
+
+__all__ = ["Verdict", "certify"]
+
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict(Generic[_Answer]):
+    """The repaired pair, feasible both, and the certificate they carry.
+
+    answer             of the kind that was judged: a matrix [m, N] or a rule
+    tilt, multiplier   t [m, n] and μ (sign conventions of docs/theory.md)
+    blocks             the outcomes that a `Rule` is a rule for
+    """
+
+    answer: _Answer
+    tilt: Array
+    multiplier: float
+    certificate: Certificate
+    blocks: Blocks | None = None
+
+    @property
+    def estimator(self) -> Array:
+        """The answer as a matrix [m, N], made anew where it is a rule; InputError where that takes more than 2 GiB."""
+        if isinstance(self.answer, Rule) and self.blocks is not None:
+            return self.answer.dense(self.blocks)
+        return np.asarray(self.answer)
+
+
+@overload
+def certify(
+    problem: Problem | BlockProblem,
+    answer: Rule,
+    tilt: Array | None = None,
+    multiplier: float | None = None,
+    *,
+    anchors: Iterable[Array] = (),
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Verdict[Rule]: ...
+@overload
+def certify(
+    problem: Problem,
+    answer: Array,
+    tilt: Array | None = None,
+    multiplier: float | None = None,
+    *,
+    anchors: Iterable[Array] = (),
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Verdict[Array]: ...
+def certify(
+    problem: Problem | BlockProblem,
+    answer: Array | Rule,
+    tilt: Array | None = None,
+    multiplier: float | None = None,
+    *,
+    anchors: Iterable[Array] = (),
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Verdict[Array] | Verdict[Rule]:
+    """Judge an answer with optional duals (tilt t [m, n], multiplier μ; sign conventions of docs/theory.md).
+
+    problem   in memory or in blocks
+    answer    an estimator [m, N] for a problem in memory, or a rule for either kind
+    tilt, multiplier   for a matrix: derived from it where they are not given. For a rule: its own tilt where none is given;
+              without a multiplier (at a budget > 0) only what needs no duals is proven
+    anchors   estimators [m, N] believed to leak nothing; each is verified before a matrix may be blended towards it
+    threads   for large problems: 0 = all cores; results do not depend on it
+    progress  called with (outcomes seen, N) while a rule is judged
+
+    Law: the certificate of a rule is that of its matrix, up to rounding, wherever that too is repaired by a blend towards a
+    guess that ignores the outcome. Raises InputError for wrong shapes, and for blocks that are not what the problem says:
+    entries that are negative or not numbers, another number of outcomes, totals that differ by more than 1e-9.
+    """
+    if isinstance(answer, Rule):
+        judged = RuleCase(problem, answer, tilt, multiplier, threads, progress)
+        found = conclude(judged)
+        return Verdict(found.answer, found.duals.tilt, found.duals.multiplier, found.certificate, judged.blocks)
+    if isinstance(problem, BlockProblem):
+        raise InputError("outcomes in blocks are judged under a Rule; a matrix needs a Problem in memory")
+    found = conclude(MatrixCase(problem, answer, tilt, multiplier, anchors))
+    return Verdict(found.answer, found.duals.tilt, found.duals.multiplier, found.certificate)

@@ -1,0 +1,58 @@
+"""Doors into the judge for tests: its two sides one by one, and rules judged by the NumPy or the compiled pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.problems.blocks import BlockProblem
+from discreet.problems.judge import Verdict
+from discreet.problems.judge.conclusion import Duals, _bound, _within_budget, conclude
+from discreet.problems.judge.matrix import MatrixCase
+from discreet.problems.judge.rules import RuleCase
+from discreet.problems.measures.law import OutputLaw
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
+
+__all__ = ["Repaired", "certify_rule", "lower_bound", "repaired"]
+
+
+class Repaired(NamedTuple):
+    """A feasible estimator, its law and error probability, and the share of another that was blended in."""
+
+    estimator: Array
+    law: OutputLaw
+    error: float
+    share: float
+
+
+def repaired(problem: Problem, estimator: Array, anchors: Iterable[Array] = ()) -> Repaired:
+    """The upper side alone."""
+    answer, worth, share = _within_budget(MatrixCase(problem, estimator, None, None, anchors))
+    return Repaired(answer, worth.law, worth.error, share)
+
+
+def lower_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
+    """The bound that feasible duals prove by themselves."""
+    constant = np.eye(problem.m)[:, :1] * np.ones(problem.N)
+    case = MatrixCase(problem, constant, None, None, ())
+    exactly_private = OutputLaw(constant[:, 0], np.zeros((problem.m, problem.n)), problem.p_x)
+    return _bound(problem.constraint, Duals(tilt, multiplier, case._least(tilt)), exactly_private)
+
+
+def certify_rule(
+    problem: Problem | BlockProblem,
+    rule: Rule,
+    multiplier: float,
+    *,
+    threads: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    compiled: bool | None = None,
+) -> Verdict[Rule]:
+    """`certify` of a rule with its own tilt, by the pass asked for."""
+    case = RuleCase(problem, rule, None, multiplier, threads, progress, compiled)
+    found = conclude(case)
+    return Verdict(found.answer, found.duals.tilt, found.duals.multiplier, found.certificate, case.blocks)
