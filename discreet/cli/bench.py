@@ -161,8 +161,7 @@ def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> No
     from discreet.cli import screen
     from discreet.problems.errors import FileError
     from discreet.reports.measurements import Measurement
-    from discreet.reports.study import rows
-    from discreet.reports.study.estimate import Estimate
+    from discreet.reports.study import Estimate, rows
 
     known: list[Measurement] = []
     if (place / "cells").is_dir():
@@ -190,11 +189,11 @@ def _profile_table(study: Study) -> Table:
     for heading in ("profile", "relative gap", "backend", "set beyond its defaults"):
         table.add_column(heading)
     for profile in study.profiles:
-        for contender in study.backends:
-            if contender.profiles is None or profile.name in contender.profiles:
-                told = {**profile.settings.get(contender.backend, {}), **contender.settings}
+        for configuration in study.backends:
+            if configuration.profiles is None or profile.name in configuration.profiles:
+                told = {**profile.settings.get(configuration.backend, {}), **configuration.settings}
                 pairs = ", ".join(f"{name} = {value}" for name, value in told.items())
-                table.add_row(profile.name, f"{profile.gap:g}", contender.label, pairs or "nothing")
+                table.add_row(profile.name, f"{profile.gap:g}", configuration.label, pairs or "nothing")
     return table
 
 

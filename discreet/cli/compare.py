@@ -66,15 +66,14 @@ def compare(
       discreet compare model.npz --time-limit 60 --out report --json --fail-on-disagreement
     """
     from discreet.cli import screen, words
-    from discreet.reports.compare import run_comparison
-    from discreet.reports.files import check_directory, write_report
+    from discreet.reports.compare import check_comparison_folder, run_comparison, write_comparison
 
-    check_directory(out)
-    chosen = None if backends is None else words.contestants(backends)
+    check_comparison_folder(out)
+    chosen = None if backends is None else words.configurations(backends)
     cases = _cases(problems or [], parameters or [], words.BudgetWords(leakage, equivocation, perfect, fraction))
     with screen.progress() as watch:
         comparison = run_comparison(cases, chosen, gap=gap, time_limit=time_limit, watch=watch)
-    written = write_report(comparison, out)
+    written = write_comparison(comparison, out)
     if as_json:
         screen.print_json(comparison.to_dict())
     else:
@@ -122,7 +121,7 @@ def _show(comparison: Comparison) -> None:
     console = screen.output()
     for table in tables.case_tables(comparison):
         console.print(table)
-    if len(comparison.contestants) > 1:
+    if len(comparison.labels) > 1:
         console.print(tables.agreement_table(comparison))
     for sentence in wording.verdict(comparison):
         console.print(Text(sentence))

@@ -34,7 +34,7 @@ def reproduce(
       discreet reproduce --out paper --sensors 10 --samples 100000 --edges 0.3,0.5,0.7
     """
     from discreet.cli import screen, words
-    from discreet.paper.files import check_target, write_study
+    from discreet.paper.page import check_target, write_study
     from discreet.paper.study import Settings, run_study
 
     settings = Settings(

@@ -19,11 +19,11 @@ from discreet.problems.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.problems.problem import Problem
-    from discreet.reports.compare import Contestant
+    from discreet.reports.measurements import Configuration
 
 __all__ = [
     "BudgetWords",
-    "contestants",
+    "configurations",
     "is_file",
     "numbers",
     "pairs",
@@ -108,9 +108,9 @@ def settings(words: Iterable[str], where: str = "--option") -> dict[str, Any]:
     return {key: _value(text) for key, text in pairs(words, where).items()}
 
 
-def contestants(text: str) -> list[Contestant]:
+def configurations(text: str) -> list[Configuration]:
     """Backends with settings, separated by commas: tilt,conic:solver=scs."""
-    from discreet.reports.compare import Contestant
+    from discreet.reports.measurements import Configuration
 
     specs: list[str] = []
     for piece in split_list(text):
@@ -120,7 +120,7 @@ def contestants(text: str) -> list[Contestant]:
         else:
             specs.append(piece)
     found = [spec.partition(":") for spec in specs]
-    return [Contestant(name, settings(_pieces(inline), f"backend {name}")) for name, _, inline in found]
+    return [Configuration(name, settings(_pieces(inline), f"backend {name}")) for name, _, inline in found]
 
 
 def pairs(words: Iterable[str], where: str) -> dict[str, str]:

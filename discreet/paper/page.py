@@ -1,62 +1,86 @@
-"""A study as one self-contained HTML page: no network, no script; light and dark follow the reader's system."""
+"""A study as one self-contained HTML page, and the study on disk: the page, figures as SVG and PNG, numbers as CSV."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from html import escape
+from pathlib import Path
 
-from discreet.paper.pictures import figures
+from discreet.paper.pictures import figures, tables
 from discreet.paper.study import Study
+from discreet.problems.errors import Absent
 from discreet.reports import wording
-from discreet.reports.figure_svg import FIGURE_STYLE, svg
+from discreet.reports.figure_png import png, require_matplotlib
+from discreet.reports.figure_svg import FIGURE_STYLE, standalone, svg
 from discreet.reports.figures import Figure
-from discreet.reports.page_style import PAGE_STYLE
+from discreet.reports.html.page import document, folded, sentences, table
+from discreet.reports.outputs import check_folder, write_folder
 
-__all__ = ["page"]
+__all__ = ["NAMES", "check_target", "page", "write_study"]
 
-_STYLE = """
-.verdict{margin-bottom:1.6rem}
-.plate{background:var(--paper);border:1px solid var(--line);border-radius:.6rem;padding:1.2rem;margin:0 0 1.4rem}
-.plate figure svg{max-width:44rem;margin:0 auto}.plate h2{margin:0 0 .3rem}.plate p{max-width:46rem;margin:.3rem 0 .9rem}
-.plate td,.plate thead th{text-align:right}.plate tbody th{text-align:left}
-dl.settings{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1.2rem}dl.settings dd{margin:0}
-"""
+NAMES = (
+    "index.html",
+    *(
+        f"{name}.{kind}"
+        for name in (
+            "inference-of-x",
+            "x-given-guess",
+            "cost-of-perfect-privacy",
+            "privacy-utility-curves",
+            "privacy-utility-shapes",
+        )
+        for kind in ("svg", "png")
+    ),
+    "sensors.csv",
+    "guesses.csv",
+    "curves.csv",
+)
+"""Every file that a study writes, beside the manifest."""
+
+
+def check_target(folder: str | Path) -> None:
+    """Raise FileError if `write_study` would refuse this folder."""
+    check_folder(folder, NAMES)
+
+
+def write_study(study: Study, folder: str | Path) -> tuple[tuple[Path, ...], str]:
+    """Write everything; return the paths, and one sentence on what is missing ("" if nothing is).
+
+    Raises FileError, and changes nothing, where a file would be replaced that was not made here or has been changed since.
+    """
+    drawn = figures(study)
+    contents: dict[str, str | bytes] = {f"{figure.name}.svg": standalone(figure) for figure in drawn}
+    missing = ""
+    try:
+        require_matplotlib()
+        contents |= {f"{figure.name}.png": png(figure) for figure in drawn}
+    except Absent as absent:
+        missing = str(absent)
+    contents.update(tables(study))
+    everything: dict[str, str | bytes] = {"index.html": page(study, sorted(contents)), **contents}
+    return write_folder(folder, everything, {"command": "discreet reproduce", "settings": asdict(study.settings)}), missing
 
 
 def page(study: Study, beside: Sequence[str]) -> str:
     """The whole document; `beside` are the names of the files next to it, which it links to."""
-    told = (_inference_words(study), _guess_words(study), _utility_words(study), _curve_words(study), _shape_words(study))
+    told = (_INFERENCE, _guess_words(study), _utility_words(study), _CURVES, _SHAPES)
     bodies = (_sensor_table(study), _guess_table(study), "", "", _curve_table(study))
-    plates = zip(figures(study), told, bodies, strict=True)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>discreet: the paper's numerical section</title>
-<style>{PAGE_STYLE}{FIGURE_STYLE}{_STYLE}</style>
-</head>
-<body>
-<a class="skip" href="#figures">Skip to the figures</a>
-<header>
-<p class="brand">discreet reproduce</p>
-<h1>The paper's numerical section</h1>
-<p class="lead">X and Y are independent, Pr(X = 1) = 0.3, Pr(Y = 1) = 0.5. M sensors each measure 0.6 Y + 0.4 X plus Gaussian
-noise of variance 0.01, independently, and report a bin. Y is to be estimated, X is private. Every optimum below is certified
-by a judge that shares nothing with the solver.</p>
-{_verdict(study)}
-</header>
-<main id="figures">
-{"".join(_plate(figure, words, body, beside) for figure, words, body in plates)}
-{_settings(study)}
-</main>
-<footer><p>After E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, “Privacy-aware Minimum Error Probability Estimation:
-An Entropy Constrained Approach”. Took {wording.seconds(study.seconds)} s. Numbers as CSV: {_links(beside, ".csv")}.</p>
-</footer>
-</body>
-</html>
-"""
+    plates = "".join(_plate(*each, beside) for each in zip(figures(study), told, bodies, strict=True))
+    return document(
+        mark="made by discreet reproduce",
+        brand="discreet reproduce",
+        title="discreet: the paper's numerical section",
+        heading="The paper's numerical section",
+        lead=f"""<p class="lead">X and Y are independent, Pr(X = 1) = 0.3, Pr(Y = 1) = 0.5. M sensors each measure
+0.6 Y + 0.4 X plus Gaussian noise of variance 0.01, independently, and report a bin. Y is to be estimated, X is private.
+Every optimum below is certified by a judge that takes nothing from the solver unchecked.</p>
+{_verdict(study)}""",
+        body=f'<style>{FIGURE_STYLE}</style><main id="results">{plates}{_settings(study)}</main>',
+        footer=f"""<p>After E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, “Privacy-aware Minimum Error Probability
+Estimation: An Entropy Constrained Approach”. Took {wording.seconds(study.seconds)} s. Numbers as CSV:
+{_links(beside, ".csv")}.</p>""",
+    )
 
 
 def _verdict(study: Study) -> str:
@@ -64,7 +88,7 @@ def _verdict(study: Study) -> str:
     certified = (
         "Every optimum is certified to a relative gap of 10⁻⁹." if study.certified else "Not every optimum is certified."
     )
-    sentences = [
+    told = [
         f"Somebody who sees every sensor's own estimate infers X with error probability "
         f"{wording.number(last.local_x_error, 3)} at {_sensors(last.sensors)}; from a perfectly private guess it stays at "
         f"{float(study.p_x.min()):.2g}.",
@@ -74,18 +98,18 @@ def _verdict(study: Study) -> str:
         f"{wording.number(last.local_y_error, 3)}.",
         certified,
     ]
-    return f'<ul class="verdict">{"".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)}</ul>'
+    return sentences(told)
 
 
 def _plate(figure: Figure, words: str, body: str, beside: Sequence[str]) -> str:
     files = _links([name for name in beside if name.startswith(f"{figure.name}.")], "")
-    return f"""<article class="plate" aria-labelledby="{figure.name}">
+    return f"""<section aria-labelledby="{figure.name}">
 <h2 id="{figure.name}">{escape(figure.title)}</h2>
 <p>{escape(words)}</p>
 <figure>{svg(figure, titled=False)}</figure>
 <p class="facts">{escape(figure.description)} Files: {files}.</p>
 {body}
-</article>"""
+</section>"""
 
 
 def _links(names: Iterable[str], ending: str) -> str:
@@ -99,12 +123,20 @@ def _sensors(count: int) -> str:
 # -- the words ---------------------------------------------------------------------------------------------------------
 
 
-def _inference_words(study: Study) -> str:
-    return (
-        "In the oblivious scheme every sensor sends its own maximum a posteriori estimate of Y. No single one says much "
-        "about X, but together their counts do. The curve is exact: it sums over all counts. Fano's inequality, from what "
-        "remains unknown of X, bounds it from below."
-    )
+_INFERENCE = (
+    "In the oblivious scheme every sensor sends its own maximum a posteriori estimate of Y. No single one says much "
+    "about X, but together their counts do. The curve is exact: it sums over all counts. Fano's inequality, from what "
+    "remains unknown of X, bounds it from below."
+)
+_CURVES = (
+    "Between perfect privacy and the Bayes rule lies a whole curve, which the paper does not show. It is convex, so "
+    "chords between solved budgets bound it from above and tangents from below, at every budget. Leakage is scaled by "
+    "I_MAP, which falls fast with M: a good estimate says little about X here, as X and Y are independent."
+)
+_SHAPES = (
+    "Divided by the error probability of the Bayes rule the curves show what privacy costs. They are steep near zero, "
+    "where leakage is quadratic in what is gained: the first part of the budget buys the most."
+)
 
 
 def _guess_words(study: Study) -> str:
@@ -138,21 +170,6 @@ def _runs(numbers: Sequence[int]) -> str:
     return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
-def _curve_words(study: Study) -> str:
-    return (
-        "Between perfect privacy and the Bayes rule lies a whole curve, which the paper does not show. It is convex, so "
-        "chords between solved budgets bound it from above and tangents from below, at every budget. Leakage is scaled by "
-        "I_MAP, which falls fast with M: a good estimate says little about X here, as X and Y are independent."
-    )
-
-
-def _shape_words(study: Study) -> str:
-    return (
-        "Divided by the error probability of the Bayes rule the curves show what privacy costs. They are steep near zero, "
-        "where leakage is quadratic in what is gained: the first part of the budget buys the most."
-    )
-
-
 # -- the tables --------------------------------------------------------------------------------------------------------
 
 
@@ -161,15 +178,15 @@ def _sensor_table(study: Study) -> str:
     rows = [
         (
             str(row.sensors),
-            _figures_of(row.local_x_error),
-            _figures_of(row.local_x_fano),
-            _figures_of(row.local_y_error),
+            wording.number(row.local_x_error, 6),
+            wording.number(row.local_x_fano, 6),
+            wording.number(row.local_y_error, 6),
             wording.bracket(row.private_y_lower, row.private_y_error),
-            _figures_of(row.bayes_y_error),
+            wording.number(row.bayes_y_error, 6),
         )
         for row in study.sensors
     ]
-    return _folded("Error probabilities for every number of sensors", _table(headings, rows))
+    return _folded_table("Error probabilities for every number of sensors", headings, rows)
 
 
 def _guess_table(study: Study) -> str:
@@ -184,7 +201,7 @@ def _guess_table(study: Study) -> str:
         )
         for row in study.guesses
     ]
-    return _table(headings, rows)
+    return table("Law of X given the guess", headings, rows)
 
 
 def _curve_table(study: Study) -> str:
@@ -212,27 +229,11 @@ def _curve_table(study: Study) -> str:
                 f"{100 * curve.width:.2g} %",
             )
         )
-    return _folded("Landmarks of the curves", _table(headings, rows))
+    return _folded_table("Landmarks of the curves", headings, rows)
 
 
-def _figures_of(value: float) -> str:
-    return wording.number(value, 6)
-
-
-def _folded(words: str, table: str) -> str:
-    return f"<details><summary>{escape(words)}</summary>{table}</details>"
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f'<th scope="col">{escape(words)}</th>' for words in headings)
-    body = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
-        for first, *cells in rows
-    )
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(headings[0] or headings[1])}">'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+def _folded_table(words: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return folded(words, table(words, headings, rows))
 
 
 def _settings(study: Study) -> str:

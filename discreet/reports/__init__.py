@@ -1,4 +1,10 @@
-"""Measured results for people: comparisons, tables, pictures and pages. Names load when first used (PEP 562)."""
+"""Measured results for people: comparisons, studies, advice, tables, pictures and pages. Names load when first used.
+
+measurements, study/, compare, crosscheck/   measuring: one row for every attempt, and where rows come from
+statistics/, advice/                         what rows say
+figures, pictures, tables, wording           showing it
+html/, published/, outputs                   pages and files
+"""
 
 from __future__ import annotations
 
@@ -6,33 +12,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.reports.agreement import Agreement
-    from discreet.reports.compare import Case, CaseFacts, Comparison, Contestant, Row, run_comparison
-    from discreet.reports.files import write_report
-    from discreet.reports.page import page
+    from discreet.reports.compare import Case, Comparison, run_comparison, write_comparison
+    from discreet.reports.measurements import Configuration, Measurement
+    from discreet.reports.statistics.agreement import Agreement
 
 __all__ = [
     "Agreement",
     "Case",
-    "CaseFacts",
     "Comparison",
-    "Contestant",
-    "Row",
-    "page",
+    "Configuration",
+    "Measurement",
     "run_comparison",
-    "write_report",
+    "write_comparison",
 ]
 
 _HOME = {
-    "Agreement": "agreement",
+    "Agreement": "statistics.agreement",
     "Case": "compare",
-    "CaseFacts": "compare",
     "Comparison": "compare",
-    "Contestant": "compare",
-    "Row": "compare",
-    "page": "page",
+    "Configuration": "measurements",
+    "Measurement": "measurements",
     "run_comparison": "compare",
-    "write_report": "files",
+    "write_comparison": "compare",
 }
 
 

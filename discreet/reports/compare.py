@@ -1,28 +1,48 @@
 """Every backend on the same problems, each attempt in its own process, every number the judge's.
 
-A *case* is a problem with a title; a *contestant* is a backend with settings. `run_comparison` takes both and returns a
-`Comparison`: one row per case and contestant, what is known of each case, and who agrees with whom (`agreement`). A crash,
-a refusal or a timeout is a row like any other.
+A *case* is a problem with a title; a *solver configuration* is a backend with settings. `run_comparison` takes both and
+returns a `Comparison`: one `Measurement` for each case and configuration, as a study makes them, and who agrees with whom. A
+crash, a refusal or a timeout is a row like any other.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import platform
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from discreet.backends.contract import Regime
-from discreet.backends.isolated import solve_isolated
 from discreet.backends.registry import backend_names, capabilities, peers
-from discreet.backends.solution import PERFECT_PRIVACY_TOLERANCE, PRIVACY_TOLERANCE, Solution, Status
+from discreet.backends.solution import Status
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
-from discreet.reports.agreement import Agreement, agreements
+from discreet.reports.figure_svg import standalone
+from discreet.reports.html.page import report_page
+from discreet.reports.measurements import Configuration, Measurement
+from discreet.reports.outputs import check_folder, write_folder
+from discreet.reports.pictures import gap_figure, leakage_figure
+from discreet.reports.statistics.agreement import Agreement, agreements
+from discreet.reports.statistics.claims import claimed_leaks
+from discreet.reports.study.cells import Cell, Instance
+from discreet.reports.study.plan import Limits, Profile
+from discreet.reports.study.runner import measure
+from discreet.reports.wording import verdict
 
-__all__ = ["Case", "CaseFacts", "Comparison", "Contestant", "Row", "Watch", "default_contestants", "run_comparison"]
+__all__ = [
+    "Case",
+    "Comparison",
+    "Watch",
+    "check_comparison_folder",
+    "default_configurations",
+    "run_comparison",
+    "write_comparison",
+]
 
 Watch = Callable[[int, int, str], None]
 
@@ -35,171 +55,26 @@ class Case:
     problem: Problem
 
 
-@dataclass(frozen=True)
-class Contestant:
-    """A backend with settings, and the label it goes by (the backend's name when there are no settings)."""
-
-    backend: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        """As typed on the command line: conic, or conic:solver=scs."""
-        pairs = ",".join(f"{name}={value}" for name, value in self.settings.items())
-        return f"{self.backend}:{pairs}" if pairs else self.backend
-
-
-@dataclass(frozen=True)
-class Row:
-    """One contestant on one case. Undefined numbers are inf (or −inf for the lower bound), so that comparisons fail safe.
-
-    error_probability, lower_bound   the certified bracket; the first is reached by the repaired estimator
-    own_error_probability            of the contestant's own answer, before any repair
-    own_leakage_nats                 what that answer really leaks
-    own_phi_residual                 ‖Φ P‖∞ of that answer, the measure of a leak at perfect privacy
-    claimed                          the contestant's word for how it went; shown, never scored
-    """
-
-    case: str
-    contestant: str
-    backend: str
-    status: Status
-    message: str
-    claimed: str | None
-    error_probability: float
-    lower_bound: float
-    relative_gap: float
-    own_error_probability: float
-    own_leakage_nats: float
-    own_phi_residual: float
-    budget_nats: float
-    iterations: int | None
-    lower_seconds: float
-    solve_seconds: float
-    lift_seconds: float
-    certify_seconds: float
-    versions: Mapping[str, str]
-
-    @classmethod
-    def of(cls, case: Case, contestant: Contestant, solution: Solution) -> Row:
-        """The row of a solution."""
-        judged, timings = solution.certificate, solution.timings
-        return cls(
-            case=case.title,
-            contestant=contestant.label,
-            backend=contestant.backend,
-            status=solution.status,
-            message=solution.message,
-            claimed=solution.claimed,
-            error_probability=solution.error_probability,
-            lower_bound=judged.lower if judged else -math.inf,
-            relative_gap=solution.relative_gap,
-            own_error_probability=judged.own_error if judged else math.inf,
-            own_leakage_nats=judged.own_leakage if judged else math.inf,
-            own_phi_residual=judged.own_phi_residual if judged else math.inf,
-            budget_nats=case.problem.budget,
-            iterations=solution.iterations,
-            lower_seconds=timings.lower_seconds,
-            solve_seconds=timings.solve_seconds,
-            lift_seconds=timings.lift_seconds,
-            certify_seconds=timings.certify_seconds,
-            versions=solution.versions,
-        )
-
-    @property
-    def answered(self) -> bool:
-        """Whether there is a certified bracket."""
-        return math.isfinite(self.error_probability)
-
-    @property
-    def leakage_ratio(self) -> float:
-        """Leakage of the contestant's own answer ÷ budget; nan at budget 0 (see `own_phi_residual`), 0 without one."""
-        if not self.answered:
-            return math.inf
-        return self.own_leakage_nats / self.budget_nats if self.budget_nats > 0.0 else math.nan
-
-    @property
-    def excess(self) -> float:
-        """How far the own answer is over the budget: leakage ÷ budget − 1 (negative: inside), or ‖Φ P‖∞ at budget 0."""
-        return self.own_phi_residual if self.budget_nats == 0.0 else self.leakage_ratio - 1.0
-
-    @property
-    def tolerance(self) -> float:
-        """The excess above which the status is violated-privacy."""
-        return PERFECT_PRIVACY_TOLERANCE if self.budget_nats == 0.0 else PRIVACY_TOLERANCE
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values by name; None for what is not finite."""
-        plain = {name: _plain(value) for name, value in asdict(self).items()}
-        return plain | {"status": self.status.value, "own_leakage_over_budget": _plain(self.leakage_ratio)}
-
-
-@dataclass(frozen=True)
-class CaseFacts:
-    """What is known of a case: its sizes, its landmarks and the best bracket that any contestant proved.
-
-    bayes_error_probability, bayes_leakage_nats   the plain Bayes rule: no estimator errs less
-    constant_error_probability                    the best constant guess, which leaks nothing
-    lower_bound, upper_bound                      best proven bracket of the optimum (0 and the constant's without answers)
-    """
-
-    title: str
-    private_values: int
-    guesses: int
-    outcomes: int
-    budget_nats: float
-    entropy_x_nats: float
-    bayes_error_probability: float
-    bayes_leakage_nats: float
-    constant_error_probability: float
-    lower_bound: float
-    upper_bound: float
-
-    @classmethod
-    def of(cls, case: Case, rows: Iterable[Row]) -> CaseFacts:
-        """The facts of a case, given its rows."""
-        answered = [row for row in rows if row.case == case.title and row.answered]
-        problem = case.problem
-        return cls(
-            title=case.title,
-            private_values=problem.n,
-            guesses=problem.m,
-            outcomes=problem.N,
-            budget_nats=problem.budget,
-            entropy_x_nats=problem.entropy_x,
-            bayes_error_probability=problem.bayes_error,
-            bayes_leakage_nats=problem.bayes_leakage,
-            constant_error_probability=problem.constant_error,
-            lower_bound=max((row.lower_bound for row in answered), default=0.0),
-            upper_bound=min((row.error_probability for row in answered), default=problem.constant_error),
-        )
-
-    @property
-    def optimum(self) -> float:
-        """Middle of the best bracket."""
-        return 0.5 * (self.lower_bound + self.upper_bound)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values by name; None for what is not finite."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """The whole result. `seconds` is the wall-clock time of everything, `gap` the relative gap asked for."""
 
-    cases: tuple[CaseFacts, ...]
-    rows: tuple[Row, ...]
-    agreements: tuple[Agreement, ...]
+    cases: tuple[Case, ...]
+    rows: tuple[Measurement, ...]
     gap: float
     time_limit_seconds: float | None
     seconds: float
     environment: Mapping[str, str]
 
     @property
-    def contestants(self) -> tuple[str, ...]:
-        """Labels in the order of their first row."""
-        return tuple(dict.fromkeys(row.contestant for row in self.rows))
+    def labels(self) -> tuple[str, ...]:
+        """Labels of the solver configurations in the order of their first row."""
+        return tuple(dict.fromkeys(row.label for row in self.rows))
+
+    @cached_property
+    def agreements(self) -> tuple[Agreement, ...]:
+        """Every pair of certified brackets of the same problem."""
+        return agreements(self.rows)
 
     @property
     def disagreements(self) -> tuple[Agreement, ...]:
@@ -208,13 +83,19 @@ class Comparison:
 
     @property
     def uncertified_cases(self) -> tuple[str, ...]:
-        """Cases that no contestant solved to the asked gap."""
-        solved = {row.case for row in self.rows if row.status is Status.CERTIFIED}
+        """Cases that no configuration solved to the asked gap."""
+        solved = {row.instance for row in self.rows if row.status is Status.CERTIFIED}
         return tuple(case.title for case in self.cases if case.title not in solved)
 
-    def rows_of(self, case: str) -> tuple[Row, ...]:
+    def rows_of(self, case: Case) -> tuple[Measurement, ...]:
         """The rows of one case."""
-        return tuple(row for row in self.rows if row.case == case)
+        return tuple(row for row in self.rows if row.instance == case.title)
+
+    def bracket(self, case: Case) -> tuple[float, float]:
+        """The best bracket of the optimum that any configuration proved; 0 and the constant guess's error without one."""
+        answered = [row for row in self.rows_of(case) if row.answered]
+        lower = max((row.lower for row in answered), default=0.0)
+        return lower, min((row.upper for row in answered), default=case.problem.constant_error)
 
     def to_dict(self) -> dict[str, Any]:
         """The record for machines: plain numbers and strings, units in the names, None where undefined."""
@@ -226,77 +107,121 @@ class Comparison:
             "environment": dict(self.environment),
             "disagreements": len(self.disagreements),
             "uncertified_cases": list(self.uncertified_cases),
-            "cases": [case.to_dict() for case in self.cases],
-            "rows": [row.to_dict() for row in self.rows],
+            "cases": [_plain(self._facts(case)) for case in self.cases],
+            "rows": [_plain(_record(row)) for row in self.rows],
             "agreements": [pair.to_dict() for pair in self.agreements],
         }
 
+    def _facts(self, case: Case) -> dict[str, Any]:
+        problem, (lower, upper) = case.problem, self.bracket(case)
+        return {
+            "title": case.title,
+            "private_values": problem.n,
+            "guesses": problem.m,
+            "outcomes": problem.N,
+            "budget_nats": problem.budget,
+            "entropy_x_nats": problem.entropy_x,
+            "bayes_error_probability": problem.bayes_error,
+            "bayes_leakage_nats": problem.bayes_leakage,
+            "constant_error_probability": problem.constant_error,
+            "lower_bound": lower,
+            "upper_bound": upper,
+        }
 
-def default_contestants() -> tuple[Contestant, ...]:
+
+def _record(row: Measurement) -> dict[str, Any]:
+    """A row under the names of the comparison's record."""
+    return {
+        "case": row.instance,
+        "contestant": row.label,
+        "backend": row.backend,
+        "status": row.status.value,
+        "message": row.message,
+        "claimed": row.claimed or None,
+        "error_probability": row.upper,
+        "lower_bound": row.lower,
+        "relative_gap": row.relative_gap,
+        "own_error_probability": row.own_error,
+        "own_leakage_nats": row.own_leakage_nats,
+        "own_phi_residual": row.own_phi_residual,
+        "own_leakage_over_budget": row.own_leakage_nats / row.budget_nats if row.budget_nats > 0.0 else math.nan,
+        "budget_nats": row.budget_nats,
+        "iterations": row.iterations,
+        "lower_seconds": row.lower_seconds,
+        "solve_seconds": row.solve_seconds,
+        "lift_seconds": row.lift_seconds,
+        "certify_seconds": row.certify_seconds,
+        "versions": dict(row.versions),
+    }
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    undefined = {name for name, value in values.items() if isinstance(value, float) and not math.isfinite(value)}
+    return {name: None if name in undefined else value for name, value in values.items()}
+
+
+# -- running -------------------------------------------------------------------------------------------------------------
+
+
+def default_configurations() -> tuple[Configuration, ...]:
     """Every registered backend but `auto`, which only picks one of the others, and the peers, which must be named."""
     left_out = {"auto", *peers()}
-    return tuple(Contestant(name) for name in backend_names() if name not in left_out)
+    return tuple(Configuration(name) for name in backend_names() if name not in left_out)
 
 
 def run_comparison(
     cases: Sequence[Case],
-    contestants: Sequence[Contestant] | None = None,
+    configurations: Sequence[Configuration] | None = None,
     *,
     gap: float = 1e-9,
     time_limit: float | None = None,
     watch: Watch | None = None,
 ) -> Comparison:
-    """Run every contestant on every case, one after the other, each in its own process.
+    """Run every solver configuration on every case, one after the other, each in its own process.
 
-    contestants   None: every registered backend but `auto` and the peers, on the cases whose kind of budget it says it
-                  serves. Those given by name run on every case, and say so when they do not serve it.
-    time_limit    seconds per attempt, then the process is killed
-    watch         called with (attempts done, attempts in all, what is running now)
+    configurations   None: every registered backend but `auto` and the peers, on the cases whose kind of budget it says it
+                     serves. Those given by name run on every case, and say so when they do not serve it.
+    time_limit       seconds per attempt, then the process is killed
+    watch            called with (attempts done, attempts in all, what is running now)
 
     Raises InputError for no cases, cases of the same title, an unknown backend or a bad setting.
     """
     started = time.perf_counter()
-    plan = _plan(cases, contestants)
+    plan = _plan(cases, configurations)
+    limits = Limits(math.inf if time_limit is None else time_limit, None, None)
     rows = []
-    for done, (case, contestant) in enumerate(plan):
+    for done, (case, configuration) in enumerate(plan):
         if watch is not None:
-            watch(done, len(plan), f"{contestant.label} on {case.title}")
-        solution = solve_isolated(
-            case.problem, contestant.backend, gap=gap, time_limit=time_limit, settings=contestant.settings
-        )
-        rows.append(Row.of(case, contestant, solution))
+            watch(done, len(plan), f"{configuration.label} on {case.title}")
+        instance = Instance(case.title, "file", "file", {}, "", case.problem)
+        cell = Cell(instance, configuration, Profile("compare", gap), 0, limits, "")
+        rows.append(measure("compare", cell, repeat_seconds=0.0))
     if watch is not None:
         watch(len(plan), len(plan), "done")
-    return Comparison(
-        cases=tuple(CaseFacts.of(case, rows) for case in cases),
-        rows=tuple(rows),
-        agreements=agreements(rows),
-        gap=gap,
-        time_limit_seconds=time_limit,
-        seconds=time.perf_counter() - started,
-        environment=_environment(rows),
-    )
+    environment = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
+    for row in rows:
+        environment.update(row.versions)
+    return Comparison(tuple(cases), tuple(rows), gap, time_limit, time.perf_counter() - started, environment)
 
 
-def _plan(cases: Sequence[Case], contestants: Sequence[Contestant] | None) -> list[tuple[Case, Contestant]]:
+def _plan(cases: Sequence[Case], configurations: Sequence[Configuration] | None) -> list[tuple[Case, Configuration]]:
     if not cases:
         raise InputError("there is nothing to compare on; give at least one problem")
-    titles = [case.title for case in cases]
-    _refuse_repetition("problem", titles)
-    if contestants is not None:
-        _refuse_repetition("backend", [contestant.label for contestant in contestants])
-        unknown = next((c.backend for c in contestants if c.backend not in backend_names()), None)
+    _refuse_repetition("problem", [case.title for case in cases])
+    if configurations is not None:
+        _refuse_repetition("backend", [configuration.label for configuration in configurations])
+        unknown = next((each.backend for each in configurations if each.backend not in backend_names()), None)
         if unknown is not None:
             raise InputError(f"there is no backend {unknown!r}; choose from: {', '.join(backend_names())}")
-        if not contestants:
+        if not configurations:
             raise InputError("there is no backend to compare; give at least one")
-        return [(case, contestant) for case in cases for contestant in contestants]
+        return [(case, configuration) for case in cases for configuration in configurations]
     able = capabilities()
     return [
-        (case, contestant)
+        (case, configuration)
         for case in cases
-        for contestant in default_contestants()
-        if contestant.backend not in able or Regime.of(case.problem) in able[contestant.backend].regimes
+        for configuration in default_configurations()
+        if configuration.backend not in able or Regime.of(case.problem) in able[configuration.backend].regimes
     ]
 
 
@@ -306,13 +231,24 @@ def _refuse_repetition(what: str, names: Sequence[str]) -> None:
         raise InputError(f"the {what} {twice!r} is given twice; give it once")
 
 
-def _environment(rows: Iterable[Row]) -> dict[str, str]:
-    """What the numbers depend on: Python, the machine's kind, and every library any contestant named."""
-    found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
-    for row in rows:
-        found.update(row.versions)
-    return found
+# -- files ---------------------------------------------------------------------------------------------------------------
 
 
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def check_comparison_folder(folder: str | Path) -> None:
+    """Raise FileError if `write_comparison` would refuse this folder: worth asking before minutes of work."""
+    check_folder(folder, ("index.html", "leakage.svg", "brackets.svg", "comparison.json"))
+
+
+def write_comparison(comparison: Comparison, folder: str | Path) -> tuple[Path, ...]:
+    """Write index.html, leakage.svg, brackets.svg and comparison.json into a folder, made if need be; see `write_folder`."""
+    contents = {
+        "index.html": report_page(
+            comparison.rows,
+            source=f"a comparison that asked for a relative gap of {comparison.gap:g}",
+            verdict=verdict(comparison),
+        ),
+        "leakage.svg": standalone(leakage_figure(claimed_leaks(comparison.rows))),
+        "brackets.svg": standalone(gap_figure(comparison.rows)),
+        "comparison.json": json.dumps(comparison.to_dict(), indent=1, allow_nan=False) + "\n",
+    }
+    return write_folder(folder, contents, {"command": "discreet compare"})

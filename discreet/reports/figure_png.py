@@ -6,14 +6,11 @@ import io
 from typing import Any
 
 from discreet.problems.errors import Absent
-from discreet.reports.figures import DASHES, LIGHT, MARKERS, Figure, Series
+from discreet.reports.figures import LIGHT, Figure, Series
 
 __all__ = ["png", "require_matplotlib"]
 
-_SHAPES = {"circle": "o", "diamond": "D", "square": "s", "triangle": "^", "cross": "P"}
 _INK, _SOFT, _LINE = "#1b2430", "#55616f", "#dfe4ea"
-_DOTS_PER_INCH = 160
-_BAR = 0.34
 
 
 def require_matplotlib() -> None:
@@ -32,10 +29,12 @@ def png(figure: Figure) -> bytes:
     from matplotlib.figure import Figure as Canvas
 
     with mpl.rc_context({"font.size": 10, "text.color": _INK, "axes.edgecolor": _SOFT, "axes.labelcolor": _SOFT}):
-        canvas = Canvas(figsize=(7.2, 5.0), dpi=_DOTS_PER_INCH, layout="constrained", facecolor="white")
+        canvas = Canvas(figsize=(7.2, 5.0), dpi=160, layout="constrained", facecolor="white")
         FigureCanvasAgg(canvas)
         axes = canvas.add_subplot()
         _prepare(figure, axes)
+        if figure.zone_from is not None:
+            axes.axvspan(figure.zone_from, figure.x_axis()[0][1], color="#c2255c", alpha=0.08, linewidth=0)
         for series in figure.series:
             _draw(series, axes)
         labelled = [series for series in figure.series if series.label]
@@ -70,30 +69,22 @@ def _prepare(figure: Figure, axes: Any) -> None:
 def _draw(series: Series, axes: Any) -> None:
     colour = LIGHT[series.tone % len(LIGHT)]
     label = series.label or None
-    dash = _dash(series)
+    mark = {"circle": "o", "diamond": "D", "square": "s", "triangle": "^", "cross": "P"}[series.marker]
+    lengths = [0.5 * float(length) for length in series.dash.split()]
+    dash: Any = (0, lengths) if lengths else "solid"
     if series.kind == "level":
         axes.axhline(series.y[0], color=colour, linewidth=1.8, linestyle=dash, label=label)
-        return
-    if series.kind == "bars":
-        axes.bar(series.x, series.y, width=_BAR, color=colour, alpha=0.55, label=label)
-    elif series.kind != "points":
+    elif series.kind in ("points", "bars"):
+        if series.low:
+            reach = [[abs(end - y) for y, end in zip(series.y, ends, strict=True)] for ends in (series.low, series.high)]
+            axes.errorbar(series.x, series.y, yerr=reach, fmt="none", ecolor=_INK, capsize=4, linewidth=1.2)
+        if series.kind == "bars":
+            axes.bar(series.x, series.y, width=0.34, color=colour, alpha=0.55, label=label)
+        else:
+            axes.plot(series.x, series.y, linestyle="none", marker=mark, color=colour, markersize=5.5, label=label)
+    else:
         if series.low:
             axes.fill_between(series.x, series.low, series.high, color=colour, alpha=0.28, linewidth=0.0)
-        mark = _SHAPES[MARKERS[(series.tone + series.tone // len(LIGHT)) % len(MARKERS)]] if series.kind == "both" else ""
-        axes.plot(series.x, series.y, color=colour, linewidth=1.8, linestyle=dash, marker=mark, markersize=4.5, label=label)
-        return
-    if series.low:
-        reach = [[y - a for y, a in zip(series.y, series.low, strict=True)], _above(series)]
-        axes.errorbar(series.x, series.y, yerr=reach, fmt="none", ecolor=_INK, capsize=4, linewidth=1.2)
-    if series.kind == "points":
-        mark = _SHAPES[MARKERS[(series.tone + series.tone // len(LIGHT)) % len(MARKERS)]]
-        axes.plot(series.x, series.y, linestyle="none", marker=mark, color=colour, markersize=5.5, label=label)
-
-
-def _above(series: Series) -> list[float]:
-    return [b - y for y, b in zip(series.y, series.high, strict=True)]
-
-
-def _dash(series: Series) -> Any:
-    lengths = [float(length) for length in DASHES[series.tone % len(DASHES)].split()]
-    return (0, [0.5 * length for length in lengths]) if lengths else "solid"
+        style = {"linewidth": 1.8, "linestyle": dash, "marker": mark if series.kind == "both" else "", "markersize": 4.5}
+        steps = "steps-post" if series.kind == "steps" else "default"
+        axes.plot(series.x, series.y, color=colour, label=label, drawstyle=steps, **style)

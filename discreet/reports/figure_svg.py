@@ -11,19 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from discreet.reports.figures import DARK, DASHES, LIGHT, MARKERS, Figure, Range, Series
+from discreet.reports.figures import DARK, LIGHT, Figure, Range, Series
 
 __all__ = ["FIGURE_STYLE", "standalone", "svg"]
 
-_WIDTH, _PLOT_HEIGHT = 480.0, 232.0
-_LEFT, _RIGHT, _BELOW = 66.0, 14.0, 48.0
+_WIDTH, _RIGHT = 480.0, 14.0
 _LINE = 17.0  # between lines of the legend
-_CHARACTER = 6.3  # width of one, roughly, at the size of the legend
 _KEY = 30.0  # width of a legend's sample
-_BAR = 0.34  # width of a bar, of the distance of two categories
-
-_TONES = "".join(f"--t{k}:{colour};" for k, colour in enumerate(LIGHT))
-_DARK_TONES = "".join(f"--t{k}:{colour};" for k, colour in enumerate(DARK))
+_TONES, _DARK_TONES = ("".join(f"--t{k}:{colour};" for k, colour in enumerate(each)) for each in (LIGHT, DARK))
 
 FIGURE_STYLE = (
     """
@@ -35,7 +30,7 @@ FIGURE_STYLE = (
 .fig .grid{stroke:var(--line);stroke-width:1}.fig .axis{stroke:var(--soft);stroke-width:1.2;fill:none}
 .fig .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}
 .fig .band{opacity:.28;stroke:none}.fig .bar{opacity:.55}.fig .whisker{stroke:var(--ink);stroke-width:1.3;fill:none}
-.fig .mark{stroke:var(--paper);stroke-width:.8}.fig .paper{fill:var(--paper)}
+.fig .mark{stroke:var(--paper);stroke-width:.8}.fig .paper{fill:var(--paper)}.fig .zone{fill:#c2255c;opacity:.08}
 @media (prefers-color-scheme:dark){.fig{--ink:#e8edf3;--soft:#a3afbd;--line:#2d3642;--paper:#161b22;"""
     + _DARK_TONES
     + """}}
@@ -71,25 +66,25 @@ class _Plane:
     log_x: bool
     log_y: bool
     top: float
+    left: float
+    bottom: float
 
     @classmethod
     def of(cls, figure: Figure, titled: bool) -> _Plane:
         top = (48.0 if titled else 6.0) + _LINE * len(_rows(figure)) + 12.0
-        return cls(figure.x_axis()[0], figure.y_axis()[0], figure.log_x, figure.log_y, top)
-
-    @property
-    def bottom(self) -> float:
-        return self.top + _PLOT_HEIGHT
+        left = 12.0 + max(map(len, figure.rows)) * 5.8 if figure.rows else 66.0
+        tall = 26.0 * len(figure.rows) if figure.rows else 232.0
+        return cls(figure.x_axis()[0], figure.y_axis()[0], figure.log_x, figure.log_y, top, left, top + tall)
 
     @property
     def height(self) -> float:
-        return self.bottom + _BELOW
+        return self.bottom + 48.0
 
     def x(self, value: float) -> float:
-        return _LEFT + _share(value, self.x_ends, self.log_x) * (_WIDTH - _LEFT - _RIGHT)
+        return self.left + _share(value, self.x_ends, self.log_x) * (_WIDTH - self.left - _RIGHT)
 
     def y(self, value: float) -> float:
-        return self.bottom - _share(value, self.y_ends, self.log_y) * _PLOT_HEIGHT
+        return self.bottom - _share(value, self.y_ends, self.log_y) * (self.bottom - self.top)
 
 
 def _share(value: float, ends: Range, log: bool) -> float:
@@ -108,7 +103,7 @@ def _rows(figure: Figure) -> list[list[tuple[float, Series]]]:
     for series in figure.series:
         if not series.label:
             continue
-        width = _KEY + _CHARACTER * len(series.label) + 20.0
+        width = _KEY + 6.3 * len(series.label) + 20.0  # of a character, roughly, at the size of the legend
         if x + width > _WIDTH:
             rows.append([])
             x = 12.0
@@ -137,8 +132,11 @@ def _sample(series: Series, x: float, y: float) -> Iterable[str]:
 
 
 def _frame(figure: Figure, plane: _Plane) -> list[str]:
-    left, right = _LEFT, _WIDTH - _RIGHT
+    left, right = plane.left, _WIDTH - _RIGHT
     parts = []
+    if figure.zone_from is not None:
+        x, tall = plane.x(figure.zone_from), plane.bottom - plane.top
+        parts.append(f'<rect class="zone" x="{x:.1f}" y="{plane.top:g}" width="{right - x:.1f}" height="{tall:g}"/>')
     for value, words in figure.y_axis()[1]:
         y = plane.y(value)
         parts.append(f'<path class="grid" d="M{left:g} {y:.1f}H{right:g}"/>')
@@ -148,7 +146,8 @@ def _frame(figure: Figure, plane: _Plane) -> list[str]:
         parts.append(f'<path class="axis" d="M{x:.1f} {plane.bottom:g}v4"/>')
         parts.append(_text(x, plane.bottom + 17.0, words, "tick", anchor="middle"))
     parts.append(f'<path class="axis" d="M{left:g} {plane.top:g}V{plane.bottom:g}H{right:g}"/>')
-    parts.append(_text(0.5 * (left + right), plane.bottom + 37.0, figure.x_label, "soft", anchor="middle"))
+    middle = 0.5 * ((0.0 if figure.rows else left) + right)
+    parts.append(_text(middle, plane.bottom + 37.0, figure.x_label, "soft", anchor="middle"))
     middle = 0.5 * (plane.top + plane.bottom)
     turned = f'transform="rotate(-90 14 {middle:.1f})"'
     parts.append(_text(14.0, middle, figure.y_label, "soft", anchor="middle", more=turned))
@@ -161,7 +160,7 @@ def _frame(figure: Figure, plane: _Plane) -> list[str]:
 def _drawn(figure: Figure, series: Series, plane: _Plane) -> list[str]:
     if series.kind == "level":
         y = plane.y(series.y[0])
-        return [f'<path class="line" {_stroke(series)} d="M{_LEFT:g} {y:.1f}H{_WIDTH - _RIGHT:g}"/>']
+        return [f'<path class="line" {_stroke(series)} d="M{plane.left:g} {y:.1f}H{_WIDTH - _RIGHT:g}"/>']
     xs, ys = [plane.x(value) for value in series.x], [plane.y(value) for value in series.y]
     parts = []
     if series.kind == "bars":
@@ -182,7 +181,7 @@ def _drawn(figure: Figure, series: Series, plane: _Plane) -> list[str]:
 
 
 def _bars(figure: Figure, series: Series, plane: _Plane) -> list[str]:
-    width = _BAR * (plane.x(1.0) - plane.x(0.0))
+    width = 0.34 * (plane.x(1.0) - plane.x(0.0))
     hints = series.hints or ("",) * len(series.x)
     return [
         f'<rect class="bar" {_fill(series)} x="{plane.x(x) - 0.5 * width:.1f}" y="{plane.y(y):.1f}" width="{width:.1f}" '
@@ -204,8 +203,7 @@ def _whisker(x: float, low: float, high: float) -> str:
 
 
 def _mark(series: Series, x: float, y: float, r: float, hint: str = "") -> str:
-    shape = MARKERS[(series.tone + series.tone // len(LIGHT)) % len(MARKERS)]
-    if shape == "circle":
+    if series.marker == "circle":
         return f'<circle class="mark" {_fill(series)} cx="{x:.2f}" cy="{y:.2f}" r="{r:g}">{_hint(hint)}</circle>'
     corners = {
         "diamond": f"M{x:.2f} {y - 1.3 * r:.2f}l{1.3 * r:.2f} {1.3 * r:.2f}l{-1.3 * r:.2f} {1.3 * r:.2f}l{-1.3 * r:.2f} "
@@ -215,12 +213,12 @@ def _mark(series: Series, x: float, y: float, r: float, hint: str = "") -> str:
         "cross": f"M{x - r:.2f} {y - 0.4 * r:.2f}h{0.6 * r:.2f}v{-0.6 * r:.2f}h{0.8 * r:.2f}v{0.6 * r:.2f}h{0.6 * r:.2f}"
         f"v{0.8 * r:.2f}h{-0.6 * r:.2f}v{0.6 * r:.2f}h{-0.8 * r:.2f}v{-0.6 * r:.2f}h{-0.6 * r:.2f}z",
     }
-    return f'<path class="mark" {_fill(series)} d="{corners[shape]}">{_hint(hint)}</path>'
+    return f'<path class="mark" {_fill(series)} d="{corners[series.marker]}">{_hint(hint)}</path>'
 
 
 def _stroke(series: Series) -> str:
-    dash = DASHES[(series.tone + series.tone // len(LIGHT)) % len(DASHES)]
-    return f'style="stroke:var(--t{series.tone % len(LIGHT)})"' + (f' stroke-dasharray="{dash}"' if dash else "")
+    dash = f' stroke-dasharray="{series.dash}"' if series.dash else ""
+    return f'style="stroke:var(--t{series.tone % len(LIGHT)})"{dash}'
 
 
 def _fill(series: Series) -> str:

@@ -26,8 +26,6 @@ Tick = tuple[float, str]
 Range = tuple[float, float]
 Kind = Literal["line", "points", "both", "bars", "level", "steps"]
 
-_MOST_TICKS = 6
-
 
 @dataclass(frozen=True)
 class Series:
@@ -48,13 +46,25 @@ class Series:
     high: tuple[float, ...] = ()
     hints: tuple[str, ...] = ()
 
+    @property
+    def marker(self) -> str:
+        """The shape of its marks."""
+        return MARKERS[(self.tone + self.tone // len(LIGHT)) % len(MARKERS)]
+
+    @property
+    def dash(self) -> str:
+        """Lengths of its dashes and the gaps between them; empty for an unbroken line."""
+        return DASHES[(self.tone + self.tone // len(LIGHT)) % len(DASHES)]
+
 
 @dataclass(frozen=True)
 class Figure:
     """A titled plane with series. `name` is the stem of its files, `description` its text for those who cannot see it.
 
     categories   words under the places 0, 1, 2, ... of the x axis, instead of numbers
+    rows         words beside the places 0, 1, 2, ... of the y axis, from the top, instead of numbers
     y_range      ends of the y axis; None: what the series need
+    zone_from    the x from which on the ground is shaded
     """
 
     name: str
@@ -67,17 +77,24 @@ class Figure:
     log_x: bool = False
     log_y: bool = False
     categories: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
     y_range: Range | None = None
+    zone_from: float | None = None
 
     def x_axis(self) -> tuple[Range, list[Tick]]:
         """Ends and ticks of the x axis."""
         if self.categories:
             return (-0.6, len(self.categories) - 0.4), [(float(k), words) for k, words in enumerate(self.categories)]
-        ends = extent((value for series in self.series for value in series.x), self.log_x, padded=False)
+        values = [value for series in self.series for value in series.x]
+        if self.zone_from is not None:
+            values += [self.zone_from, 10.0 * self.zone_from]
+        ends = extent(values, self.log_x, padded=bool(self.rows))
         return ends, ticks(ends, self.log_x)
 
     def y_axis(self) -> tuple[Range, list[Tick]]:
         """Ends and ticks of the y axis."""
+        if self.rows:
+            return (len(self.rows) - 0.5, -0.5), [(float(k), words) for k, words in enumerate(self.rows)]
         values = [value for series in self.series for value in (*series.y, *series.low, *series.high)]
         ends = self.y_range or extent(values, self.log_y, padded=True)
         return ends, ticks(ends, self.log_y)
@@ -103,7 +120,7 @@ def ticks(ends: Range, log: bool) -> list[Tick]:
 
 
 def _linear_ticks(ends: Range) -> list[Tick]:
-    rough = (ends[1] - ends[0]) / _MOST_TICKS
+    rough = (ends[1] - ends[0]) / 6
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= rough * (1.0 - 1e-9))
     first = math.ceil(ends[0] / step - 1e-9)
@@ -127,7 +144,7 @@ def _log_ticks(ends: Range) -> list[Tick]:
     low, high = math.log10(ends[0]), math.log10(ends[1])
     decades = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
     if len(decades) >= 3:
-        stride = math.ceil(len(decades) / _MOST_TICKS)
+        stride = math.ceil(len(decades) / 6)
         return [(10.0**e, wording.scientific(10.0**e)) for e in decades if e % stride == 0]
     exponents = range(math.floor(low), math.ceil(high) + 1)
     for factors in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):

@@ -154,7 +154,7 @@ class Measurement:
     @property
     def instance(self) -> str:
         """Problem and budget: what is solved, whoever solves it."""
-        return f"{self.problem} {self.budget_word}"
+        return f"{self.problem} {self.budget_word}".rstrip()
 
     @property
     def regime(self) -> str:
@@ -186,6 +186,11 @@ class Measurement:
         return self.own_leakage_nats / self.budget_nats
 
     @property
+    def excess(self) -> float:
+        """How far the own answer is over the budget: leakage ÷ budget − 1 (negative: inside), or ‖ΦP‖∞ at budget 0."""
+        return self.own_phi_residual if self.budget_nats == 0.0 else self.leakage_over_budget - 1.0
+
+    @property
     def violated(self) -> bool:
         """Whether the own answer broke the privacy budget."""
         allowed = 1.0 if self.budget_nats == 0.0 else 1.0 + PRIVACY_TOLERANCE
@@ -195,7 +200,6 @@ class Measurement:
 # -- records: what a file holds ------------------------------------------------------------------------------------------
 
 _HINTS = get_type_hints(Measurement)
-_WHEN_UNDEFINED = {"lower": -math.inf}
 COLUMNS = tuple(each.name for each in fields(Measurement))
 
 
@@ -229,8 +233,9 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
             continue  # a file of before this column
         text = record.get(each.name)
         if text is None or text == "":
-            if each.name in _UNDEFINED:
-                found[each.name] = _UNDEFINED[each.name]
+            undefined = {float: -math.inf if each.name == "lower" else math.inf, str: ""}
+            if _HINTS[each.name] in undefined:
+                found[each.name] = undefined[_HINTS[each.name]]
             continue
         try:
             found[each.name] = _READ[_HINTS[each.name]](text)
@@ -270,11 +275,6 @@ _READ: dict[Any, Any] = {
     Status: Status,
     Mapping[str, Any]: _mapping,
     Mapping[str, str]: _mapping,
-}
-_UNDEFINED: dict[str, Any] = {
-    each.name: _WHEN_UNDEFINED.get(each.name, math.inf) if _HINTS[each.name] is float else ""
-    for each in fields(Measurement)
-    if _HINTS[each.name] in (float, str)
 }
 
 

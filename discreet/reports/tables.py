@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.backends.solution import Solution, Status
 from discreet.reports import wording
-from discreet.reports.agreement import summarise
-from discreet.reports.compare import Comparison, Row
-from discreet.reports.inference_words import inference_lines
+from discreet.reports.measurements import Measurement
+from discreet.reports.statistics.agreement import summarise
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from discreet.problems.inference.adversary import Inference
     from discreet.problems.judge import Certificate
     from discreet.problems.problem import Problem
+    from discreet.reports.compare import Comparison
 
 __all__ = [
     "agreement_table",
@@ -72,7 +72,7 @@ def audit_table(title: str, status: Status, judged: Certificate, found: Inferenc
         "leaks",
         _plain(f"{judged.own_leakage:.6g} nats, ‖ΦP‖ {judged.own_phi_residual:.1e}; {wording.budget(judged.budget)}"),
     )
-    for name, words in inference_lines(found):
+    for name, words in wording.inference_lines(found):
         table.add_row(_plain(name), _plain(words))
     return table
 
@@ -100,13 +100,13 @@ def curve_table(title: str, points: Sequence[Mapping[str, Any]]) -> Table:
 
 def case_tables(comparison: Comparison) -> list[Table]:
     """Claim against truth, one table per case."""
-    return [_case_table(case.title, wording.facts(case), comparison.rows_of(case.title)) for case in comparison.cases]
+    return [_case_table(case.title, wording.facts(case.problem), comparison.rows_of(case)) for case in comparison.cases]
 
 
 def agreement_table(comparison: Comparison) -> Table:
-    """On how many common cases two contestants' certified brackets intersect, and their largest |difference|."""
-    names = comparison.contestants
-    pairs = summarise(comparison.agreements, names)
+    """On how many common cases two backends' certified brackets intersect, and their largest |difference|."""
+    names = comparison.labels
+    pairs = summarise(comparison.agreements)
     table = _table(title="Agreement: brackets that intersect, largest |difference| of error probability")
     table.add_column("", style="bold", no_wrap=True)
     for name in names[1:]:
@@ -184,7 +184,7 @@ def _regimes(able: Any) -> list[str]:
     return sorted({"PERFECT": "ε = 0", "CONSTRAINED": "0 < ε", "OBLIVIOUS": "ε = ∞"}[regime.name] for regime in able.regimes)
 
 
-def _case_table(title: str, facts: str, rows: Sequence[Row]) -> Table:
+def _case_table(title: str, facts: str, rows: Sequence[Measurement]) -> Table:
     table = _table(title=_plain(title), caption=_plain(facts, "dim"), caption_justify="left")
     headings = (
         "backend",
@@ -203,10 +203,10 @@ def _case_table(title: str, facts: str, rows: Sequence[Row]) -> Table:
         style = _STYLES[row.status]
         told = row.claimed or (wording.NOTHING if row.answered else row.message)
         table.add_row(
-            _plain(row.contestant, "bold"),
+            _plain(row.label, "bold"),
             _plain(row.status.value, style),
             _plain(_shortened(told)),
-            _plain(wording.bracket(row.lower_bound, row.error_probability)),
+            _plain(wording.bracket(row.lower, row.upper)),
             _plain(wording.scientific(row.relative_gap)),
             _plain(wording.excess(row), style if row.status is Status.VIOLATED_PRIVACY else ""),
             *(_plain(wording.seconds(value)) for value in (row.lower_seconds, row.solve_seconds, row.certify_seconds)),

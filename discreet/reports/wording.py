@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from discreet.reports.compare import CaseFacts, Comparison, Row
+    from discreet.problems.inference.adversary import Inference
+    from discreet.problems.problem import Problem
+    from discreet.reports.compare import Comparison
+    from discreet.reports.measurements import Measurement
 
-__all__ = ["NOTHING", "bracket", "budget", "difference", "excess", "facts", "number", "scientific", "seconds", "verdict"]
+__all__ = [
+    "NOTHING",
+    "bracket",
+    "budget",
+    "difference",
+    "excess",
+    "facts",
+    "inference_lines",
+    "markdown_table",
+    "number",
+    "scientific",
+    "seconds",
+    "verdict",
+]
 
 NOTHING = "–"
 _DIGITS = 12
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_SMALLEST_RESIDUAL = 1e-20  # smaller ones are told no further
-_LARGE_EXCESS = 1e-3  # from here on the ratio itself says more than its distance from one
 
 
 def bracket(lower: float, upper: float) -> str:
@@ -31,21 +45,11 @@ def bracket(lower: float, upper: float) -> str:
         low, high = f"{lower:.{decimals}f}", f"{upper:.{decimals}f}"
     if low == high:
         return high
-    shared = _shared(low, high)
+    shared = next((k for k, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
     if "e" in high or shared < 4:
         return f"[{lower:.4g}, {upper:.4g}]"
-    end = _worth_showing(low, high, shared)
+    end = min(len(low), len(high), shared + 3)  # digits after the first that differs say little
     return f"{high[:shared]}[{low[shared:end]}, {high[shared:end]}]"
-
-
-def _shared(low: str, high: str) -> int:
-    """How many leading characters are the same."""
-    return next((k for k, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
-
-
-def _worth_showing(low: str, high: str, shared: int) -> int:
-    """Digits after the first that differs say little: three are kept."""
-    return min(len(low), len(high), shared + 3)
 
 
 def scientific(value: float, digits: int = 1) -> str:
@@ -55,7 +59,8 @@ def scientific(value: float, digits: int = 1) -> str:
     if 1e-3 <= abs(value) < 1e3:
         return _plain(f"{value:.{digits + 1}g}")
     mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
-    power = f"10{str(int(exponent)).translate(_SUPERSCRIPT)}"
+    superscript = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    power = f"10{str(int(exponent)).translate(superscript)}"
     return power if float(mantissa) == 1.0 else f"{mantissa}·{power}"
 
 
@@ -71,16 +76,16 @@ def _plain(words: str) -> str:
     return f"{float(words):.0f}" if "e+0" in words and abs(float(words)) < 1e5 else words
 
 
-def excess(row: Row) -> str:
+def excess(row: Measurement) -> str:
     """True leakage of a row's own answer against its budget: 2.03 ×, 1 + 3·10⁻⁷, 1 − 2·10⁻¹², or ‖ΦP‖ at budget 0."""
     if not row.answered or math.isinf(row.budget_nats):
         return NOTHING
     if row.budget_nats == 0.0:
         residual = row.own_phi_residual
-        return f"ΦP {scientific(residual, 0)}" if residual >= _SMALLEST_RESIDUAL or residual == 0.0 else "ΦP < 10⁻²⁰"
+        return f"ΦP {scientific(residual, 0)}" if residual >= 1e-20 or residual == 0.0 else "ΦP < 10⁻²⁰"
     over = row.excess
-    if abs(over) >= _LARGE_EXCESS:
-        return f"{number(row.leakage_ratio, 4)} ×"
+    if abs(over) >= 1e-3:
+        return f"{number(row.leakage_over_budget, 4)} ×"
     if over == 0.0:
         return "1"
     return f"1 {'+' if over > 0.0 else '−'} {scientific(abs(over), 0)}"
@@ -111,44 +116,46 @@ def budget(nats: float) -> str:
     return f"budget {number(nats, 6)} nats ({number(nats / math.log(2.0), 4)} bits)"
 
 
-def facts(case: CaseFacts) -> str:
-    """One line about a case."""
+def facts(problem: Problem) -> str:
+    """One line about a problem."""
     return (
-        f"{case.private_values} private values, {case.guesses} guesses, {case.outcomes:,} outcomes; "
-        f"{budget(case.budget_nats)}; "
-        f"the Bayes rule errs {number(case.bayes_error_probability, 6)} and leaks {number(case.bayes_leakage_nats, 4)} nats"
+        f"{problem.n} private values, {problem.m} guesses, {problem.N:,} outcomes; {budget(problem.budget)}; "
+        f"the Bayes rule errs {number(problem.bayes_error, 6)} and leaks {number(problem.bayes_leakage, 4)} nats"
     )
 
 
 def verdict(comparison: Comparison) -> list[str]:
     """What the comparison says, in sentences: who was right, whose word was wrong, who agrees."""
     rows = comparison.rows
-    counts = {value: sum(row.status.value == value for row in rows) for value in {row.status.value for row in rows}}
+    counts = Counter(row.status.value for row in rows)
     answers = sum(row.answered for row in rows)
     sentences = [
-        f"{counts.get('certified', 0)} of {len(rows)} attempts are certified: within the budget and within a relative "
+        f"{counts['certified']} of {len(rows)} attempts are certified: within the budget and within a relative "
         f"{scientific(comparison.gap)} of the optimum, proven."
     ]
-    broken = counts.get("violated-privacy", 0)
+    broken = counts["violated-privacy"]
     if broken:
-        worst = max((row for row in rows if row.status.value == "violated-privacy"), key=_severity)
+        worst = max(
+            (row for row in rows if row.status.value == "violated-privacy"),
+            key=lambda row: (row.budget_nats > 0.0, row.excess),
+        )
         sentences.append(
-            f"{_count(broken, 'answer')} of {answers} leaked more than the budget; the worst is {worst.contestant} on "
-            f"{worst.case}, which called itself {worst.claimed!r} ({excess(worst)})."
+            f"{_count(broken, 'answer')} of {answers} leaked more than the budget; the worst is {worst.label} on "
+            f"{worst.instance}, which called itself {worst.claimed!r} ({excess(worst)})."
         )
     else:
-        sentences.append(f"All {answers} answers kept their budget." if answers else "Nobody answered.")
+        sentences.append(f"All {answers} answers kept their budget." if answers else "No backend answered.")
     sentences.append(_agreement_sentence(comparison))
     for value, words in (
         ("failed", "failed"),
         ("timed-out", "ran out of time"),
         ("absent", "could not load what they need"),
     ):
-        who = list(_names(row.contestant for row in rows if row.status.value == value))
+        who = dict.fromkeys(row.label for row in rows if row.status.value == value)
         if who:
             sentences.append(f"{_count(counts[value], 'attempt')} {words}: {', '.join(who)}.")
     if comparison.uncertified_cases:
-        sentences.append(f"Nobody's answer is certified on {'; '.join(comparison.uncertified_cases)}.")
+        sentences.append(f"No answer is certified on {'; '.join(comparison.uncertified_cases)}.")
     return sentences
 
 
@@ -160,16 +167,47 @@ def _agreement_sentence(comparison: Comparison) -> str:
             f"{len(against)} of {len(pairs)} pairs of certified brackets exclude one another, first {first.first} and "
             f"{first.second} on {first.case}: at least one certificate is wrong."
         )
-    return f"All {len(pairs)} pairs of certified brackets intersect." if pairs else "No two contestants met."
+    return (
+        f"All {len(pairs)} pairs of certified brackets intersect." if pairs else "No two backends answered the same problem."
+    )
 
 
-def _severity(row: Row) -> tuple[bool, float]:
-    """A multiple of a positive budget says more than ‖ΦP‖ does."""
-    return row.budget_nats > 0.0, row.excess
+def inference_lines(found: Inference) -> list[tuple[str, str]]:
+    """(what, words) for each number of an inference."""
+    lines = [
+        (
+            "infers X",
+            f"errs {number(found.x_error, 6)}{_interval(found, 'x_error')}; blindly {found.x_error_blind:.6g}",
+        ),
+        ("H(X given what is seen)", f"{_in_nats_and_bits(found.equivocation_nats)}{_interval(found, 'equivocation_nats')}"),
+        ("leakage", f"{_in_nats_and_bits(found.leakage_nats)}{_interval(found, 'leakage_nats')}"),
+        ("Fano's bound", f"errs at least {number(found.fano_sharp, 6)} (plain form {found.fano_plain:.6g})"),
+    ]
+    if found.y_error is not None:
+        lines.append(("infers Y", f"errs {number(found.y_error, 6)}{_interval(found, 'y_error')}"))
+    if found.xy_error is not None:
+        lines.append(("infers X and Y", f"errs {number(found.xy_error, 6)}{_interval(found, 'xy_error')}"))
+    return lines
 
 
-def _names(labels: Iterable[str]) -> Iterable[str]:
-    return dict.fromkeys(labels)
+def _in_nats_and_bits(nats: float) -> str:
+    return f"{number(nats, 6)} nats ({number(nats / math.log(2.0), 4)} bits)"
+
+
+def _interval(found: Inference, name: str) -> str:
+    if name not in found.intervals:
+        return ""
+    low, high = found.intervals[name]
+    return f" [{number(low, 4)}, {number(high, 4)}]"
+
+
+def markdown_table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown whose cells keep their words, whatever these hold."""
+    return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in (heads, ["---"] * len(heads), *lines))
+
+
+def _cell(words: str) -> str:
+    return words.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
 def _count(number: int, noun: str) -> str:

@@ -24,7 +24,7 @@ from discreet.problems import catalog
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
-from discreet.reports.compare import default_contestants
+from discreet.reports.compare import default_configurations
 
 PEERS = ("trust-constr", "ipopt", "qics", "clarabel", "pdlp", "glop")
 EVERY_BUDGET = ("trust-constr", "ipopt", "qics", "clarabel")
@@ -229,7 +229,7 @@ def test_peers_are_registered_and_known_as_such() -> None:
 def test_nobody_gets_a_peer_without_asking() -> None:
     from discreet.backends.auto import PREFERENCE
 
-    assert not peers() & {each.backend for each in default_contestants()}
+    assert not peers() & {each.backend for each in default_configurations()}
     assert not peers() & set(PREFERENCE)
     refusal = solve(SMALL[1], "highs").message
     assert "use one of: tilt" in refusal

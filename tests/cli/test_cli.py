@@ -117,7 +117,7 @@ def test_a_problem_file_is_solved_under_its_own_or_another_budget(tmp_path: Path
         (("compare", "paper-single", "paper-single"), "is given twice"),
         (("compare", "paper-single", "--backends", "nobody"), "there is no backend 'nobody'"),
         (("compare", "paper-single", "--backends", ","), "there is no backend to compare"),
-        (("compare", "paper-single", "--out", os.devnull), "a report needs a directory"),
+        (("compare", "paper-single", "--out", os.devnull), "the results need a folder"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_two(arguments: tuple[str, ...], said: str) -> None:
@@ -150,7 +150,8 @@ def test_a_disagreement_fails_when_asked(tmp_path: Path, monkeypatch: pytest.Mon
 
     def disagreeing(*args: object, **options: object) -> compare.Comparison:
         found = real(*args, **options)  # type: ignore[arg-type]
-        return replace(found, agreements=tuple(replace(pair, agree=False) for pair in found.agreements))
+        first, *others = found.rows
+        return replace(found, rows=(replace(first, lower=0.9, upper=0.9), *others))
 
     real = compare.run_comparison
     monkeypatch.setattr(compare, "run_comparison", disagreeing)
@@ -174,7 +175,7 @@ def test_without_a_budget_a_catalog_problem_is_compared_at_two() -> None:
 
 def test_foreign_files_are_left_alone_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("my thesis")
-    assert "was not made by discreet compare" in refused("compare", "--out", str(tmp_path))
+    assert "was not made here, or was changed since" in refused("compare", "--out", str(tmp_path))
     assert (tmp_path / "index.html").read_text() == "my thesis"
 
 
@@ -212,15 +213,15 @@ def test_doctor_tells_the_lethal_from_the_able(monkeypatch: pytest.MonkeyPatch) 
 def test_specifications_are_read() -> None:
     assert words.problem("paper-multi:sensors=3,bins=5").N == 35
     assert words.problem("paper-single:bins=5", ["bins=6"]).N == 6
-    found = words.contestants("tilt,conic:solver=scs,eps=1e-3,verbose=true,highs:presolve=none, pyomo")
+    found = words.configurations("tilt,conic:solver=scs,eps=1e-3,verbose=true,highs:presolve=none, pyomo")
     assert [c.label for c in found] == ["tilt", "conic:solver=scs,eps=0.001,verbose=True", "highs:presolve=None", "pyomo"]
     assert words._pieces("edges=.2,.5,.8,bins=4") == ["edges=.2,.5,.8", "bins=4"]
 
 
 @given(st.text(max_size=40))
-def test_any_text_is_contestants_or_a_sentence(text: str) -> None:
+def test_any_text_is_configurations_or_a_sentence(text: str) -> None:
     try:
-        labels = [contestant.label for contestant in words.contestants(text)]
+        labels = [each.label for each in words.configurations(text)]
     except InputError as error:
         labels = [str(error)]
     assert all(isinstance(label, str) for label in labels)

@@ -16,8 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
-from discreet.paper.files import NAMES, write_study
-from discreet.paper.page import page
+from discreet.paper.page import NAMES, page, write_study
 from discreet.paper.pictures import figures, tables
 from discreet.paper.study import GuessRow, Settings, Study, run_study
 from discreet.problems.errors import FileError, InputError

@@ -20,12 +20,12 @@ from discreet.reports.html import report_numbers, report_page, write_report
 from discreet.reports.html.data import cleaned
 from discreet.reports.html.page import MARK, SCRIPTS
 from discreet.reports.measurements import Measurement, reference_measurements
-from discreet.reports.published.pictures import tones
+from discreet.reports.pictures import tones
 from discreet.reports.statistics.trials import trials
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOME = "/" + "/".join(("home", "someone"))
-SECTIONS = ("claims", "growth", "precision", "profiles", "means", "agreement", "failures", "origin")
+SECTIONS = ("claims", "problems", "growth", "precision", "profiles", "means", "agreement", "failures", "origin")
 
 
 def row(

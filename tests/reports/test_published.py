@@ -58,7 +58,7 @@ def test_the_page_says_what_was_measured(tmp_path: Path) -> None:
     assert "| conic | 5 | 4 | 2 | 50 % | 2 | 100 | 0 |" in page
     assert "| tilt | 5 | 5 | 5 | 100 % | 0 | 0.5 | 0 |" in page
     assert "| time by outcomes N | tilt | 0.48 | 0.48 … 0.48 | 4 | 100 |" in page
-    assert "no progress after # steps \\| in x.py" in page
+    assert "no progress after # steps \\| in …" in page
     for words in ("2026-01-02", "processor: fast", "abcdef012345", "numpy 2.0"):
         assert words in page
     for picture in ("leakage", "time", "performance", "data", "precision"):
@@ -73,7 +73,7 @@ def test_the_pictures_are_well_formed_and_name_every_backend(tmp_path: Path) -> 
             assert "conic" in text
     leakage = (tmp_path / "leakage.svg").read_text(encoding="utf-8")
     assert "2 of 4" in leakage
-    assert leakage.count("<circle") == 9
+    assert leakage.count("<title>") == 9
 
 
 def test_the_table_has_one_line_a_trial(tmp_path: Path) -> None:

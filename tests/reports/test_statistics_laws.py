@@ -14,11 +14,18 @@ from hypothesis import strategies as st
 from discreet.backends.solution import Status
 from discreet.reports.measurements import Measurement, reference_measurements
 from discreet.reports.statistics.aggregates import PENALTIES, fitting_shift, means, noise_floor, shifted_geometric_mean
-from discreet.reports.statistics.agreement_matrix import agreement_matrix
-from discreet.reports.statistics.claims import Claim, claim_of, claim_records, claimed_leaks, unknown_words
-from discreet.reports.statistics.failures import failure_groups, reason_of
+from discreet.reports.statistics.agreement import agreements, summarise
+from discreet.reports.statistics.claims import (
+    Claim,
+    claim_of,
+    claim_records,
+    claimed_leaks,
+    failure_groups,
+    reason_of,
+    unknown_words,
+)
 from discreet.reports.statistics.profiles import common_tasks, data_profiles, performance_profiles, work_precision
-from discreet.reports.statistics.scaling import Series, crossovers, fit_exponent, scalings, series_by_size
+from discreet.reports.statistics.scaling import WIDEST, Series, crossovers, fit_exponent, scalings, series_by_size
 from discreet.reports.statistics.trials import trials
 
 TIMES = st.floats(1e-6, 1e3)
@@ -196,25 +203,52 @@ def test_exponents_are_fitted_above_the_floor_and_crossovers_lie_where_the_lines
     assert crossovers(series_by_size(found, "bins"), 100.0) == ()
 
 
+brackets = st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted)
+
+
+@given(st.lists(brackets, min_size=2, max_size=5))
+def test_brackets_around_one_optimum_agree_and_disjoint_ones_do_not(ends: list[list[float]]) -> None:
+    rows = [measured(f"b{k}", lower=low, upper=high) for k, (low, high) in enumerate(ends)]
+    for pair in agreements(rows):
+        one, other = rows[int(pair.first[1:])], rows[int(pair.second[1:])]
+        assert pair.agree == any(p <= min(one.upper, other.upper) for p in (max(one.lower, other.lower),))
+        assert pair.difference == abs(one.upper - other.upper)
+
+
 def test_brackets_that_exclude_one_another_are_named() -> None:
     rows = [measured("a"), measured("b", lower=0.3, upper=0.3), measured("c", lower=0.1, upper=0.25)]
-    matrix = agreement_matrix(rows)
-    assert matrix.met == 3
-    assert {(pair.first, pair.second) for pair in matrix.against} == {("a", "b"), ("b", "c")}
-    assert matrix.pairs["a", "c"].agreeing == 1
+    found = agreements(rows)
+    assert len(found) == 3
+    assert {(pair.first, pair.second) for pair in found if not pair.agree} == {("a", "b"), ("b", "c")}
+    assert summarise(found)["a", "c"].agreeing == 1
+
+
+def test_pairs_are_summed_up_over_the_cases_both_answered() -> None:
+    bounds = {("a", 2): (0.1, 0.2), ("b", 2): (0.15, 0.3), ("a", 3): (0.1, 0.2), ("b", 3): (0.25, 0.3), ("a", 4): (0.1, 0.2)}
+    rows = [measured(name, size, lower=low, upper=high) for (name, size), (low, high) in bounds.items()]
+    summary = summarise(agreements([*rows, measured("b", 4, certified=False)]))
+    assert summary["a", "b"] is summary["b", "a"]
+    assert (summary["a", "b"].cases, summary["a", "b"].agreeing) == (2, 1)
+    assert summary["a", "b"].largest_difference == pytest.approx(0.1)
 
 
 def test_at_budget_zero_a_miss_within_what_counts_as_leak_free_is_told_apart() -> None:
     off = 0.2 - 2e-13
     rows = [measured("a", budget_nats=0.0), measured("b", budget_nats=0.0, lower=off, upper=off)]
-    matrix = agreement_matrix(rows)
-    assert matrix.against == ()
-    assert matrix.touching == 1
-    assert matrix.pairs["a", "b"].agreeing == 1
-    far = agreement_matrix([rows[0], measured("b", budget_nats=0.0, lower=0.19, upper=0.19)])
-    assert (len(far.against), far.touching) == (1, 0)
-    positive = agreement_matrix([measured("a"), measured("b", lower=off, upper=off)])
-    assert len(positive.against) == 1
+    (near,) = agreements(rows)
+    assert (near.agree, near.touching) == (True, True)
+    (far,) = agreements([rows[0], measured("b", budget_nats=0.0, lower=0.19, upper=0.19)])
+    assert (far.agree, far.touching) == (False, False)
+    (positive,) = agreements([measured("a"), measured("b", lower=off, upper=off)])
+    assert not positive.agree
+
+
+def test_an_exponent_whose_interval_says_nothing_is_not_told() -> None:
+    sizes = (10.0, 20.0, 40.0, 80.0)
+    clean = fit_exponent(Series("a", (1.0, *sizes), (1.0, *(size**1.1 for size in sizes))))
+    assert clean is not None
+    assert clean.high - clean.low <= 2.0 * WIDEST
+    assert fit_exponent(Series("a", (1.0, *sizes), (1.0, 30.0, 5.0, 80.0, 20.0))) is None
 
 
 def test_the_same_sentence_with_other_numbers_is_one_reason_and_paths_are_left_out() -> None:

@@ -46,12 +46,12 @@ def test_lists_multiply_and_reach_is_a_reason() -> None:
     assert len(work.cells) == 2 * 2 * 2 * 2
     assert len({cell.key for cell in work.cells}) == len(work.cells)
     out = [cell for cell in work.cells if cell.skipped]
-    assert {(cell.contender.label, cell.instance.problem.N, cell.skipped) for cell in out} == {
+    assert {(cell.configuration.label, cell.instance.problem.N, cell.skipped) for cell in out} == {
         ("conic:solver=scs", 8, "for the test")
     }
-    scs = next(cell for cell in work.cells if cell.contender.backend == "conic")
+    scs = next(cell for cell in work.cells if cell.configuration.backend == "conic")
     assert scs.settings == {"solver": "scs", "tolerance": 1e-10}
-    assert scs.contender.settings == {"solver": "scs"}
+    assert scs.configuration.settings == {"solver": "scs"}
     assert "scs" in scs.versions
 
 
@@ -162,7 +162,7 @@ def test_any_text_is_a_study_or_refused(junk: str, place: int) -> None:
 
 def test_only_picks_by_title_and_says_when_nothing_fits() -> None:
     cells = cells_of(parse_study(GOOD, "a")).cells
-    assert {cell.contender.label for cell in choose(cells, ["tilt", "bins=4"])} == {"tilt"}
+    assert {cell.configuration.label for cell in choose(cells, ["tilt", "bins=4"])} == {"tilt"}
     with pytest.raises(InputError, match="no cell has 'bins=5' in its title; use words of one, such as"):
         choose(cells, ["bins=5"])
 
@@ -179,8 +179,10 @@ def test_the_default_study_has_every_family_and_every_backend() -> None:
     missing = {each.name for each in entries()} - taken - {sentence.split()[0] for sentence in work.left_out}
     assert not missing
     wanted = {name for name in backend_names() if not name.startswith("fake") and name != "auto"}
-    assert {cell.contender.backend for cell in work.cells} == wanted
-    assert all(Regime.of(c.instance.problem) in load_backend(c.contender.backend).capabilities.regimes for c in work.cells)
+    assert {cell.configuration.backend for cell in work.cells} == wanted
+    assert all(
+        Regime.of(c.instance.problem) in load_backend(c.configuration.backend).capabilities.regimes for c in work.cells
+    )
 
 
 def test_a_study_that_is_not_there() -> None:

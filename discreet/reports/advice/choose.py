@@ -142,7 +142,7 @@ def _rows(results: Iterable[Measurement | str | Path]) -> list[Measurement]:
     paths = [each for each in given if not isinstance(each, Measurement)]
     rows = [each for each in given if isinstance(each, Measurement)]
     if paths:
-        from discreet.reports.study.results import read_results
+        from discreet.reports.study.store import read_results
 
         rows += read_results(paths)
     return rows

@@ -1,14 +1,12 @@
-"""Measured results as one self-contained interactive HTML page: data, numbers, assembly, and the scripts that draw it.
+"""Pages: measured results as one self-contained interactive page, and the builder of every page of the project.
 
-data       the rows as compact JSON
-sweeps     which trials make a curve of time against a size
-numbers    every number of the page, in Python; the scripts compute the same under the filters
-page       template, style, scripts and data in one file
+data   the rows as compact JSON
+page   template, style, scripts and data in one file; pieces of static pages
 """
 
 from __future__ import annotations
 
-from discreet.reports.html.numbers import report_numbers
 from discreet.reports.html.page import check_report_path, report_page, write_report
+from discreet.reports.statistics.numbers import report_numbers
 
 __all__ = ["check_report_path", "report_numbers", "report_page", "write_report"]

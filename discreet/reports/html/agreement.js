@@ -1,9 +1,8 @@
-/* Who agrees with whom: certified brackets of the same problem, pair by pair, as in
-   discreet.reports.statistics.agreement_matrix. ALLOWED is what budget 0 lets brackets miss one another by. */
+/* Who agrees with whom: certified brackets of the same problem, pair by pair, as in discreet.reports.statistics.agreement. */
 
 function agreementOf(rows) {
   const best = bracketsOf(rows);
-  const cases = [...grouped(best, (each) => each.case).values()];
+  const cases = [...grouped(best, (each) => each.task).values()];
   const pairs = new Map();
   const result = { contestants: unique(best.map((each) => each.contestant)), met: 0, touching: 0, against: [], pairs: [] };
   for (const answered of cases) {
@@ -22,7 +21,8 @@ function bracketsOf(rows) {
     const known = best.get(key);
     best.set(key, {
       key,
-      case: `${row.instance} [${row.hash}]`,
+      task: `${row.hash}\n${row.instance}`,
+      case: row.instance,
       contestant: row.label,
       lower: known ? Math.max(row.lower, known.lower) : row.lower,
       upper: known ? Math.min(row.upper, known.upper) : row.upper,
@@ -33,10 +33,9 @@ function bracketsOf(rows) {
 }
 
 function meet(one, other, pairs, result) {
-  const low = Math.max(one.lower, other.lower);
-  const exact = low <= Math.min(one.upper, other.upper);
-  const slack = one.perfect ? DATA.leak_free_slack : 0;
-  const agree = low <= Math.min(one.upper + slack, other.upper + slack);
+  const missed = Math.max(one.lower, other.lower) - Math.min(one.upper, other.upper);
+  const touching = one.perfect && missed > 0 && missed <= SPECIFICATION.allowed;
+  const agree = missed <= 0 || touching;
   const [first, second] = [one.contestant, other.contestant].sort(before);
   const key = `${first}\n${second}`;
   if (!pairs.has(key)) pairs.set(key, { first, second, cases: 0, agreeing: 0, largest_difference: 0 });
@@ -46,5 +45,5 @@ function meet(one, other, pairs, result) {
   pair.largest_difference = Math.max(pair.largest_difference, Math.abs(one.upper - other.upper));
   result.met += 1;
   if (!agree) result.against.push({ case: one.case, first: one.contestant, second: other.contestant });
-  else if (!exact) result.touching += 1;
+  else if (touching) result.touching += 1;
 }

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from discreet.backends.solution import Status
-from discreet.problems.measures.law import LEAK_FREE
 from discreet.reports.asv_results import AsvRecord
-from discreet.reports.html.numbers import machine_words
 from discreet.reports.measurements import Measurement
-from discreet.reports.published.pictures import tones
-from discreet.reports.statistics.claims import claim_of
-from discreet.reports.statistics.failures import reason_of
+from discreet.reports.pictures import tones
+from discreet.reports.statistics.claims import claim_of, reason_of
+from discreet.reports.statistics.numbers import machine_words, specification
 from discreet.reports.statistics.scaling import SIZES
 from discreet.reports.statistics.trials import trials
-from discreet.reports.study.machine import scrubbed
+from discreet.reports.study.machine import without_folders
 
 __all__ = ["cleaned", "page_data"]
 
@@ -66,13 +61,7 @@ _NUMBERS: dict[str, Callable[[Measurement], float | int | None]] = {
 
 def cleaned(rows: Sequence[Measurement]) -> list[Measurement]:
     """The rows without folders of a machine, in the order of their trials, which does not depend on the order given."""
-    bare = [_without_folders(row) for row in rows]
-    return [row for trial in trials(bare) for row in trial.rows]
-
-
-def _without_folders(row: Measurement) -> Measurement:
-    problem, message, claimed = (scrubbed(words) for words in (row.problem, row.message, row.claimed))
-    return replace(row, problem=problem, message=message, claimed=claimed, traceback="")
+    return [row for trial in trials(map(without_folders, rows)) for row in trial.rows]
 
 
 def page_data(rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source: str = "") -> dict[str, Any]:
@@ -80,7 +69,6 @@ def page_data(rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source
     found = trials(rows)
     known = tones(found)
     others = sorted({row.label for row in rows} - set(known))  # installed nowhere, serving nothing here
-    seeded = np.random.PCG64(0).state["state"]
     return {
         "source": source,
         "rows": len(rows),
@@ -89,8 +77,7 @@ def page_data(rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source
         "timings": [[float(seconds) for seconds in _timings(row)] for row in rows],
         "tones": known | {name: len(known) + k for k, name in enumerate(others)},
         "statuses": {status.value: status.meaning for status in Status},
-        "leak_free_slack": 10.0 * LEAK_FREE,
-        "generator": {"state": str(seeded["state"]), "inc": str(seeded["inc"])},
+        "specification": specification(),
         "asv": [_asv(record) for record in asv],
     }
 

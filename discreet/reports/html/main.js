@@ -3,8 +3,9 @@
 const SECTIONS = [
   { id: "claims", title: "Claim against truth", make: claimsSection,
     lead: "A claim is a backend calling its answer solved (“optimal”). It is true when the judge certified the gap asked for, within the budget; the correct rate is true claims ÷ claims." },
+  { id: "problems", title: "Problem by problem", make: problemSection },
   { id: "growth", title: "Time against size", make: growthSection,
-    lead: "Least squares on logarithmic axes, only where time is at least twice its floor; a crossover counts only beyond the noise." },
+    lead: "Least squares on logarithmic axes, only where time is at least twice its least; an exponent is told only where its interval is narrow, a crossover only beyond the noise." },
   { id: "precision", title: "Work and precision", make: precisionSection },
   { id: "profiles", title: "Who solves what, how fast", make: profileSection },
   { id: "means", title: "Shifted geometric means", make: meansSection },
@@ -18,7 +19,7 @@ const SECTIONS = [
 function changed() {
   writeAddress();
   const rows = keptRows();
-  const numbers = numbersOf(rows, STREAM);
+  const numbers = { ...numbersOf(rows), rows };
   const open = new Set([...document.querySelectorAll("details[open]")].map(pathOf));
   redraws.length = 0;
   TIP.hidden = true;
@@ -114,7 +115,7 @@ function start() {
   });
   window.addEventListener("scroll", () => place(), { passive: true });
   changed();
-  window.discreetNumbers = () => numbersOf(keptRows(), STREAM); // for machines: what the filters leave
+  window.discreetNumbers = () => numbersOf(keptRows()); // for machines: what the filters leave
 }
 
 start();

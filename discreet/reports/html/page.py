@@ -1,6 +1,7 @@
-"""The page as one file: template, style, scripts and data put together, and writing it over nothing that is not ours.
+"""Pages as one file: template, style, and for the interactive page scripts and data, put together.
 
-No address is loaded: a content security policy allows only the style and the script of the page itself, by their SHA-256.
+`document` builds every page of the project; `report_page` the interactive one. No address is loaded: a content security
+policy forbids it, and allows only the script of the page itself, by its SHA-256.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,39 +21,109 @@ from discreet.reports.html.data import cleaned, page_data
 from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import replace_file
 
-__all__ = ["MARK", "SCRIPTS", "check_report_path", "report_page", "write_report"]
+__all__ = [
+    "MARK",
+    "SCRIPTS",
+    "check_report_path",
+    "document",
+    "folded",
+    "report_page",
+    "sentences",
+    "table",
+    "write_report",
+]
 
 MARK = "made by discreet report"
 """Stands at the top of every page; a file without it is somebody else's and is never overwritten."""
 
 SCRIPTS = (
-    "random.js", "statistics.js", "scaling.js", "agreement.js", "rows.js", "format.js", "elements.js", "state.js", "axes.js",
-    "plot.js", "claims.js", "growth.js", "profiles.js", "tables.js", "commits.js", "filters.js", "main.js",
+    "statistics.js", "scaling.js", "agreement.js", "rows.js", "format.js", "elements.js", "state.js", "axes.js",
+    "plot.js", "claims.js", "growth.js", "profiles.js", "problems.js", "tables.js", "commits.js", "filters.js", "main.js",
 )  # fmt: skip
 """The scripts in the order in which they are put together."""
 
-_NOTHING_ELSE = "default-src 'none'; base-uri 'none'; form-action 'none'"
-_LOOK_BYTES = 2048  # the mark stands within these
 
-
-def report_page(rows: Sequence[Measurement], *, asv: Sequence[AsvRecord] = (), source: str = "") -> str:
-    """The text of the page; equal rows give equal text, in whatever order they come. Raises InputError without rows."""
-    if not rows:
-        raise InputError("there are no measurements to report; give the results of a discreet bench that has run")
-    data = json.dumps(page_data(cleaned(rows), asv, source), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    style = _palette() + _asset("report.css")
-    script = '(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in SCRIPTS) + "})();\n"
+def document(*, mark: str, brand: str, title: str, heading: str, lead: str, body: str, footer: str, script: str = "") -> str:
+    """A whole page. Every part but the title is HTML; without a script the page has none, and its theme is the system's."""
+    light, dark = ("".join(f"--t{k}:{colour};" for k, colour in enumerate(each)) for each in (LIGHT, DARK))
+    dark = f"{dark}color-scheme:dark;{_asset('dark.css').strip()}"
+    style = (
+        f"{_asset('report.css')}:root{{{light}}}@media screen{{:root[data-theme=dark]{{{dark}}}"
+        f"@media (prefers-color-scheme:dark){{:root:not([data-theme]){{{dark}}}}}}}\n"
+    )
+    allowed = f"style-src {_hash(style)}; script-src {_hash(script)}" if script else "style-src 'unsafe-inline'"
     parts = {
-        "MARK": MARK,
-        "POLICY": f"{_NOTHING_ELSE}; style-src {_hash(style)}; script-src {_hash(script)}",
+        "THEME": ' data-theme="light"' if script else "",
+        "MARK": mark,
+        "POLICY": f"default-src 'none'; base-uri 'none'; form-action 'none'; {allowed}",
+        "TITLE": escape(title),
         "STYLE": style,
-        "DATA": data.replace("<", "\\u003c"),
-        "SCRIPT": script,
+        "BRAND": f'{brand}</p><button type="button" id="theme"></button>' if script else f"{brand}</p>",
+        "HEADING": heading,
+        "LEAD": lead,
+        "FOOTER": footer,
+        "SCRIPT": f"<script>{script}</script>" if script else "",
+        "BODY": body,
     }
     text = _asset("template.html")
     for name, part in parts.items():
         text = text.replace(f"@{name}@", part, 1)
     return text
+
+
+def report_page(
+    rows: Sequence[Measurement], *, asv: Sequence[AsvRecord] = (), source: str = "", verdict: Sequence[str] = ()
+) -> str:
+    """The interactive page; equal rows give equal text, in whatever order they come. Raises InputError without rows.
+
+    source    where the rows come from, in words;   verdict   sentences that stand at the top
+    """
+    if not rows:
+        raise InputError("there are no measurements to report; give the results of a discreet bench that has run")
+    data = json.dumps(page_data(cleaned(rows), asv, source), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    escaped = data.replace("<", "\\u003c")
+    held = f'<script type="application/json" id="data">{escaped}</script>'
+    return document(
+        mark=MARK,
+        brand="discreet",
+        title="discreet: every backend, measured",
+        heading="Every backend, measured",
+        lead=f'<p class="lead" id="lead"></p>{sentences(verdict)}<dl class="cards" id="cards"></dl>',
+        body=_asset("report.html") + held,
+        footer="<p>Nothing is loaded from anywhere: rows, styles and scripts are in this file. Filters, hidden backends and "
+        "the theme stand in the address, so that a view can be shared with the file.</p>",
+        script='(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in SCRIPTS) + "})();\n",
+    )
+
+
+# -- pieces of pages -------------------------------------------------------------------------------------------------------
+
+
+def sentences(told: Sequence[str]) -> str:
+    """What matters most, a sentence a line; empty without any."""
+    return f'<ul class="verdict">{"".join(f"<li>{escape(each)}</li>" for each in told)}</ul>' if told else ""
+
+
+def table(caption: str, heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table that scrolls by itself where it is too wide; the first cell of a line is its heading."""
+    head = "".join(f'<th scope="col">{escape(words)}</th>' for words in heads)
+    body = "".join(
+        f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
+        for first, *cells in lines
+    )
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}"><table class="figures">'
+        f'<caption class="hidden">{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>'
+        "</table></div>"
+    )
+
+
+def folded(words: str, inside: str) -> str:
+    """Something that is shown when asked for."""
+    return f"<details><summary>{escape(words)}</summary>{inside}</details>"
+
+
+# -- files -----------------------------------------------------------------------------------------------------------------
 
 
 def write_report(rows: Sequence[Measurement], path: str | Path, *, asv: Sequence[AsvRecord] = (), source: str = "") -> Path:
@@ -83,17 +155,11 @@ def _ours(path: Path) -> bool:
     if not path.is_file() or path.is_symlink():
         return False
     with path.open("rb") as stream:
-        return MARK.encode() in stream.read(_LOOK_BYTES)
+        return MARK.encode() in stream.read(2048)
 
 
 def _asset(name: str) -> str:
     return files("discreet.reports.html").joinpath(name).read_text(encoding="utf-8")
-
-
-def _palette() -> str:
-    """The tones of all pictures of the project as CSS variables, light and dark."""
-    light, dark = ("".join(f"--t{k}:{colour};" for k, colour in enumerate(each)) for each in (LIGHT, DARK))
-    return f":root{{{light}}}\n:root[data-theme=dark]{{{dark}}}\n@media print{{:root[data-theme=dark]{{{light}}}}}\n"
 
 
 def _hash(text: str) -> str:

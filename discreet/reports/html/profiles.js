@@ -87,7 +87,7 @@ function meansSection({ means }) {
     ? `Repeats of one trial differ by a factor of up to ${figures(means.noise_floor)} (95th percentile of an A/A test): smaller differences say nothing.`
     : "No trial that is left was repeated, so how much of a difference is noise is not known.";
   return [
-    make("p", { class: "aside" }, `Seconds, with 95 % percentile bootstrap intervals over tasks (2000 resamples, seed 0), computed here for what the filters leave. The shift is ${figures(means.shift)} s, the ${SHIFT_PERCENTILE}th percentile of the successful times. A failure is charged 1, 2 or 10 time limits. ${sharedWords} ${noise}`),
+    make("p", { class: "aside" }, `Seconds, with 95 % intervals over tasks (Student’s, of the mean logarithm), computed here for what the filters leave. The shift is ${figures(means.shift)} s, the ${SPECIFICATION.shift_percentile}th percentile of the successful times. A failure is charged 1, 2 or 10 time limits. ${sharedWords} ${noise}`),
     tableOf("Shifted geometric means of seconds", ["backend", "certified of tried", ...PENALTIES.map((k) => `failures × ${k} ${k === 1 ? "limit" : "limits"}`), "all solved"], lines, "figures"),
   ];
 }

@@ -1,8 +1,6 @@
 /* The data of the page, unpacked: one object a measured row, undefined numbers as the infinities that they stand for. */
 
-const DATA = JSON.parse(document.getElementById("data").textContent);
 const TONES = DATA.tones;
-const STREAM = streamOf(DATA.generator);
 const UNDEFINED = { lower: -Infinity, sensors: null };
 
 const ROWS = Array.from({ length: DATA.rows }, (_, k) => {

@@ -1,18 +1,10 @@
-/* How time grows with size: sweeps, exponents and crossovers, as in discreet.reports.statistics.scaling and
-   discreet.reports.html.sweeps. */
+/* How time grows with size: sweeps, exponents and crossovers, as in discreet.reports.statistics.scaling. */
 
 const SIZES = {
   outcomes: (row) => row.outcomes,
   sensors: (row) => row.sensors,
   alphabet: (row) => (row.private_values === row.guesses ? row.private_values : null),
 };
-const ABOVE_FLOOR = 2;
-const FEWEST = 3;
-// Student's t, 97.5 %, by degrees of freedom 1 … 30
-const STUDENT = [
-  12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11, 2.101,
-  2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042,
-];
 
 /** Catalog entry, budget and gap with at least two sizes certified by somebody, the widest first, for each kind of size. */
 function sweepsOf(trials, noise) {
@@ -58,17 +50,18 @@ function seriesBySize(trials, size) {
 function fitExponent(series) {
   const floor = Math.min(...series.costs);
   let start = series.costs.length;
-  while (start > 0 && series.costs[start - 1] >= ABOVE_FLOOR * floor) start -= 1;
+  while (start > 0 && series.costs[start - 1] >= SPECIFICATION.above_floor * floor) start -= 1;
   const x = series.sizes.slice(start).map(Math.log);
   const y = series.costs.slice(start).map(Math.log);
-  if (x.length < FEWEST) return null;
+  if (x.length < SPECIFICATION.fewest) return null;
   const [middle, height] = [total(x) / x.length, total(y) / y.length];
   const spread = total(x.map((value) => (value - middle) ** 2));
   const exponent = total(x.map((value, k) => (value - middle) * (y[k] - height))) / spread;
   const intercept = height - exponent * middle;
   const free = x.length - 2;
   const residual = total(x.map((value, k) => (y[k] - intercept - exponent * value) ** 2));
-  const reach = STUDENT[Math.min(free, STUDENT.length) - 1] * Math.sqrt(residual / free / spread);
+  const reach = student(free) * Math.sqrt(residual / free / spread);
+  if (reach > SPECIFICATION.widest) return null;
   return {
     contestant: series.contestant, exponent, low: exponent - reach, high: exponent + reach, factor: Math.exp(intercept),
     points: x.length, from_size: series.sizes[start],

@@ -1,10 +1,10 @@
-/* The statistics of the page, recomputed for whatever the filters leave: the same definitions, in the same order, as
-   discreet.reports.statistics, to which the tests hold them. Every function is pure. */
+/* The statistics of the page, recomputed for whatever the filters leave, as discreet.reports.statistics specifies them: its
+   constants travel with the page, and a test holds the results together. Every function is pure. */
 
-const PENALTIES = [1, 2, 10];
-const SHIFT_PERCENTILE = 10;
-const RESAMPLES = 2000;
-const NOT_TRIED = new Set(["unsupported", "absent"]);
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const SPECIFICATION = DATA.specification;
+const PENALTIES = SPECIFICATION.penalties;
+const NOT_TRIED = new Set(SPECIFICATION.not_tried);
 
 const before = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 const unique = (values) => [...new Set(values)].sort(before);
@@ -144,53 +144,34 @@ function workPrecision(trials) {
 
 // -- shifted geometric means -------------------------------------------------------------------------------------------
 
-/** exp(mean log(t + shift)) − shift from the sum over `size` values of their `lifted` form. */
-function unlifted(sum, size, shift, far) {
-  return far ? shift * Math.expm1(sum / size) : Math.exp(sum / size) - shift;
-}
+const student = (free) => SPECIFICATION.student[Math.min(free, SPECIFICATION.student.length) - 1];
 
-function lifted(value, shift, far) {
-  return far ? Math.log1p(value / shift) : Math.log(Math.max(value + shift, 2.2250738585072014e-308));
-}
-
-function shiftedMean(values, shift) {
-  if (!values.length) return NaN;
-  const far = shift > Math.max(...values);
-  const mean = unlifted(total(values.map((value) => lifted(value, shift, far))), values.length, shift, far);
-  return Math.min(Math.max(mean, Math.min(...values)), Math.max(...values));
-}
-
-/** Ends of the 95 % percentile bootstrap; `stream` is that of the shipped seed. */
-function bootstrap(values, shift, stream) {
-  if (!values.length) return [NaN, NaN];
+/** exp(mean log(t + shift)) − shift and the ends of its interval, kept between the least and the largest value. */
+function withInterval(values, shift) {
+  if (!values.length) return [NaN, NaN, NaN];
   const data = Float64Array.from(values).sort();
-  const size = data.length;
-  const far = shift > data[size - 1];
-  const terms = data.map((value) => lifted(value, shift, far));
-  const picks = bounded(stream, size, RESAMPLES * size);
-  const drawn = new Float64Array(RESAMPLES);
-  for (let k = 0; k < RESAMPLES; k += 1) {
-    let sum = 0;
-    for (let j = k * size; j < (k + 1) * size; j += 1) sum += terms[picks[j]];
-    drawn[k] = unlifted(sum, size, shift, far);
-  }
-  return [Math.max(percentile(drawn, 2.5), data[0]), Math.min(percentile(drawn, 97.5), data[size - 1])];
+  const [least, largest] = [data[0], data[data.length - 1]];
+  const far = shift > largest;
+  const logs = [...data].map((value) => (far ? Math.log1p(value / shift) : Math.log(Math.max(value + shift, 2.2250738585072014e-308))));
+  const middle = total(logs) / logs.length;
+  const free = logs.length - 1;
+  const spread = free ? Math.sqrt(total(logs.map((value) => (value - middle) ** 2)) / free) : 0;
+  const reach = free ? (student(free) * spread) / Math.sqrt(logs.length) : 0;
+  const plain = (end) => (far ? shift * Math.expm1(end) : Math.exp(Math.min(end, 700)) - shift);
+  return [middle, middle - reach, middle + reach].map((end) => Math.min(Math.max(plain(end), least), largest));
 }
 
-function meansOf(trials, stream) {
+function meansOf(trials) {
   const times = trials.filter((trial) => trial.success).map((trial) => trial.seconds);
-  const shift = times.length ? percentile(times, SHIFT_PERCENTILE) : 0;
+  const shift = times.length ? percentile(times, SPECIFICATION.shift_percentile) : 0;
   const table = byTask(trials);
   const names = contestantsOf(trials);
   const shared = [...table.values()].filter((met) => met.size === names.length && [...met.values()].every((t) => t.success));
   const charged = (trial, k) =>
     trial.success ? trial.seconds : k * Math.max(Number.isFinite(trial.limit) ? trial.limit : 0, trial.seconds);
   const mean = (contestant, penalty, values, failures) => {
-    const seconds = shiftedMean(values, shift);
-    const [low, high] = bootstrap(values, shift, stream);
-    return {
-      contestant, penalty, tasks: values.length, failures, seconds, low: Math.min(low, seconds), high: Math.max(high, seconds),
-    };
+    const [seconds, low, high] = withInterval(values, shift);
+    return { contestant, penalty, tasks: values.length, failures, seconds, low, high };
   };
   const rows = names.flatMap((name) => {
     const own = [...table.values()].filter((met) => met.has(name)).map((met) => met.get(name));
@@ -254,10 +235,10 @@ function summaryOf(rows, trials, claims) {
 }
 
 /** Every number of the page, under the names that `discreet report --json` uses. */
-function numbersOf(rows, stream) {
+function numbersOf(rows) {
   const trials = trialsOf(rows);
   const claims = claimRecords(rows);
-  const means = meansOf(trials, stream);
+  const means = meansOf(trials);
   return {
     summary: summaryOf(rows, trials, claims),
     claims,

@@ -5,9 +5,9 @@ noise and start-up, from deciding; a shift far above the data would make it an a
 all successful times of the comparison, one for everybody, and is always stated.
 
 A failure is charged k times its time limit, for several k, so that a reader sees how far the ranking rests on the charge;
-beside it stands the mean over the tasks that all solved. Intervals are percentile bootstraps over tasks, seeded.
+beside it stands the mean over the tasks that all solved. Intervals are Student's, 95 %, of the mean log(t + s) over tasks.
 
-Source: H. Mittelmann's benchmarks (shifted geometric means); B. Efron, R. Tibshirani, "An Introduction to the Bootstrap".
+Source: H. Mittelmann's benchmarks (shifted geometric means).
 """
 
 from __future__ import annotations
@@ -15,13 +15,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from discreet.problems.numerics.double_double import Array
-from discreet.reports.statistics.trials import Task, Trial, by_task, contestants
+from discreet.reports.statistics.trials import Trial, by_task, contestants
 
-__all__ = ["PENALTIES", "SHIFT_PERCENTILE", "Mean", "fitting_shift", "means", "noise_floor", "shifted_geometric_mean"]
+__all__ = [
+    "PENALTIES",
+    "SHIFT_PERCENTILE",
+    "Mean",
+    "fitting_shift",
+    "means",
+    "noise_floor",
+    "shifted_geometric_mean",
+    "student_quantiles",
+]
 
 PENALTIES = (1.0, 2.0, 10.0)
 """k: what a failure is charged, in time limits."""
@@ -29,12 +39,10 @@ PENALTIES = (1.0, 2.0, 10.0)
 SHIFT_PERCENTILE = 10.0
 """Percentile of the successful times that serves as shift."""
 
-_RESAMPLES = 2000
-
 
 @dataclass(frozen=True)
 class Mean:
-    """A contestant's shifted geometric mean of seconds, with the ends of its 95 % interval.
+    """A solver configuration's shifted geometric mean of seconds, with the ends of its 95 % interval.
 
     penalty   k of the charge for a failure; None: over the tasks that all compared solved
     tasks     how many tasks it is over;   failures  how many of them were charged
@@ -54,9 +62,7 @@ def shifted_geometric_mean(values: Sequence[float] | Array, shift: float) -> flo
     """exp(mean log(v + shift)) − shift of values ≥ 0 (nan of none), between the least and the largest of them."""
     if len(values) == 0:
         return math.nan
-    data = np.asarray(values, dtype=float)
-    mean = float(_shifted(data[np.newaxis], shift)[0])
-    return min(max(mean, float(data.min())), float(data.max()))
+    return _with_interval(np.asarray(values, dtype=float), shift)[0]
 
 
 def fitting_shift(found: Iterable[Trial]) -> float:
@@ -65,20 +71,21 @@ def fitting_shift(found: Iterable[Trial]) -> float:
     return float(np.percentile(times, SHIFT_PERCENTILE)) if times else 0.0
 
 
-def means(found: Sequence[Trial], *, seed: int = 0) -> tuple[Mean, ...]:
-    """For every contestant the mean for each penalty over the tasks it was tried on, and over those that all solved.
+def means(found: Sequence[Trial]) -> tuple[Mean, ...]:
+    """For every configuration the mean for each penalty over the tasks it was tried on, and over those that all solved.
 
     A failure without a time limit, or below it, is charged k × the larger of its limit and what it took.
     """
     shift, table = fitting_shift(found), by_task(found)
     names = contestants(found)
-    shared = [task for task, met in table.items() if set(met) == set(names) and all(t.success for t in met.values())]
+    shared = [met for met in table.values() if set(met) == set(names) and all(t.success for t in met.values())]
     result = []
     for name in names:
         own = [met[name] for met in table.values() if name in met]
+        failures = sum(not trial.success for trial in own)
         for k in PENALTIES:
-            result.append(_mean(name, k, [_charged(trial, k) for trial in own], _failures(own), shift, seed))
-        result.append(_mean(name, None, _seconds(table, shared, name), 0, shift, seed))
+            result.append(_mean(name, k, [_charged(trial, k) for trial in own], failures, shift))
+        result.append(_mean(name, None, [met[name].seconds for met in shared], 0, shift))
     return tuple(result)
 
 
@@ -97,12 +104,12 @@ def noise_floor(found: Iterable[Trial]) -> float:
     return float(np.percentile(ratios, 95.0)) if ratios else math.nan
 
 
-def _seconds(table: dict[Task, dict[str, Trial]], tasks: Iterable[Task], name: str) -> list[float]:
-    return [table[task][name].seconds for task in tasks]
+@cache
+def student_quantiles() -> tuple[float, ...]:
+    """Student's t, 97.5 %, by degrees of freedom 1 … 200; the last serves for more."""
+    from scipy.special import stdtrit
 
-
-def _failures(own: Iterable[Trial]) -> int:
-    return sum(not trial.success for trial in own)
+    return tuple(float(stdtrit(free, 0.975)) for free in range(1, 201))
 
 
 def _charged(trial: Trial, k: float) -> float:
@@ -111,26 +118,24 @@ def _charged(trial: Trial, k: float) -> float:
     return k * max(trial.limit if math.isfinite(trial.limit) else 0.0, trial.seconds)
 
 
-def _mean(name: str, penalty: float | None, values: list[float], failures: int, shift: float, seed: int) -> Mean:
-    low, high = _interval(values, shift, seed)
-    mean = shifted_geometric_mean(values, shift)
-    ends = min(low, mean), max(high, mean)  # equal values: rounding must not put the mean outside
-    return Mean(name, penalty, len(values), failures, mean, *ends, shift)
+def _mean(name: str, penalty: float | None, values: list[float], failures: int, shift: float) -> Mean:
+    # Sorted, so that the order of rows plays no part in the rounding.
+    seconds, low, high = _with_interval(np.sort(values), shift) if values else (math.nan,) * 3
+    return Mean(name, penalty, len(values), failures, seconds, low, high, shift)
 
 
-def _interval(values: list[float], shift: float, seed: int) -> tuple[float, float]:
-    """Ends of the 95 % percentile bootstrap of the mean; sorted first, so that the order of rows plays no part."""
-    if not values:
-        return math.nan, math.nan
-    data = np.sort(np.asarray(values, dtype=float))
-    picks = np.random.default_rng(seed).integers(0, data.size, size=(_RESAMPLES, data.size))
-    drawn = _shifted(data[picks], shift)
-    low, high = np.percentile(drawn, (2.5, 97.5))
-    return max(float(low), float(data[0])), min(float(high), float(data[-1]))
+def _with_interval(data: Array, shift: float) -> tuple[float, float, float]:
+    """The mean and the ends of its interval, kept between the least and the largest value.
 
-
-def _shifted(data: Array, shift: float) -> Array:
-    """exp(mean log(t + shift)) − shift of each line, without cancellation where the shift is far above the data."""
-    if shift > data.max():
-        return np.asarray(shift * np.expm1(np.log1p(data / shift).mean(axis=1)))
-    return np.asarray(np.exp(np.log(np.maximum(data + shift, np.finfo(float).tiny)).mean(axis=1)) - shift)
+    Without cancellation where the shift is far above the data: log(1 + t/s) is averaged there.
+    """
+    far = shift > data.max()
+    logs = np.log1p(data / shift) if far else np.log(np.maximum(data + shift, np.finfo(float).tiny))
+    middle, reach, free = float(logs.mean()), 0.0, data.size - 1
+    if free > 0:
+        quantiles = student_quantiles()
+        reach = quantiles[min(free, len(quantiles)) - 1] * float(logs.std(ddof=1)) / math.sqrt(data.size)
+    ends = (middle, middle - reach, middle + reach)
+    plain = (shift * math.expm1(end) if far else math.exp(min(end, 700.0)) - shift for end in ends)
+    seconds, low, high = (min(max(each, float(data.min())), float(data.max())) for each in plain)
+    return seconds, low, high

@@ -1,8 +1,10 @@
-"""What a backend's word claims, and how often the claim was true.
+"""What a backend's word claims, how often the claim was true, and why attempts failed.
 
 The words are those that solvers put in `claimed`. A claim is *true* when the judge certified the gap that was asked for
 within the budget; the *correct rate* is true claims ÷ claims. "Almost solved" is a claim of its own, neither counted as
 solved nor as refused. A word that is not in the table claims nothing and is named by `unknown_words`.
+
+Failures are grouped by their reasons: the same sentence with other numbers is the same reason.
 
 Source of the term: S. Caron et al., qpbenchmark (2023), "correct rate".
 """
@@ -10,14 +12,28 @@ Source of the term: S. Caron et al., qpbenchmark (2023), "correct rate".
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from discreet.backends.solution import Status
 from discreet.reports.measurements import Measurement
+from discreet.reports.statistics.trials import NOT_TRIED
 
-__all__ = ["WORDS", "Claim", "ClaimRecord", "Leak", "claim_of", "claim_records", "claimed_leaks", "unknown_words"]
+__all__ = [
+    "Claim",
+    "ClaimRecord",
+    "Failure",
+    "Leak",
+    "claim_of",
+    "claim_records",
+    "claimed_leaks",
+    "failure_groups",
+    "reason_of",
+    "unknown_words",
+]
 
 
 class Claim(Enum):
@@ -30,7 +46,7 @@ class Claim(Enum):
     UNKNOWN = "a word that is not in the table"
 
 
-_WORDS_OF = {
+_WORDS = {
     Claim.SOLVED: (
         "optimal",  # tilt, blahut-arimoto, cvxpy, HiGHS, OR-Tools, QICS
         "converged",
@@ -102,8 +118,6 @@ _WORDS_OF = {
         "user_limit",
     ),
 }
-WORDS = {word: claim for claim, words in _WORDS_OF.items() for word in words}
-"""Word, in small letters and without a full stop -> what it claims."""
 
 
 def claim_of(claimed: str) -> Claim:
@@ -113,12 +127,12 @@ def claim_of(claimed: str) -> Claim:
         return Claim.SILENT
     bare = word.partition(" (")[0]
     heads = (word, bare, *(part.strip() for part in word.split(":")), *(part.strip() for part in bare.split(":")))
-    return next((WORDS[head] for head in heads if head in WORDS), Claim.UNKNOWN)
+    return next((claim for head in heads for claim, words in _WORDS.items() if head in words), Claim.UNKNOWN)
 
 
 @dataclass(frozen=True)
 class ClaimRecord:
-    """How far a contestant's word goes. Counts are of attempts.
+    """How far a solver configuration's word goes. Counts are of attempts.
 
     attempts    tried, whatever became of them
     claims      said to be solved;   true_claims  of these, certified;   violations  of these, beyond the budget
@@ -153,10 +167,10 @@ class Leak:
 
 
 def claim_records(rows: Iterable[Measurement]) -> tuple[ClaimRecord, ...]:
-    """One record a contestant, by name; attempts that were not tried are left out."""
+    """One record a solver configuration, by label; attempts that were not tried are left out."""
     found: dict[str, list[Measurement]] = {}
     for row in rows:
-        if row.status.value not in ("unsupported", "absent"):
+        if row.status not in NOT_TRIED:
             found.setdefault(row.label, []).append(row)
     return tuple(_record(label, found[label]) for label in sorted(found))
 
@@ -174,6 +188,37 @@ def claimed_leaks(rows: Iterable[Measurement]) -> tuple[Leak, ...]:
 def unknown_words(rows: Iterable[Measurement]) -> dict[str, int]:
     """Words that are not in the table, with how often they were said."""
     return dict(sorted(Counter(row.claimed for row in rows if claim_of(row.claimed) is Claim.UNKNOWN).items()))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How often a solver configuration ended so, for this reason; `example` is one of the instances."""
+
+    contestant: str
+    status: Status
+    reason: str
+    count: int
+    example: str
+
+
+def failure_groups(rows: Iterable[Measurement]) -> tuple[Failure, ...]:
+    """Every attempt that is not certified, grouped by configuration, status and reason; the most frequent first."""
+    found: dict[tuple[str, Status, str], list[str]] = {}
+    for row in rows:
+        if not row.certified:
+            found.setdefault((row.label, row.status, reason_of(row)), []).append(row.instance)
+    groups = [Failure(*key, len(where), min(where)) for key, where in found.items()]
+    return tuple(sorted(groups, key=lambda each: (-each.count, each.contestant, each.status.value, each.reason)))
+
+
+def reason_of(row: Measurement) -> str:
+    """The message with # for its numbers, without paths, shortened; for an answer, what its backend claimed of it."""
+    if row.answered:
+        return f"claimed {row.claimed!r}" if row.claimed else row.status.meaning
+    path = r"(?:[A-Za-z]:)?(?:[\\/][\w.@~+-]+){2,}[\\/]?|~[\\/][\w.@~+\\/-]+"
+    number = r"(?<![\w.])[-+−]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?"
+    words = " ".join(re.sub(number, "#", re.sub(path, "…", row.message)).split())
+    return words if len(words) <= 160 else f"{words[:159]}…"
 
 
 def _record(label: str, rows: list[Measurement]) -> ClaimRecord:

@@ -1,9 +1,11 @@
 """Performance profiles, data profiles and work–precision curves.
 
-A *performance profile* is the share of tasks on which a contestant needs at most a factor τ of the best time; a *data
-profile* the share solved within so many seconds. Failures are infinite: they never enter, but stay in the number of tasks
-that is divided by, and so do tasks that a contestant does not serve; `common_tasks` leaves those out. A *work–precision
-curve* is seconds against the gap that was *achieved* and certified, never against the tolerance that was asked for.
+A *performance profile* is the share of tasks on which a solver configuration needs at most a factor τ of the best time; a
+*data profile* the share solved within so many seconds. Failures are infinite: they never enter, but stay in the number of
+tasks that is divided by, and so do tasks that it does not serve; `common_tasks` leaves those out.
+
+A *work–precision curve* is seconds against the gap that was *achieved* and certified, never against the tolerance that
+was asked for.
 
 Sources: E. Dolan, J. Moré, "Benchmarking optimization software with performance profiles" (2002); J. Moré, S. Wild,
 "Benchmarking derivative-free optimization algorithms" (2009).
@@ -54,7 +56,7 @@ def common_tasks(found: Iterable[Trial], who: Sequence[str]) -> tuple[Trial, ...
 
 
 def performance_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
-    """One profile a contestant over every task that somebody solved; `at` are ratios to the best time, ≥ 1."""
+    """One profile a configuration over every task that somebody solved; `at` are ratios to the best time, ≥ 1."""
     table = by_task(found)
     best = {task: min(trial.cost for trial in met.values()) for task, met in table.items()}
     solved = [task for task in table if math.isfinite(best[task])]
@@ -66,7 +68,7 @@ def performance_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
 
 
 def data_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
-    """One profile a contestant over every task that somebody was tried on; `at` are seconds."""
+    """One profile a configuration over every task that somebody was tried on; `at` are seconds."""
     table = by_task(found)
     return tuple(
         _profile(name, [met[name].cost for met in table.values() if name in met], len(table)) for name in contestants(found)

@@ -1,7 +1,11 @@
-"""How cost grows with size: exponents fitted on logarithmic axes, and where one contestant overtakes another.
+"""How cost grows with size: sweeps, exponents fitted on logarithmic axes, and where one configuration overtakes another.
+
+A *sweep* is the trials of one catalog entry under one budget and gap at several sizes, so that one size is one kind of
+task: trials of different problems at one size would make a curve of their mixture.
 
 Cost is modelled as c · size^a above a constant floor (start-up, imports). Only points well above the floor say anything
-about a: those from the first size on at which the cost is twice the least. The interval of a is Student's, 95 %.
+about a: those from the first size on at which the cost is twice the least. The interval of a is Student's, 95 %;
+where it is wider than `WIDEST` either way, no exponent is told.
 """
 
 from __future__ import annotations
@@ -14,9 +18,24 @@ from itertools import pairwise
 import numpy as np
 
 from discreet.reports.measurements import Measurement
+from discreet.reports.statistics.aggregates import student_quantiles
 from discreet.reports.statistics.trials import Trial
 
-__all__ = ["SIZES", "Crossover", "Scaling", "Series", "crossovers", "fit_exponent", "scalings", "series_by_size"]
+__all__ = [
+    "ABOVE_FLOOR",
+    "FEWEST",
+    "SIZES",
+    "WIDEST",
+    "Crossover",
+    "Scaling",
+    "Series",
+    "Sweep",
+    "crossovers",
+    "fit_exponent",
+    "scalings",
+    "series_by_size",
+    "sweeps",
+]
 
 SIZES: dict[str, Callable[[Measurement], float | None]] = {
     "outcomes": lambda row: float(row.outcomes),
@@ -26,18 +45,19 @@ SIZES: dict[str, Callable[[Measurement], float | None]] = {
 }
 """What sizes are read off a row by name: N; the entry's parameters; n where n = m. None: the row has no such size."""
 
-_ABOVE_FLOOR = 2.0
-_FEWEST = 3  # points of a line whose slope has an interval
-# Student's t, 97.5 %, by degrees of freedom 1 … 30
-_STUDENT = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
+ABOVE_FLOOR = 2.0
+"""Times the least cost from which sizes enter a fit."""
+
+WIDEST = 0.5
+"""Largest half width of an exponent's interval: a wider one tells linear from quadratic growth no more, and is no result."""
+
+FEWEST = 3
+"""Points of a line whose slope has an interval."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Costs of one contestant by size, successes only: the median over the tasks of that size. Sizes rise."""
+    """Costs of one configuration by size, successes only: the median over the tasks of that size. Sizes rise."""
 
     contestant: str
     sizes: tuple[float, ...]
@@ -70,8 +90,30 @@ class Crossover:
     size: float
 
 
+@dataclass(frozen=True)
+class Sweep:
+    """Curves of one entry, budget and gap over a kind of size; `sizes` and `successes` say how much there is of it."""
+
+    size: str
+    entry: str
+    budget: str
+    gap: float
+    constrained: bool
+    sizes: int
+    successes: int
+    series: tuple[Series, ...]
+
+    @property
+    def key(self) -> tuple[str, str, float]:
+        """What its trials have in common: entry, budget and gap."""
+        return self.entry, self.budget, self.gap
+
+
 def series_by_size(found: Iterable[Trial], size: str, cost: str = "seconds") -> tuple[Series, ...]:
-    """Costs by size for each contestant. `size` is one of SIZES, `cost` "seconds" or "bytes" (peak beyond the imports)."""
+    """Costs by size for each configuration. `size` is one of SIZES, `cost` "seconds" or "bytes".
+
+    Bytes are the peak beyond the imports.
+    """
     table: dict[str, dict[float, list[float]]] = {}
     for trial in found:
         place = SIZES[size](trial.rows[0])
@@ -85,9 +127,9 @@ def series_by_size(found: Iterable[Trial], size: str, cost: str = "seconds") -> 
 
 
 def fit_exponent(series: Series) -> Scaling | None:
-    """The fit above the constant floor; None with fewer than three sizes there."""
+    """The fit above the constant floor; None with fewer than three sizes there, or an interval that says nothing."""
     sizes, costs = _above_floor(series)
-    if len(sizes) < _FEWEST:
+    if len(sizes) < FEWEST:
         return None
     x, y = np.log(sizes), np.log(costs)
     spread = float(np.sum((x - x.mean()) ** 2))
@@ -95,27 +137,53 @@ def fit_exponent(series: Series) -> Scaling | None:
     intercept = float(y.mean() - slope * x.mean())
     free = len(sizes) - 2
     residual = float(np.sum((y - intercept - slope * x) ** 2))
-    reach = _STUDENT[min(free, len(_STUDENT)) - 1] * math.sqrt(residual / free / spread)
+    quantiles = student_quantiles()
+    reach = quantiles[min(free, len(quantiles)) - 1] * math.sqrt(residual / free / spread)
+    if reach > WIDEST:
+        return None
     return Scaling(series.contestant, slope, slope - reach, slope + reach, math.exp(intercept), len(sizes), sizes[0])
 
 
 def scalings(found: Iterable[Trial], size: str, cost: str = "seconds") -> tuple[Scaling, ...]:
-    """The fits of every contestant that has one."""
+    """The fits of every configuration that has one."""
     fits = (fit_exponent(series) for series in series_by_size(found, size, cost))
     return tuple(fit for fit in fits if fit is not None)
 
 
 def crossovers(all_series: Sequence[Series], noise: float = 1.0) -> tuple[Crossover, ...]:
-    """Where the measured costs of two contestants cross, between the sizes both have, by log-log interpolation.
+    """Where the measured costs of two configurations cross, between the sizes both have, by log-log interpolation.
 
-    Only crossings after which the overtaking contestant is cheaper by more than the factor `noise`, and before which it was
-    dearer by more, at some common size: what happens inside the noise is no crossover.
+    Only crossings after which the overtaking one is cheaper by more than the factor `noise`, and before which it was dearer
+    by more, at some common size: what happens inside the noise is no crossover.
     """
     found = []
     for k, one in enumerate(all_series):
         for other in all_series[k + 1 :]:
             found += _crossings(one, other, math.log(max(noise, 1.0)))
     return tuple(found)
+
+
+def sweeps(found: Sequence[Trial]) -> tuple[Sweep, ...]:
+    """Every sweep with at least two sizes certified by somebody; for each kind of size the widest first."""
+    groups: dict[tuple[str, str, float], list[Trial]] = {}
+    for trial in found:
+        row = trial.rows[0]
+        groups.setdefault((row.entry, row.budget_word, row.gap_target), []).append(trial)
+    kinds = ("outcomes", "sensors", "alphabet")
+    made = [_sweep(size, key, own) for size in kinds for key, own in groups.items()]
+    return tuple(
+        sorted(
+            (sweep for sweep in made if sweep.sizes >= 2),
+            key=lambda s: (kinds.index(s.size), -s.sizes, not s.constrained, -s.successes, s.entry, s.budget, s.gap),
+        )
+    )
+
+
+def _sweep(size: str, key: tuple[str, str, float], own: Sequence[Trial]) -> Sweep:
+    series = series_by_size(own, size)
+    sizes = len({place for each in series for place in each.sizes})
+    constrained = own[0].rows[0].regime == "constrained"
+    return Sweep(size, *key, constrained, sizes, sum(trial.success for trial in own), series)
 
 
 def _crossings(one: Series, other: Series, noise: float) -> list[Crossover]:
@@ -135,7 +203,7 @@ def _above_floor(series: Series) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The largest sizes, from the first on where this and every larger one cost more than twice the least."""
     floor = min(series.costs, default=math.inf)
     start = len(series.costs)
-    while start > 0 and series.costs[start - 1] >= _ABOVE_FLOOR * floor:
+    while start > 0 and series.costs[start - 1] >= ABOVE_FLOOR * floor:
         start -= 1
     return series.sizes[start:], series.costs[start:]
 

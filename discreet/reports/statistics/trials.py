@@ -32,7 +32,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Trial:
-    """One contestant on one task. `rows` are its repeats, one at least.
+    """One solver configuration on one task. `rows` are its repeats, one at least.
 
     success   every repeat certified
     seconds   median over repeats of lowering, solving and lifting; those of a failure say when it gave up
@@ -75,7 +75,7 @@ class Trial:
 
 
 def trials(rows: Iterable[Measurement]) -> tuple[Trial, ...]:
-    """Rows as trials, in an order of their own: by task, then contestant. The order of the rows plays no part."""
+    """Rows as trials, in an order of their own: by task, then configuration. The order of the rows plays no part."""
     found: dict[tuple[Task, str], list[Measurement]] = {}
     for row in rows:
         task = Task(row.instance, row.gap_target, row.problem_hash)
@@ -92,7 +92,7 @@ def contestants(found: Iterable[Trial]) -> tuple[str, ...]:
 
 
 def by_task(found: Iterable[Trial]) -> dict[Task, dict[str, Trial]]:
-    """task -> contestant -> trial, of those that were tried."""
+    """task -> configuration -> trial, of those that were tried."""
     table: dict[Task, dict[str, Trial]] = {}
     for trial in found:
         if trial.tried:

@@ -1,19 +1,23 @@
-"""The work–precision study behind `discreet bench`: plan, cells, store, runner, results."""
+"""The work–precision study behind `discreet bench`.
+
+plan      what a study is, and reading it from TOML
+cells     the attempts it consists of, each with a key of everything that makes it this one
+runner    measuring what is missing
+store     rows on disk, and results from anywhere
+machine   what a measurement depends on besides the problem
+"""
 
 from __future__ import annotations
 
 from discreet.reports.study.cells import Cell, Work, cells_of, choose
-from discreet.reports.study.plan import Contender, InstanceSpec, Limits, Profile, Reach, Study
-from discreet.reports.study.reference import write_reference
-from discreet.reports.study.results import read_results
-from discreet.reports.study.runner import Summary, Watch, measure, run_cells
-from discreet.reports.study.store import Store, query, rows
-from discreet.reports.study.study_file import SHIPPED, parse_study, read_study
+from discreet.reports.study.plan import SHIPPED, InstanceSpec, Limits, Profile, Reach, Study, parse_study, read_study
+from discreet.reports.study.runner import Estimate, Summary, Watch, measure, run_cells
+from discreet.reports.study.store import Store, query, read_results, rows, write_reference
 
 __all__ = [
     "SHIPPED",
     "Cell",
-    "Contender",
+    "Estimate",
     "InstanceSpec",
     "Limits",
     "Profile",

@@ -25,10 +25,11 @@ from discreet.problems.catalog.budgets import choose_budget
 from discreet.problems.errors import Absent, InputError
 from discreet.problems.files.records import load_problem
 from discreet.problems.problem import Problem
+from discreet.reports.measurements import Configuration
 from discreet.reports.study.machine import machine, versions
-from discreet.reports.study.plan import Contender, InstanceSpec, Limits, Profile, Reach, Study
+from discreet.reports.study.plan import InstanceSpec, Limits, Profile, Reach, Study
 
-__all__ = ["Cell", "Instance", "Work", "cells_of", "choose", "digest", "problem_hash"]
+__all__ = ["Cell", "Instance", "Work", "cells_of", "choose"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class Instance:
     @cached_property
     def hash(self) -> str:
         """Hash of p_xz, loss and budget."""
-        return problem_hash(self.problem)
+        return _problem_hash(self.problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ class Cell:
     """One attempt to make. `skipped` is the reason why it is out of reach, or empty."""
 
     instance: Instance
-    contender: Contender
+    configuration: Configuration
     profile: Profile
     repeat: int
     limits: Limits
@@ -61,34 +62,34 @@ class Cell:
 
     @property
     def extra(self) -> dict[str, Any]:
-        """What the profile sets in this backend, unless the contender's own settings do."""
-        asked = self.profile.settings.get(self.contender.backend, {})
-        return {name: value for name, value in asked.items() if name not in self.contender.settings}
+        """What the profile sets in this backend, unless the configuration's own settings do."""
+        asked = self.profile.settings.get(self.configuration.backend, {})
+        return {name: value for name, value in asked.items() if name not in self.configuration.settings}
 
     @property
     def settings(self) -> dict[str, Any]:
         """Everything the backend is told."""
-        return {**self.contender.settings, **self.extra}
+        return {**self.configuration.settings, **self.extra}
 
     @cached_property
     def versions(self) -> dict[str, str]:
         """Of Python and every library involved."""
-        return versions(self.contender.backend, self.settings)
+        return versions(self.configuration.backend, self.settings)
 
     @property
     def settings_hash(self) -> str:
         """Hash of settings, gap and what the profile sets."""
-        return digest({"settings": self.settings, "gap": self.profile.gap})
+        return _digest({"settings": self.settings, "gap": self.profile.gap})
 
     @cached_property
     def key(self) -> str:
         """See the module's docstring."""
         here = machine()
-        return digest(
+        return _digest(
             {
                 "problem": self.instance.hash,
-                "backend": self.contender.backend,
-                "own": dict(self.contender.settings),
+                "backend": self.configuration.backend,
+                "own": dict(self.configuration.settings),
                 "profile": self.extra,
                 "gap": self.profile.gap,
                 "repeat": self.repeat,
@@ -103,7 +104,7 @@ class Cell:
     def title(self) -> str:
         """For people, and what `choose` looks into."""
         found = self.instance
-        return f"{self.contender.label} on {found.words} {found.budget_word}, {self.profile.name}"
+        return f"{self.configuration.label} on {found.words} {found.budget_word}, {self.profile.name}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +115,13 @@ class Work:
     left_out: tuple[str, ...]
 
 
-def digest(value: Any) -> str:
+def _digest(value: Any) -> str:
     """16 hex digits of a plain value."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
 
-def problem_hash(problem: Problem) -> str:
+def _problem_hash(problem: Problem) -> str:
     """16 hex digits of p_xz, loss and budget."""
     found = hashlib.sha256(repr((problem.n, problem.m, problem.N, float(problem.budget))).encode("ascii"))
     for array in (problem.p_xz, problem.loss):
@@ -139,12 +140,12 @@ def cells_of(study: Study) -> Work:
     cells = []
     for repeat in range(study.repeats):
         batch = [
-            Cell(instance, contender, profile, repeat, study.limits, _beyond(study.reach, instance, contender, profile))
+            Cell(instance, each, profile, repeat, study.limits, _beyond(study.reach, instance, each, profile))
             for spec, instance in built
-            for contender in study.backends
-            if _takes_part(spec, contender) and _serves(able, instance, contender)
+            for each in study.backends
+            if _takes_part(spec, each) and _serves(able, instance, each)
             for profile in study.profiles
-            if contender.profiles is None or profile.name in contender.profiles
+            if each.profiles is None or profile.name in each.profiles
         ]
         random.Random(f"{study.seed}/{repeat}").shuffle(batch)
         cells += batch
@@ -161,19 +162,19 @@ def choose(cells: Sequence[Cell], only: Sequence[str]) -> tuple[Cell, ...]:
     return found
 
 
-def _takes_part(spec: InstanceSpec, contender: Contender) -> bool:
-    return spec.backends is None or contender.label in spec.backends or contender.backend in spec.backends
+def _takes_part(spec: InstanceSpec, configuration: Configuration) -> bool:
+    return spec.backends is None or configuration.label in spec.backends or configuration.backend in spec.backends
 
 
-def _serves(able: Mapping[str, Any], instance: Instance, contender: Contender) -> bool:
-    return contender.backend not in able or Regime.of(instance.problem) in able[contender.backend].regimes
+def _serves(able: Mapping[str, Any], instance: Instance, configuration: Configuration) -> bool:
+    return configuration.backend not in able or Regime.of(instance.problem) in able[configuration.backend].regimes
 
 
-def _beyond(reach: Sequence[Reach], instance: Instance, contender: Contender, profile: Profile) -> str:
+def _beyond(reach: Sequence[Reach], instance: Instance, configuration: Configuration, profile: Profile) -> str:
     problem = instance.problem
     regime = Regime.of(problem).name.lower()
     for limit in reach:
-        if contender.label not in limit.backends and contender.backend not in limit.backends:
+        if configuration.label not in limit.backends and configuration.backend not in limit.backends:
             continue
         if (limit.regime and regime != limit.regime) or (limit.profiles and profile.name not in limit.profiles):
             continue

@@ -14,17 +14,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from discreet.backends.registry import load_backend
 from discreet.problems.errors import Broken
+from discreet.reports.measurements import Measurement
 
-__all__ = ["commit", "machine", "scrubbed", "versions"]
-
-_ABSENT = "absent"
-_GIT_SECONDS = 10.0
+__all__ = ["commit", "machine", "scrubbed", "versions", "without_folders"]
 
 
 @cache
@@ -70,7 +69,7 @@ def versions(backend: str, settings: Mapping[str, Any]) -> dict[str, str]:
 
 @cache
 def _installed(word: str) -> bool:
-    return word.isidentifier() and word not in sys.stdlib_module_names and _version(word) != _ABSENT
+    return word.isidentifier() and word not in sys.stdlib_module_names and _version(word) != "absent"
 
 
 @cache
@@ -80,7 +79,7 @@ def _version(library: str) -> str:
     except importlib.metadata.PackageNotFoundError:
         pass
     if library != "discreet":
-        return _ABSENT if importlib.util.find_spec(library) is None else "unknown"
+        return "absent" if importlib.util.find_spec(library) is None else "unknown"
     return str(importlib.import_module(library).__version__)  # a checkout that is not installed
 
 
@@ -98,7 +97,7 @@ def commit() -> str:
 
 
 def _git(root: Path, *words: str) -> str:
-    done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=_GIT_SECONDS)
+    done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=10.0)
     return done.stdout.strip()
 
 
@@ -107,3 +106,9 @@ def scrubbed(text: str) -> str:
     text = re.sub(r"(?:[A-Za-z]:)?[\\/][^\s\"':]*?site-packages[\\/]", "", text)
     text = text.replace(f"{Path(__file__).resolve().parents[3]}{os.sep}", "")
     return re.sub(r"(?<![\w.<])(?:[A-Za-z]:)?[\\/](?:[^\s\"'\\/:,;()]+[\\/])+", "…/", text)
+
+
+def without_folders(row: Measurement) -> Measurement:
+    """The row with its words scrubbed."""
+    words = {name: scrubbed(getattr(row, name)) for name in ("problem", "message", "traceback", "claimed")}
+    return replace(row, **words)  # type: ignore[arg-type]

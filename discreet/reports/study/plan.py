@@ -1,25 +1,68 @@
-"""What a study is, as data: instances × backends × accuracy profiles × repeats, with limits and reach.
+"""What a study is, as data: instances × configurations × accuracy profiles × repeats, limits; and its TOML.
 
-These are plain values; `study_file` reads them from TOML, `cells` turns them into work.
+Files are read strictly: an unknown key, a wrong type, a name twice or unknown is one sentence with its place.
+
+name = "bins"                      # of the study; results of another are not mixed in
+repeats = 2                        # default 1
+seed = 0                           # of the order of the cells
+
+[limits]                           # of every attempt
+time_seconds = 10
+memory_gib = 4
+threads = 1
+
+[profiles.default]                 # accuracy profiles: the gap asked for, and settings by backend
+gap = 1e-9
+[profiles.default.settings.conic]
+tolerance = 1e-10
+
+[[backends]]
+name = "conic"
+settings = { solver = "scs" }
+profiles = ["default"]             # default: all
+
+[[instances]]
+problem = "paper-single"           # as on the command line: name, name:key=value, file.npz
+budgets = ["fraction=0.5", "perfect"]
+backends = ["conic"]               # default: all
+[instances.parameters]
+bins = { from = 4, to = 1000, points = 7 }   # whole numbers on a log grid; or a value, or a list of values
+
+[[reach]]
+backends = ["slsqp"]
+outcomes_above = 256
+reason = "a dense method: a minute at N = 256"
 """
 
 from __future__ import annotations
 
+import difflib
+import importlib.resources
 import math
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-__all__ = ["Contender", "InstanceSpec", "Limits", "Profile", "Reach", "Study"]
+from discreet.backends.registry import backend_names, load_backend
+from discreet.problems.catalog import entries
+from discreet.problems.errors import Broken, FileError
+from discreet.reports.measurements import Configuration
+
+__all__ = ["SHIPPED", "InstanceSpec", "Limits", "Profile", "Reach", "Study", "parse_study", "read_study"]
+
+SHIPPED = ("default", "quick")
+"""Names of the studies that come with the package."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of every attempt: wall-clock seconds of solving, bytes beyond the imports (Linux only), threads."""
+    """Limits of every attempt: seconds of solving, memory beyond the imports (Linux only), threads; None: no limit."""
 
     time_seconds: float = 10.0
     memory_gib: float | None = 4.0
-    threads: int = 1
+    threads: int | None = 1
 
     @property
     def memory_bytes(self) -> int | None:
@@ -34,21 +77,6 @@ class Profile:
     name: str
     gap: float
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A backend with settings; `profiles` names those it runs under (None: all)."""
-
-    backend: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    profiles: tuple[str, ...] | None = None
-
-    @property
-    def label(self) -> str:
-        """As typed on the command line: conic, or conic:solver=scs."""
-        pairs = ",".join(f"{name}={value}" for name, value in self.settings.items())
-        return f"{self.backend}:{pairs}" if pairs else self.backend
 
 
 @dataclass(frozen=True)
@@ -93,10 +121,319 @@ class Study:
 
     name: str
     instances: tuple[InstanceSpec, ...]
-    backends: tuple[Contender, ...]
+    backends: tuple[Configuration, ...]
     profiles: tuple[Profile, ...]
     reach: tuple[Reach, ...]
     limits: Limits
     repeats: int
     seed: int
     source: str
+
+
+# -- reading a study -----------------------------------------------------------------------------------------------------
+
+
+def read_study(name: str) -> Study:
+    """The study of a TOML file, or one of `SHIPPED` by name; FileError for what cannot be read or is wrong."""
+    if name in SHIPPED:
+        text = importlib.resources.files("discreet.reports").joinpath("studies", f"{name}.toml").read_text(encoding="utf-8")
+        return parse_study(text, f"{name}.toml")
+    path = Path(name)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileError(
+            f"there is no study {name!r}{_near(name, SHIPPED)}; give a TOML file, or one of: {', '.join(SHIPPED)}"
+        ) from None
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise FileError(f"the study {name!r} cannot be read: {error}; give a TOML file") from None
+    return parse_study(text, path.name)
+
+
+def parse_study(text: str, where: str) -> Study:
+    """The study of a text; `where` names its file in messages. Raises FileError."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FileError(f"{where} is not TOML: {error}; mend that line") from None
+    table = _Table(data, where, "")
+    name = table.text("name")
+    if not name.strip():
+        raise FileError(f"{where}: name is empty; name the study")
+    profiles = _profiles(table.table("profiles"), where)
+    known_profiles = [profile.name for profile in profiles]
+    backends = tuple(_configuration(each, known_profiles) for each in table.tables("backends"))
+    _refuse_twice([each.label for each in backends], "backend", where)
+    labels = list(dict.fromkeys([*(each.label for each in backends), *(each.backend for each in backends)]))
+    instances = tuple(_instance(each, labels) for each in table.tables("instances"))
+    reach = tuple(_reach(each, labels, known_profiles) for each in table.tables("reach", empty=True))
+    limits = _limits(table.table("limits", empty=True))
+    repeats, seed = table.whole("repeats", 1, least=1), table.whole("seed", 0, least=0)
+    table.finish()
+    return Study(name, instances, backends, profiles, reach, limits, repeats, seed, text)
+
+
+def _near(word: str, known: Iterable[str]) -> str:
+    """A hint at the nearest known word, empty where there is none."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+# -- the parts -----------------------------------------------------------------------------------------------------------
+
+
+def _limits(table: _Table) -> Limits:
+    time_seconds = table.number("time_seconds", Limits.time_seconds, above=0.0)
+    memory = table.number("memory_gib", math.inf if table.has("memory_gib") else Limits.memory_gib or math.inf, above=0.0)
+    threads = table.whole("threads", 1, least=1)
+    table.finish()
+    return Limits(time_seconds, None if math.isinf(memory) else memory, threads)
+
+
+def _profiles(table: _Table, where: str) -> tuple[Profile, ...]:
+    found = []
+    for name in table.given():
+        inner = table.table(name)
+        gap = inner.number("gap", None, above=0.0)
+        if not gap < 1.0:
+            raise FileError(f"{where}: {inner.at('gap')} is {gap:g}; give a relative gap between 0 and 1, such as 1e-9")
+        settings = inner.table("settings", empty=True)
+        by_backend = {backend: settings.table(backend).plain() for backend in settings.given()}
+        for backend, values in by_backend.items():
+            _check_backend(backend, values, settings.at(backend), where)
+        settings.finish()
+        inner.finish()
+        found.append(Profile(name, gap, by_backend))
+    table.finish()
+    if not found:
+        raise FileError(f"{where} has no profiles; add [profiles.default] with gap = 1e-9")
+    return tuple(found)
+
+
+def _configuration(table: _Table, profiles: Sequence[str]) -> Configuration:
+    backend = table.text("name")
+    settings = table.table("settings", empty=True)
+    values = settings.plain()
+    _check_backend(backend, values, table.at("name"), table.where)
+    chosen = table.names("profiles", profiles, "profile") if table.has("profiles") else None
+    table.finish()
+    return Configuration(backend, values, chosen)
+
+
+def _check_backend(name: str, settings: dict[str, Any], key: str, where: str) -> None:
+    known = backend_names()
+    if name not in known:
+        raise FileError(
+            f"{where}: {key}: there is no backend {name!r}{_near(name, known)}; choose one of: {', '.join(known)}"
+        )
+    try:
+        able = load_backend(name).capabilities.settings
+    except Broken:
+        return  # the cells will say so
+    unknown = next((setting for setting in settings if setting not in able), None)
+    if unknown is not None:
+        listed = ", ".join(able) or "none"
+        raise FileError(
+            f"{where}: {key}: backend {name} has no setting {unknown!r}{_near(unknown, able)}; it knows: {listed}"
+        )
+
+
+def _instance(table: _Table, labels: Sequence[str]) -> InstanceSpec:
+    problem = table.text("problem")
+    name = problem.partition(":")[0]
+    is_file = problem.endswith(".npz") or "/" in problem
+    catalog = {each.name: each for each in entries()}
+    if not is_file and name not in catalog:
+        raise FileError(
+            f"{table.where}: {table.at('problem')}: the catalog has no problem {name!r}{_near(name, catalog)}; "
+            f"it has: {', '.join(catalog)}"
+        )
+    parameters = table.table("parameters", empty=True)
+    if is_file and parameters.given():
+        raise FileError(f"{table.where}: {parameters.path}: {problem!r} is a file and has no parameters; leave them out")
+    grid = {}
+    for key in parameters.given():
+        own = {each.name: each.default for each in catalog[name].parameters}
+        for part in key.split(","):
+            if part.strip() not in own:
+                raise FileError(
+                    f"{table.where}: {parameters.at(key)}: {name} has no parameter {part.strip()!r}"
+                    f"{_near(part, own)}; its parameters are: {', '.join(own)}"
+                )
+        grid[key] = parameters.values(key)
+    parameters.finish()
+    budgets = table.texts("budgets")
+    for word in budgets:
+        _check_budget(word, table.at("budgets"), table.where)
+    _refuse_twice(list(budgets), "budget", f"{table.where}: {table.at('budgets')}")
+    chosen = table.names("backends", labels, "backend of this study") if table.has("backends") else None
+    table.finish()
+    return InstanceSpec(problem, grid, budgets, chosen, f"{table.where}: {table.path}")
+
+
+def _check_budget(word: str, key: str, where: str) -> None:
+    kind, equals, value = word.partition("=")
+    if not equals and kind in ("perfect", "own"):
+        return
+    try:
+        if equals and kind in ("fraction", "budget", "equivocation") and float(value) >= 0.0:
+            return
+    except ValueError:
+        pass
+    raise FileError(f"{where}: {key} has {word!r}; write fraction=0.5, budget=0.01, equivocation=0.3 (nats), perfect or own")
+
+
+def _reach(table: _Table, labels: Sequence[str], profiles: Sequence[str]) -> Reach:
+    backends = table.names("backends", labels, "backend of this study")
+    reason = table.text("reason")
+    outcomes = table.number("outcomes_above", math.inf, above=0.0)
+    unknowns = table.number("unknowns_above", math.inf, above=0.0)
+    regime = table.text("regime", "")
+    regimes = ("perfect", "constrained", "oblivious")
+    if regime and regime not in regimes:
+        raise FileError(f"{table.where}: {table.at('regime')} is {regime!r}; choose one of: {', '.join(regimes)}")
+    chosen = table.names("profiles", profiles, "profile") if table.has("profiles") else ()
+    table.finish()
+    return Reach(backends, reason, outcomes, unknowns, regime, chosen)
+
+
+def _refuse_twice(words: list[str], what: str, where: str) -> None:
+    twice = next((word for word in words if words.count(word) > 1), None)
+    if twice is not None:
+        raise FileError(f"{where}: the {what} {twice!r} is given twice; give it once")
+
+
+# -- tables --------------------------------------------------------------------------------------------------------------
+
+
+class _Table:
+    """A TOML table that knows its place; what `finish` finds unread is an unknown key."""
+
+    def __init__(self, data: dict[str, Any], where: str, path: str) -> None:
+        self.where = where
+        self.path = path
+        self._data = data
+        self._asked: set[str] = set()
+
+    def at(self, key: str) -> str:
+        """The full name of a key."""
+        return f"{self.path}.{key}" if self.path else key
+
+    def given(self) -> list[str]:
+        """The keys it has, in order."""
+        return list(self._data)
+
+    def has(self, key: str) -> bool:
+        """Whether the key is given."""
+        self._asked.add(key)
+        return key in self._data
+
+    def plain(self) -> dict[str, Any]:
+        """Everything as it is: settings of a backend, which are values or lists of values."""
+        bad = next((key for key, value in self._data.items() if isinstance(value, dict)), None)
+        if bad is not None:
+            raise self._wrong(bad, "a value")
+        return dict(self._data)
+
+    def finish(self) -> None:
+        """Raise FileError for a key that nobody asked for."""
+        unknown = next((key for key in self._data if key not in self._asked), None)
+        if unknown is not None:
+            raise FileError(
+                f"{self.where}: {self.at(unknown)} is not a key of a study{_near(unknown, self._asked)}; "
+                f"there are: {', '.join(sorted(self._asked))}"
+            )
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """A string."""
+        return str(self._take(key, default, lambda value: isinstance(value, str), 'text in quotes, such as "name"'))
+
+    def number(self, key: str, default: float | None, *, above: float) -> float:
+        """A number above a bound."""
+        value = self._take(
+            key, default, lambda value: isinstance(value, int | float) and not isinstance(value, bool), "a number"
+        )
+        if not value > above:
+            raise FileError(f"{self.where}: {self.at(key)} is {value:g}; give a number above {above:g}")
+        return float(value)
+
+    def whole(self, key: str, default: int, *, least: int) -> int:
+        """A whole number of at least `least`."""
+        value = self._take(
+            key, default, lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"
+        )
+        if value < least:
+            raise FileError(f"{self.where}: {self.at(key)} is {value}; give at least {least}")
+        return int(value)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of strings, at least one."""
+
+        def fits(value: Any) -> bool:
+            return isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
+
+        return tuple(self._take(key, None, fits, 'a list of words, such as ["one", "two"]'))
+
+    def names(self, key: str, known: Sequence[str], what: str) -> tuple[str, ...]:
+        """A list of known words."""
+        found = self.texts(key)
+        unknown = next((each for each in found if each not in known), None)
+        if unknown is not None:
+            raise FileError(
+                f"{self.where}: {self.at(key)}: {unknown!r} is no {what}{_near(unknown, known)}; "
+                f"there are: {', '.join(known)}"
+            )
+        return found
+
+    def table(self, key: str, *, empty: bool = False) -> _Table:
+        """A table; `empty`: may be left out."""
+        value = self._take(key, {} if empty else None, lambda value: isinstance(value, dict), f"a table, [{self.at(key)}]")
+        return _Table(value, self.where, self.at(key))
+
+    def tables(self, key: str, *, empty: bool = False) -> list[_Table]:
+        """A list of tables, numbered from 1 in messages."""
+
+        def fits(value: Any) -> bool:
+            return isinstance(value, list) and all(isinstance(each, dict) for each in value)
+
+        value = self._take(key, [] if empty else None, fits, f"tables, [[{self.at(key)}]]")
+        if not value and not empty:
+            raise FileError(f"{self.where}: {self.at(key)} is empty; give at least one")
+        return [_Table(each, self.where, f"{self.at(key)}[{k}]") for k, each in enumerate(value, start=1)]
+
+    def values(self, key: str) -> tuple[Any, ...]:
+        """The values of a parameter: one, a list, or {from, to, points}, whole numbers on a log grid."""
+        self._asked.add(key)
+        value = self._data[key]
+        if isinstance(value, dict):
+            return self._log_grid(key)
+        found = value if isinstance(value, list) else [value]
+        if not found or any(isinstance(each, dict) for each in found):
+            raise self._wrong(key, "a value, a list of values, or { from = 4, to = 1000, points = 7 }")
+        return tuple(tuple(each) if isinstance(each, list) else each for each in found)
+
+    def _log_grid(self, key: str) -> tuple[int, ...]:
+        inner = self.table(key)
+        first, last = inner.whole("from", 0, least=1), inner.whole("to", 0, least=1)
+        points = inner.whole("points", 0, least=2)
+        inner.finish()
+        most = 1000
+        if last <= first or points > most:
+            raise FileError(
+                f"{self.where}: {self.at(key)} goes from {first} to {last} in {points} points; "
+                f"let it grow, in at most {most} points"
+            )
+        return tuple(dict.fromkeys(round(first * (last / first) ** (k / (points - 1))) for k in range(points)))
+
+    def _take(self, key: str, default: Any, fits: Callable[[Any], bool], wanted: str) -> Any:
+        self._asked.add(key)
+        if key not in self._data:
+            if default is None:
+                raise FileError(f"{self.where}: {self.at(key)} is missing; give {wanted}")
+            return default
+        if not fits(self._data[key]):
+            raise self._wrong(key, wanted)
+        return self._data[key]
+
+    def _wrong(self, key: str, wanted: str) -> FileError:
+        return FileError(f"{self.where}: {self.at(key)} is {self._data[key]!r}; give {wanted}")

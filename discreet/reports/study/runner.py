@@ -1,12 +1,17 @@
-"""Running the cells of a study that are missing, one after the other, each in a process of its own."""
+"""Running the cells of a study that are missing, one after the other, each in a process of its own.
+
+How long the rest will take is told from rows of the same cell, else of the same solver configuration, else of any.
+"""
 
 from __future__ import annotations
 
 import math
+import os
+import statistics
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -18,14 +23,10 @@ from discreet.problems.errors import FileError, InputError
 from discreet.problems.reduction import reduce
 from discreet.reports.measurements import Measurement
 from discreet.reports.study.cells import Cell
-from discreet.reports.study.estimate import Estimate
 from discreet.reports.study.machine import commit, machine, scrubbed
 from discreet.reports.study.store import Store
 
-__all__ = ["REPEAT_SECONDS", "Summary", "Watch", "measure", "run_cells"]
-
-REPEAT_SECONDS = 0.6
-"""Short attempts are run again within these seconds, for their timings."""
+__all__ = ["Estimate", "Summary", "Watch", "measure", "run_cells"]
 
 Watch = Callable[[int, int, str, float], None]
 """Called with (cells done, cells in all, what runs now, estimated seconds left)."""
@@ -43,6 +44,34 @@ class Summary:
     def statuses(self) -> dict[str, int]:
         """How many rows of each status."""
         return dict(sorted(Counter(row.status.value for row in self.rows).items()))
+
+
+class Estimate:
+    """Learns from rows; medians, so that single slow cells do not stretch every forecast."""
+
+    def __init__(self, rows: Iterable[Measurement]) -> None:
+        self._same: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+        self._backend: dict[str, list[float]] = defaultdict(list)
+        for row in rows:
+            self.learn(row)
+
+    def learn(self, row: Measurement) -> None:
+        """Take a row into account; one that nothing ran for says nothing."""
+        if row.wall_seconds > 0.0:
+            self._same[row.problem_hash, row.label, row.profile].append(row.wall_seconds)
+            self._backend[row.label].append(row.wall_seconds)
+
+    def of(self, cells: Iterable[Cell]) -> float:
+        """Seconds that these cells will take together."""
+        means = {label: statistics.fmean(seconds) for label, seconds in self._backend.items()}
+        overall = statistics.fmean(means.values()) if means else 2.0  # a process, its imports, short attempts
+        return sum(self._one(cell, means.get(cell.configuration.label, overall)) for cell in cells)
+
+    def _one(self, cell: Cell, otherwise: float) -> float:
+        if cell.skipped:
+            return 0.02
+        same = self._same.get((cell.instance.hash, cell.configuration.label, cell.profile.name))
+        return statistics.median(same) if same else otherwise
 
 
 def run_cells(
@@ -68,11 +97,14 @@ def run_cells(
     return Summary(tuple(rows.values()), len(missing), time.perf_counter() - started)
 
 
-def measure(study: str, cell: Cell) -> Measurement:
-    """The row of one cell. Raises InputError for a setting of bad value, FileError when temporary files cannot be made."""
+def measure(study: str, cell: Cell, *, repeat_seconds: float = 0.6) -> Measurement:
+    """The row of one cell; a short attempt is run again within `repeat_seconds`, for its timings.
+
+    Raises InputError for a setting of bad value, FileError when temporary files cannot be made.
+    """
     begun = time.perf_counter()
     started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    tried, solution = _skip(cell) if cell.skipped else _attempt(cell)
+    tried, solution = _skip(cell) if cell.skipped else _attempt(cell, repeat_seconds)
     row = _row(study, cell, tried, solution)
     wall = 0.0 if cell.skipped else time.perf_counter() - begun
     return replace(row, started=started, wall_seconds=wall)
@@ -80,18 +112,19 @@ def measure(study: str, cell: Cell) -> Measurement:
 
 def _skip(cell: Cell) -> tuple[Attempt, Solution]:
     tried = Attempt(
-        cell.contender.backend, None, Status.UNSUPPORTED, f"out of reach: {cell.skipped}", None, None, Timings(), {}
+        cell.configuration.backend, None, Status.UNSUPPORTED, f"out of reach: {cell.skipped}", None, None, Timings(), {}
     )
     return tried, conclude(cell.instance.problem, tried, Options(cell.profile.gap))
 
 
-def _attempt(cell: Cell) -> tuple[Attempt, Solution]:
+def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:
     limits, problem = cell.limits, cell.instance.problem
-    options = Options(cell.profile.gap, limits.time_seconds, None, cell.settings)
+    limit = limits.time_seconds if math.isfinite(limits.time_seconds) else None
+    options = Options(cell.profile.gap, limit, None, cell.settings)
     memory = limits.memory_bytes if sys.platform == "linux" else None
     try:
         tried = attempt_isolated(
-            problem, cell.contender.backend, options, memory, limits.threads, repeat_seconds=REPEAT_SECONDS
+            problem, cell.configuration.backend, options, memory, limits.threads, repeat_seconds=repeat_seconds
         )
     except InputError as error:
         raise InputError(f"{cell.title}: {error}") from None
@@ -122,8 +155,8 @@ def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurem
         bayes_leakage_nats=problem.bayes_leakage,
         constant_error=problem.constant_error,
         problem_hash=instance.hash,
-        backend=cell.contender.backend,
-        settings=dict(cell.contender.settings),
+        backend=cell.configuration.backend,
+        settings=dict(cell.configuration.settings),
         settings_hash=cell.settings_hash,
         profile=cell.profile.name,
         gap_target=cell.profile.gap,
@@ -147,7 +180,7 @@ def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurem
         solve_bytes=tried.solve_bytes,
         time_limit_seconds=cell.limits.time_seconds,
         memory_limit_bytes=cell.limits.memory_bytes,
-        threads=cell.limits.threads,
+        threads=cell.limits.threads or os.cpu_count() or 1,
         versions={**cell.versions, **solution.versions},
         machine=machine(),
         commit=commit(),

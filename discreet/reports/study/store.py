@@ -7,30 +7,33 @@
 
 Because a name appears only when its content is on the disk, a run killed at any moment leaves finished cells and at most one
 temporary file, which the next run removes. DuckDB (extra `bench`) writes and reads the files.
+
+`read_results` reads rows from wherever they lie; `write_reference` writes a finished study as one file that can be
+published: no folders, people or hosts of the machine it ran on.
 """
 
 from __future__ import annotations
 
 import contextlib
+import getpass
 import os
-from collections.abc import Iterator, Mapping
+import platform
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any, get_type_hints
 
 from discreet.problems.errors import FileError
-from discreet.reports.measurements import COLUMNS, Measurement, from_record, to_record
+from discreet.reports.measurements import COLUMNS, Measurement, from_record, read_csv, to_record, write_csv
 from discreet.reports.outputs import replace_file
+from discreet.reports.study.machine import without_folders
+from discreet.reports.study.plan import parse_study
 
-__all__ = ["Store", "duckdb_module", "query", "read_parquet", "rows"]
-
-_TYPES = {int: "BIGINT", int | None: "BIGINT", float: "DOUBLE"}
-_HINTS = get_type_hints(Measurement)
-_SQL_TYPES = {each.name: _TYPES.get(_HINTS[each.name], "VARCHAR") for each in fields(Measurement)}
-_EMPTY_TABLE = ", ".join(f"NULL::{kind} AS {name}" for name, kind in _SQL_TYPES.items())
+__all__ = ["Store", "query", "read_results", "rows", "write_reference"]
 
 
-def duckdb_module() -> Any:
+def _duckdb() -> Any:
     """The library, or FileError with the remedy where it is not there."""
     try:
         import duckdb
@@ -41,11 +44,18 @@ def duckdb_module() -> Any:
     return duckdb
 
 
+def _columns() -> dict[str, str]:
+    """Column -> its type in SQL."""
+    hints = get_type_hints(Measurement)
+    types = {int: "BIGINT", int | None: "BIGINT", float: "DOUBLE"}
+    return {each.name: types.get(hints[each.name], "VARCHAR") for each in fields(Measurement)}
+
+
 class Store:
     """The folder of one study, open for writing by one process at a time. Use as a context manager."""
 
     def __init__(self, folder: Path) -> None:
-        self._duckdb = duckdb_module()
+        self._duckdb = _duckdb()
         self.folder = folder
         self.cells = folder / "cells"
         self._lock: IO[bytes] | None = None
@@ -71,8 +81,6 @@ class Store:
 
     def adopt(self, name: str, source: str) -> None:
         """Keep the study file with its results. Raises FileError if the folder belongs to a study of another name."""
-        from discreet.reports.study.study_file import parse_study
-
         path = self.folder / "study.toml"
         if path.exists():
             try:
@@ -143,10 +151,10 @@ def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]
 
     Nothing outside the folder can be read or written by it. Raises FileError for a query that DuckDB refuses.
     """
-    duckdb = duckdb_module()
+    duckdb = _duckdb()
     table = rows(folder)
     with contextlib.closing(duckdb.connect()) as connection:
-        connection.execute(f"CREATE TABLE cells AS SELECT * FROM (SELECT {_EMPTY_TABLE}) LIMIT 0")
+        connection.execute(f"CREATE TABLE cells ({', '.join(f'{name} {kind}' for name, kind in _columns().items())})")
         holes = ", ".join("?" for _ in COLUMNS)
         if table:
             connection.executemany(f"INSERT INTO cells VALUES ({holes})", [_values(row) for row in table])
@@ -171,15 +179,15 @@ def _values(row: Measurement) -> list[Any]:
 
 
 def _write_parquet(connection: Any, row: Measurement, path: Path) -> None:
-    holes = ", ".join(f"?::{kind} AS {name}" for name, kind in _SQL_TYPES.items())
+    holes = ", ".join(f"?::{kind} AS {name}" for name, kind in _columns().items())
     connection.execute(f"CREATE OR REPLACE TEMP TABLE cell AS SELECT {holes}", _values(row))
     place = str(path).replace("'", "''")
     connection.execute(f"COPY cell TO '{place}' (FORMAT parquet)")
 
 
-def read_parquet(path: Path) -> list[Measurement]:
+def _read_parquet(path: Path) -> list[Measurement]:
     """The rows of one Parquet file; FileError where it is not one of ours."""
-    duckdb = duckdb_module()
+    duckdb = _duckdb()
     with contextlib.closing(duckdb.connect()) as connection:
         return _read_one(duckdb, connection, path)
 
@@ -195,7 +203,7 @@ def _read_one(duckdb: Any, connection: Any, path: Path) -> list[Measurement]:
 
 def _read_each(cells: Path) -> Iterator[tuple[Path, Any]]:
     """Every finished file with its row, or the error that reading it raised. All at once where none is damaged."""
-    duckdb = duckdb_module()
+    duckdb = _duckdb()
     paths = sorted(cells.glob("[!.]*.parquet"))
     if not paths:
         return
@@ -254,3 +262,76 @@ def _take_lock(stream: IO[bytes], folder: Path) -> None:
     except OSError:
         stream.close()
         raise FileError(f"another run is writing to {folder}; wait until it ends, or choose another --out") from None
+
+
+# -- rows from anywhere, and for everybody -------------------------------------------------------------------------------
+
+
+def read_results(paths: Iterable[str | Path]) -> list[Measurement]:
+    """The rows of study folders, `.parquet`, `.csv` and `.csv.gz` files, in the order given, every measurement once.
+
+    Raises FileError, naming the file and what to do, for anything that cannot be read, and for Parquet without duckdb.
+    """
+    found: dict[tuple[str, str], Measurement] = {}
+    for place in paths:
+        for row in _read(Path(place)):
+            found.setdefault((row.cell, row.started), row)
+    return list(found.values())
+
+
+def _read(path: Path) -> list[Measurement]:
+    try:
+        is_folder, exists = path.is_dir(), path.exists()
+    except (OSError, ValueError) as error:
+        raise FileError(f"{str(path)!r} cannot be read: {error}") from None
+    if is_folder:
+        return rows(path)
+    if not exists:
+        raise FileError(f"there are no results at {str(path)!r}; give a folder or file that discreet bench wrote")
+    if path.suffix == ".parquet":
+        return _read_parquet(path)
+    if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
+        return read_csv(path)
+    raise FileError(f"{str(path)!r} is no file of results by its name; give a folder, .parquet, .csv or .csv.gz")
+
+
+def write_reference(folder: Path, target: Path) -> int:
+    """Write the rows of a study to `.csv` or `.csv.gz`, in an order that does not depend on the order of running.
+
+    Returns how many there are. Raises FileError for another name, for a folder without rows, for a row that still holds a
+    path or the name of the user or host, and for a place that cannot be written.
+    """
+    if not target.name.endswith((".csv", ".csv.gz")):
+        raise FileError(f"{str(target)!r} is no file of results by its name; let it end in .csv.gz")
+    found = [without_folders(row) for row in rows(folder)]
+    if not found:
+        raise FileError(f"{folder} holds no finished cells yet; run discreet bench on it first")
+    found.sort(key=lambda row: (row.family, row.problem, row.budget_word, row.label, row.profile, row.repeat, row.cell))
+    names = _own_names()
+    for row in found:
+        _refuse_traces(row, names)
+    try:
+        write_csv(found, target)
+    except OSError as error:
+        raise FileError(f"{str(target)!r} cannot be written: {error.strerror or error}; choose another place") from None
+    return len(found)
+
+
+def _own_names() -> list[str]:
+    """Names of this user and host that are worth looking for."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        user = ""
+    everyday = {"root", "user", "localhost", "runner", "ubuntu", "admin"}  # and short names stand in ordinary words
+    return [name for name in (user, platform.node()) if len(name) >= 3 and name.lower() not in everyday]
+
+
+def _refuse_traces(row: Measurement, names: list[str]) -> None:
+    for column, value in to_record(row).items():
+        text = str(value)
+        path = re.search(r"(?:^|[\s\"'(])(/(?:[\w.-]+/)+[\w.-]*|[A-Za-z]:\\\S+)", text)
+        name = next((each for each in names if re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text)), None)
+        if path or name:
+            what = path.group(1) if path else name
+            raise FileError(f"cell {row.cell}: column {column} holds {what!r}, which is private; remove that cell's file")

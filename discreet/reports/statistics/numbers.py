@@ -1,6 +1,6 @@
-"""Every number of the page for the rows given, as plain values: what `discreet report --json` prints.
+"""Every number of a report for the rows given, as plain values: what `discreet report --json` prints.
 
-`numbersOf` in statistics.js computes the same, under the same names, for whatever the filters leave.
+`numbersOf` in the page's statistics.js computes the same, under the same names, for whatever the filters leave.
 """
 
 from __future__ import annotations
@@ -10,17 +10,36 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from discreet.reports.html.sweeps import Sweep, sweeps
 from discreet.reports.measurements import Measurement
-from discreet.reports.statistics.aggregates import fitting_shift, means, noise_floor
-from discreet.reports.statistics.agreement_matrix import agreement_matrix
-from discreet.reports.statistics.claims import ClaimRecord, claim_records, claimed_leaks
-from discreet.reports.statistics.failures import failure_groups
+from discreet.reports.statistics.aggregates import (
+    PENALTIES,
+    SHIFT_PERCENTILE,
+    fitting_shift,
+    means,
+    noise_floor,
+    student_quantiles,
+)
+from discreet.reports.statistics.agreement import ALLOWED, agreements, summarise
+from discreet.reports.statistics.claims import ClaimRecord, claim_records, claimed_leaks, failure_groups
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles, work_precision
-from discreet.reports.statistics.scaling import crossovers, fit_exponent
-from discreet.reports.statistics.trials import Trial, by_task, contestants, trials
+from discreet.reports.statistics.scaling import ABOVE_FLOOR, FEWEST, WIDEST, Sweep, crossovers, fit_exponent, sweeps
+from discreet.reports.statistics.trials import NOT_TRIED, Trial, by_task, contestants, trials
 
-__all__ = ["machine_words", "report_numbers"]
+__all__ = ["machine_words", "report_numbers", "specification"]
+
+
+def specification() -> dict[str, Any]:
+    """The constants of the statistics, for the scripts that compute them again."""
+    return {
+        "penalties": PENALTIES,
+        "shift_percentile": SHIFT_PERCENTILE,
+        "student": student_quantiles(),
+        "not_tried": sorted(status.value for status in NOT_TRIED),
+        "above_floor": ABOVE_FLOOR,
+        "fewest": FEWEST,
+        "widest": WIDEST,
+        "allowed": ALLOWED,
+    }
 
 
 def report_numbers(rows: Sequence[Measurement]) -> dict[str, Any]:
@@ -83,14 +102,14 @@ def _sweep(sweep: Sweep, floor: float) -> dict[str, Any]:
 
 
 def _agreement(rows: Sequence[Measurement]) -> dict[str, Any]:
-    matrix = agreement_matrix(rows)
-    one_way = sorted(key for key in matrix.pairs if key[0] < key[1])
+    found = agreements(rows)
+    pairs = summarise(found)
     return {
-        "contestants": list(matrix.contestants),
-        "met": matrix.met,
-        "touching": matrix.touching,
-        "against": [{"case": pair.case, "first": pair.first, "second": pair.second} for pair in matrix.against],
-        "pairs": [asdict(matrix.pairs[key]) for key in one_way],
+        "contestants": sorted({row.label for row in rows if row.answered}),
+        "met": len(found),
+        "touching": sum(pair.touching for pair in found),
+        "against": [{"case": pair.case, "first": pair.first, "second": pair.second} for pair in found if not pair.agree],
+        "pairs": [asdict(pairs[key]) for key in sorted(pairs) if key[0] < key[1]],
     }
 
 

@@ -16,14 +16,8 @@ from dataclasses import dataclass
 from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.figures import Figure, Series
-from discreet.reports.published.markdown import table
 
 __all__ = ["commits_csv", "commits_figure", "commits_section"]
-
-_MOST_LINES = 8
-_MOST_LABELS = 6
-_SUITES = ("Steps", "Answers", "Memory")  # ends of class names that say nothing beside the benchmark's own name
-_MET = 1.0005  # a ratio to a target that is 1 in the figures shown
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,7 @@ def commits_figure(records: Sequence[AsvRecord]) -> Figure | None:
     kinds = Counter(line.method for line in every)
     method = min(kinds, key=lambda name: (-kinds[name], name))
     timed = [line for line in every if line.method == method]
-    moved = sorted(timed, key=lambda line: (-_span(line), line.label))[:_MOST_LINES]
+    moved = sorted(timed, key=lambda line: (-_span(line), line.label))[:8]
     shown = [line for line in timed if line in moved]
     order = _commits(records, timed)
     place = {commit: k for k, commit in enumerate(order)}
@@ -66,7 +60,7 @@ def commits_figure(records: Sequence[AsvRecord]) -> Figure | None:
         for tone, line in enumerate(shown)
     )
     told = "; ".join(f"{line.label}: {_plain(line, 0)} s, then {_plain(line, -1)} s" for line in shown)
-    stride = math.ceil(len(order) / _MOST_LABELS)
+    stride = math.ceil(len(order) / 6)
     return Figure(
         "commits",
         "Time over commits",
@@ -132,9 +126,10 @@ def _lines(records: Sequence[AsvRecord]) -> list[_Line]:
 
 
 def _label(benchmark: str, parameters: Sequence[tuple[str, str]]) -> str:
-    """conic, Bins 10000: the contestant first, then suite and size; other benchmarks keep their own words."""
+    """conic, Bins 10000: the backend first, then suite and size; other benchmarks keep their own words."""
     suite = benchmark.split(".")[-2] if "." in benchmark else benchmark
-    suite = next((suite.removesuffix(end) for end in _SUITES if suite.endswith(end)), suite)
+    ends = ("Steps", "Answers", "Memory")  # they say nothing beside the benchmark's own name
+    suite = next((suite.removesuffix(end) for end in ends if suite.endswith(end)), suite)
     who = [value for name, value in parameters if name == "backend"]
     rest = [value for name, value in parameters if name != "backend"]
     return ", ".join([*who, " ".join([suite, *rest])])
@@ -166,11 +161,11 @@ def _values(records: Sequence[AsvRecord], lines: Sequence[_Line], unit: str) -> 
         for line in lines
     ]
     heads = (f"{lines[0].method}, {unit}" if not methods else unit, *(commit[:7] for commit in order), "oldest ÷ newest")
-    return table(heads, rows)
+    return wording.markdown_table(heads, rows)
 
 
 def _ratios(records: Sequence[AsvRecord], lines: Sequence[_Line]) -> str:
-    over = [line for line in lines if any(record.value > _MET for record in line.values.values())]
+    over = [line for line in lines if any(record.value > 1.0005 for record in line.values.values())]
     kept = (
         f"{len(lines) - len(over)} of {len(lines)} tracked ratios to a target (certified gap ÷ gap asked for, true leakage "
         "÷ budget) are at most 1 on every commit."
@@ -179,7 +174,7 @@ def _ratios(records: Sequence[AsvRecord], lines: Sequence[_Line]) -> str:
         return kept + "\n"
     order = _commits(records, over)
     rows = [[f"{line.method.removeprefix('track_')}: {line.label}", *_cells(line, order)] for line in over]
-    return f"{kept} The others:\n\n" + table(("ratio", *(commit[:7] for commit in order)), rows)
+    return f"{kept} The others:\n\n" + wording.markdown_table(("ratio", *(commit[:7] for commit in order)), rows)
 
 
 def _cells(line: _Line, order: Sequence[str]) -> list[str]:

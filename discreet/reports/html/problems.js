@@ -1,0 +1,47 @@
+/* Problem by problem: who certified what, and every answer to one problem. */
+
+const MOST_PROBLEMS = 40; // of the table at a glance
+
+function problemSection({ rows }) {
+  if (!rows.length) return [empty("No attempt is left by the filters, so there is no problem to show.")];
+  const problems = grouped(rows, (row) => row.instance);
+  const names = [...problems.keys()].sort(before);
+  const chosen = problems.has(STATE.chosen["show-problem"]) ? STATE.chosen["show-problem"] : names[0];
+  const choice = make("select", { id: "show-problem", onchange: (event) => choose("show-problem", event.target.value) },
+    names.map((name) => make("option", { selected: name === chosen }, name)));
+  return [names.length <= MOST_PROBLEMS ? glance(names, problems) : null,
+    make("p", { class: "choice" }, make("label", { for: "show-problem" }, "Problem and budget "), choice),
+    answerTable(chosen, problems.get(chosen))];
+}
+
+/** The worst status of every backend on every problem. */
+function glance(names, problems) {
+  const backends = ordered(unique([...problems.values()].flat().map((row) => row.label)), toneOf);
+  const worst = (own) => ordered(own, (row) => row.status === "certified")[0];
+  const cell = (own) => (own.length ? { node: chip(worst(own).status) } : { words: NOTHING, css: "none" });
+  return tableOf("Status of every backend on every problem", ["problem and budget", ...backends],
+    names.map((name) => [{ words: name, css: "long" }, ...backends.map((label) => cell(problems.get(name).filter((row) => row.label === label)))]), "matrix");
+}
+
+function answerTable(name, rows) {
+  const first = rows[0];
+  const heads = ["backend", "status", "claimed", "gap asked", "error probability, certified bracket", "relative gap", "true leakage ÷ budget", "seconds"];
+  const lines = rows.map((row) => [
+    row.label, { node: chip(row.status) }, { words: row.claimed || (row.answered ? NOTHING : row.message), css: "long" }, figures(row.gap),
+    row.answered ? bracketWords(row.lower, row.upper) : NOTHING, figures(row.achieved, 2),
+    { words: row.answered && row.regime !== "oblivious" ? times(row.leak) : NOTHING, css: row.violated ? "bad" : null }, figures(row.seconds),
+  ]);
+  return make("div", {}, make("p", { class: "aside" },
+    `${whole(first.private_values)} private values, ${whole(first.guesses)} guesses, ${whole(first.outcomes)} outcomes; ${budgetWords[first.regime]}.`),
+  tableOf(`Every answer to ${name}`, heads, lines, "figures"));
+}
+
+/** Digits that both ends share are written once, as in discreet.reports.wording. */
+function bracketWords(lower, upper) {
+  const [low, high] = [lower, upper].map((end) => (upper > 1e-12 ? end.toFixed(Math.min(30, 11 - Math.floor(Math.log10(upper)))) : end.toExponential(11)));
+  if (low === high) return high;
+  let shared = 0;
+  while (shared < high.length && low[shared] === high[shared]) shared += 1;
+  if (shared < 4 || high.includes("e")) return `[${figures(lower, 4)}, ${figures(upper, 4)}]`;
+  return `${high.slice(0, shared)}[${low.slice(shared, shared + 3)}, ${high.slice(shared, shared + 3)}]`;
+}

@@ -1,0 +1,198 @@
+"""The figures of measured results: what claims are worth, gaps, time against size, profiles, work–precision."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from discreet.reports import wording
+from discreet.reports.figures import Figure, Series
+from discreet.reports.measurements import Measurement
+from discreet.reports.statistics.claims import Leak
+from discreet.reports.statistics.profiles import Profile, data_profiles, performance_profiles, work_precision
+from discreet.reports.statistics.scaling import fit_exponent, sweeps
+from discreet.reports.statistics.trials import Trial, contestants
+
+__all__ = [
+    "data_figure",
+    "gap_figure",
+    "leakage_figure",
+    "performance_figure",
+    "precision_figure",
+    "time_figure",
+    "tones",
+]
+
+
+def tones(found: Sequence[Trial]) -> dict[str, int]:
+    """A tone for every solver configuration, the same in all pictures; the native solver first."""
+    names = sorted(contestants(found), key=lambda name: (name != "tilt", name))
+    return {name: tone for tone, name in enumerate(names)}
+
+
+def leakage_figure(leaks: Sequence[Leak]) -> Figure:
+    """What every answer called solved really leaks, as a multiple of its budget: one line a solver configuration.
+
+    At budget 0 the ratio is ‖ΦP‖∞ ÷ what counts as zero. What lies right of 1 breaks the promise.
+    """
+    by_name: dict[str, list[Leak]] = {}
+    for leak in leaks:
+        by_name.setdefault(leak.contestant, []).append(leak)
+    worst = {name: max(leak.ratio for leak in own) for name, own in by_name.items()}
+    names = sorted(by_name, key=lambda name: (worst[name], name))
+    broken = Counter(leak.contestant for leak in leaks if leak.violated)
+    drawn = []
+    for label, breaks, tone in (("keeps the budget", False, 2), ("breaks it", True, 1)):
+        own = [leak for leak in leaks if leak.violated is breaks]
+        hints = [
+            f"{leak.contestant} on {leak.instance}: claimed {leak.claimed!r}, leaks {wording.scientific(leak.ratio)} × the "
+            "budget"
+            for leak in own
+        ]
+        ratios = [max(leak.ratio, 1e-2) for leak in own]
+        drawn.append(_strip(label, tone, names, [leak.contestant for leak in own], ratios, hints))
+    told = "; ".join(f"{name}: largest {wording.scientific(worst[name])} ×" for name in names) or "nobody claimed a success"
+    return Figure(
+        "leakage",
+        'What answers called "optimal" really leak',
+        "true leakage ÷ budget; at perfect privacy largest entry of ΦP ÷ what counts as zero",
+        "true leakage ÷ budget: right of 1 the promise is broken; smallest ratios at 0.01",
+        "",
+        tuple(drawn),
+        f"True leakage over budget of claimed successes. {told}.",
+        log_x=True,
+        rows=tuple(f"{name}: {broken[name]} of {len(by_name[name])} broken" for name in names),
+        zone_from=1.0,
+    )
+
+
+def gap_figure(rows: Sequence[Measurement]) -> Figure:
+    """The width of every certified bracket relative to its upper end: one line a solver configuration."""
+    answered = [row for row in rows if row.answered]
+    attempts, answers = Counter(row.label for row in rows), Counter(row.label for row in answered)
+    names = list(attempts)
+    drawn = []
+    for label, certified, tone in (("certified", True, 2), ("not certified", False, 1)):
+        own = [row for row in answered if row.certified is certified]
+        hints = [
+            f"{row.label} on {row.instance}: {row.status.value}, {wording.bracket(row.lower, row.upper)}, "
+            f"relative gap {wording.scientific(row.relative_gap)}"
+            for row in own
+        ]
+        gaps = [min(1.0, max(row.relative_gap, 1e-16)) for row in own]
+        drawn.append(_strip(label, tone, names, [row.label for row in own], gaps, hints))
+    told = "; ".join(f"{row.label} on {row.instance} {wording.scientific(row.relative_gap)}" for row in answered)
+    return Figure(
+        "brackets",
+        "Certified brackets of the optimum",
+        "relative gap between the proven bound and the error probability reached",
+        "relative gap, certified",
+        "",
+        tuple(drawn),
+        f"Relative gaps of certified brackets: {told or 'nobody answered'}.",
+        log_x=True,
+        rows=tuple(f"{name}: {answers[name]} of {attempts[name]} answered" for name in names),
+    )
+
+
+def _strip(
+    label: str, tone: int, names: Sequence[str], who: Sequence[str], values: Sequence[float], hints: Sequence[str]
+) -> Series:
+    """Marks on the lines of their configurations, spread a little so that they do not hide one another."""
+    spread = (0.0, -0.2, 0.2, -0.36, 0.36)
+    shown = [k for k in range(len(who)) if math.isfinite(values[k])]
+    order = sorted(shown, key=lambda k: (who[k], values[k], hints[k]))
+    lanes = tuple(names.index(who[k]) + spread[place % len(spread)] for place, k in enumerate(order))
+    return Series(label, tuple(values[k] for k in order), lanes, "points", tone, hints=tuple(hints[k] for k in order))
+
+
+def time_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | None:
+    """Seconds against N in the widest sweep with a positive budget, certified answers only; None without a sweep."""
+    sweep = next((each for each in sweeps(found) if each.size == "outcomes" and each.constrained), None)
+    if sweep is None:
+        return None
+    series, words = [], []
+    for curve in sorted(sweep.series, key=lambda curve: tone[curve.contestant]):
+        if len(curve.sizes) < 2:
+            continue
+        fit = fit_exponent(curve)
+        label = curve.contestant if fit is None else f"{curve.contestant} N^{fit.exponent:.2f}"
+        hints = tuple(f"{curve.contestant}, N = {n:,.0f}: {s:.3g} s" for n, s in zip(curve.sizes, curve.costs, strict=True))
+        series.append(Series(label, curve.sizes, curve.costs, "both", tone[curve.contestant], hints=hints))
+        words.append(f"{label}: {curve.costs[-1]:.3g} s at N = {curve.sizes[-1]:,.0f}")
+    if not series:
+        return None
+    return Figure(
+        "time",
+        "Time against the number of outcomes",
+        f"{sweep.entry}, {sweep.budget}, certified to a relative gap of {sweep.gap:g}",
+        "outcomes N",
+        "seconds to solve",
+        tuple(series),
+        "Seconds until a certified answer. " + "; ".join(words) + ".",
+        log_x=True,
+        log_y=True,
+    )
+
+
+def performance_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | None:
+    """The Dolan–Moré profile; None when nobody solved anything."""
+    profiles = performance_profiles(found)
+    n = max((profile.tasks for profile in profiles), default=0)
+    subtitle = f"share of the {n} tasks somebody certified; failures are infinite"
+    return _profile_figure("performance", "Performance profile", subtitle, "time ÷ best time, at most", profiles, tone)
+
+
+def data_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | None:
+    """Seconds against the share solved; None when nobody solved anything."""
+    profiles = data_profiles(found)
+    n = max((profile.tasks for profile in profiles), default=0)
+    return _profile_figure("data", "Solved within a time", f"share of all {n} tasks", "seconds, at most", profiles, tone)
+
+
+def precision_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | None:
+    """Seconds against the certified gap achieved, one mark a trial; None without an answer."""
+    points = [point for point in work_precision(found) if point.seconds > 0.0]
+    if not points:
+        return None
+    series = []
+    for name in sorted({point.contestant for point in points}, key=lambda name: tone[name]):
+        own = [point for point in points if point.contestant == name]
+        gaps = tuple(min(1.0, max(point.achieved, 1e-16)) for point in own)
+        hints = tuple(f"{name} on {p.instance}, asked {p.asked:g}: gap {p.achieved:.1e} in {p.seconds:.3g} s" for p in own)
+        series.append(Series(name, gaps, tuple(p.seconds for p in own), "points", tone[name], hints=hints))
+    return Figure(
+        "precision",
+        "Work and precision",
+        "every answer that kept its budget, at the gap certified for it",
+        "relative gap achieved, certified",
+        "seconds to solve",
+        tuple(series),
+        f"Seconds against the certified gap of {len(points)} answers.",
+        log_x=True,
+        log_y=True,
+    )
+
+
+def _profile_figure(
+    name: str, title: str, subtitle: str, x_label: str, profiles: Sequence[Profile], tone: Mapping[str, int]
+) -> Figure | None:
+    reached = [profile for profile in profiles if profile.at]
+    if not reached:
+        return None
+    start = min(profile.at[0] for profile in reached)
+    end = max(max(profile.at[-1] for profile in reached), 1.01 * start)
+    series = tuple(
+        Series(
+            profile.contestant,
+            (start, *profile.at, end),
+            (profile.share(start), *profile.shares, profile.shares[-1]),
+            "steps",
+            tone[profile.contestant],
+        )
+        for profile in sorted(reached, key=lambda profile: tone[profile.contestant])
+    )
+    words = "; ".join(f"{p.contestant} {p.shares[-1]:.0%}" for p in reached)
+    description = f"Shares reached in the end: {words}."
+    return Figure(name, title, subtitle, x_label, "share of tasks", series, description, log_x=True, y_range=(0.0, 1.02))

@@ -1,0 +1,83 @@
+"""Who agrees with whom: two solver configurations agree on a problem when their certified brackets intersect.
+
+Each bracket contains the optimum of the same problem, or a proof is wrong; brackets that exclude one another are therefore
+never a matter of accuracy. How far apart the error probabilities are is a matter of accuracy, and is shown beside it.
+
+At budget 0 a rule counts as leak-free up to a residual of `LEAK_FREE`, which lets its error probability fall below the exact
+optimum by a few times that: brackets that miss one another there by less than ten times it are `touching`, and agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations, groupby
+from typing import Any
+
+from discreet.problems.measures.law import LEAK_FREE
+from discreet.reports.measurements import Measurement
+
+__all__ = ["ALLOWED", "Agreement", "Pair", "agreements", "summarise"]
+
+ALLOWED = 10.0 * LEAK_FREE
+"""By how much brackets may miss one another at budget 0."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two solver configurations on one case: whether their brackets intersect, and |difference| of error probabilities."""
+
+    case: str
+    first: str
+    second: str
+    agree: bool
+    touching: bool
+    difference: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two configurations over the cases both answered: how many, on how many they agree, the largest difference."""
+
+    first: str
+    second: str
+    cases: int
+    agreeing: int
+    largest_difference: float
+
+
+def agreements(rows: Iterable[Measurement]) -> tuple[Agreement, ...]:
+    """Every pair of configurations on every problem that both answered.
+
+    A configuration's bracket is the intersection of those of its own repeats and gaps.
+    """
+    best: dict[tuple[str, str, str], Measurement] = {}
+    for row in rows:
+        if row.answered:
+            key = (row.problem_hash, row.instance, row.label)
+            known = best.get(key, row)
+            best[key] = replace(known, lower=max(row.lower, known.lower), upper=min(row.upper, known.upper))
+    cases = groupby(sorted(best), key=lambda key: key[:2])
+    return tuple(_agreement(best[one], best[other]) for _, keys in cases for one, other in combinations(list(keys), 2))
+
+
+def summarise(pairs: Sequence[Agreement]) -> dict[tuple[str, str], Pair]:
+    """(first, second) -> `Pair`, both ways round, for every two configurations with a case in common."""
+    met: dict[tuple[str, str], list[Agreement]] = {}
+    for pair in pairs:
+        met.setdefault((min(pair.first, pair.second), max(pair.first, pair.second)), []).append(pair)
+    found: dict[tuple[str, str], Pair] = {}
+    for (first, second), own in sorted(met.items()):
+        summary = Pair(first, second, len(own), sum(each.agree for each in own), max(each.difference for each in own))
+        found[first, second] = found[second, first] = summary
+    return found
+
+
+def _agreement(one: Measurement, other: Measurement) -> Agreement:
+    missed = max(one.lower, other.lower) - min(one.upper, other.upper)
+    touching = 0.0 < missed <= ALLOWED and one.budget_nats == 0.0
+    return Agreement(one.instance, one.label, other.label, missed <= 0.0 or touching, touching, abs(one.upper - other.upper))
