@@ -4,8 +4,8 @@ What runs, page by page, in a process and an empty folder of its own, in the ord
 
     ```python     executed; all blocks of a page share one namespace. A block that opens with `# file: NAME` is written.
     ```toml       with `# file: NAME` in its first line: written.
-    ```console    lines that start with `$ discreet` are run by this interpreter; `# exits with K` after a command states its
-                  exit status (0 otherwise). Lines after a command are its output on stdout.
+    ```console    lines that start with `$ discreet` are run by the command's own entry point; `# exits with K` after a
+                  command states its exit status (0 otherwise). Lines after a command are its output on stdout.
     ```text       directly after a python block: what that block printed.
 
 In expected output `...` stands for anything, and runs of blanks are equal. Other fences are left alone. A `pyproject.toml`
@@ -35,7 +35,7 @@ LIMIT_SECONDS = 300
 
 # Runs in the page's own process: reads the steps as JSON, stops at the first that does not do what the page says.
 DRIVER = r"""
-import contextlib, doctest, io, json, os, shlex, subprocess, sys, tomllib
+import contextlib, doctest, io, json, shlex, sys, tomllib
 from pathlib import Path
 
 def expect(step, got):
@@ -52,6 +52,16 @@ def install(project):
     lines = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in points.items()) for group, points in groups.items()]
     (folder / "entry_points.txt").write_text("".join(lines))
 
+def run(words):
+    from discreet.cli import main
+    sys.argv = words
+    said = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(said[0]), contextlib.redirect_stderr(said[1]):
+        try:
+            main()
+        except SystemExit as end:
+            return int(end.code or 0), *(text.getvalue() for text in said)
+
 namespace = {"__name__": "__docs__"}
 for step in json.loads(sys.argv[1]):
     if step["kind"] == "file":
@@ -64,12 +74,10 @@ for step in json.loads(sys.argv[1]):
             exec(compile(step["text"], step["where"], "exec"), namespace)
         expect(step, out.getvalue())
     else:
-        command = [sys.executable, "-m", *shlex.split(step["text"])]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != step["status"]:
-            said = f"{done.stdout}\n{done.stderr}"
-            raise SystemExit(f"{step['where']}: `{step['text']}` exited with {done.returncode}\n{said}")
-        expect(step, done.stdout)
+        status, out, err = run(shlex.split(step["text"]))
+        if status != step["status"]:
+            raise SystemExit(f"{step['where']}: `{step['text']}` exited with {status}\n{out}\n{err}")
+        expect(step, out)
 """
 
 

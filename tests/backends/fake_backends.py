@@ -133,12 +133,12 @@ class NotANumber(_Fake):
 
 
 class Hungry(_Fake):
-    """Asks for 2 GB."""
+    """Asks for 400 MB."""
 
     name = "fake-hungry"
 
     def solve(self, lowered: Problem, options: Options) -> Raw:
-        np.ones(250_000_000)
+        np.ones(50_000_000)
         return super().solve(lowered, options)
 
 
