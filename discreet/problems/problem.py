@@ -12,9 +12,10 @@ Entropy Constrained Approach"; vocabulary and notation of docs/theory.md.
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +27,7 @@ from discreet.problems.measures.law import OutputLaw, faint_lift, labelled_law, 
 from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
 from discreet.problems.numerics.estimators import Sums
-
-if TYPE_CHECKING:
-    from discreet.problems.samples import SampleReport
+from discreet.problems.samples import SampleReport, joint_of_samples
 
 __all__ = ["LARGEST_LOSS", "ROUNDED_TOTAL", "PhiRank", "Problem"]
 
@@ -134,18 +133,31 @@ class Problem:
         return cls(tensor.sum(axis=1), matrix.T @ p_yz, budget, equivocation=equivocation, name=name)
 
     @classmethod
-    def from_samples(cls, x: Any, y: Any, z: Any, budget: float | LeakageBudget | None = None, **options: Any) -> Problem:
-        """The problem of observed triples; see `discreet.problems.samples.from_samples` for binning and smoothing."""
-        from discreet.problems.samples import from_samples
+    def from_samples(
+        cls,
+        x: Any,
+        y: Any,
+        z: Any,
+        budget: float | LeakageBudget | None = None,
+        *,
+        equivocation: float | None = None,
+        loss_matrix: Any = None,
+        name: str = "",
+        **binning: Any,
+    ) -> Problem:
+        """The problem of observed triples, with a `SampleReport` in its `samples`.
 
-        return from_samples(x, y, z, budget, **options)
+        binning: bins, edges, smoothing and min_count, see `discreet.problems.samples.joint_of_samples`.
+        """
+        joint, report = joint_of_samples(x, y, z, **binning)
+        model = cls.from_joint(joint, budget, equivocation=equivocation, loss_matrix=loss_matrix, name=name)
+        object.__setattr__(model, "samples", report)
+        return model
 
     def with_budget(self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None) -> Problem:
         """The same model under another budget (or equivocation); the arrays are shared."""
-        constraint = constraint_of(budget, equivocation, self.entropy_x)
-        other = object.__new__(Problem)
-        other.__dict__.update(self.__dict__)
-        other.__dict__["constraint"] = constraint
+        other = copy(self)  # with all that is known of the model
+        object.__setattr__(other, "constraint", constraint_of(budget, equivocation, self.entropy_x))
         return other
 
     # -- sizes and marginals ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""From observed triples (x, y, z) to a problem: bin the columns of z, count, smooth.
+"""From observed triples (x, y, z) to their joint law: bin the columns of z, count, smooth.
 
 Every column of z is cut at quantiles or at given edges, or kept categorical; an outcome is a combination of bins (a *cell*)
 that was observed. The model is the posterior mean of the joint law under a Dirichlet prior of α pseudo-records per cell,
@@ -22,12 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.checks import positive, whole
-from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import Problem
 
-__all__ = ["DEFAULT_BINS", "DEFAULT_SMOOTHING", "REST", "SampleReport", "from_samples"]
+__all__ = ["DEFAULT_BINS", "DEFAULT_SMOOTHING", "REST", "SampleReport", "joint_of_samples"]
 
 DEFAULT_BINS = 4
 """Quantile bins of a numeric column when nothing else is said."""
@@ -96,25 +94,20 @@ class _Column:
     merged: int
 
 
-def from_samples(
+def joint_of_samples(
     x: Any,
     y: Any,
     z: Any,
-    budget: float | LeakageBudget | None = None,
     *,
-    equivocation: float | None = None,
     bins: int | Sequence[int | None] | None = DEFAULT_BINS,
     edges: Any = None,
     smoothing: float = DEFAULT_SMOOTHING,
     min_count: int = 0,
-    loss_matrix: Any = None,
-    name: str = "",
-) -> Problem:
-    """The problem of observed triples, with a `SampleReport` in its `samples`.
+) -> tuple[Array, SampleReport]:
+    """The joint tensor p(x, y, z) [n, m, N] of observed triples, and how it came about.
 
     x, y        labels [records] of any hashable kind; their sorted values become the private and public values
     z           [records], [records, columns], or a mapping (or data frame) from names to columns
-    budget, equivocation   exactly one, in nats, as in `Problem`
     bins        quantile bins of a numeric column: one number for all, or one entry per column; None keeps a column
                 categorical. Columns of text or truth values always are. Equal quantiles merge.
     edges       increasing cuts that replace the quantiles: a row of numbers if z has one column, else one entry per column
@@ -122,7 +115,6 @@ def from_samples(
     smoothing   α ≥ 0, pseudo-records per cell (see the module's text)
     min_count   cells with fewer records are gathered into one rest outcome, which comes last; if even the rest has fewer,
                 the smallest other cell joins it, and so on
-    loss_matrix [m, guesses] as in `Problem.from_joint`
 
     Records with a missing value are dropped and counted. Raises InputError.
     """
@@ -169,9 +161,7 @@ def from_samples(
         smoothing=alpha,
         min_count=int(min_count),
     )
-    model = Problem.from_joint(_smoothed(counts, alpha), math.inf, loss_matrix=loss_matrix, name=name)
-    sampled = Problem(model.p_xz, model.loss, model.constraint, name=name, samples=report)
-    return sampled.with_budget(budget, equivocation=equivocation)
+    return _smoothed(counts, alpha), report
 
 
 def _smoothed(counts: _Codes, alpha: float) -> Array:

@@ -15,7 +15,7 @@ from scipy.optimize import brentq, linprog, minimize_scalar
 from strategies import anything, budgets, estimators, garbage, problems, tilts
 
 from discreet.problems.errors import InputError
-from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify
+from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify, conclusion, matrix
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -354,3 +354,22 @@ def test_nothing_given_is_changed() -> None:
     np.testing.assert_array_equal(estimator, before)
     np.testing.assert_array_equal(tilt, 1.0)
     assert verdict.estimator.flags.writeable
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_repair_that_is_found_wrongly_makes_the_bracket_wide_and_never_wrong(data: st.DataObject) -> None:
+    """What finds repairs is not trusted: replace it with nonsense, and everything certified is still true."""
+    problem = data.draw(problems())
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    garbled = rng.dirichlet(np.ones(problem.m), problem.N).T
+
+    def somewhere(*_: object) -> float | None:
+        return data.draw(st.sampled_from([None, 0.0, 1e-9, 0.5, 1.0]))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matrix, "remove_leakage", lambda *_: (garbled, problem.output_law(problem.bayes_estimator)))
+        patch.setattr(conclusion, "least_share", somewhere)
+        patch.setattr(conclusion, "share_within", somewhere)
+        verdict = certify(problem, problem.bayes_estimator)
+    _assert_proven(problem, verdict)

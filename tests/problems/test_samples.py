@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from discreet.problems import Problem
 from discreet.problems.errors import InputError
-from discreet.problems.samples import from_samples
 
 
 def survey(records=400, seed=1):
@@ -28,7 +27,7 @@ def survey(records=400, seed=1):
 
 def test_without_smoothing_the_model_is_the_table_of_frequencies():
     x, y, z = survey()
-    problem = from_samples(x, y, z[:, 0], math.inf, edges=[0.3, 0.8], smoothing=0.0)
+    problem = Problem.from_samples(x, y, z[:, 0], math.inf, edges=[0.3, 0.8], smoothing=0.0)
     cell = np.searchsorted([0.3, 0.8], z[:, 0])
     wanted_a = np.zeros((2, 3))
     wanted_loss = np.zeros((3, 3))
@@ -42,7 +41,7 @@ def test_without_smoothing_the_model_is_the_table_of_frequencies():
 def test_smoothing_is_the_stated_posterior_mean():
     x, y, z = [0, 0, 1, 1, 1], [0, 1, 1, 1, 0], ["a", "a", "b", "b", "c"]
     alpha = 2.0
-    problem = from_samples(x, y, z, math.inf, smoothing=alpha)
+    problem = Problem.from_samples(x, y, z, math.inf, smoothing=alpha)
     counts = np.zeros((2, 2, 3))
     for j, i, k in zip(x, y, [0, 0, 1, 1, 2], strict=True):
         counts[j, i, k] += 1
@@ -56,7 +55,7 @@ def test_smoothing_is_the_stated_posterior_mean():
 @given(st.integers(0, 10_000), st.floats(0.0, 50.0), st.integers(1, 6), st.integers(0, 20))
 def test_smoothing_and_merging_keep_the_laws_of_x_and_y(seed, alpha, bins, least):
     x, y, z = survey(120, seed)
-    problem = from_samples(x, y, z, math.inf, bins=bins, smoothing=alpha, min_count=least)
+    problem = Problem.from_samples(x, y, z, math.inf, bins=bins, smoothing=alpha, min_count=least)
     np.testing.assert_allclose(problem.p_x, np.bincount(x) / 120, rtol=1e-12)
     np.testing.assert_allclose(1.0 - problem.loss.sum(axis=1), np.bincount(y) / 120, atol=1e-12)
     assert problem.samples.counts.sum() == 120
@@ -65,12 +64,12 @@ def test_smoothing_and_merging_keep_the_laws_of_x_and_y(seed, alpha, bins, least
 
 def test_more_smoothing_leaks_less():
     x, y, z = survey()
-    leaks = [from_samples(x, y, z, math.inf, smoothing=alpha).bayes_leakage for alpha in (0.0, 1.0, 10.0)]
+    leaks = [Problem.from_samples(x, y, z, math.inf, smoothing=alpha).bayes_leakage for alpha in (0.0, 1.0, 10.0)]
     assert leaks[0] > leaks[1] > leaks[2] >= 0.0
 
 
 def test_a_pair_nobody_has_gets_no_mass():
-    problem = from_samples([0, 0, 1], [0, 1, 1], ["a", "b", "a"], math.inf, smoothing=5.0)
+    problem = Problem.from_samples([0, 0, 1], [0, 1, 1], ["a", "b", "a"], math.inf, smoothing=5.0)
     # (x, y) = (1, 0) never occurs: given x = 1, guessing y = 1 never errs, so its loss comes from x = 0, y = 0 alone.
     assert problem.loss[1].sum() == pytest.approx(1 / 3)
 
@@ -79,7 +78,7 @@ def test_a_pair_nobody_has_gets_no_mass():
 
 
 def test_quantile_bins_are_closed_above_and_hold_equal_shares():
-    problem = from_samples([0, 1] * 50, [0, 1] * 50, np.arange(100.0), math.inf, bins=4)
+    problem = Problem.from_samples([0, 1] * 50, [0, 1] * 50, np.arange(100.0), math.inf, bins=4)
     report = problem.samples
     np.testing.assert_array_equal(report.edges[0], [24.0, 49.0, 74.0])
     np.testing.assert_array_equal(report.counts, [25, 25, 25, 25])
@@ -88,11 +87,11 @@ def test_quantile_bins_are_closed_above_and_hold_equal_shares():
 
 def test_equal_quantiles_merge_and_are_counted():
     z = np.array([0.0] * 90 + list(range(1, 11)))
-    report = from_samples(np.arange(100) % 2, np.arange(100) % 3, z, math.inf, bins=5).samples
+    report = Problem.from_samples(np.arange(100) % 2, np.arange(100) % 3, z, math.inf, bins=5).samples
     np.testing.assert_array_equal(report.edges[0], [0.0])
     assert report.merged_edges == (3,)
     np.testing.assert_array_equal(report.counts, [90, 10])
-    constant = from_samples([0, 1], [0, 1], [7.0, 7.0], math.inf, bins=3).samples
+    constant = Problem.from_samples([0, 1], [0, 1], [7.0, 7.0], math.inf, bins=3).samples
     assert constant.edges[0].size == 0
     assert constant.merged_edges == (2,)
 
@@ -100,7 +99,7 @@ def test_equal_quantiles_merge_and_are_counted():
 def test_given_edges_are_half_open_and_infinite_ends_are_implied():
     z = np.array([-5.0, 0.2, 0.21, 0.9, math.inf])
     for edges in ([0.2, 0.5, 0.8], [-math.inf, 0.2, 0.5, 0.8, math.inf], [[0.2, 0.5, 0.8]]):
-        report = from_samples([0, 1, 0, 1, 0], [0, 1, 1, 0, 1], z, math.inf, edges=edges).samples
+        report = Problem.from_samples([0, 1, 0, 1, 0], [0, 1, 1, 0, 1], z, math.inf, edges=edges).samples
         np.testing.assert_array_equal(report.edges[0], [0.2, 0.5, 0.8])
         np.testing.assert_array_equal(report.cells[:, 0], [0, 1, 3])
         np.testing.assert_array_equal(report.counts, [2, 1, 2])
@@ -110,7 +109,7 @@ def test_given_edges_are_half_open_and_infinite_ends_are_implied():
 def test_columns_mix_quantiles_edges_and_categories():
     x, y, z = survey()
     table = {"score": z[:, 0], "group": z[:, 1], "town": np.where(z[:, 0] > 0.5, "north", "south")}
-    report = from_samples(x, y, table, math.inf, bins=[3, None, 9], edges=[None, None, None]).samples
+    report = Problem.from_samples(x, y, table, math.inf, bins=[3, None, 9], edges=[None, None, None]).samples
     assert report.columns == ("score", "group", "town")
     assert report.categories == (None, (0.0, 1.0, 2.0, 3.0), ("north", "south"))
     assert report.edges[0].size == 2
@@ -122,7 +121,7 @@ def test_columns_mix_quantiles_edges_and_categories():
 
 def test_outcomes_count_the_records_of_their_cell():
     x, y, z = survey()
-    report = from_samples(x, y, z, math.inf, bins=[3, None]).samples
+    report = Problem.from_samples(x, y, z, math.inf, bins=[3, None]).samples
     bins = np.stack([np.searchsorted(report.edges[0], z[:, 0]), z[:, 1].astype(int)], axis=1)
     for cell, count in zip(report.cells, report.counts, strict=True):
         assert (bins == cell).all(axis=1).sum() == count
@@ -130,18 +129,18 @@ def test_outcomes_count_the_records_of_their_cell():
 
 def test_rows_of_mixed_kinds_keep_their_kinds():
     rows = [[1, "a"], [2, "b"], [None, "a"], [4, "b"]]
-    report = from_samples([0, 1, 0, 1], [0, 1, 1, 0], rows, math.inf, bins=2).samples
+    report = Problem.from_samples([0, 1, 0, 1], [0, 1, 1, 0], rows, math.inf, bins=2).samples
     assert (report.records, report.dropped) == (3, 1)
     np.testing.assert_array_equal(report.edges[0], [2.0])
     assert report.categories[1] == ("a", "b")
-    flags = from_samples([0, 1], [0, 1], [True, False], math.inf).samples
+    flags = Problem.from_samples([0, 1], [0, 1], [True, False], math.inf).samples
     assert flags.categories == ((False, True),)
 
 
 def test_many_columns_do_not_overflow():
     rng = np.random.default_rng(0)
     z = rng.normal(size=(50, 40))
-    report = from_samples(rng.integers(0, 2, 50), rng.integers(0, 2, 50), z, math.inf, bins=8).samples
+    report = Problem.from_samples(rng.integers(0, 2, 50), rng.integers(0, 2, 50), z, math.inf, bins=8).samples
     assert report.cells_possible == 8**40
     assert report.cells_occupied == 50
 
@@ -149,13 +148,13 @@ def test_many_columns_do_not_overflow():
 def test_a_frame_and_its_columns_give_the_same_problem():
     x, y, z = survey()
     frame = pd.DataFrame({"a": z[:, 0], "b": z[:, 1]})
-    one = from_samples(pd.Series(x), pd.Series(y), frame, 0.01)
-    two = from_samples(x, y, z, 0.01)
+    one = Problem.from_samples(pd.Series(x), pd.Series(y), frame, 0.01)
+    two = Problem.from_samples(x, y, z, 0.01)
     np.testing.assert_array_equal(one.p_xz, two.p_xz)
     assert one.samples.columns == ("a", "b")
     assert two.samples.columns == ("0", "1")
-    three = from_samples(x, y, pd.Series(z[:, 0]), 0.01)
-    np.testing.assert_array_equal(three.p_xz, from_samples(x, y, z[:, 0].tolist(), 0.01).p_xz)
+    three = Problem.from_samples(x, y, pd.Series(z[:, 0]), 0.01)
+    np.testing.assert_array_equal(three.p_xz, Problem.from_samples(x, y, z[:, 0].tolist(), 0.01).p_xz)
 
 
 # -- rare cells --------------------------------------------------------------------------------------------------------
@@ -163,7 +162,7 @@ def test_a_frame_and_its_columns_give_the_same_problem():
 
 def test_rare_cells_are_gathered_into_a_last_rest():
     z = ["a"] * 5 + ["b"] * 2 + ["c"] * 6 + ["d"] * 2
-    report = from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, math.inf, min_count=3).samples
+    report = Problem.from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, math.inf, min_count=3).samples
     assert report.cells.tolist() == [[0], [2], [-1]]
     assert report.counts.tolist() == [5, 6, 4]
     assert report.merged_cells == 2
@@ -172,10 +171,10 @@ def test_rare_cells_are_gathered_into_a_last_rest():
 
 def test_a_rest_that_is_still_rare_takes_the_smallest_other_cell():
     z = ["a"] * 5 + ["b"] * 1 + ["c"] * 9
-    report = from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, math.inf, min_count=3).samples
+    report = Problem.from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, math.inf, min_count=3).samples
     assert report.cells.tolist() == [[2], [-1]]
     assert report.counts.tolist() == [9, 6]
-    everything = from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, math.inf, min_count=1000).samples
+    everything = Problem.from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, math.inf, min_count=1000).samples
     assert everything.counts.tolist() == [15]
 
 
@@ -186,23 +185,23 @@ def test_incomplete_records_are_dropped_and_counted():
     x = np.array([0.0, math.nan, 1.0, 1.0, 0.0])
     y = ["yes", "no", None, "no", "yes"]
     z = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0, math.nan], "b": pd.array([1, 2, 3, pd.NA, 5], dtype="Int64")})
-    report = from_samples(x, y, z, math.inf).samples
+    report = Problem.from_samples(x, y, z, math.inf).samples
     assert (report.records, report.dropped) == (1, 4)
     assert report.x_labels == (0.0,)
     assert report.y_labels == ("yes",)
 
 
 def test_labels_may_be_anything_hashable():
-    report = from_samples([(1, 2), (0, 5), (1, 2)], ["b", 3, "b"], [1.0, 2.0, 3.0], math.inf).samples
+    report = Problem.from_samples([(1, 2), (0, 5), (1, 2)], ["b", 3, "b"], [1.0, 2.0, 3.0], math.inf).samples
     assert report.x_labels == ((0, 5), (1, 2))
     assert report.y_labels == (3, "b")
-    assert from_samples([1, "1", 1], [0, 1, 1], [1.0, 2.0, 3.0], math.inf).samples.x_labels == (1, "1")
+    assert Problem.from_samples([1, "1", 1], [0, 1, 1], [1.0, 2.0, 3.0], math.inf).samples.x_labels == (1, "1")
 
 
 def test_permuting_the_records_changes_nothing():
     x, y, z = survey()
     order = np.random.default_rng(3).permutation(len(x))
-    one, two = from_samples(x, y, z, 0.02), from_samples(x[order], y[order], z[order], 0.02)
+    one, two = Problem.from_samples(x, y, z, 0.02), Problem.from_samples(x[order], y[order], z[order], 0.02)
     np.testing.assert_array_equal(one.p_xz, two.p_xz)
     np.testing.assert_array_equal(one.loss, two.loss)
 
@@ -220,7 +219,7 @@ def test_the_door_of_problem_passes_everything_on():
 def test_a_loss_matrix_is_used():
     x, y, z = survey()
     matrix = [[0.0, 1.0], [1.0, 0.0], [5.0, 0.0]]
-    assert from_samples(x, y, z, math.inf, loss_matrix=matrix).m == 2
+    assert Problem.from_samples(x, y, z, math.inf, loss_matrix=matrix).m == 2
 
 
 @pytest.mark.parametrize(
@@ -256,10 +255,10 @@ def test_a_loss_matrix_is_used():
 )
 def test_bad_samples_are_refused_in_one_sentence(arguments, options, message):
     with pytest.raises(InputError, match=message) as caught:
-        from_samples(*arguments, math.inf, **options)
+        Problem.from_samples(*arguments, math.inf, **options)
     assert "\n" not in str(caught.value)
 
 
 def test_a_budget_is_required():
     with pytest.raises(InputError, match="give exactly one of budget="):
-        from_samples([0, 1], [0, 1], [1.0, 2.0])
+        Problem.from_samples([0, 1], [0, 1], [1.0, 2.0])

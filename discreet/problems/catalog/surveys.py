@@ -21,7 +21,7 @@ from discreet.problems.catalog.registry import register
 from discreet.problems.checks import whole
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
-from discreet.problems.samples import DEFAULT_SMOOTHING, from_samples
+from discreet.problems.samples import DEFAULT_SMOOTHING
 
 __all__ = ["anes96", "fair"]
 
@@ -106,7 +106,7 @@ def _survey(
         raise InputError(f"the column {x} of {owner} has {private} values; give a private column with at most ten")
     counts = [bins] * len(z) if isinstance(bins, int) else list(bins)
     counts = counts * len(z) if len(counts) == 1 else counts
-    return from_samples(
+    return Problem.from_samples(
         table[x],
         _classes(table[y], whole(y_classes, "y_classes", 1)),
         {column: table[column] for column in z},

@@ -13,6 +13,7 @@ Entropy Constrained Approach"; docs/theory.md, "Continuous measurements".
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -105,9 +106,8 @@ class ContinuousProblem:
     ) -> ContinuousProblem:
         """The same model under another budget (or equivocation)."""
         constraint = self._law.with_budget(budget, equivocation=equivocation).constraint
-        other = object.__new__(ContinuousProblem)
-        other.__dict__.update(self.__dict__)
-        other.__dict__["constraint"] = constraint
+        other = copy(self)
+        object.__setattr__(other, "constraint", constraint)
         return other
 
     # -- sizes and laws ------------------------------------------------------------------------------------------------

@@ -210,11 +210,13 @@ def _blended(case: Case, end: End) -> tuple[Any, Worth, float] | None:
         worth = made[share][1]
         return worth.law.leakage_ceiling(worth.doubt)
 
-    if end.worth.error <= case.own.error:  # nothing is gained by keeping part of the answer
-        share = 1.0 if ceiling(1.0) <= case.constraint.nats else None
-    else:
+    share: float | None = 1.0
+    if end.worth.error > case.own.error:  # else nothing is gained by keeping part of the answer
         share = share_within(case.own.law, end.worth.law, case.constraint.nats, case.blended_doubt, ceiling)
-    return None if share is None else (*made[share], share) if share in made else (case.answer, case.own, 0.0)
+    if share is None:
+        return None
+    answer, worth = made[share] if share in made else case.blended(share, end)
+    return (answer, worth, share) if _keeps_budget(case.constraint, worth) else None
 
 
 # -- the lower side ----------------------------------------------------------------------------------------------------
