@@ -13,7 +13,7 @@ from scipy import stats
 
 import discreet as ds
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
-from discreet.backends.continuous.finish import finish
+from discreet.backends.continuous.newton import polish
 from discreet.problems.continuous import ContinuousProblem, Mixture, NormalDensity, paper_continuous
 from discreet.problems.errors import InputError
 
@@ -218,14 +218,14 @@ def test_newton_returns_to_the_optimum_from_nearby(budget: float) -> None:
     solution = ds.solve_continuous(problem)
     moved = solution.rule.boundaries + np.array([0.003, -0.02])
     start = Boundaries(moved, solution.rule.labels, np.zeros(2, dtype=bool))
-    found = finish(problem, start, solution.tilt, 1.1 * solution.multiplier)
+    found = polish(problem, start, solution.tilt, 1.1 * solution.multiplier)
     assert found is not None
     np.testing.assert_allclose(found.boundaries.positions, solution.rule.boundaries, atol=1e-8)
 
 
 def test_newton_with_nothing_to_move_proposes_nothing() -> None:
     nothing = Boundaries(np.empty(0), np.array([0]), np.empty(0, dtype=bool))
-    assert finish(paper_continuous(0.01), nothing, np.zeros((2, 2)), 1.0) is None
+    assert polish(paper_continuous(0.01), nothing, np.zeros((2, 2)), 1.0) is None
 
 
 def test_a_time_limit_ends_the_rounds_and_the_bracket_stays_valid() -> None:

@@ -1,9 +1,9 @@
 """Solving continuous measurements, on top of the discrete `tilt` backend.
 
 boundaries  where the label of a tilted Bayes rule changes, to the last bit
-finish      Newton's method on the boundaries of a rule, for positive budgets and for perfect privacy
+newton      Newton's method on the boundaries of a rule, for positive budgets and for perfect privacy
 tidy        few intervals and no coin, from an estimator on a fine partition
-solver      the loop: partition, solve, refine at the boundaries, finish, certify
+solver      the backend `intervals`: partition, solve, refine at the boundaries, polish
 quantiser   bin edges that make the best discrete problem of a given size
 confidence  finite-sample confidence limits
 sampled     measurements in several dimensions, through samples: a confidence interval in place of a certificate
@@ -11,10 +11,11 @@ sampled     measurements in several dimensions, through samples: a confidence in
 
 from discreet.backends.continuous.quantiser import QuantiserDesign, design_quantiser
 from discreet.backends.continuous.sampled import SampledEstimate, estimate_continuous_by_samples
-from discreet.backends.continuous.solver import ContinuousSolution, solve_continuous
+from discreet.backends.continuous.solver import ContinuousSolution, Intervals, solve_continuous
 
 __all__ = [
     "ContinuousSolution",
+    "Intervals",
     "QuantiserDesign",
     "SampledEstimate",
     "design_quantiser",

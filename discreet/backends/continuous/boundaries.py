@@ -18,9 +18,6 @@ from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Boundaries", "relative_difference", "trace"]
 
-_HALVINGS = 200
-_ROOT = 1e-6  # a difference of tilted losses per density above this, at the last bit, is a jump
-
 
 @dataclass(frozen=True, eq=False)
 class Boundaries:
@@ -43,7 +40,7 @@ def trace(problem: ContinuousProblem, tilt: Array, swept: Sweep) -> Boundaries:
     at_low = relative_difference(problem, tilt, low, left, right)
     at_high = relative_difference(problem, tilt, high, left, right)
     rooted = apart & (at_low <= 0.0) & (at_high >= 0.0)
-    for _ in range(_HALVINGS):
+    for _ in range(200):
         middle = midpoints(low, high)
         inside = rooted & (low < middle) & (middle < high)
         if not inside.any():
@@ -52,8 +49,8 @@ def trace(problem: ContinuousProblem, tilt: Array, swept: Sweep) -> Boundaries:
         low = np.where(inside & (value <= 0.0), middle, low)
         high = np.where(inside & (value > 0.0), middle, high)
     positions = np.where(rooted, low, swept.edges[1:-1])
-    jump = np.abs(relative_difference(problem, tilt, np.where(rooted, high, 0.0), left, right)) > _ROOT
-    jump |= np.abs(relative_difference(problem, tilt, np.where(rooted, low, 0.0), left, right)) > _ROOT
+    beside = (relative_difference(problem, tilt, np.where(rooted, side, 0.0), left, right) for side in (low, high))
+    jump = np.maximum(*map(np.abs, beside)) > 1e-6  # of tilted losses per density, at the last bit
     return _increasing(Boundaries(positions, swept.labels, ~rooted | jump))
 
 

@@ -1,4 +1,4 @@
-"""The best continuous rule, to a certified relative gap: partition, solve, refine at the boundaries, finish, certify.
+"""Backend `intervals`: the best rule for a continuous measurement, as finitely many intervals with exact boundaries.
 
 1. If the plain Bayes rule keeps the budget it is optimal.
 2. A partition at the quantiles of all densities is a discrete problem; `tilt` solves it. Its estimator is a rule that keeps
@@ -6,12 +6,15 @@
 3. The tilted Bayes rule of that tilt has its boundaries at roots of differences of tilted densities: they are found to the
    last bit, and become edges of the partition, as do the middles of cells that still randomise. Only the neighbourhood of
    boundaries is ever refined; the gap falls with the square of the cells there.
-4. Newton's method on the boundaries (`finish`) usually gets the rest of the digits at once, also at perfect privacy, where
-   it yields a deterministic rule. What it proposes counts only if it improves the certificate.
+4. Newton's method on the boundaries (`newton`) usually gets the rest of the digits at once, also at perfect privacy, where
+   it yields a deterministic rule. What it proposes counts only if it narrows the bracket.
 
-Repeat 2-4 until the certified gap is met.
+Repeat 2-4 until the bracket is within the gap. The bracket is this backend's own: the judge certifies what is returned.
 
 Source: docs/theory.md, "Continuous measurements".
+
+Cannot: measurements in several dimensions (`sampled` brackets those by draws); prove more than the stated accuracy of
+densities and distribution functions allows. A time limit is checked between rounds.
 """
 
 from __future__ import annotations
@@ -24,25 +27,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.continuous.boundaries import Boundaries, trace
-from discreet.backends.continuous.finish import finish
+from discreet.backends.continuous.boundaries import trace
+from discreet.backends.continuous.newton import polish
 from discreet.backends.continuous.tidy import cut, tidied
-from discreet.backends.contract import Options
+from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
-from discreet.problems.continuous import ContinuousCertificate, ContinuousProblem, IntervalRule, certify_rule, sweep
-from discreet.problems.continuous.certificate import Judged
+from discreet.problems.continuous import ContinuousCertificate, ContinuousProblem, IntervalRule, Sweep, certify_rule, sweep
 from discreet.problems.continuous.validation import midpoints
 from discreet.problems.errors import BackendError, InputError
+from discreet.problems.measures.law import LEAK_FREE, phi_residual
+from discreet.problems.measures.leak_free import least_share, remove_leakage
+from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["ContinuousSolution", "solve_continuous"]
+__all__ = ["ContinuousSolution", "Intervals", "solve_continuous"]
 
-_ROUNDS = 30
-_DISCRETE_GAP = 1e-10
-_FINEST = 1e-12
-_TRIFLE = 1e-9
-_STALLED_ROUNDS = 6
+
+class Intervals:
+    """Intervals whose boundaries are exact; see the module's docstring."""
+
+    name = "intervals"
+    capabilities = Capabilities(
+        regimes=frozenset(Regime),
+        largest_outcomes=0,
+        gives_duals=True,
+        method="partitions refined at the boundaries of the tilted Bayes rule, then Newton's method on these",
+        citation="discreet, docs/theory.md, Continuous measurements",
+        kinds=frozenset({Kind.DENSITIES}),
+        method_class="structured",
+    )
+
+    def lower(self, problem: ContinuousProblem, options: Options) -> _Search:
+        """The first partition: quantiles and breakpoints of every density."""
+        return _Search(problem, options.gap)
+
+    def solve(self, lowered: _Search, options: Options) -> Raw[Answer]:
+        """Refine until the bracket is within the gap; no round is begun after the time limit. `iterations` are rounds."""
+        deadline = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
+        most, rounds = options.max_iterations or 30, 0
+        if not lowered.try_bayes():
+            while not lowered.done and rounds < most and (rounds == 0 or time.perf_counter() < deadline):
+                rounds += 1
+                lowered.round()
+                if options.progress is not None:
+                    options.progress(f"round {rounds}", lowered.lower, lowered.upper)
+        claimed = "optimal" if lowered.width <= options.gap else f"stopped after {rounds} rounds"
+        return Raw(claimed, Answer(lowered.tidy(), lowered.tilt, lowered.multiplier), rounds)
+
+    def lift(self, raw: Raw[Answer]) -> Answer:
+        """The rule and its duals as they stand."""
+        return raw.value
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,123 +140,132 @@ def solve_continuous(
     """
     if not isinstance(problem, ContinuousProblem):
         raise InputError(f"solve_continuous needs a ContinuousProblem, not a {type(problem).__name__}; use solve for others")
-    Options(gap, time_limit)  # one place says what a gap and a time limit may be
-    started = time.perf_counter()
-    search = _Search(problem, gap)
-    rounds = 0
-    if not search.try_bayes():
-        while rounds < _ROUNDS and not search.done:
-            rounds += 1
-            search.round()
-            if time_limit is not None and time.perf_counter() - started > time_limit:
-                break
-    best = search.tidy(search.result())
-    status = Status.CERTIFIED if best.certificate.relative_gap <= gap else Status.INACCURATE
-    seconds = time.perf_counter() - started
+    started, backend, options = time.perf_counter(), Intervals(), Options(gap, time_limit)
+    raw = backend.solve(backend.lower(problem, options), options)
+    answer = backend.lift(raw)
+    assert isinstance(answer.estimator, IntervalRule)
+    judged = certify_rule(problem, answer.estimator, answer.tilt, answer.multiplier, gap=gap)
+    status = Status.CERTIFIED if judged.certificate.relative_gap <= gap else Status.INACCURATE
+    seconds, rounds = time.perf_counter() - started, raw.iterations or 0
     return ContinuousSolution(
-        problem, status, best.rule, best.tilt, best.multiplier, best.certificate, rounds, seconds
+        problem, status, judged.rule, judged.tilt, judged.multiplier, judged.certificate, rounds, seconds
     )  # fmt: skip
 
 
 class _Search:
-    """The best rule and the best duals so far, which need not come from the same round, and the partition."""
+    """The partition, the best rule and the best duals so far, which need not come from the same round.
+
+    upper  error probability of `rule`, which keeps the budget        lower  what `tilt` and `multiplier` prove
+    """
 
     def __init__(self, problem: ContinuousProblem, gap: float) -> None:
-        self.problem, self.gap = problem, gap
+        self.problem, self.gap = problem, 0.5 * gap  # the judge rounds outward
         self.edges = _first_partition(problem)
-        self.upper: Judged | None = None
-        self.lower: Judged | None = None
+        self.rule, self.upper = IntervalRule.from_labels([], [0], problem.m), math.inf
+        self.tilt, self.multiplier, self.lower = np.zeros((problem.m, problem.n)), 0.0, -math.inf
         self.waiting = 0
 
     @property
     def done(self) -> bool:
         """The bracket is narrow enough, or nothing has narrowed it for a while."""
-        return self.width <= self.gap or self.waiting >= _STALLED_ROUNDS
+        return self.width <= self.gap or self.waiting >= 6
 
     @property
     def width(self) -> float:
         """Relative width of the bracket."""
-        if self.upper is None or self.lower is None:
+        if not math.isfinite(self.upper - self.lower):
             return math.inf
-        top = self.upper.certificate.upper
-        return (top - self.lower.certificate.lower) / top if top > 0.0 else 0.0
+        return (self.upper - self.lower) / self.upper if self.upper > 0.0 else 0.0
 
-    def consider(self, judged: Judged) -> None:
-        """Keep what improves either side."""
-        if self.upper is None or judged.certificate.upper < self.upper.certificate.upper:
-            self.upper = judged
-        if self.lower is None or judged.certificate.lower > self.lower.certificate.lower:
-            self.lower = judged
+    def offer_rule(self, rule: IntervalRule) -> None:
+        """Keep the rule, moved within the budget, if it is the best so far."""
+        kept, error = _within_budget(self.problem, rule)
+        if error < self.upper:
+            self.rule, self.upper = kept, error
+
+    def offer_duals(self, tilt: Array, multiplier: float) -> tuple[Array, float, Sweep]:
+        """Keep the duals, moved to feasibility, if they prove most so far; they, and the subdivision behind their bound."""
+        problem = self.problem
+        none = np.zeros_like(tilt), math.inf if problem.constraint.perfect else 0.0
+        tilt, multiplier = feasible_duals(tilt, multiplier, problem.p_x, problem.budget) or none
+        swept = sweep(problem, tilt, 0.02 * self.gap * min(self.upper, problem.constant_error))
+        lower = swept.value - problem.accuracy * float(np.abs(tilt).max())
+        if 0.0 < problem.budget < math.inf:
+            lower -= multiplier * problem.budget
+        if lower > self.lower:
+            self.tilt, self.multiplier, self.lower = tilt, multiplier, lower
+        return tilt, multiplier, swept
 
     def try_bayes(self) -> bool:
         """Whether the plain Bayes rule keeps the budget; then it is the answer."""
-        nothing = np.zeros((self.problem.m, self.problem.n))
-        found = trace(self.problem, nothing, sweep(self.problem, nothing, 0.02 * self.gap * self.problem.constant_error))
-        rule = found.rule(self.problem.m)
+        tilt, _, swept = self.offer_duals(np.zeros_like(self.tilt), 0.0)
+        rule = trace(self.problem, tilt, swept).rule(self.problem.m)
         if rule.output_law(self.problem).leakage_ceiling(self.problem.accuracy) > self.problem.budget:
             return False
-        self.consider(self.judge(rule, nothing, 0.0))
+        self.offer_rule(rule)
         return self.width <= self.gap
 
     def round(self) -> None:
-        """Solve on the partition, finish from its boundaries, refine the partition."""
+        """Solve on the partition, polish from its boundaries, refine the partition."""
         before = self.width
-        solution = solve(self.problem.on(self.edges), "tilt", gap=_DISCRETE_GAP)
+        solution = solve(self.problem.on(self.edges), "tilt", gap=1e-10)
         if solution.estimator is None or solution.tilt is None or solution.multiplier is None:
             raise BackendError(f"the discrete problem of a partition was not solved: {solution.message}")
-        rule = IntervalRule(self.edges, solution.estimator)
-        judged = self.judge(rule.simplified(), solution.tilt, solution.multiplier)
-        self.consider(judged)
-        found = trace(self.problem, judged.tilt, judged.swept)
-        self.finish(found, judged.tilt, judged.multiplier)
+        self.offer_rule(IntervalRule(self.edges, solution.estimator).simplified())
+        tilt, multiplier, swept = self.offer_duals(solution.tilt, solution.multiplier)
+        found = trace(self.problem, tilt, swept)
+        if self.width > self.gap:
+            polished = polish(self.problem, found, tilt, multiplier)
+            self.offer_rule((found if polished is None else polished.boundaries).rule(self.problem.m))
+            if polished is not None:
+                self.offer_duals(polished.tilt, polished.multiplier)
         self.edges = _refined(self.edges, solution.estimator, found.positions)
         self.waiting = 0 if self.width < 0.9 * before else self.waiting + 1
 
-    def finish(self, found: Boundaries, tilt: Array, multiplier: float) -> None:
-        """Newton's proposal from these boundaries, and the boundaries themselves, if they are any good."""
-        if self.width <= self.gap:
-            return
-        finished = finish(self.problem, found, tilt, multiplier)
-        if finished is None:
-            self.consider(self.judge(found.rule(self.problem.m), tilt, multiplier))
-            return
-        self.consider(self.judge(finished.boundaries.rule(self.problem.m), finished.tilt, finished.multiplier))
-
-    def judge(self, rule: IntervalRule, tilt: Array, multiplier: float) -> Judged:
-        """The certificate of a rule and duals."""
-        return certify_rule(self.problem, rule, tilt, multiplier, gap=self.gap)
-
-    def result(self) -> Judged:
-        """The best rule judged together with the best duals."""
-        if self.upper is None or self.lower is None:
-            raise BackendError("no rule was found")
-        if self.upper is self.lower:
-            return self.upper
-        both = self.judge(self.upper.rule.simplified(), self.lower.tilt, self.lower.multiplier)
-        return both if both.certificate.gap < self.upper.certificate.gap else self.upper
-
-    def tidy(self, best: Judged) -> Judged:
-        """The answer with fewer intervals and without a coin, if such a rule is as good as was asked."""
-        if best.rule.deterministic or best.certificate.relative_gap > self.gap:
-            return best
-        merged = tidied(self.problem, best.rule, best.tilt)
+    def tidy(self) -> IntervalRule:
+        """The best rule, or one with fewer intervals and without a coin, if such a rule is as good as was asked."""
+        if self.rule.deterministic or self.width > self.gap:
+            return self.rule
+        merged = tidied(self.problem, self.rule, self.tilt)
         rules = [cut(self.problem, merged), merged]
         if not self.problem.constraint.perfect:
-            again = self.again(merged, best)
+            again = self.again(merged)
             rules = [cut(self.problem, again), *rules, again]
         for rule in rules:
-            judged = self.judge(rule, best.tilt, best.multiplier)
-            if judged.certificate.relative_gap <= self.gap and judged.rule.edges.size < best.rule.edges.size:
-                return judged
-        return best
+            kept, error = _within_budget(self.problem, rule)
+            if error - self.lower <= self.gap * error and kept.edges.size < self.rule.edges.size:
+                return kept
+        return self.rule
 
-    def again(self, merged: IntervalRule, best: Judged) -> IntervalRule:
+    def again(self, merged: IntervalRule) -> IntervalRule:
         """Solved once more on few intervals, a trifle under the budget, so that rounding cannot push it above."""
-        discrete = self.problem.on(merged.edges).with_budget(self.problem.budget * (1.0 - _TRIFLE))
-        solution = solve(discrete, "tilt", gap=_FINEST)
+        discrete = self.problem.on(merged.edges).with_budget(self.problem.budget * (1.0 - 1e-9))
+        solution = solve(discrete, "tilt", gap=1e-12)
         if solution.estimator is None:
             return merged
-        return tidied(self.problem, IntervalRule(merged.edges, solution.estimator), best.tilt)
+        return tidied(self.problem, IntervalRule(merged.edges, solution.estimator), self.tilt)
+
+
+def _within_budget(problem: ContinuousProblem, rule: IntervalRule) -> tuple[IntervalRule, float]:
+    """The rule, blended if need be until it keeps the budget even if masses are only as accurate as assumed; its error.
+
+    At budget 0 a rule that leaks has error probability inf.
+    """
+    discrete = rule.on(problem)
+    law, error = discrete.output_law(rule.estimator), discrete.error_probability(rule.estimator)
+    if problem.constraint.perfect:
+        return rule, error if phi_residual(law) <= LEAK_FREE else math.inf
+    if law.leakage_ceiling(problem.accuracy) <= problem.budget:
+        return rule, error
+    private = remove_leakage(discrete.p_xz, rule.estimator, discrete.marginal)
+    if private is None:
+        constant = np.zeros(rule.estimator.shape)
+        constant[int(discrete.constant_errors.argmin())] = 1.0
+        private = constant, discrete.output_law(constant)
+    share = least_share(law, private[1], problem.budget * (1.0 - 1e-13), problem.accuracy)
+    share = 1.0 if share is None else share
+    blend = IntervalRule(rule.edges, (1.0 - share) * rule.estimator + share * private[0])
+    return blend, discrete.error_probability(blend.estimator)
 
 
 def _first_partition(problem: ContinuousProblem) -> Array:

@@ -17,18 +17,17 @@ from discreet.problems.numerics.double_double import Array
 
 __all__ = ["cut", "tidied"]
 
-_TINY = 1e-9
-_TIE = 1e-6  # of the mass of a cell: tilted losses this close count as tied
-_HALVINGS = 200
-
 
 def tidied(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> IntervalRule:
-    """Neighbours of one label joined, and neighbours at which the same guesses tie averaged by mass."""
-    estimator = np.where(rule.estimator < _TINY, 0.0, rule.estimator)
+    """Neighbours of one label joined, and neighbours at which the same guesses tie averaged by mass.
+
+    Tilted losses within 1e-6 of the mass of a cell count as tied, and probabilities under 1e-9 as none.
+    """
+    estimator = np.where(rule.estimator < 1e-9, 0.0, rule.estimator)
     estimator /= estimator.sum(axis=0)
     discrete = problem.on(rule.edges)
     tilted = discrete.loss + tilt @ discrete.p_xz
-    tied = tilted <= tilted.min(axis=0) + _TIE * discrete.p_z
+    tied = tilted <= tilted.min(axis=0) + 1e-6 * discrete.p_z
     kind = (tied * (2.0 ** np.arange(problem.m))[:, None]).sum(axis=0)  # the set of tied guesses, as a number
     single = tied.sum(axis=0) == 1
     kind = np.where(single, -1.0 - estimator.argmax(axis=0), kind)
@@ -62,7 +61,7 @@ def _split_by_mass(problem: ContinuousProblem, low: float, high: float, shares: 
     bottom, top = np.clip([low, high], inner[0] - np.ptp(inner), inner[-1] + np.ptp(inner))
     left, right = np.full(shares.size, bottom), np.full(shares.size, top)
     whole = _mass(problem, low, high)
-    for _ in range(_HALVINGS):
+    for _ in range(200):
         middle = midpoints(left, right)
         inside = (left < middle) & (middle < right)
         if not inside.any():

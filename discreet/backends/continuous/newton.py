@@ -11,9 +11,9 @@ least norm. This is why a deterministic rule can be perfectly private: its bound
 bins has in the discrete problem. With u_i = ∫ of a over the intervals of label i, moving b_k adds a(b_k) to u_l and takes
 it from u_r.
 
-With wrong labels the iteration fails, which costs nothing: the result is a proposal, to be certified.
+With wrong labels the iteration fails, which costs nothing: the result is a proposal, to be judged.
 
-Source: docs/theory.md, "Finishing by ties" and "Continuous measurements".
+Source: docs/theory.md, "Continuous measurements".
 """
 
 from __future__ import annotations
@@ -29,17 +29,11 @@ from discreet.problems.continuous import ContinuousProblem
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Finished", "finish"]
-
-_STEPS = 40
-_PATIENCE = 4
-_DIFFERENCE = 1e-5  # of the room around a boundary: step of the derivative along z, which only steers
-_SINGULAR = 1e-12
-_UNDER = 1e-15  # relative: how far under the ceiling the budget is aimed at
+__all__ = ["Polished", "polish"]
 
 
 @dataclass(frozen=True, eq=False)
-class Finished:
+class Polished:
     """Boundaries with the duals they determine: tilt [m, n] and μ (inf at budget 0)."""
 
     boundaries: Boundaries
@@ -60,15 +54,15 @@ class _System:
         return float(np.abs(self.residual).max(initial=0.0))
 
 
-def finish(problem: ContinuousProblem, start: Boundaries, tilt: Array, multiplier: float) -> Finished | None:
+def polish(problem: ContinuousProblem, start: Boundaries, tilt: Array, multiplier: float) -> Polished | None:
     """Polish a rule from near its optimum; None if nothing finite came of it."""
     free = np.flatnonzero(~start.pinned)
     if not free.size:
         return None
     perfect = problem.constraint.perfect
-    at = Finished(start, tilt, math.inf if perfect else multiplier)
+    at = Polished(start, tilt, math.inf if perfect else multiplier)
     best, least, waiting = None, math.inf, 0
-    for _ in range(_STEPS):
+    for _ in range(40):
         system = _perfect_system(problem, at, free) if perfect else _priced_system(problem, at, free)
         if not (np.isfinite(system.residual).all() and np.isfinite(system.jacobian).all()):
             break
@@ -76,7 +70,7 @@ def finish(problem: ContinuousProblem, start: Boundaries, tilt: Array, multiplie
             best, least, waiting = replace(at, tilt=system.tilt), system.merit, 0
         else:
             waiting += 1
-        if waiting >= _PATIENCE:
+        if waiting >= 4:
             break
         at = _moved(problem, at, free, _least_squares(system))
         if not (np.diff(at.boundaries.positions) > 0.0).all():  # an interval has shrunk to nothing: wrong labels
@@ -91,10 +85,10 @@ def _least_squares(system: _System) -> Array:
     columns = np.linalg.norm(system.jacobian / rows[:, None], axis=0)
     columns[columns == 0.0] = 1.0
     scaled = system.jacobian / rows[:, None] / columns
-    return np.asarray(np.linalg.lstsq(scaled, -system.residual / rows, rcond=_SINGULAR)[0] / columns)
+    return np.asarray(np.linalg.lstsq(scaled, -system.residual / rows, rcond=1e-12)[0] / columns)
 
 
-def _moved(problem: ContinuousProblem, at: Finished, free: NDArray[np.intp], step: Array) -> Finished:
+def _moved(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp], step: Array) -> Polished:
     """Take the step, shortened so that boundaries keep their order and μ its sign."""
     moves = np.zeros(at.boundaries.positions.size)
     moves[free] = step[: free.size]
@@ -107,7 +101,7 @@ def _moved(problem: ContinuousProblem, at: Finished, free: NDArray[np.intp], ste
             share = min(share, 0.5 * multiplier / -step[-1])
         multiplier += share * step[-1]
     positions = at.boundaries.positions + share * moves
-    return Finished(replace(at.boundaries, positions=positions), tilt, multiplier)
+    return Polished(replace(at.boundaries, positions=positions), tilt, multiplier)
 
 
 def _room(problem: ContinuousProblem, positions: Array) -> Array:
@@ -143,7 +137,7 @@ def _changes(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp])
 def _ties(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp], tilt: Array) -> tuple[Array, Array, Array]:
     """Ties [K], their derivative along z at fixed tilt [K], and along the tilt [K, m, n]."""
     z, left, right = at.positions[free], at.labels[free], at.labels[free + 1]
-    h = _DIFFERENCE * _room(problem, at.positions)[free]
+    h = 1e-5 * _room(problem, at.positions)[free]  # the derivative along z only steers
     slope = relative_difference(problem, tilt, z + h, left, right) - relative_difference(problem, tilt, z - h, left, right)
     along = np.zeros((free.size, *tilt.shape))
     posterior = problem.posterior(z).T
@@ -153,7 +147,7 @@ def _ties(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp], ti
     return relative_difference(problem, tilt, z, left, right), slope / (2.0 * h), along
 
 
-def _priced_system(problem: ContinuousProblem, at: Finished, free: NDArray[np.intp]) -> _System:
+def _priced_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp]) -> _System:
     """Ties and budget in the unknowns (b, μ)."""
     law = _law(problem, at.boundaries)
     gradient = np.log1p(np.maximum(law.ratio_minus_one(), -1.0 + 1e-15))  # ∇g
@@ -167,13 +161,13 @@ def _priced_system(problem: ContinuousProblem, at: Finished, free: NDArray[np.in
     by_boundary = at.multiplier * np.einsum("kij,ijl->kl", along, curved) + np.diag(slope)
     by_price = np.einsum("kij,ij->k", along, gradient)
     budget_row = np.einsum("ij,ijl->l", gradient, change) / problem.budget
-    aim = problem.budget * (1.0 - _UNDER) - 1.01 * (law.leakage_ceiling(problem.accuracy) - law.leakage())
+    aim = problem.budget * (1.0 - 1e-15) - 1.01 * (law.leakage_ceiling(problem.accuracy) - law.leakage())
     residual = np.concatenate([ties, [(law.leakage() - aim) / problem.budget]])
     jacobian = np.block([[by_boundary, by_price[:, None]], [budget_row[None, :], np.zeros((1, 1))]])
     return _System(residual, jacobian, tilt)
 
 
-def _perfect_system(problem: ContinuousProblem, at: Finished, free: NDArray[np.intp]) -> _System:
+def _perfect_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp]) -> _System:
     """Ties, Φ P = 0 and the gauge π·t_i = 0 in the unknowns (b, t)."""
     m, n = at.tilt.shape
     law = _law(problem, at.boundaries)
