@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from discreet.backends.tilt.condense import condense
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from discreet.backends.tilt.condense import condense
 from discreet.backends.tilt.finish import Finished, finish, shortcut
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import model_of

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from discreet.backends.run import solve
 from discreet.backends.solution import Status, derive_status
-from discreet.backends.tilt import aggregation
+from discreet.backends.tilt import rounds
 from discreet.backends.tilt.streaming import BlockSolution, solve_blocks
 from discreet.problems import Problem, certify
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Chunk
@@ -33,10 +33,9 @@ FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]
 
 
 @pytest.fixture(autouse=True)
-def few_individuals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thresholds so low that problems of some hundred outcomes have to be aggregated."""
-    monkeypatch.setattr(aggregation, "_LEAST_INDIVIDUALS", 30)
-    monkeypatch.setattr(aggregation, "_INDIVIDUALS_PER_ENTRY", 3)
+def few_retained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So few that problems of some hundred outcomes have to be aggregated."""
+    monkeypatch.setattr(rounds, "first_retained", lambda n, m, outcomes: max(30, 3 * n * m))
 
 
 def assert_true(problem: Problem, solution: BlockSolution, gap: float = GAP) -> None:

@@ -1,57 +1,47 @@
 """The `tilt` backend: the structured interior point behind the contract of a backend.
 
-It serves every budget. Where the Bayes rule already keeps the budget (always when X has one value or there is one guess)
-that rule is optimal and returned as it is, with no tilt. All outcomes have to be in memory.
+It serves every budget. Problems of few outcomes are solved whole and answered by a matrix. Many outcomes, in arrays or
+blocks, are solved in rounds and answered by a rule; they need not be in memory. Where the Bayes rule already keeps the
+budget (always when X has one value or there is one guess) that rule is optimal and returned as it is, with no tilt.
+
+A budget that cannot be told from nothing in double precision is solved as perfect privacy. What rounding still leaks under
+that answer may exceed such a budget; then the answer is blended with the best constant guess until it does not.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.backends.contract import Answer, Capabilities, Known, Options, Raw, Regime
+from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, whole
 from discreet.backends.slack import bayes_answer
-from discreet.backends.tilt.aggregation import NO_BUDGET, individuals, price_of_nothing, solve_aggregated, spread
-from discreet.backends.tilt.condense import RARE, Condensed, condense
-from discreet.backends.tilt.finish import shortcut
-from discreet.backends.tilt.follow import follow
-from discreet.backends.tilt.interior_point import Outcome, solve_interior
-from discreet.backends.tilt.model import Model, model_of
+from discreet.backends.tilt.continuation import predicted
+from discreet.backends.tilt.interior_point import Outcome
+from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.rescue import rescued
-from discreet.problems.blocks import BlockProblem
-from discreet.problems.measures.leak_free import remove_leakage, share_within
+from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds, solve_whole
+from discreet.backends.tilt.statement import rule_of
+from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk
+from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.leak_free import least_share
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import column_error, normalise
 from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
 
 __all__ = ["Tilt"]
 
 _KERNELS = {"auto": None, "numpy": False, "compiled": True}
-_MAX_ITERATIONS = 100
-_MARGIN = 0.1  # of the asked gap: what the iteration aims at, since the judge adds its roundings
-_AGGREGATE_MARGIN = 0.5  # the same for aggregates, whose bracket is exact
-_AGGREGATE_FROM = 16  # times the outcomes that a first round keeps individually
+_ROUNDS_FROM = 16  # times the outcomes that a first round retains
 _THREADS_FROM = 1 << 20  # outcomes from which a pass takes longer than sharing it out
-_FINEST_GAP = 1e-13
-
-
-@dataclass(frozen=True, eq=False)
-class _Lowered:
-    """The problem; whether the Bayes rule keeps its budget; and, if it is solved whole, its condensed form and model.
-
-    budget: the one asked for, where it is so small that perfect privacy is solved in its place.
-    """
-
-    problem: Problem
-    slack: bool
-    condensed: Condensed | None = None
-    model: Model | None = None
-    budget: float = 0.0
 
 
 class Tilt:
@@ -71,94 +61,156 @@ class Tilt:
         },
     )
 
-    def lower(self, problem: Problem, options: Options) -> _Lowered:
-        """Centre and scale the problem, unless the Bayes rule keeps the budget or outcomes are many enough to aggregate."""
-        if problem.N >= _AGGREGATE_FROM * individuals(problem.n, problem.m):
-            return _Lowered(problem, False, budget=problem.budget if 0.0 < problem.budget < NO_BUDGET else 0.0)
-        if bayes_answer(problem) is not None:
-            return _Lowered(problem, slack=True)
-        budget = problem.budget
-        if 0.0 < budget < NO_BUDGET:
-            problem = problem.with_budget(0.0)
-            if bayes_answer(problem) is not None:  # its leakage is rounding
-                return _Lowered(problem, slack=True, budget=budget)
-        condensed = condense(problem, RARE * options.gap)
-        return _Lowered(problem, False, condensed, model_of(condensed.problem), budget)
+    def lower(self, problem: Problem | BlockProblem, options: Options) -> Problem | BlockProblem:
+        """Arrays of few outcomes as they are; all else in blocks."""
+        many = problem.N >= _ROUNDS_FROM * first_retained(problem.n, problem.m, 0)
+        return BlockProblem.of(problem) if isinstance(problem, Problem) and many else problem
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw[Outcome]:
+    def solve(self, lowered: Problem | BlockProblem, options: Options) -> Raw[Answer]:
         """Iterate to a share of the asked gap, or as far as double precision goes."""
-        problem = lowered.problem
-        deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
-        iterations = options.max_iterations or _MAX_ITERATIONS
-        if lowered.slack:
-            duals = np.zeros((problem.m, problem.n)), 0.0
-            outcome = Outcome(problem.bayes_estimator, *duals, 0, "optimal: the Bayes rule keeps the budget")
-        elif lowered.model is None:
-            threads = whole(options, self.name, "threads", 0) or (1 if problem.N < _THREADS_FROM else 0)
-            gap = max(_FINEST_GAP, _AGGREGATE_MARGIN * options.gap)
-            blocks = BlockProblem.of(problem)
-            wanted = choice(options, self.name, "kernels", _KERNELS, "auto")
-            found = solve_aggregated(
-                blocks, gap=gap, max_iterations=iterations, deadline=deadline, threads=threads, vertex=True,
-                compiled=_KERNELS[wanted],
-            )  # fmt: skip
-            estimator = spread(blocks.blocks, found, threads=threads)
-            outcome = Outcome(estimator, found.tilt, found.multiplier, found.iterations, found.ended)
-        else:
-            assert lowered.condensed is not None
-            gap = max(_FINEST_GAP, _MARGIN * options.gap)
-            condensed = lowered.condensed.problem
-            outcome = solve_interior(
-                lowered.model,
-                condensed.bayes_estimator,
-                gap=gap,
-                max_iterations=iterations,
-                deadline=deadline,
-                shortcut=shortcut(condensed, gap),
-            )
-            if options.max_iterations is None:
-                outcome = rescued(condensed, outcome, gap, deadline)
-            outcome = replace(outcome, estimator=lowered.condensed.restore(outcome.estimator))
-            if math.isinf(outcome.multiplier) and lowered.budget > 0.0:
-                outcome = replace(outcome, multiplier=price_of_nothing(outcome.tilt, problem.p_x, lowered.budget))
-        if lowered.budget > 0.0:
-            outcome = replace(outcome, estimator=_kept(problem.with_budget(lowered.budget), outcome.estimator))
-        return Raw(outcome.ended, outcome, outcome.iterations)
+        limits = _limits(lowered, options)
+        if isinstance(lowered, Problem):
+            return _whole(lowered, options, limits)
+        return _dense(_in_blocks(lowered, options, limits), lowered)
 
-    def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[Outcome] | None:
+    def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[Answer] | None:
         """The solution next to other budgets of the same model; None where it has to be solved afresh."""
+        start = predicted(problem, known)
+        if start is None or Precision.of(problem, options.gap).unresolved:
+            return None
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
-            outcome = follow(problem, known, max(_FINEST_GAP, _AGGREGATE_MARGIN * options.gap))
-        return None if outcome is None else Raw(f"{outcome.ended} (followed)", outcome, outcome.iterations)
+            raw = _in_blocks(BlockProblem.of(problem), options, _limits(problem, options), start)
+        return (
+            _dense(replace(raw, claimed="optimal (followed)"), BlockProblem.of(problem))
+            if raw.claimed == "optimal"
+            else None
+        )
 
-    def lift(self, raw: Raw[Outcome]) -> Answer:
-        """The estimator, tilt and multiplier as they stand."""
-        outcome = raw.value
-        multiplier = None if math.isinf(outcome.multiplier) else outcome.multiplier
-        return Answer(outcome.estimator, outcome.tilt, multiplier)
+    def lift(self, raw: Raw[Answer]) -> Answer:
+        """The answer as it stands."""
+        return raw.value
 
 
-def _kept(problem: Problem, estimator: Array) -> Array:
-    """What a budget that rounding alone may exceed leaves of an estimator [m, N]: all, a blend, or a constant guess."""
-    stochastic = normalise(estimator)
+def _dense(raw: Raw[Answer], problem: BlockProblem) -> Raw[Answer]:
+    if isinstance(problem.blocks, ArrayBlocks) and isinstance(raw.value.estimator, Rule):
+        return replace(raw, value=replace(raw.value, estimator=raw.value.estimator.dense(problem.blocks)))
+    return raw
+
+
+def _limits(problem: Problem | BlockProblem, options: Options) -> Limits:
+    threads = whole(options, Tilt.name, "threads", 0) or (1 if problem.N < _THREADS_FROM else 0)
+    wanted = choice(options, Tilt.name, "kernels", _KERNELS, "auto")
+    deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
+    return Limits(options.max_iterations or 100, deadline, threads, _KERNELS[wanted], options.progress)
+
+
+# -- few outcomes --------------------------------------------------------------------------------------------------------
+
+
+def _whole(problem: Problem, options: Options, limits: Limits) -> Raw[Answer]:
+    """A matrix; outcomes and private values need positive probability."""
+    precision = Precision.of(problem, options.gap)
+    solved = problem.with_budget(0.0) if precision.unresolved else problem
+    slack = bayes_answer(problem) or bayes_answer(solved)
+    if slack is not None:
+        point, claimed, iterations = Point.bayes(problem), "optimal: the Bayes rule keeps the budget", 0
+    else:
+        point, ending = solve_whole(solved, precision, precision.bracket, limits, tries=8)
+        if options.max_iterations is None:
+            outcome = Outcome(point.columns, point.tilt, point.multiplier, ending.iterations, ending.reason, ending.width)
+            outcome = rescued(solved, outcome, precision.bracket, limits.deadline)
+            point, ending = Point(outcome.estimator, outcome.tilt, outcome.multiplier), replace(ending, reason=outcome.ended)
+        claimed, iterations = ending.reason, ending.iterations
+    columns = point.columns
+    if precision.unresolved:
+        share, towards = _constant_share(problem, columns)
+        columns = normalise((1.0 - share) * columns + share * towards[:, None])
+    return Raw(claimed, _answer(columns, point.tilt, point.multiplier, problem), iterations)
+
+
+# -- many outcomes -------------------------------------------------------------------------------------------------------
+
+
+def _in_blocks(problem: BlockProblem, options: Options, limits: Limits, start: Point | None = None) -> Raw[Answer]:
+    """A rule; start: duals that may be nearly optimal."""
+    possible = np.flatnonzero(problem.p_x > 0.0)
+    smaller = problem if possible.size == problem.n else _restricted(problem, possible)
+    precision = Precision.of(smaller, options.gap)
+    solved = smaller.with_budget(0.0) if precision.unresolved else smaller
+    ended = solve_in_rounds(solved, precision, limits, start)
+    rule = rule_of(solved, ended, precision, limits)
+    if precision.unresolved:
+        columns = ended.found.source.scan.columns
+        small = Problem(columns[: smaller.n], columns[smaller.n :], problem.constraint)
+        rule = rule.blended(*_constant_share(small, ended.found.point.columns))
+    tilt = np.zeros((problem.m, problem.n))
+    tilt[:, possible], multiplier = ended.duals
+    if possible.size < problem.n:
+        rule = _extended(rule, possible, problem.n)
+    return Raw(ended.ending.reason, _answer(rule, tilt, multiplier, problem), ended.ending.iterations)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The outcomes of a source with some of the private values only."""
+
+    source: Blocks
+    rows: NDArray[np.intp]
+
+    @property
+    def n(self) -> int:
+        return int(self.rows.size)
+
+    @property
+    def m(self) -> int:
+        return self.source.m
+
+    @property
+    def N(self) -> int:  # noqa: N802
+        return self.source.N
+
+    def chunks(self) -> Iterator[Chunk]:
+        for chunk in self.source.chunks():
+            yield Chunk(chunk.start, chunk.count, partial(self._read, chunk))
+
+    def _read(self, chunk: Chunk) -> tuple[Array, Array]:
+        p_xz, loss = chunk.read()
+        return p_xz[self.rows], loss
+
+
+def _restricted(problem: BlockProblem, possible: NDArray[np.intp]) -> BlockProblem:
+    """The problem without the private values that have no probability."""
+    return replace(problem, blocks=_Rows(problem.blocks, possible), p_x=problem.p_x[possible])
+
+
+def _extended(rule: Rule, possible: NDArray[np.intp], n: int) -> Rule:
+    """The rule of a restricted problem for the whole one: tilt 0 where the private value has no probability."""
+    tilt = np.zeros((rule.m, n))
+    tilt[:, possible] = rule.tilt
+    return Rule(tilt, rule.ties, rule.columns, rule.share, rule.towards, rule.band, rule.crowds)
+
+
+# -- budgets below rounding ----------------------------------------------------------------------------------------------
+
+
+def _answer(estimator: Array | Rule, tilt: Array, multiplier: float, problem: Problem | BlockProblem) -> Answer:
+    """The answer; where perfect privacy was solved for a tiny budget ε, with the μ that then costs least.
+
+    To second order the tilt t of perfect privacy costs μ ε + max_i Σ_j π_j t_ij² / (2 μ).
+    """
+    if not math.isinf(multiplier):
+        return Answer(estimator, tilt, multiplier)
+    price = math.sqrt(float((tilt**2 @ problem.p_x).max()) / (2.0 * problem.budget)) if problem.budget > 0.0 else None
+    return Answer(estimator, tilt, price)
+
+
+def _constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
+    """How much of the best constant guess [m] to blend in, so that rounding included the leakage is within the budget."""
+    stochastic = normalise(columns)
+    constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
     law = problem.output_law(stochastic)
     if law.leakage_ceiling(column_error(stochastic)) <= problem.budget:
-        return stochastic
-    constant = np.zeros_like(stochastic)
-    constant[int(np.argmin(problem.constant_errors))] = 1.0
-    ends = [(constant, problem.output_law(constant))]
-    projected = remove_leakage(problem.p_xz, stochastic, problem.marginal)
-    if projected is not None:
-        ends.insert(0, projected)
-    for end, its_law in ends:
-
-        def stored(share: float, end: Array = end) -> Array:
-            return normalise((1.0 - share) * stochastic + share * end)
-
-        def ceiling(share: float, stored: Callable[[float], Array] = stored) -> float:
-            return problem.output_law(stored(share)).leakage_ceiling(column_error(stored(share)))
-
-        share = share_within(law, its_law, problem.budget, 2.0 * (problem.m + 1) * 2.0**-53, ceiling)
-        if share is not None:
-            return stored(share)
-    return constant
+        return 0.0, constant
+    nothing = OutputLaw(constant, np.zeros_like(law.deviation), law.p_x)
+    share = least_share(law, nothing, problem.budget, 2.0 * (problem.m + 1) * 2.0**-53)
+    return 1.0 if share is None else share, constant

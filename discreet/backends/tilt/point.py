@@ -1,4 +1,4 @@
-"""The one value that goes through the solver: columns, tilt and multiplier of a problem, and how an iteration ended."""
+"""What goes through the solver: a primal–dual point of a problem, how an iteration ended, and outcomes put together."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import Problem
+from discreet.problems.problem import LeakageBudget, Problem
 
-__all__ = ["Ending", "Point"]
+__all__ = ["Ending", "Grouping", "Point"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,3 +55,43 @@ class Ending:
     def optimal(self) -> bool:
         """Whether the bracket is as narrow as was asked."""
         return self.reason == "optimal"
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Outcomes put together: those of equal key are one group, groups in the order of their keys.
+
+    Treating the members of a group alike restricts the estimator, so what is feasible for the merged outcomes is feasible
+    for all, with the same law and error probability (docs/theory.md, aggregation is a restriction).
+
+    index   the group of every outcome     [N]
+    keys    of the groups, increasing      [K]
+    counts  how many outcomes each holds   [K]
+    """
+
+    index: NDArray[np.intp]
+    keys: NDArray[np.intp]
+    counts: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, keys: NDArray[np.intp]) -> Grouping:
+        """Group by keys ≥ 0 [N]."""
+        bound = int(keys.max()) + 1 if keys.size else 0
+        if bound > 4 * keys.size:
+            used, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
+            return cls(index, used, counts)
+        every = np.bincount(keys, minlength=bound)  # several times as fast as sorting
+        used = np.flatnonzero(every)
+        return cls((np.cumsum(every > 0) - 1)[keys], used, every[used])
+
+    def merge(self, rows: Array) -> Array:
+        """Sums over the members of each group: [r, N] → [r, K]."""
+        return np.stack([np.bincount(self.index, weights=row, minlength=self.keys.size) for row in rows])
+
+    def problem(self, p_xz: Array, loss: Array, constraint: LeakageBudget) -> Problem:
+        """The problem whose outcomes are the groups of those with p_xz [n, N] and loss [m, N]."""
+        return Problem(self.merge(p_xz), self.merge(loss), constraint)
+
+    def restore(self, columns: Array) -> Array:
+        """Every outcome's column, that of its group: [m, K] → [m, N]."""
+        return np.asarray(columns[:, self.index])

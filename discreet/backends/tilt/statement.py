@@ -1,147 +1,127 @@
-"""The answer of the rounds stated as a rule: a tilt and a few ties, or crowds of outcomes that decide together.
+"""The answer of the rounds as a rule: a tilt and a few ties, or tie classes of outcomes that decide together.
 
 Many outcomes may agree in margin to more digits than a tilt can tell apart; which of them randomise is then not determined.
-Among the bands of margin that the last pass distinguishes, the one is taken in which letting them decide together costs
-least. It is a restriction like that of cells, so the rule stays feasible; the judge evaluates every rule as it is stated.
+All outcomes within a band of margin and of the same two best guesses form a *tie class* with one column. That is a
+restriction like that of cells, so the rule stays feasible. Of the bands that the last pass distinguishes, the narrowest
+whose optimum is within the gap is taken, else the one of least error.
 
-Source: discreet, docs/theory.md, section 18 (ties and crowds).
+Source: discreet, docs/theory.md, section 18 (ties and tie classes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.tilt.aggregation import Aggregated, Proof, spread
-from discreet.backends.tilt.cells import SHELLS, classified, is_far, shell_top
-from discreet.backends.tilt.finish import shortcut
-from discreet.backends.tilt.interior_point import solve_interior
-from discreet.backends.tilt.kernels import scan
-from discreet.backends.tilt.model import model_of
-from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem
+from discreet.backends.precision import Precision
+from discreet.backends.tilt.passes import SHELLS, Scan, classified, scan, shell_top
+from discreet.backends.tilt.point import Grouping
+from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, solve_whole
+from discreet.problems.blocks import BlockProblem, Chunk, in_order
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import in_order_losses
-from discreet.problems.problem import Problem
+from discreet.problems.problem import LeakageBudget
 from discreet.problems.rule import Rule
 
-__all__ = ["rules_of"]
-
-_BAND_GROWTH = 1.0 + 1e-6  # of the error, at which wider bands are given up
-_BAND_LOSS = 1.0 + 1e-10  # of the error reached without bands, up to which a band is good enough
-_BAND_GAP = 1e-11  # of the small problem of labels and crowds
-_BAND_ITERATIONS = 60
-_INSIDE = (2.0**-50, 2.0**-44)  # rounding of a crowd's column and of its sums, relative: what that may leak is not aimed at
-_DETERMINED = 1.0 - 1e-9  # probability of a guess that counts as certain when an interior answer is stated as a rule
+__all__ = ["rule_of"]
 
 
-def rules_of(problem: BlockProblem, found: Aggregated, *, threads: int = 0) -> Iterator[Rule]:
-    """Ways to state the answer as a rule, likeliest first; the judge has to find the best.
-
-    A vertex is a rule, and at the optimum exact. Where there is none, crowds of outcomes agree in margin to more digits
-    than the tilt can tell apart. They may decide together: among the bands of margin that a pass distinguishes, the one is
-    taken in which randomising costs least. Or individuals are listed as they are, and outcomes that are no more
-    than a chunk holds all of them.
-    """
-    source = found.source.found
-    if found.vertex is not None:
-        yield _listing(found.vertex, source.listed, source.columns, found.columns)
-    if source.counts.size:
-        yield from _crowded(problem, found, _proof(problem, found, threads))
-    yield _listing(found.tilt, source.listed, source.columns, found.columns)
-    if source.counts.size and problem.N <= CHUNK_OUTCOMES:
-        held = np.concatenate([np.concatenate(chunk.read()) for chunk in problem.blocks.chunks()], axis=1)
-        yield _listing(found.tilt, np.arange(problem.N), held, spread(problem.blocks, found, threads=threads))
+def rule_of(problem: BlockProblem, ended: Ended, precision: Precision, limits: Limits) -> Rule:
+    """The rule that states what the rounds found."""
+    found, (tilt, _), last = ended.found, ended.duals, ended.proof
+    if found.vertex:
+        return _listing(found.point.tilt, found.source.scan, found.point.columns)
+    listing = _listing(tilt, found.source.scan, found.point.columns)
+    if not found.source.scan.counts.size:
+        return listing
+    known = last.scan if last.tilt is tilt else None  # else the rounds ended without a pass under their last tilt
+    passed = known or scan(problem.blocks, tilt, -1.0, threads=limits.threads, compiled=limits.compiled)
+    classes = _with_classes(problem, passed, tilt, found.upper, precision, limits)
+    if classes is not None and classes[0] <= found.upper * (1.0 + precision.bracket):
+        return classes[1]
+    members = _members(problem, found, tilt, limits)
+    return members or (listing if classes is None else classes[1])
 
 
-def _listing(tilt: Array, outcomes: NDArray[np.intp], held: Array, columns: Array) -> Rule:
-    """The rule of a tilt with the columns of those of some outcomes that randomise or, equal in margin, go another way.
+def _members(problem: BlockProblem, found: Found, tilt: Array, limits: Limits) -> Rule | None:
+    """The rule that lists every outcome whose column is not that of its label; None if these are too many to hold."""
+    source, columns = found.source, found.point.columns
+    passed, listed, held, count = source.scan, [], [], 0
 
-    held: their (p_xz, loss) [n + m, K]. columns: [m, K …].
-    """
-    n = tilt.shape[1]
+    def work(chunk: Chunk) -> tuple[NDArray[np.intp], Array]:
+        p_xz, loss = chunk.read()
+        _, key, _ = classified(p_xz, loss, source.tilt, passed.screen)
+        here = slice(*np.searchsorted(passed.retained, (chunk.start, chunk.start + chunk.count)).tolist())
+        place = passed.retained.size + np.minimum(np.searchsorted(passed.keys, key), passed.keys.size - 1)
+        place[passed.retained[here] - chunk.start] = np.arange(here.start, here.stop)
+        labels = np.argmin(in_order_losses(p_xz, loss, tilt), axis=0)
+        ties = np.flatnonzero((columns[labels, place] < 1.0) & (p_xz.sum(axis=0) > 0.0))
+        return chunk.start + ties, columns[:, place[ties]]
+
+    for index, drawn in in_order(problem.blocks.chunks(), limits.threads, work):
+        listed.append(index)
+        held.append(drawn)
+        count += index.size
+        if count > MOST_RETAINED:
+            return None
+    return Rule(tilt, np.concatenate(listed), np.concatenate(held, axis=1))
+
+
+def _listing(tilt: Array, passed: Scan, columns: Array) -> Rule:
+    """The rule of a tilt with the columns of those retained outcomes that randomise or, equal in margin, go another way."""
+    n, count = tilt.shape[1], passed.retained.size
+    held = passed.columns[:, :count]
     labels = np.argmin(in_order_losses(held[:n], held[n:], tilt), axis=0)
-    ties = np.flatnonzero(columns[labels, np.arange(outcomes.size)] < 1.0)
-    return Rule(tilt, outcomes[ties], columns[:, ties])
+    ties = np.flatnonzero(columns[labels, np.arange(count)] < 1.0)
+    return Rule(tilt, passed.retained[ties], columns[:, ties])
 
 
-def _proof(problem: BlockProblem, found: Aggregated, threads: int) -> Proof:
-    """The pass under the answer's own tilt: the last one, unless the rounds ended without it."""
-    if np.array_equal(found.proof.tilt, found.tilt):
-        return found.proof
-    scanned = scan(problem.blocks, found.tilt, -1.0, threads=threads)
-    return Proof(found.tilt, found.multiplier, scanned, found.lower)
-
-
-def _crowded(problem: BlockProblem, found: Aggregated, proof: Proof) -> Iterator[Rule]:
-    """Rules with crowds, the nearest to the budget first: a leakage only just above it would cost far more to mend.
-
-    Rounding moves laws by a share of themselves, and a law that leaks ε has log ratios of about √(2 ε).
-    """
-    budget = problem.budget
-    for inside in _INSIDE if 0.0 < budget < np.inf else (0.0,):
-        aim = float(budget - 4.0 * inside * np.sqrt(budget)) if inside else budget
-        rule = _best_band(problem.with_budget(aim), found, proof) if aim >= 0.0 else None
-        if rule is not None:
-            yield rule
-
-
-def _best_band(problem: BlockProblem, found: Aggregated, proof: Proof) -> Rule | None:
-    """The rule with crowds of least error, or None if no band can meet the budget."""
-    cells, pair, shell = _by_margin(problem, proof)
+def _with_classes(
+    problem: BlockProblem, passed: Scan, tilt: Array, reached: float, precision: Precision, limits: Limits
+) -> tuple[float, Rule] | None:
+    """Error probability and rule with tie classes under the tilt of a pass; None if no band can meet the budget."""
+    n, count = problem.n, passed.retained.size
+    _, keys, _ = classified(passed.columns[:n, :count], passed.columns[n:, :count], tilt)
+    keys = np.concatenate([keys, passed.keys])
+    screened = np.concatenate([np.zeros(count, bool), passed.screened])
+    shell = np.where(screened, SHELLS, keys % SHELLS)
     best: tuple[float, Rule] | None = None
     for last in np.unique(shell[shell < SHELLS]).tolist():
-        tried = _banded(problem, proof.tilt, cells, pair, shell <= last, shell_top(last))
+        tried = _banded(problem, passed.columns, keys // SHELLS, shell <= last, precision, limits)
         if tried is not None and (best is None or tried[0] < best[0]):
-            best = tried
-        if best is not None and (
-            best[0] <= found.upper * _BAND_LOSS or (tried is not None and tried[0] > best[0] * _BAND_GROWTH)
-        ):
+            best = tried[0], Rule(tilt, band=float(shell_top(last)), crowds=tried[1])
+        enough = best is not None and best[0] <= reached * (1.0 + precision.small)
+        if enough or (best is not None and tried is not None and tried[0] > best[0] * (1.0 + precision.gap)):
             break
-    return None if best is None else best[1]
-
-
-def _by_margin(problem: BlockProblem, proof: Proof) -> tuple[Array, NDArray[np.intp], NDArray[np.intp]]:
-    """All outcomes of a pass as cells [n + m, ·] with pair (best · m + second) and shell; individuals join their shell.
-
-    Far cells are of no pair and beyond all shells.
-    """
-    n, found = problem.n, proof.found
-    _, keys, _ = classified(found.columns[:n], found.columns[n:], proof.tilt)
-    keys = np.concatenate([found.keys, keys])
-    shell = np.where(is_far(keys, problem.m), SHELLS, keys % SHELLS)
-    return np.concatenate([found.cells, found.columns], axis=1), keys // SHELLS, shell
+    return best
 
 
 def _banded(
-    problem: BlockProblem, tilt: Array, cells: Array, pair: NDArray[np.intp], within: NDArray[np.bool_], band: float
-) -> tuple[float, Rule] | None:
-    """Error and rule when the cells within the band form crowds by pair and all others keep their label."""
+    problem: BlockProblem,
+    columns: Array,
+    pair: NDArray[np.intp],
+    within: NDArray[np.bool_],
+    precision: Precision,
+    limits: Limits,
+) -> tuple[float, Array] | None:
+    """Error probability and columns [m·m, m] of the classes, by pair, of the outcomes and cells within the band."""
     n, m = problem.n, problem.m
     best, second = pair // m, pair % m
-    crowd = np.minimum(best, second) * m + np.maximum(best, second)  # both orders of a pair are one crowd
-    used, place = np.unique(np.where(within, m + crowd, best), return_inverse=True)
-    sums = np.stack([np.bincount(place, weights=row) for row in cells])
-    small = Problem(sums[:n], sums[n:], problem.constraint)
+    both = np.minimum(best, second) * m + np.maximum(best, second)  # both orders of a pair are one class
+    classes = Grouping.of(np.where(within, m + both, best))
+    small = classes.problem(columns[:n], columns[n:], LeakageBudget(problem.budget * (1.0 - precision.undercut)))
     if small.bayes_leakage <= small.budget:
         return None
-    outcome = solve_interior(
-        model_of(small),
-        small.bayes_estimator,
-        gap=_BAND_GAP,
-        max_iterations=_BAND_ITERATIONS,
-        shortcut=shortcut(small, _BAND_GAP),
-    )
-    columns, determined = outcome.estimator, used < m
-    if outcome.ended != "optimal":
+    point, ending = solve_whole(small, precision, precision.small, limits, tries=8)
+    if not ending.optimal:
         return None
-    surely = columns.max(axis=0) >= _DETERMINED
-    columns[:, surely] = np.eye(m)[:, np.argmax(columns[:, surely], axis=0)]
-    if (columns[used[determined], np.flatnonzero(determined)] < 1.0).any():
+    found, sure = point.columns, point.columns.max(axis=0) >= 1.0 - precision.bracket
+    found[:, sure] = np.eye(m)[:, np.argmax(found[:, sure], axis=0)]
+    determined = classes.keys < m
+    if (found[classes.keys[determined], np.flatnonzero(determined)] < 1.0).any():
         return None
-    crowds = np.repeat(np.eye(m), m, axis=0)
-    for drawn in np.flatnonzero(~determined):
-        i, k = divmod(int(used[drawn]) - m, m)
-        crowds[[i * m + k, k * m + i]] = columns[:, drawn]
-    return small.error_probability(columns), Rule(tilt, band=band, crowds=crowds)
+    drawn = np.repeat(np.eye(m), m, axis=0)
+    for place in np.flatnonzero(~determined):
+        i, k = divmod(int(classes.keys[place]) - m, m)
+        drawn[[i * m + k, k * m + i]] = found[:, place]
+    return small.error_probability(found), drawn

@@ -13,47 +13,54 @@ none can mean one counted from the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from discreet.backends.tilt.cells import BOTTOM, SHELLS, SHIFT, Part, far_key
+from discreet.backends.tilt.passes import BOTTOM, SHELLS, SHIFT, STRIP, ChunkPass, Part
 from discreet.problems.numerics.compiled import flat, jit, once, prefetch
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["STRIP", "compiled_scan"]
-
-STRIP = 128
-"""Outcomes in a strip: its buffers stay in the nearest cache."""
+__all__ = ["compiled_pass"]
 
 _AHEAD = 2  # strips by which memory is asked for in advance
 _LINE = 8  # numbers that memory delivers together
 
 _inlined = partial(jit, inline=True)
-_Scan = Callable[[Array, Array, Array, float, float, int], Part]
 
 
 @once
-def compiled_scan(n: int, m: int) -> _Scan:
-    """The pass over one chunk (p_xz, loss, tilt, threshold, far, group) for problems of these sizes."""
+def compiled_pass(n: int, m: int) -> ChunkPass:
+    """The pass over one chunk (p_xz, loss, tilt, threshold, screen, strip) for problems of these sizes."""
     kernel = _compile(n, m)
-    far_keys = np.array([far_key(label, m) for label in range(m)])
+    screened = np.arange(m) * (m + 1) * SHELLS + SHELLS - 1  # the cell of each label
 
-    def run(p_xz: Array, loss: Array, tilt: Array, threshold: float, far: float, group: int) -> Part:
+    def run(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, group: int) -> Part:
         count = p_xz.shape[1]
         near = np.empty(count, dtype=np.intp)
         cells, counts = np.zeros((m * m * SHELLS, n + m)), np.zeros(m * m * SHELLS, dtype=np.int64)
-        groups = np.zeros((2, -(-count // group) if group else 0))
+        weights = np.zeros((2, -(-count // group) if group else 0))
         far_sums, far_counts = np.zeros((m, n + m)), np.zeros(m)
         total, found = kernel(
-            count, *flat(p_xz), *flat(loss), tilt, threshold, far, group, near, cells, counts, far_sums, far_counts, groups
+            count,
+            *flat(p_xz),
+            *flat(loss),
+            tilt,
+            threshold,
+            screen,
+            group,
+            near,
+            cells,
+            counts,
+            far_sums,
+            far_counts,
+            weights,
         )
-        cells[far_keys] += far_sums
-        counts[far_keys] += far_counts.astype(np.int64)
+        cells[screened] += far_sums
+        counts[screened] += far_counts.astype(np.int64)
         keys = np.flatnonzero(counts)
-        return Part(total, near[:found].copy(), keys, cells[keys], counts[keys], groups)
+        return Part(total, near[:found].copy(), keys, cells[keys], counts[keys], weights)
 
     return run
 

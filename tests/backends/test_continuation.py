@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,12 +13,13 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends import sweep as sweeping
-from discreet.backends.contract import Follower, Known, Options, Raw
+from discreet.backends.contract import Answer, Follower, Known, Options, Raw
 from discreet.backends.registry import load_backend
 from discreet.backends.solution import Status
 from discreet.backends.sweep import Sweep
 from discreet.backends.tilt.backend import Tilt
-from discreet.backends.tilt.follow import follow
+from discreet.backends.tilt.continuation import predicted
+from discreet.problems import Certificate
 from discreet.problems.problem import Problem
 
 
@@ -31,27 +33,35 @@ def known(problem: Problem, budgets: Sequence[float]) -> list[Known]:
     return found
 
 
+def follow(problem: Problem, near: Sequence[Known], gap: float = 1e-9) -> Raw[Answer] | None:
+    return Tilt().follow(problem, Options(gap=gap), near)
+
+
+def judged(problem: Problem, raw: Raw[Answer]) -> Certificate:
+    answer = raw.value
+    return ds.certify(problem, np.asarray(answer.estimator), answer.tilt, answer.multiplier).certificate
+
+
 @pytest.mark.parametrize("share", [1e-3, 0.02, 0.1, 0.4])
 def test_between_near_neighbours_the_answer_is_certified_without_an_iteration(share: float) -> None:
     problem = ds.problems.paper_single(bins=2000)
     budget = share * problem.bayes_leakage
     near = known(problem, [0.8 * budget, 0.95 * budget, 1.15 * budget])
     at = problem.with_budget(budget)
-    found = follow(at, near, 5e-10)
+    found = follow(at, near)
     assert found is not None
     assert found.iterations == 0
-    judged = ds.certify(at, found.estimator, found.tilt, found.multiplier).certificate
-    assert judged.relative_gap <= 1e-9
-    assert judged.own_leakage <= budget
-    assert judged.blend == 0.0
-    assert judged.upper == pytest.approx(ds.solve(at, "tilt").error_probability, rel=2e-9)
+    certificate = judged(at, found)
+    assert certificate.relative_gap <= 1e-9
+    assert certificate.own_leakage <= budget
+    assert certificate.blend == 0.0
+    assert certificate.upper == pytest.approx(ds.solve(at, "tilt").error_probability, rel=2e-9)
 
 
 def test_it_declines_where_it_cannot_help() -> None:
     problem = ds.problems.paper_single(bins=200)
     middle = problem.with_budget(0.3 * problem.bayes_leakage)
     assert follow(middle, [], 1e-9) is None
-    assert follow(problem.with_budget(0.0), known(problem, [0.001]), 1e-9) is None
     assert follow(problem.with_budget(1e-300), known(problem, [0.0]), 1e-9) is None
     assert follow(middle, [Known(0.02, np.zeros((2, 2)), 0.0)], 1e-9) is None  # the Bayes rule: no point of the path
 
@@ -63,18 +73,18 @@ def test_a_useless_prediction_costs_iterations_but_nothing_else() -> None:
     found = follow(middle, far, 1e-9)
     assert found is not None
     assert found.iterations > 0
-    assert ds.certify(middle, found.estimator, found.tilt, found.multiplier).certificate.relative_gap <= 1e-9
+    assert judged(middle, found).relative_gap <= 1e-9
 
 
 @pytest.mark.parametrize("budget", [0.0071, 0.0084, 0.0114])
 def test_kinks_between_the_neighbours_are_followed(budget: float) -> None:
     problem = ds.problems.paper_single(bins=10_000)
     at = problem.with_budget(budget)
-    found = follow(at, known(problem, [0.0025, 0.005, 0.01, 0.0123, 0.0137]), 5e-10)
+    found = follow(at, known(problem, [0.0025, 0.005, 0.01, 0.0123, 0.0137]))
     assert found is not None
-    judged = ds.certify(at, found.estimator, found.tilt, found.multiplier).certificate
-    assert judged.relative_gap <= 1e-9
-    assert judged.own_leakage <= budget
+    certificate = judged(at, found)
+    assert certificate.relative_gap <= 1e-9
+    assert certificate.own_leakage <= budget
 
 
 def models(seed: int, shape: tuple[int, int, int]) -> Problem:
@@ -101,6 +111,19 @@ def test_a_sweep_never_knows_less_than_a_solve(problem: Problem, shares: list[fl
         assert alone.certificate.lower <= solution.certificate.upper
 
 
+def test_predictions_interpolate_in_the_root_of_the_budget() -> None:
+    problem = ds.problems.paper_single(bins=20).with_budget(0.04)
+    line = [Known(b, np.full((2, 2), 3.0 - 5.0 * math.sqrt(b)), 1.0 / (2.0 * math.sqrt(b))) for b in (0.01, 0.0225, 0.09)]
+    point = predicted(problem, line)
+    assert point is not None
+    np.testing.assert_allclose(point.tilt, 2.0)
+    assert point.multiplier == pytest.approx(2.5)
+    alone = predicted(problem, [line[0], Known(0.0, np.zeros((2, 2)), math.inf)])
+    assert alone is not None
+    assert alone.multiplier == pytest.approx(2.5)
+    assert predicted(problem, []) is None
+
+
 def test_followed_points_say_so() -> None:
     problem = ds.problems.paper_single(bins=2000)
     sweep = Sweep(problem, "tilt", gap=1e-9)
@@ -125,9 +148,8 @@ class Wild:
         if self.behaviour == "declines":
             return None
         raw = self._tilt.solve(self._tilt.lower(problem, options), options)
-        raw.value.estimator[:] = 1.0 / problem.m  # private and useless
-        raw.value.tilt[:] = 0.0
-        return raw
+        useless = np.full((problem.m, problem.N), 1.0 / problem.m)
+        return replace(raw, value=Answer(useless, np.zeros((problem.m, problem.n)), raw.value.multiplier))
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._tilt, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,11 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.backends.tilt import kernels
-from discreet.backends.tilt.cells import SHELLS, classified, is_far, shell_top
-from discreet.backends.tilt.kernels import Groups, Scan, member, scan, use_compiled
-from discreet.backends.tilt.sampling import sample
-from discreet.backends.tilt.strips import compiled_scan
+from discreet.backends.tilt.passes import (
+    SHELLS,
+    Scan,
+    classified,
+    sample,
+    scan,
+    shell_top,
+    use_compiled,
+    wanted_margin,
+)
+from discreet.backends.tilt.point import Grouping
+from discreet.backends.tilt.strips import compiled_pass
 from discreet.problems.blocks import ArrayBlocks, Chunk
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
@@ -44,40 +52,41 @@ def tilt_for(n: int, m: int, seed: int, scale: float) -> Array:
 
 
 def assert_same(one: Scan, other: Scan, *, rounding: float) -> None:
-    np.testing.assert_array_equal(one.listed, other.listed)
-    np.testing.assert_array_equal(one.columns, other.columns)
+    np.testing.assert_array_equal(one.retained, other.retained)
+    count = one.retained.size
+    np.testing.assert_array_equal(one.columns[:, :count], other.columns[:, :count])
     np.testing.assert_array_equal(one.keys, other.keys)
     np.testing.assert_array_equal(one.counts, other.counts)
     assert one.threshold == other.threshold
-    mine, theirs = (np.concatenate(each.groups.sums, axis=1) for each in (one, other))
+    mine, theirs = (np.concatenate(each.weights, axis=1) for each in (one, other))
     np.testing.assert_allclose(mine, theirs, rtol=max(rounding, 1e-12), atol=1e-300)
-    np.testing.assert_allclose(one.cells, other.cells, rtol=rounding, atol=0.0)
+    np.testing.assert_allclose(one.columns[:, count:], other.columns[:, count:], rtol=rounding, atol=0.0)
     assert one.total == pytest.approx(other.total, rel=10 * rounding, abs=rounding)
 
 
 thresholds = st.sampled_from([-1.0, 0.0, 1e-12, 0.01, 0.3, math.inf])
 scales = st.sampled_from([0.0, 1e-17, 1e-9, 0.3, 5.0])
-fars = st.sampled_from([0.0, 1e-6, 0.1, 1.0, math.inf])
+screens = st.sampled_from([0.0, 1e-6, 0.1, 1.0, math.inf])
 mosts = st.sampled_from([None, 0, 1, 20])
 
 
 @NUMBA
 @settings(max_examples=60)
-@given(st.sampled_from(SHAPES), st.integers(1, 400), st.integers(0, 10**6), scales, thresholds, fars, mosts)
+@given(st.sampled_from(SHAPES), st.integers(1, 400), st.integers(0, 10**6), scales, thresholds, screens, mosts)
 def test_compiled_and_numpy_decide_alike(
-    shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float, far: float, most: int | None
+    shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float, screen: float, most: int | None
 ) -> None:
     n, m = shape
     blocks, tilt = outcomes(n, m, count, seed, 300), tilt_for(n, m, seed, scale)
     with np.errstate(all="raise", under="ignore"):
-        one = scan(blocks, tilt, threshold, far=far, most=most, grouped=True, threads=1, compiled=False)
-    other = scan(blocks, tilt, threshold, far=far, most=most, grouped=True, threads=1, compiled=True)
+        one = scan(blocks, tilt, threshold, screen=screen, most=most, strip=128, threads=1, compiled=False)
+    other = scan(blocks, tilt, threshold, screen=screen, most=most, strip=128, threads=1, compiled=True)
     assert_same(one, other, rounding=1e-12)
 
 
 @BOTH
 @settings(max_examples=40)
-@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds, fars, mosts)
+@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds, screens, mosts)
 def test_everything_is_listed_or_in_a_cell(
     compiled: bool,
     shape: tuple[int, int],
@@ -85,42 +94,59 @@ def test_everything_is_listed_or_in_a_cell(
     seed: int,
     scale: float,
     threshold: float,
-    far: float,
+    screen: float,
     most: int | None,
 ) -> None:
     n, m = shape
     blocks, tilt = outcomes(n, m, count, seed), tilt_for(n, m, seed, scale)
-    found = scan(blocks, tilt, threshold, far=far, most=most, threads=1, compiled=compiled)
-    assert found.listed.size <= (count if most is None else most)
+    found = scan(blocks, tilt, threshold, screen=screen, most=most, threads=1, compiled=compiled)
+    assert found.retained.size <= (count if most is None else most)
     assert found.threshold <= threshold
     possible = blocks.p_xz.sum(axis=0) > 0.0
-    assert found.listed.size + found.counts.sum() == possible.sum()
-    assert (np.diff(found.listed) > 0).all()
+    assert found.retained.size + found.counts.sum() == possible.sum()
+    assert (np.diff(found.retained) > 0).all()
     assert (found.counts > 0).all()
     stacked = np.concatenate([blocks.p_xz, blocks.loss])
-    np.testing.assert_array_equal(found.columns, stacked[:, found.listed])
-    both = found.columns.sum(axis=1) + found.cells.sum(axis=1)
-    np.testing.assert_allclose(both, stacked[:, possible].sum(axis=1), rtol=1e-12)
+    np.testing.assert_array_equal(found.columns[:, : found.retained.size], stacked[:, found.retained])
+    np.testing.assert_allclose(found.columns.sum(axis=1), stacked[:, possible].sum(axis=1), rtol=1e-12)
     least = (blocks.loss + tilt @ blocks.p_xz).min(axis=0)[possible]
     assert found.total == pytest.approx(least.sum(), rel=1e-12, abs=1e-13)
 
 
 @settings(max_examples=40)
-@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds, fars, mosts)
-def test_members_reproduce_the_cells(
-    shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float, far: float, most: int | None
+@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales, thresholds, screens, mosts)
+def test_cells_hold_the_outcomes_of_their_key(
+    shape: tuple[int, int], count: int, seed: int, scale: float, threshold: float, screen: float, most: int | None
 ) -> None:
     n, m = shape
     blocks, tilt = outcomes(n, m, count, seed), tilt_for(n, m, seed, scale)
-    found = scan(blocks, tilt, threshold, far=far, most=most, threads=1, compiled=False)
-    place = member(blocks, tilt, found, threads=1)
-    possible = np.flatnonzero(blocks.p_xz.sum(axis=0) > 0.0)
-    size = found.listed.size + found.keys.size
-    stacked = np.concatenate([blocks.p_xz, blocks.loss])[:, possible]
-    sums = np.stack([np.bincount(place[possible], weights=row, minlength=size) for row in stacked])
-    np.testing.assert_allclose(sums, np.concatenate([found.columns, found.cells], axis=1), rtol=1e-12, atol=0.0)
-    counts = np.bincount(place[possible], minlength=size)
-    np.testing.assert_array_equal(counts, [*np.ones(found.listed.size, dtype=int), *found.counts])
+    found = scan(blocks, tilt, threshold, screen=screen, most=most, threads=1, compiled=False)
+    margin, key, _ = classified(blocks.p_xz, blocks.loss, tilt, max(screen, threshold))
+    with np.errstate(invalid="ignore"):
+        summed = np.flatnonzero(margin > found.threshold)
+    cells = Grouping.of(key[summed])
+    count = found.retained.size
+    stacked = np.concatenate([blocks.p_xz, blocks.loss])
+    np.testing.assert_array_equal(cells.keys, found.keys)
+    np.testing.assert_array_equal(cells.counts, found.counts)
+    np.testing.assert_allclose(cells.merge(stacked[:, summed]), found.columns[:, count:], rtol=1e-12, atol=0.0)
+    np.testing.assert_array_equal(found.labels, found.pairs // m)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 60), st.integers(1, 200), st.integers(0, 10**6), st.sampled_from([3, 40, 10_000]))
+def test_a_grouping_merges_and_restores(groups: int, count: int, seed: int, spread: int) -> None:
+    rng = np.random.default_rng(seed)
+    keys = spread * rng.integers(0, groups + 1, size=count)
+    grouping = Grouping.of(keys)
+    used, counts = np.unique(keys, return_counts=True)
+    np.testing.assert_array_equal(grouping.keys, used)
+    np.testing.assert_array_equal(grouping.counts, counts)
+    np.testing.assert_array_equal(grouping.keys[grouping.index], keys)
+    rows, columns = rng.random((3, count)), rng.random((2, used.size))
+    np.testing.assert_array_equal(grouping.restore(columns), columns[:, np.searchsorted(used, keys)])
+    expected = np.stack([rows[:, keys == key].sum(axis=1) for key in used], axis=1)
+    np.testing.assert_allclose(grouping.merge(rows), expected, rtol=1e-13)
 
 
 @settings(max_examples=40)
@@ -142,12 +168,12 @@ def test_keys_say_best_second_and_shell(shape: tuple[int, int], count: int, seed
     assert np.isnan(margin[~possible]).all()
     assert (margin[possible] >= 0.0).all()
     for place in np.flatnonzero(possible):
-        assert shell[place] == SHELLS - 1 or margin[place] < shell_top(int(shell[place]))
-        assert shell[place] == 0 or shell_top(int(shell[place]) - 1) <= margin[place]
+        assert shell[place] == SHELLS - 1 or margin[place] < shell_top(shell[place])
+        assert shell[place] == 0 or shell_top(shell[place] - 1) <= margin[place]
 
 
 def test_shells_increase_by_an_eighth_of_an_octave() -> None:
-    tops = np.array([shell_top(shell) for shell in range(SHELLS)])
+    tops = shell_top(np.arange(SHELLS))
     growth = tops[1:] / tops[:-1]
     assert growth.min() >= 1.0 + 1 / 16
     assert growth.max() <= 1.0 + 1 / 8
@@ -165,8 +191,6 @@ def test_chunks_and_threads_change_nothing(compiled: bool, size: int) -> None:
     for threads in (2, 3, 0):
         assert_same(scan(blocks, tilt, 0.1, threads=threads, compiled=compiled), alone, rounding=0.0)
     assert_same(scan(whole, tilt, 0.1, threads=1, compiled=compiled), alone, rounding=1e-13)
-    expected = member(blocks, tilt, alone, threads=1)
-    np.testing.assert_array_equal(member(blocks, tilt, alone, threads=2), expected)
 
 
 @BOTH
@@ -176,9 +200,9 @@ def test_chunks_without_mass(compiled: bool) -> None:
     p_xz[:, 20:60], loss[:, 20:60] = 0.0, 0.0
     blocks, tilt = ArrayBlocks(p_xz, loss, 20), tilt_for(2, 2, 3, 0.1)
     found = scan(blocks, tilt, 0.2, threads=1, compiled=compiled)
-    assert not ((found.listed >= 20) & (found.listed < 60)).any()
-    assert found.columns.sum() + found.cells.sum() == pytest.approx(p_xz.sum() + loss.sum())
-    drawn = sample(blocks, weighed(blocks), 50, doubt=0.0, threads=1, compiled=compiled)
+    assert not ((found.retained >= 20) & (found.retained < 60)).any()
+    assert found.columns.sum() == pytest.approx(p_xz.sum() + loss.sum())
+    drawn = sample(blocks, weighed(blocks), 128, 50, threads=1)
     assert (drawn.columns[:2].sum(axis=0) > 0.0).all()
 
 
@@ -187,46 +211,42 @@ def test_only_outcomes_without_mass(compiled: bool) -> None:
     blocks = ArrayBlocks(np.zeros((2, 30)), np.zeros((3, 30)), 10)
     found = scan(blocks, np.ones((3, 2)), 1.0, compiled=compiled)
     assert found.total == 0.0
-    assert found.listed.size == found.keys.size == 0
-    assert found.columns.shape == found.cells.shape == (5, 0)
-    np.testing.assert_array_equal(member(blocks, np.ones((3, 2)), found), np.zeros(30))
+    assert found.retained.size == found.keys.size == 0
+    assert found.columns.shape == (5, 0)
 
 
 def test_an_infinite_threshold_lists_all() -> None:
     blocks = outcomes(3, 1, 60, 1)  # one guess: every margin is infinite
     possible = np.flatnonzero(blocks.p_xz.sum(axis=0) > 0.0)
-    np.testing.assert_array_equal(scan(blocks, np.zeros((1, 3)), math.inf, compiled=False).listed, possible)
+    np.testing.assert_array_equal(scan(blocks, np.zeros((1, 3)), math.inf, compiled=False).retained, possible)
 
 
-def weighed(blocks: ArrayBlocks) -> Groups:
-    """The groups of a pass under no tilt."""
-    found = scan(blocks, np.zeros((blocks.m, blocks.n)), -1.0, far=0.0, grouped=True, threads=1, compiled=False)
-    return found.groups
+def weighed(blocks: ArrayBlocks, *, by_error: bool = False) -> Scan:
+    """A pass under no tilt that weighs strips of 128 outcomes; without an error to weigh by unless `by_error`."""
+    found = scan(blocks, np.zeros((blocks.m, blocks.n)), -1.0, screen=0.0, strip=128, threads=1, compiled=False)
+    return found if by_error else replace(found, total=0.0)
 
 
-@BOTH
 @settings(max_examples=40)
 @given(st.sampled_from(SHAPES), st.integers(1, 900), st.integers(0, 10**6), st.booleans(), st.integers(1, 400))
-def test_draws_are_systematic(
-    compiled: bool, shape: tuple[int, int], count: int, seed: int, by_error: bool, size: int
-) -> None:
+def test_draws_are_systematic(shape: tuple[int, int], count: int, seed: int, by_error: bool, size: int) -> None:
     n, m = shape
     rng = np.random.default_rng(seed)
     joint = rng.dirichlet(np.full(n * m * count, 0.5)).reshape(n, m, count)
     p_xz, loss = joint.sum(axis=1), joint.sum(axis=(0, 1)) - joint.sum(axis=0)
     doubt = float(loss.min(axis=0).sum()) if by_error else 0.0
     blocks = ArrayBlocks(p_xz, loss, size)
-    drawn = sample(blocks, weighed(blocks), 100, doubt=doubt, threads=1, compiled=compiled)
+    drawn = sample(blocks, weighed(blocks, by_error=by_error), 128, 100, threads=1)
     weigh = (lambda a, b: a.sum(axis=0) + b.min(axis=0) / doubt) if doubt > 0.0 else (lambda a, b: a.sum(axis=0))
     weights = weigh(p_xz, loss)
     assert weigh(drawn.columns[:n], drawn.columns[n:]).sum() == pytest.approx(weights.sum(), rel=1e-12)
     # Evenly spaced in cumulative weight over all outcomes: each is drawn as often as it holds such a place.
     step = weights.sum() / 100
     times = np.histogram((np.arange(100) + 0.5) * step, np.append(0.0, np.cumsum(weights)))[0]
-    assert abs(drawn.scale.size - int((times > 0).sum())) <= 2  # a place at the edge of an outcome may go either way
+    assert abs(drawn.counts.size - int((times > 0).sum())) <= 2  # a place at the edge of an outcome may go either way
     expected = np.sort(times[times > 0] * step / weights[times > 0])
-    if drawn.scale.size == expected.size and not by_error:
-        assert np.median(np.abs(np.sort(drawn.scale) / expected - 1.0)) <= 1e-9
+    if drawn.counts.size == expected.size and not by_error:
+        assert np.median(np.abs(np.sort(drawn.counts) / expected - 1.0)) <= 1e-9
 
 
 def test_a_draw_for_every_outcome_is_the_problem_itself() -> None:
@@ -237,15 +257,15 @@ def test_a_draw_for_every_outcome_is_the_problem_itself() -> None:
     loss = rng.random((2, count)) / count
     for size in (32, 256):
         blocks = ArrayBlocks(p_xz, loss, size)
-        drawn = sample(blocks, weighed(blocks), count, doubt=0.0, threads=1)
+        drawn = sample(blocks, weighed(blocks), 128, count, threads=1)
         np.testing.assert_allclose(drawn.columns, np.concatenate([p_xz, loss]), rtol=1e-12)
-        np.testing.assert_allclose(drawn.scale, 1.0, rtol=1e-12)
+        np.testing.assert_allclose(drawn.counts, 1.0, rtol=1e-12)
 
 
-def test_only_the_groups_that_are_drawn_from_are_read() -> None:
+def test_only_the_strips_that_are_drawn_from_are_read() -> None:
     p_xz, loss = np.full((2, 4096), 1e-12), np.full((2, 4096), 5e-13)
     p_xz[:, 3000:3100] = 0.005
-    blocks, groups = ArrayBlocks(p_xz, loss, 512), weighed(ArrayBlocks(p_xz, loss, 512))
+    blocks, first = ArrayBlocks(p_xz, loss, 512), weighed(ArrayBlocks(p_xz, loss, 512))
     read: list[int] = []
 
     class Watched(ArrayBlocks):
@@ -253,32 +273,34 @@ def test_only_the_groups_that_are_drawn_from_are_read() -> None:
             for chunk in blocks.chunks():
                 yield Chunk(chunk.start, chunk.count, lambda chunk=chunk: (read.append(chunk.start), chunk.read())[1])  # type: ignore[misc]
 
-    drawn = sample(Watched(p_xz, loss, 512), groups, 50, doubt=0.0, threads=1)
+    drawn = sample(Watched(p_xz, loss, 512), first, 128, 50, threads=1)
     assert read == [2560, 3072]
     np.testing.assert_allclose(drawn.columns[:2].sum(), p_xz.sum(), rtol=1e-12)
 
 
-def test_far_outcomes_share_a_cell_for_each_label() -> None:
+def test_screened_outcomes_share_a_cell_for_each_label() -> None:
     blocks, tilt = outcomes(3, 3, 400, 5), tilt_for(3, 3, 5, 0.3)
     apart = scan(blocks, tilt, 0.01, compiled=False)
-    together = scan(blocks, tilt, 0.01, far=0.2, compiled=False)
-    np.testing.assert_array_equal(together.listed, apart.listed)
-    distant = is_far(together.keys, 3)
-    assert not is_far(apart.keys, 3).any()
+    together = scan(blocks, tilt, 0.01, screen=0.2, compiled=False)
+    np.testing.assert_array_equal(together.retained, apart.retained)
+    distant = together.screened
+    assert not apart.screened.any()
     assert distant.sum() == 3
     best = np.argmin(blocks.loss + tilt @ blocks.p_xz, axis=0)
     margin, _, _ = classified(blocks.p_xz, blocks.loss, tilt)
     for label, cell in zip(range(3), np.flatnonzero(distant), strict=True):
         members = (best == label) & (margin >= 0.2)
         assert together.counts[cell] == members.sum()
-        np.testing.assert_allclose(together.cells[:3, cell], blocks.p_xz[:, members].sum(axis=1), rtol=1e-12)
+        np.testing.assert_allclose(
+            together.columns[:3, together.retained.size + cell], blocks.p_xz[:, members].sum(axis=1), rtol=1e-12
+        )
 
 
 def test_too_many_of_equal_margins_are_left_to_the_cells() -> None:
     p_xz, loss = np.full((2, 100), 0.005), np.tile([[0.004], [0.006]], 100)
     loss[1, :7] = 0.0045
     found = scan(ArrayBlocks(p_xz, loss, 10), np.zeros((2, 2)), 1.0, most=20)
-    np.testing.assert_array_equal(found.listed, np.arange(7))
+    np.testing.assert_array_equal(found.retained, np.arange(7))
     assert found.counts.sum() == 93
     assert 0.05 < found.threshold < 0.2
 
@@ -291,22 +313,29 @@ def test_totals_are_sums_of_the_stored_numbers() -> None:
 
 
 @NUMBA
-def test_kernels_are_loaded_once_numpy_has_taken_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    spent: dict[tuple[int, int], float] = {}
-    monkeypatch.setattr(kernels, "_spent", spent)
-    monkeypatch.setattr(compiled_scan, "ready", lambda n, m: False)
-    big, small = (outcomes(2, 2, count, 0, size=0) for count in (1 << 14, 1 << 10))
-    nothing = np.zeros((2, 2))
-    assert not use_compiled(big, None)
-    scan(small, nothing, 0.0, threads=1)
-    assert spent == {}  # kernels would not have been used there
-    scan(big, nothing, 0.0, threads=1)
-    scan(big, nothing, 0.0, threads=1, compiled=True)
-    once = spent[(2, 2)]
-    assert once > 0.0
-    scan(big, nothing, 0.0, threads=1)
-    assert spent[(2, 2)] > once
-    spent[(2, 2)] = 2.0
-    assert use_compiled(big, None)
-    assert not use_compiled(small, None)
-    assert not use_compiled(big, False)
+def test_compiled_passes_are_used_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    huge, big, small = (ArrayBlocks(np.zeros((2, count)), np.zeros((2, count))) for count in (2_000_000, 1 << 14, 1 << 10))
+    monkeypatch.setattr(compiled_pass, "ready", lambda n, m: False)
+    assert [use_compiled(blocks, None) for blocks in (huge, big, small)] == [True, False, False]
+    monkeypatch.setattr(compiled_pass, "ready", lambda n, m: True)
+    assert [use_compiled(blocks, None) for blocks in (huge, big, small)] == [True, True, False]
+    assert use_compiled(small, True)
+    assert not use_compiled(huge, False)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 2500))
+def test_margins_to_expect_are_right_to_a_shell(seed: int, wanted: int) -> None:
+    rng = np.random.default_rng(seed)
+    blocks = ArrayBlocks(rng.random((2, 2500)) / 5000, rng.random((3, 2500)) / 2500)
+    tilt = 0.1 * rng.normal(size=(3, 2))
+    every = np.concatenate([blocks.p_xz, blocks.loss])
+    exact = wanted_margin(every, np.ones(2500), tilt, wanted)
+    margin, _, _ = classified(blocks.p_xz, blocks.loss, tilt)
+    assert exact == pytest.approx(np.sort(margin)[wanted - 1], rel=1e-9)
+    found = scan(blocks, tilt, -1.0, compiled=False)
+    shells = found.keys % SHELLS
+    reach = shell_top(shells) - shell_top(shells - 1)
+    expected = wanted_margin(found.columns, found.counts, tilt, wanted, reach)
+    assert min(exact, 4.0) <= expected * (1.0 + 1 / 8) + 1e-12
+    assert min(expected, 4.0) <= exact * (1.0 + 3 / 8) + 1e-3

@@ -1,0 +1,365 @@
+"""Large problems through small ones: aggregate, solve, certify, shrink.
+
+Only outcomes near a decision boundary matter individually. Each round has a pass over the outcomes under the best tilt so
+far: those with the smallest margins are retained, all others are summed into cells (`passes`). The small problem of both is
+solved by the interior point and the crossover. Treating the members of a cell alike is a restriction, so its optimum is
+feasible for the whole problem and an upper bound; its tilt, made feasible, gives a lower bound by the next pass. Where the
+tilt has moved by less than the margins of all that is in cells, none of their decisions can have changed, and the small
+problem knows the lower bound without a pass. When the two bounds meet, the restriction was no restriction.
+
+The first tilt comes from the caller, who knows other budgets (`continuation`), or from a weighted sample of the outcomes.
+Where a round does not shrink the bracket tenfold, the next one retains twice as many: at the latest when all are retained,
+the small problem is the whole one (unless that would be more than memory should hold: then it ends "stalled").
+
+Source: discreet, docs/theory.md, section 18 (aggregation is a restriction; screening by margins).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.backends.precision import Precision
+from discreet.backends.tilt.crossover import crossover
+from discreet.backends.tilt.finish import shortcut
+from discreet.backends.tilt.interior_point import solve_interior
+from discreet.backends.tilt.model import model_of
+from discreet.backends.tilt.passes import SHELLS, STRIP, Scan, sample, scan, shell_top, wanted_margin
+from discreet.backends.tilt.point import Ending, Grouping, Point
+from discreet.problems.blocks import BlockProblem
+from discreet.problems.measures.law import output_law, phi_residual
+from discreet.problems.measures.mutual_information import feasible_duals
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.problem import Problem
+
+__all__ = [
+    "MOST_RETAINED",
+    "Ended",
+    "Found",
+    "Limits",
+    "Proof",
+    "first_retained",
+    "rare_merged",
+    "solve_in_rounds",
+    "solve_whole",
+]
+
+MOST_RETAINED = 1 << 18
+"""Outcomes held one by one at most, so that memory does not grow with N; problems of up to so many end solved whole."""
+_ROUNDS = 40
+_PROGRESS = 0.1  # a round must shrink the bracket by this factor, or the next one retains more
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What bounds the work, and who is told of it.
+
+    iterations  of each interior point
+    deadline    on time.perf_counter's clock, or None
+    threads     for passes over the outcomes (0 = all cores)
+    compiled    whether these passes are (None: where that pays)
+    report      called after every round with (what was done, lower bound, upper bound)
+    """
+
+    iterations: int = 100
+    deadline: float | None = None
+    threads: int = 0
+    compiled: bool | None = None
+    report: Callable[[str, float, float], None] | None = None
+
+    @property
+    def late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.deadline is not None and time.perf_counter() > self.deadline
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """Feasible duals, the pass made under them, and the lower bound that they prove."""
+
+    tilt: Array
+    multiplier: float
+    scan: Scan
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a round, or all of them, found.
+
+    point             columns on the retained outcomes and cells of `source`; the duals as solved
+    vertex            whether the point's tilt decides all outcomes but some retained ones
+    source            the pass under which outcomes were put together
+    tilt, multiplier  the point's duals made feasible
+    upper             error probability that the columns reach, with the price of any leakage in excess
+    lower             bound that the duals prove; −inf where only another pass can tell
+    """
+
+    point: Point
+    vertex: bool
+    source: Proof
+    tilt: Array
+    multiplier: float
+    upper: float
+    lower: float
+
+
+@dataclass(frozen=True, eq=False)
+class Ended:
+    """What the rounds found, the last pass, and how they ended."""
+
+    found: Found
+    proof: Proof
+    ending: Ending
+    passes: int
+
+    @property
+    def duals(self) -> tuple[Array, float]:
+        """The feasible tilt and multiplier with the best lower bound."""
+        best = self.found if self.found.lower >= self.proof.bound else self.proof
+        return best.tilt, best.multiplier
+
+
+def first_retained(n: int, m: int, outcomes: int) -> int:
+    """How many outcomes the first round retains: 100 for each entry of the tilt, ≥ 500, more where passes are long."""
+    return max(500, 100 * n * m, min(2000, outcomes // 10_000))
+
+
+def solve_whole(
+    problem: Problem, precision: Precision, gap: float, limits: Limits, near: Point | None = None, tries: int = 0
+) -> tuple[Point, Ending]:
+    """The interior point and its crossover; the Bayes rule must not keep the budget."""
+    rare = rare_merged(problem, precision)
+    small = problem if rare is None else rare.problem(problem.p_xz, problem.loss, problem.constraint)
+    found = solve_interior(
+        model_of(small),
+        small.bayes_estimator,
+        gap=gap,
+        max_iterations=limits.iterations,
+        deadline=limits.deadline,
+        shortcut=shortcut(small, gap, tries) if tries else None,
+        near=None if near is None else (near.tilt, near.multiplier),
+    )
+    columns = found.estimator if rare is None else rare.restore(found.estimator)
+    return Point(columns, found.tilt, found.multiplier), Ending(found.ended, found.iterations, found.width)
+
+
+def rare_merged(problem: Problem, precision: Precision) -> Grouping | None:
+    """The rarest outcomes, of a total mass within `precision.rare`, put together by Bayes guess; None if there are none."""
+    allowed = precision.rare * problem.bayes_error
+    if not problem.p_z.min() < allowed:
+        return None
+    order = np.argsort(problem.p_z)
+    rare = order[: int(np.searchsorted(np.cumsum(problem.p_z[order]), allowed))]
+    if rare.size <= problem.m:
+        return None
+    keys = np.arange(problem.N)
+    keys[rare] = problem.N + np.argmin(problem.loss[:, rare], axis=0)
+    return Grouping.of(keys)
+
+
+def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits, start: Point | None = None) -> Ended:
+    """Solve a problem in blocks; every outcome of positive mass counts, and private values need positive probability.
+
+    start: duals that may be nearly optimal; its columns are not read. The best so far is returned when time is up, and at
+    an interrupt from the keyboard once there is any.
+    """
+    return _Rounds(problem, precision, limits).run(start)
+
+
+class _Rounds:
+    def __init__(self, problem: BlockProblem, precision: Precision, limits: Limits) -> None:
+        self._problem, self._precision, self._limits = problem, precision, limits
+        self._retained = first_retained(problem.n, problem.m, problem.N)
+        self._iterations = self._passes = 0
+
+    def run(self, start: Point | None) -> Ended:
+        if start is None:
+            bayes, proof = self._bayes()
+            if bayes is not None:
+                return self._ended(bayes, proof, "optimal: the Bayes rule keeps the budget")
+        else:
+            proof = self._prove(start.tilt, start.multiplier, math.inf, math.inf)
+        best: Found | None = None
+        width, ended, extra = math.inf, "", 2
+        for count in range(1, _ROUNDS + 1):
+            try:
+                solved = self._solve(proof, width)
+                best = solved if best is None or self._better(solved, best) else best
+                done = solved is best and solved.vertex and self._narrow(solved.upper, solved.lower)
+                proof = proof if done else self._improved(proof, solved)
+                lower = max(proof.bound, solved.lower) if done else proof.bound
+                last, width = width, (best.upper - lower) / best.upper
+                if self._limits.report is not None:
+                    self._limits.report(f"round {count}", lower, best.upper)
+                ended = "optimal" if done else self._ending(width, solved)
+                if ended == "optimal" and not best.vertex and extra > 0 and proof.scan.retained.size:
+                    extra -= 1
+                    ended = ""
+                if not ended and width > _PROGRESS * last:
+                    if self._retained >= MOST_RETAINED:
+                        ended = "stalled"
+                    self._retained = min(2 * self._retained, max(self._retained, MOST_RETAINED))
+                    if not ended and proof is solved.source:  # the next round would be this one again
+                        proof = self._again(proof)
+            except KeyboardInterrupt:
+                if best is None:
+                    raise
+                ended = "interrupted"
+            if ended:
+                break
+        assert best is not None
+        return self._ended(best, proof, ended or "round limit")
+
+    # -- how good --------------------------------------------------------------------------------------------------------
+
+    def _narrow(self, upper: float, lower: float) -> bool:
+        return upper - lower <= self._precision.bracket * upper
+
+    def _better(self, one: Found, other: Found) -> bool:
+        """A lower error; or a vertex, which is a rule, within the gap."""
+        if one.vertex and not other.vertex:
+            return one.upper <= other.upper * (1.0 + self._precision.bracket)
+        return one.upper < other.upper
+
+    def _ending(self, width: float, solved: Found) -> str:
+        if width <= self._precision.bracket:
+            return "optimal"
+        if self._limits.late:
+            return "time limit"
+        return "" if solved.source.scan.counts.size else "stalled"  # without cells the small problem was the whole one
+
+    def _ended(self, best: Found, proof: Proof, reason: str) -> Ended:
+        lower = max(best.lower, proof.bound)
+        ending = Ending(reason, self._iterations, (best.upper - lower) / best.upper if best.upper > 0.0 else 0.0)
+        return Ended(best, proof, ending, self._passes)
+
+    # -- the first tilt --------------------------------------------------------------------------------------------------
+
+    def _bayes(self) -> tuple[Found | None, Proof]:
+        """The Bayes rule, if it keeps the budget; otherwise the pass under a first tilt, that of a sample."""
+        problem = self._problem
+        m, n = problem.m, problem.n
+        nothing = np.zeros((m, n))
+        strip = _strip(problem.N)
+        first = self._scan(nothing, -1.0, screen=0.0, strip=strip)
+        proof = Proof(nothing, 0.0, first, first.total)
+        columns = np.zeros((m, first.keys.size))
+        columns[first.labels, np.arange(first.keys.size)] = 1.0
+        law = output_law(first.columns[:n], columns)
+        perfect = problem.constraint.perfect
+        if phi_residual(law) <= self._precision.leak_free if perfect else law.leakage() <= problem.budget:
+            return Found(Point(columns, nothing, 0.0), True, proof, nothing, 0.0, first.total, first.total), proof
+        drawn = sample(problem.blocks, first, strip, 5 * self._retained, threads=self._limits.threads)
+        self._passes += 1
+        total = drawn.columns[:n].sum()
+        small = Problem(drawn.columns[:n] / total, drawn.columns[n:] / total, problem.constraint)
+        point = Point(columns, nothing, 0.0)
+        if (small.p_x > 0).all() and (perfect or small.bayes_leakage > small.budget):
+            point, ending = solve_whole(small, self._precision, 1e-5, self._limits)
+            self._iterations += ending.iterations
+        edge, far = (wanted_margin(drawn.columns, drawn.counts, point.tilt, share * problem.N) for share in (0.02, 0.25))
+        threshold = edge * min(1.0, 2.0 * self._retained / (0.02 * problem.N))
+        return None, self._prove(point.tilt, point.multiplier, threshold, far)
+
+    # -- passes ----------------------------------------------------------------------------------------------------------
+
+    def _scan(self, tilt: Array, threshold: float, **how: Any) -> Scan:
+        self._passes += 1
+        limits = self._limits
+        return scan(self._problem.blocks, tilt, threshold, threads=limits.threads, compiled=limits.compiled, **how)
+
+    def _prove(self, tilt: Array, multiplier: float, threshold: float, screen: float) -> Proof:
+        """Make duals feasible and pass over the outcomes; screen: margins that decisions may still come to."""
+        problem = self._problem
+        tilt, multiplier = self._feasible(tilt, multiplier)
+        if self._retained >= problem.N:
+            threshold = math.inf
+        screen = max(screen, 64.0 * threshold) if threshold > 0.0 else math.inf
+        found = self._scan(tilt, threshold, screen=screen, most=self._retained)
+        return Proof(tilt, multiplier, found, found.total - self._price(multiplier))
+
+    def _price(self, multiplier: float) -> float:
+        return 0.0 if self._problem.constraint.perfect else multiplier * self._problem.budget
+
+    def _feasible(self, tilt: Array, multiplier: float) -> tuple[Array, float]:
+        feasible = feasible_duals(tilt, multiplier, self._problem.p_x, self._problem.budget)
+        if feasible is not None:
+            return feasible
+        return np.zeros_like(tilt), math.inf if self._problem.constraint.perfect else 0.0
+
+    def _expected(self, found: Scan, tilt: Array) -> float:
+        """A margin that about twice as many outcomes as are wanted do not exceed under a tilt; too many cost nothing."""
+        counts = np.concatenate([np.ones(found.retained.size), found.counts])
+        shells = found.keys % SHELLS
+        reach = np.concatenate([np.zeros(found.retained.size), shell_top(shells) - shell_top(shells - 1)])
+        return wanted_margin(found.columns, counts, tilt, 2.0 * self._retained, reach)
+
+    # -- one round -------------------------------------------------------------------------------------------------------
+
+    def _solve(self, proof: Proof, width: float) -> Found:
+        """The small problem, as exact as the present bracket makes worthwhile, and its vertex."""
+        n, precision, found = self._problem.n, self._precision, proof.scan
+        small = Problem(found.columns[:n], found.columns[n:], self._problem.constraint)
+        whole = not found.counts.size
+        gap = precision.small if whole else max(precision.small, min(1e-6, 1e-3 * width))
+        duals = Point(np.zeros((small.m, 0)), proof.tilt, proof.multiplier)
+        vertex, excess = None, 0.0
+        if duals.finite:
+            vertex = crossover(small, proof.tilt, proof.multiplier, precision)
+        point = None if vertex is None else vertex[0]
+        if point is None:
+            point, ending = solve_whole(small, precision, gap, self._limits, near=duals, tries=8 if whole else 0)
+            self._iterations += ending.iterations
+            if not whole and self._carried(small, proof, *self._feasible(point.tilt, point.multiplier)) > -math.inf:
+                vertex = crossover(small, point.tilt, point.multiplier, precision, point.columns)
+                if vertex is not None and vertex[1] <= gap:
+                    point = vertex[0]
+            excess = _price_of_excess(small, point.columns)
+        tilt, multiplier = self._feasible(point.tilt, point.multiplier)
+        drawn = np.flatnonzero(point.columns.max(axis=0) < 1.0)
+        exact = drawn.size <= small.n * small.m and bool((drawn < found.retained.size).all())
+        upper = small.error_probability(point.columns) + excess
+        return Found(point, exact, proof, tilt, multiplier, upper, self._carried(small, proof, tilt, multiplier))
+
+    def _carried(self, small: Problem, proof: Proof, tilt: Array, multiplier: float) -> float:
+        """The bound that new duals prove, if no outcome in a cell can have changed its decision; else −inf.
+
+        Each pair of an outcome's tilted losses moves apart by at most its mass times the largest change of t_ij − t_kj.
+        """
+        moved = float(np.ptp(tilt - proof.tilt, axis=0).max())
+        if proof.scan.counts.size and not moved < proof.scan.threshold:
+            return -math.inf
+        return float((small.loss + tilt @ small.p_xz).min(axis=0).sum()) - self._price(multiplier)
+
+    def _improved(self, proof: Proof, solved: Found) -> Proof:
+        """The proof of the new duals, or the one at hand where that is no worse."""
+        if -math.inf < solved.lower <= proof.bound:  # known without a pass
+            return proof
+        far = proof.scan.retained.size + np.flatnonzero(proof.scan.screened)
+        if (solved.point.columns[:, far].max(axis=0) < 1.0 - 1e-6).any():
+            return self._again(proof)
+        better = self._prove(solved.tilt, solved.multiplier, self._expected(proof.scan, solved.tilt), 0.0)
+        return better if better.bound > proof.bound else proof
+
+    def _again(self, proof: Proof) -> Proof:
+        """The same duals, with none screened and as many outcomes retained as are wanted by now."""
+        return self._prove(proof.tilt, proof.multiplier, self._expected(proof.scan, proof.tilt), math.inf)
+
+
+def _strip(outcomes: int) -> int:
+    """So many consecutive outcomes to weigh together that no more than some 10⁵ weights are kept, whatever N is."""
+    return STRIP * (1 << max(0, math.ceil(math.log2(max(1.0, outcomes / (STRIP << 17))))))
+
+
+def _price_of_excess(problem: Problem, columns: Array) -> float:
+    """What blending with a constant guess, until the budget is kept, adds at most to the error probability."""
+    if problem.constraint.perfect:
+        return 0.0
+    excess = min(1.0, max(0.0, problem.leakage(columns) / problem.budget - 1.0))
+    return excess * max(0.0, problem.constant_error - problem.error_probability(columns))
