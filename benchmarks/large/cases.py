@@ -308,9 +308,9 @@ def _without_aggregation() -> None:
     """Switch off what has no public switch, because nobody would want it off."""
     from discreet.backends.tilt import backend
 
-    if not hasattr(backend, "_AGGREGATE_FROM"):
-        raise RuntimeError("discreet.backends.tilt.backend no longer has _AGGREGATE_FROM; mend this ablation")
-    setattr(backend, "_AGGREGATE_FROM", 1 << 40)  # noqa: B010 (a private name, on purpose)
+    if not hasattr(backend, "_ROUNDS_FROM"):
+        raise RuntimeError("discreet.backends.tilt.backend no longer has _ROUNDS_FROM; mend this ablation")
+    setattr(backend, "_ROUNDS_FROM", 1 << 40)  # noqa: B010 (a private name, on purpose)
 
 
 # -- what it costs ---------------------------------------------------------------------------------------------------------

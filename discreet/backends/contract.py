@@ -213,6 +213,7 @@ class Raw(Generic[_Found]):
     claimed: str
     value: _Found
     iterations: int | None = None
+    passes: int | None = None  # over the outcomes, by backends that count them
 
 
 @dataclass(frozen=True)

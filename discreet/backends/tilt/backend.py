@@ -147,7 +147,7 @@ def _in_blocks(problem: BlockProblem, options: Options, limits: Limits, start: P
     tilt[:, possible], multiplier = ended.duals
     if possible.size < problem.n:
         rule = _extended(rule, possible, problem.n)
-    return Raw(ended.ending.reason, _answer(rule, tilt, multiplier, problem), ended.ending.iterations)
+    return Raw(ended.ending.reason, _answer(rule, tilt, multiplier, problem), ended.ending.iterations, ended.passes)
 
 
 @dataclass(frozen=True, eq=False)

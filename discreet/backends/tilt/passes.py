@@ -27,7 +27,23 @@ from discreet.problems.blocks import Blocks, Chunk, in_order
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Part", "Sample", "Scan", "classified", "least_two", "sample", "scan", "use_compiled", "wanted_margin"]
+__all__ = [
+    "BOTTOM",
+    "SHELLS",
+    "SHIFT",
+    "STRIP",
+    "ChunkPass",
+    "Part",
+    "Sample",
+    "Scan",
+    "classified",
+    "least_two",
+    "sample",
+    "scan",
+    "shell_top",
+    "use_compiled",
+    "wanted_margin",
+]
 
 _SHELL_BITS = 3
 SHELLS = 44 << _SHELL_BITS

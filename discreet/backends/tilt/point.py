@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import LeakageBudget, Problem
+from discreet.problems.problem import Problem
 
 __all__ = ["Ending", "Grouping", "Point"]
 

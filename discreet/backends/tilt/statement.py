@@ -18,9 +18,9 @@ from discreet.backends.tilt.passes import SHELLS, Scan, classified, scan, shell_
 from discreet.backends.tilt.point import Grouping
 from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, solve_whole
 from discreet.problems.blocks import BlockProblem, Chunk, in_order
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import in_order_losses
-from discreet.problems.problem import LeakageBudget
 from discreet.problems.rule import Rule
 
 __all__ = ["rule_of"]
@@ -118,7 +118,8 @@ def _banded(
     found, sure = point.columns, point.columns.max(axis=0) >= 1.0 - precision.bracket
     found[:, sure] = np.eye(m)[:, np.argmax(found[:, sure], axis=0)]
     determined = classes.keys < m
-    if (found[classes.keys[determined], np.flatnonzero(determined)] < 1.0).any():
+    own = bool((found[classes.keys[determined], np.flatnonzero(determined)] == 1.0).all())
+    if not own or small.leakage(found) > problem.budget:
         return None
     drawn = np.repeat(np.eye(m), m, axis=0)
     for place in np.flatnonzero(~determined):

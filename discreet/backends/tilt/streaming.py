@@ -13,7 +13,7 @@ from typing import Any
 
 from discreet.backends.contract import Options
 from discreet.backends.solution import Status, derive_status
-from discreet.backends.tilt.backend import Tilt, _in_blocks, _limits
+from discreet.backends.tilt.backend import _in_blocks, _limits
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.judge import Certificate, certify
 from discreet.problems.numerics.compiled import compile_seconds
@@ -104,10 +104,9 @@ def solve_blocks(
     """
     options = Options(gap=gap, time_limit=time_limit, settings={"threads": threads} if threads else {}, progress=progress)
     started, compiled = time.perf_counter(), compile_seconds()
-    solver = Tilt()
     raw = _in_blocks(problem, options, _limits(problem, options))
     solved = time.perf_counter()
-    answer = solver.lift(raw)
+    answer = raw.value
     assert isinstance(answer.estimator, Rule)
     verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, threads=threads)
     return BlockSolution(
@@ -118,7 +117,7 @@ def solve_blocks(
         verdict.multiplier,
         verdict.certificate,
         raw.iterations or 0,
-        0,
+        raw.passes or 0,
         solved - started,
         time.perf_counter() - solved,
         compile_seconds() - compiled,
