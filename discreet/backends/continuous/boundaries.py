@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.continuous import ContinuousProblem, IntervalRule, Sweep
-from discreet.problems.continuous.validation import midpoints
+from discreet.problems.continuous.density import midpoints
 from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Boundaries", "relative_difference", "trace"]

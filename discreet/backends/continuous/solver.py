@@ -34,7 +34,7 @@ from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw,
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems.continuous import ContinuousCertificate, ContinuousProblem, IntervalRule, Sweep, certify_rule, sweep
-from discreet.problems.continuous.validation import midpoints
+from discreet.problems.continuous.density import midpoints
 from discreet.problems.errors import BackendError, InputError
 from discreet.problems.measures.law import LEAK_FREE, phi_residual
 from discreet.problems.measures.leak_free import least_share, remove_leakage

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.problems.continuous import ContinuousProblem, IntervalRule
-from discreet.problems.continuous.validation import midpoints
+from discreet.problems.continuous.density import midpoints
 from discreet.problems.numerics.double_double import Array
 
 __all__ = ["cut", "tidied"]

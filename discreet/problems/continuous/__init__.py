@@ -1,20 +1,17 @@
 """Continuous measurements: the paper's infinite-dimensional problems for a one-dimensional Z, as data and as proof.
 
-density      densities that are monotone between known points, mixtures of them, and what is assumed of them
+density      densities that are monotone between known points, mixtures of them, and what they must be
 modes        where the densities of scipy.stats turn
-validation   a density must integrate to the differences of its own cdf
 model        the problem: min ⟨L, P⟩ over rules P(z), leakage at most ε
 rule         a rule: finitely many intervals with a label (or a randomisation) each
 bound        the integral of the least tilted loss, from below, by sign-certified subdivision
 certificate  the bracket that a rule and a tilt prove together
-paper        the paper's single sensor
 """
 
 from discreet.problems.continuous.bound import Sweep, sweep
 from discreet.problems.continuous.certificate import ContinuousCertificate, certify_rule
 from discreet.problems.continuous.density import Density, Mixture, NormalDensity
-from discreet.problems.continuous.model import ContinuousProblem
-from discreet.problems.continuous.paper import paper_continuous
+from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
 from discreet.problems.continuous.rule import IntervalRule
 
 __all__ = [

@@ -36,8 +36,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.problems.continuous.density import midpoints
 from discreet.problems.continuous.model import ContinuousProblem
-from discreet.problems.continuous.validation import midpoints
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.problems.continuous.bound import Sweep, sweep
+from discreet.problems.continuous.density import midpoints
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.continuous.validation import midpoints
 from discreet.problems.errors import InputError
 from discreet.problems.judge import certify
 from discreet.problems.measures import mutual_information

@@ -22,15 +22,15 @@ import numpy as np
 
 from discreet.problems.checks import checked_prior, loss_table, positive
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.continuous.density import Component, component, expand
+from discreet.problems.continuous.density import Component, NormalDensity, component, expand
 from discreet.problems.continuous.modes import FAMILIES
-from discreet.problems.continuous.validation import check_component
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
+from discreet.problems.sensors import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, paper_p_xy
 
-__all__ = ["ACCURACY", "ContinuousProblem"]
+__all__ = ["ACCURACY", "ContinuousProblem", "paper_continuous"]
 
 ACCURACY = 5e-13
 """Relative error allowed for in densities, cdfs and survival functions; a normal law needs 1e-14 at 8σ, 4e-13 at 37σ."""
@@ -229,7 +229,6 @@ def _components(distributions: Sequence[Sequence[Any]], prior: Array) -> tuple[t
                 key = _identity(part)
                 if key not in found:
                     found[key] = component(part, what)
-                    check_component(found[key])
                 terms.append((j, k, key, weight * prior[j, k]))
     order = {key: q for q, key in enumerate(found)}
     weights = np.zeros((*prior.shape, len(found)))
@@ -249,3 +248,10 @@ def _identity(part: Any) -> Any:
         return part
     except TypeError:  # parameters or objects that cannot be compared
         return id(part)
+
+
+def paper_continuous(budget: float | None = None, *, equivocation: float | None = None) -> ContinuousProblem:
+    """The paper's single sensor: X ∈ {0, 1} with .7 and .3, Y ∈ {0, 1} with .5 and .5, independent; no bins."""
+    means = [[PAPER_WEIGHT_X * x + PAPER_WEIGHT_Y * y for y in (0, 1)] for x in (0, 1)]
+    distributions = [[NormalDensity(mean, PAPER_SIGMA) for mean in row] for row in means]
+    return ContinuousProblem(distributions, paper_p_xy(), budget, equivocation=equivocation, name="paper-continuous")
