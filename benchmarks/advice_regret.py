@@ -57,7 +57,7 @@ FRESH: tuple[
 
 @dataclass
 class Live:
-    """One fresh instance: what was advised, and the medians of everybody that is certified."""
+    """One fresh instance: what was advised, and the median seconds of every option that is certified."""
 
     title: str
     advised: str
@@ -101,7 +101,7 @@ def held_out() -> bool:
     from discreet.reports.measurements import reference_measurements
 
     found = cross_validate(reference_measurements())
-    print(f"Held out, entry by entry: {len(found.trials)} instances and gaps, {len(found.unsolved)} certified by nobody")
+    print(f"Held out, entry by entry: {len(found.trials)} instances and gaps, {len(found.unsolved)} without a certified answer")
     for trial in sorted(found.trials, key=lambda each: -each.regret)[:10]:
         print(f"  {trial.regret:6.2f}  {trial.instance} at {trial.gap:g}: advised {trial.advised}, best {trial.best}")
     print(f"  {found.coverage:.0%} of the times lay in their 90% interval; noise factor {found.trials[0].noise:.3f}")

@@ -45,7 +45,7 @@ LIMIT_SECONDS = 30.0
 PHI_TOLERANCE = 1e-13
 """What counts as zero in ‖ΦP‖∞ at budget 0."""
 
-BACKENDS = reach.contestants()
+BACKENDS = reach.backends()
 """Every backend of the project, and those that other packages register."""
 
 
@@ -88,7 +88,7 @@ class Steps(Grid):
     """Seconds of lowering and of solving, each alone."""
 
     def setup(self, backend: str, size: Any) -> None:
-        """Lower too, so that `time_solve` starts from a lowered problem nobody has solved yet."""
+        """Lower too, so that `time_solve` starts from a problem that is lowered and not yet solved."""
         self.prepare(backend, size)
         self.lowered = self.lower()
 

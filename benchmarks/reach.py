@@ -27,7 +27,7 @@ def own_backends() -> list[str]:
     return list(ast.literal_eval(found[1]))
 
 
-def contestants() -> list[str]:
+def backends() -> list[str]:
     """The project's own backends in their fixed order, then those that other packages register."""
     own = own_backends()
     return [*own, *sorted(set(ds.backends.backend_names()) - set(own))]

@@ -106,7 +106,7 @@ def test_what_a_backend_does_not_serve_is_skipped_with_the_reason(load: Any, cap
 def test_the_grid_is_the_same_for_a_version_that_lacks_a_backend(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     today = load("grid").BACKENDS
     monkeypatch.setattr(ds.backends, "backend_names", lambda: ("tilt", "another"))
-    assert load("reach").contestants() == [*today, "another"]
+    assert load("reach").backends() == [*today, "another"]
     with pytest.raises(NotImplementedError, match="this version of discreet has no backend conic"):
         load("bench_bins").BinsSteps().setup("conic", 4)
 

@@ -305,7 +305,7 @@ def _ablation(setting: Setting, words: str, *, aggregate: bool, threads: int) ->
 
 
 def _without_aggregation() -> None:
-    """Switch off what has no public switch, because nobody would want it off."""
+    """Switch off what has no public switch: outside this ablation there is no reason to."""
     from discreet.backends.tilt import backend
 
     if not hasattr(backend, "_ROUNDS_FROM"):
