@@ -101,7 +101,7 @@ def held_out() -> bool:
     from discreet.reports.measurements import reference_measurements
 
     found = cross_validate(reference_measurements())
-    print(f"Held out, entry by entry: {len(found.trials)} instances and gaps, {len(found.unsolved)} without a certified answer")
+    print(f"Held out, entry by entry: {len(found.trials)} instances and gaps, {len(found.unsolved)} never certified")
     for trial in sorted(found.trials, key=lambda each: -each.regret)[:10]:
         print(f"  {trial.regret:6.2f}  {trial.instance} at {trial.gap:g}: advised {trial.advised}, best {trial.best}")
     print(f"  {found.coverage:.0%} of the times lay in their 90% interval; noise factor {found.trials[0].noise:.3f}")

@@ -210,6 +210,12 @@ def _mixture(setting: Setting, size: int) -> list[Row]:
     return [_solved(problem, f"mixture, n = m = {size}, d = 4, seed 0", repeats=3)]
 
 
+def _many_guesses(setting: Setting, n: int, m: int, outcomes: int, fraction: float) -> list[Row]:
+    problem = ds.problems.weighted_mixture(n=n, m=m, N=_size(setting, outcomes, 1_000), fraction=fraction)
+    words = "perfect privacy" if fraction == 0.0 else f"{fraction:g} of the Bayes leakage"
+    return [_solved(problem, f"{n} private values, {m} guesses, masses over ten decades, {words}", repeats=1)]
+
+
 # -- many sensors ----------------------------------------------------------------------------------------------------------
 
 
@@ -367,6 +373,11 @@ def _cases() -> Iterable[Case]:
     yield Case("perfect-100k/reference", _perfect_highs, slow=True)
     yield Case("mixture-6", partial(_mixture, size=6), Target("≤ 2 s, gap ≤ 1e-9", seconds=2, gap=1e-9))
     yield Case("mixture-10", partial(_mixture, size=10), Target("≤ 10 s, gap ≤ 1e-8", seconds=10, gap=1e-8))
+    for n, m, outcomes, seconds in ((2, 50, 20_000, 5), (2, 50, 100_000, 20), (16, 16, 20_000, 6), (30, 10, 20_000, 6)):
+        for fraction in (0.3, 0.0):
+            run = partial(_many_guesses, n=n, m=m, outcomes=outcomes, fraction=fraction)
+            name = f"guesses-{n}x{m}-{outcomes // 1000}k" + "-perfect" * (fraction == 0.0)
+            yield Case(name, run, Target(f"≤ {seconds} s, gap ≤ 1e-9", seconds=seconds, gap=1e-9))
     many = Target("≤ 90 s, ≤ 1 GiB, gap ≤ 1e-8", seconds=90, peak=1024, gap=1e-8)
     wide = partial(_sensors, sensors=1000, bins=4, sigma=_WIDE)
     yield Case("sensors-1000", partial(wide, tail=_TAIL, small=100), many)
