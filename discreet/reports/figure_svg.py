@@ -72,7 +72,7 @@ class _Plane:
     @classmethod
     def of(cls, figure: Figure, titled: bool) -> _Plane:
         top = (48.0 if titled else 6.0) + _LINE * len(_rows(figure)) + 12.0
-        left = 12.0 + max(map(len, figure.rows)) * 5.8 if figure.rows else 66.0
+        left = 16.0 + max(map(len, figure.rows)) * 6.0 if figure.rows else 66.0
         tall = 26.0 * len(figure.rows) if figure.rows else 232.0
         return cls(figure.x_axis()[0], figure.y_axis()[0], figure.log_x, figure.log_y, top, left, top + tall)
 

@@ -24,7 +24,7 @@ from discreet.reports.outputs import check_folder, write_folder
 from discreet.reports.pictures import data_figure, leakage_figure, performance_figure, precision_figure, time_figure, tones
 from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE, Mean, means, noise_floor
 from discreet.reports.statistics.agreement import agreements
-from discreet.reports.statistics.claims import Failure, claim_records, claimed_leaks, failure_groups, unknown_words
+from discreet.reports.statistics.claims import Failure, claim_records, claimed_leaks, failure_groups
 from discreet.reports.statistics.numbers import report_numbers
 from discreet.reports.statistics.scaling import WIDEST, Scaling, crossovers, fit_exponent, scalings, sweeps
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, trials
@@ -163,8 +163,7 @@ def _claims(rows: Sequence[Measurement]) -> str:
     ]  # fmt: skip
     heads = ("backend", "attempts", "claimed", "true", "correct rate", "broke the budget", "worst leakage ÷ budget",
              "certified, not claimed")  # fmt: skip
-    unknown = ", ".join(f"{word!r} ({count})" for word, count in unknown_words(rows).items())
-    return wording.markdown_table(heads, lines) + (f"\nWords that claim nothing here: {unknown}.\n" if unknown else "")
+    return wording.markdown_table(heads, lines)
 
 
 def _exponents(found: Sequence[Trial]) -> str:

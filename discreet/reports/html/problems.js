@@ -1,6 +1,6 @@
 /* Problem by problem: who certified what, and every answer to one problem. */
 
-const MOST_PROBLEMS = 40; // of the table at a glance
+const MOST_PROBLEMS = 20; // of the table at a glance
 
 function problemSection({ rows }) {
   if (!rows.length) return [empty("No attempt is left by the filters, so there is no problem to show.")];

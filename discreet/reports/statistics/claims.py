@@ -1,8 +1,7 @@
 """What a backend's word claims, how often the claim was true, and why attempts failed.
 
 The words are those that solvers put in `claimed`. A claim is *true* when the judge certified the gap that was asked for
-within the budget; the *correct rate* is true claims ÷ claims. "Almost solved" is a claim of its own, neither counted as
-solved nor as refused. A word that is not in the table claims nothing and is named by `unknown_words`.
+within the budget; the *correct rate* is true claims ÷ claims. "Almost solved" and words that are not known claim nothing.
 
 Failures are grouped by their reasons: the same sentence with other numbers is the same reason.
 
@@ -13,41 +12,31 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 
 from discreet.backends.solution import Status
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.trials import NOT_TRIED
 
 __all__ = [
-    "Claim",
     "ClaimRecord",
     "Failure",
     "Leak",
-    "claim_of",
     "claim_records",
     "claimed_leaks",
+    "claims_success",
     "failure_groups",
     "reason_of",
-    "unknown_words",
 ]
 
 
-class Claim(Enum):
-    """What a word claims."""
+def claims_success(claimed: str) -> bool:
+    """Whether a backend's word calls its answer solved, whatever its case.
 
-    SOLVED = "solved"
-    ALMOST = "almost solved"
-    NOT_SOLVED = "not solved"
-    SILENT = "nothing"
-    UNKNOWN = "a word that is not in the table"
-
-
-_WORDS = {
-    Claim.SOLVED: (
+    What stands before a colon ("tilt: optimal") or in brackets after is set aside.
+    """
+    successes = {
         "optimal",  # tilt, blahut-arimoto, cvxpy, HiGHS, OR-Tools, QICS
         "converged",
         "convergencecriteriasatisfied",  # Pyomo
@@ -58,76 +47,11 @@ _WORDS = {
         "`xtol` termination condition is satisfied",  # trust-constr calls both a success
         "solve_succeeded",  # IPOPT
         "solved",  # Clarabel, SCS
-    ),
-    Claim.ALMOST: (
-        "optimal_inaccurate",  # cvxpy
-        "solved_to_acceptable_level",  # IPOPT
-        "almostsolved",  # Clarabel
-        "solved (inaccurate)",
-        "solved_inaccurate",  # SCS
-        "near_optimal",  # QICS
-        "feasible",  # OR-Tools
-    ),
-    Claim.NOT_SOLVED: (
-        "stalled",
-        "stopped: no further progress",  # trust-constr, by its callback
-        "interrupted",
-        "round limit",
-        "iteration limit",
-        "iteration limit reached",
-        "time limit",
-        "time limit reached",
-        "limit reached",
-        "max_iter",
-        "max_time",
-        "step_failure",
-        "slow_progress",
-        "diverged",
-        "infeasible",
-        "unbounded",
-        "unknown",
-        "unspecified",
-        "abnormal",
-        "not_solved",
-        "not set",
-        "maxiterations",
-        "maxtime",
-        "insufficientprogress",
-        "numericalerror",
-        "positive directional derivative for linesearch",
-        "inequality constraints incompatible",
-        "more equality constraints than independent variables",
-        "more than 3*n iterations in lsq subproblem",
-        "singular matrix c in lsq subproblem",
-        "singular matrix e in lsq subproblem",
-        "rank-deficient equality constraint subproblem hfti",
-        "the maximum number of function evaluations is exceeded",
-        "`callback` function requested termination",
-        "constraint violation exceeds 'gtol'",
-        "maximum_iterations_exceeded",
-        "maximum_cputime_exceeded",
-        "maximum_walltime_exceeded",
-        "infeasible_problem_detected",
-        "search_direction_becomes_too_small",
-        "diverging_iterates",
-        "restoration_failed",
-        "error_in_step_computation",
-        "invalid_number_detected",
-        "user_requested_stop",
-        "insufficient_progress",
-        "user_limit",
-    ),
-}
-
-
-def claim_of(claimed: str) -> Claim:
-    """What a backend's word claims. What stands before a colon ("tilt: optimal") or in brackets after is set aside."""
+    }
     word = claimed.strip().lower().rstrip(". ")
-    if not word:
-        return Claim.SILENT
     bare = word.partition(" (")[0]
-    heads = (word, bare, *(part.strip() for part in word.split(":")), *(part.strip() for part in bare.split(":")))
-    return next((claim for head in heads for claim, words in _WORDS.items() if head in words), Claim.UNKNOWN)
+    almost = word == "solved (inaccurate)"  # SCS
+    return not almost and any(part.strip() in successes for part in (word, *word.split(":"), bare, *bare.split(":")))
 
 
 @dataclass(frozen=True)
@@ -180,14 +104,9 @@ def claimed_leaks(rows: Iterable[Measurement]) -> tuple[Leak, ...]:
     leaks = [
         Leak(row.label, row.instance, row.gap_target, row.regime, row.claimed, row.leakage_over_budget, row.violated)
         for row in rows
-        if row.answered and math.isfinite(row.budget_nats) and claim_of(row.claimed) is Claim.SOLVED
+        if row.answered and math.isfinite(row.budget_nats) and claims_success(row.claimed)
     ]
     return tuple(sorted(leaks, key=lambda leak: (leak.contestant, leak.instance, leak.gap, leak.ratio)))
-
-
-def unknown_words(rows: Iterable[Measurement]) -> dict[str, int]:
-    """Words that are not in the table, with how often they were said."""
-    return dict(sorted(Counter(row.claimed for row in rows if claim_of(row.claimed) is Claim.UNKNOWN).items()))
 
 
 @dataclass(frozen=True)
@@ -222,7 +141,7 @@ def reason_of(row: Measurement) -> str:
 
 
 def _record(label: str, rows: list[Measurement]) -> ClaimRecord:
-    solved = [row for row in rows if claim_of(row.claimed) is Claim.SOLVED]
+    solved = [row for row in rows if claims_success(row.claimed)]
     ratios = [row.leakage_over_budget for row in solved if row.answered and math.isfinite(row.budget_nats)]
     return ClaimRecord(
         label,

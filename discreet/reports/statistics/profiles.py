@@ -2,7 +2,7 @@
 
 A *performance profile* is the share of tasks on which a solver configuration needs at most a factor τ of the best time; a
 *data profile* the share solved within so many seconds. Failures are infinite: they never enter, but stay in the number of
-tasks that is divided by, and so do tasks that it does not serve; `common_tasks` leaves those out.
+tasks that is divided by, and so do tasks that it does not serve.
 
 A *work–precision curve* is seconds against the gap that was *achieved* and certified, never against the tolerance that
 was asked for.
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from discreet.reports.statistics.trials import Trial, by_task, contestants
 
-__all__ = ["Profile", "WorkPoint", "common_tasks", "data_profiles", "performance_profiles", "work_precision"]
+__all__ = ["Profile", "WorkPoint", "data_profiles", "performance_profiles", "work_precision"]
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,6 @@ class WorkPoint:
     asked: float
     achieved: float
     seconds: float
-
-
-def common_tasks(found: Iterable[Trial], who: Sequence[str]) -> tuple[Trial, ...]:
-    """The trials of `who` on the tasks that all of them were tried on."""
-    table = by_task(trial for trial in found if trial.contestant in who)
-    return tuple(trial for met in table.values() if len(met) == len(set(who)) for trial in met.values())
 
 
 def performance_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
