@@ -93,7 +93,7 @@ def frontier(
 
 def _figure(curve: Frontier) -> Figure:
     from discreet.reports import wording
-    from discreet.reports.curve_figure import curve_figure
+    from discreet.reports.pictures import curve_figure
 
     return curve_figure(
         curve.envelope,

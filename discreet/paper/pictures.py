@@ -13,8 +13,8 @@ import numpy as np
 from discreet.backends.solution import Status
 from discreet.paper.study import GuessRow, SensorRow, Study
 from discreet.reports import wording
-from discreet.reports.curve_figure import curve_grid, floats
 from discreet.reports.figures import Figure, Series
+from discreet.reports.pictures import curve_grid, floats
 
 __all__ = ["figures", "tables"]
 

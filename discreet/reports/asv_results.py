@@ -1,4 +1,8 @@
-"""Results that asv wrote, as plain records: one benchmark at one point of its grid on one commit.
+"""Results of asv over commits: reading them as plain records, and a picture, a table and a CSV of them for a snapshot.
+
+A record is one benchmark at one point of its grid on one commit. A line of the picture is one benchmark at one point of its
+grid on one machine, measured on two commits or more. Ratios to a target (units that begin with ×) are told as kept or not;
+everything else has its value on every commit, oldest first.
 
 asv 0.6 keeps one JSON file for each commit and environment, under a folder for each machine. Values are flat lists over the
 grid of parameters, the last parameter running fastest. NaN is a skip, null a failure or a timeout; they stay distinct here.
@@ -9,9 +13,12 @@ Source: asv 0.6.6, `asv.results.Results` (api version 2); read here from the for
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
@@ -19,13 +26,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discreet.problems.errors import FileError
+from discreet.reports import wording
+from discreet.reports.figures import Figure, Series
 
-__all__ = ["AsvRecord", "read_asv"]
+__all__ = ["AsvRecord", "commits_csv", "commits_figure", "commits_section", "read_asv"]
 
 _Point = tuple[tuple[tuple[str, str], ...], float | None, float, float]
-
-_VERSION = 2
-_NO_RESULTS = frozenset({"machine.json", "benchmarks.json"})
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ def read_asv(folder: str | Path) -> tuple[AsvRecord, ...]:
     root = Path(folder)
     if not root.is_dir():
         raise FileError(f"{root} is not a folder; give the results_dir of asv.conf.json, which asv run fills")
-    paths = [path for path in sorted(root.glob("*/*.json")) if path.name not in _NO_RESULTS]
+    paths = [path for path in sorted(root.glob("*/*.json")) if path.name not in ("machine.json", "benchmarks.json")]
     if not paths:
         raise FileError(f"{root} holds no results of asv; run asv run --set-commit-hash first, which saves them")
     about = _json(root / "benchmarks.json") if (root / "benchmarks.json").exists() else {}
@@ -78,10 +84,8 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _records(path: Path, about: dict[str, Any]) -> Iterator[AsvRecord]:
     held = _json(path)
-    if held.get("version") != _VERSION:
-        raise FileError(
-            f"{path} is of version {held.get('version')!r} of asv's format and {_VERSION} is read; run asv update"
-        )
+    if held.get("version") != 2:
+        raise FileError(f"{path} is of version {held.get('version')!r} of asv's format and 2 is read; run asv update")
     try:
         columns = held["result_columns"]
         date = datetime.fromtimestamp(held["date"] / 1000.0, UTC).isoformat(timespec="seconds")
@@ -123,3 +127,172 @@ def _outcome(value: float | None) -> Literal["measured", "skipped", "failed"]:
     if value is None:
         return "failed"
     return "skipped" if math.isnan(value) else "measured"
+
+
+# -- over commits -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One benchmark at one point of its grid; `values` has an entry for every commit that measured it."""
+
+    label: str
+    method: str
+    unit: str
+    values: dict[str, AsvRecord]
+
+    @property
+    def change(self) -> float:
+        """Oldest value ÷ newest; nan where that is undefined."""
+        known = list(self.values.values())
+        return known[0].value / known[-1].value if known[-1].value else math.nan
+
+
+def commits_figure(records: Sequence[AsvRecord]) -> Figure | None:
+    """Seconds over commits of the lines that changed most, of the kind of time that was measured most; None without."""
+    every = [line for line in _lines(records) if line.unit == "seconds"]
+    if not every:
+        return None
+    kinds = Counter(line.method for line in every)
+    method = min(kinds, key=lambda name: (-kinds[name], name))
+    timed = [line for line in every if line.method == method]
+    moved = sorted(timed, key=lambda line: (-_span(line), line.label))[:8]
+    shown = [line for line in timed if line in moved]
+    order = _commits(records, timed)
+    place = {commit: k for k, commit in enumerate(order)}
+    series = tuple(
+        Series(
+            line.label,
+            tuple(float(place[commit]) for commit in line.values),
+            tuple(record.value for record in line.values.values()),
+            "both",
+            tone,
+            hints=tuple(f"{line.label}, {commit[:8]}: {each.value:.3g} s" for commit, each in line.values.items()),
+        )
+        for tone, line in enumerate(shown)
+    )
+    told = "; ".join(f"{line.label}: {_plain(line, 0)} s, then {_plain(line, -1)} s" for line in shown)
+    stride = math.ceil(len(order) / 6)
+    return Figure(
+        "commits",
+        "Time over commits",
+        f"the {len(shown)} of {len(timed)} lines that moved most, oldest commit first",
+        "commit",
+        f"seconds ({method})",
+        series,
+        f"Seconds on {len(order)} commits. {told}.",
+        log_y=True,
+        categories=tuple(commit[:7] if k % stride == 0 else "" for k, commit in enumerate(order)),
+    )
+
+
+def commits_section(records: Sequence[AsvRecord]) -> str:
+    """The Markdown below the picture; empty without records."""
+    if not records:
+        return ""
+    lines = _lines(records)
+    if not lines:
+        return "asv measured one commit only, so there is no course to tell; [commits.csv](commits.csv) holds its values.\n"
+    known = {record.commit: record.date for record in records if record.outcome == "measured"}
+    days = sorted(date[:10] for date in known.values())
+    machines = ", ".join(sorted({record.machine for record in records}))
+    when = " … ".join(dict.fromkeys((days[0], days[-1])))
+    parts = [
+        f"Results of asv on {len(known)} commits ({when}), measured on {machines}; all are in [commits.csv](commits.csv).\n"
+    ]
+    units = dict.fromkeys(line.unit for line in lines if not line.unit.startswith("×"))
+    parts += [_values(records, [line for line in lines if line.unit == unit], unit) for unit in units]
+    ratios = [line for line in lines if line.unit.startswith("×")]
+    if ratios:
+        parts.append(_ratios(records, ratios))
+    return "\n".join(parts)
+
+
+def commits_csv(records: Sequence[AsvRecord]) -> str:
+    """One line for every value; what was skipped has none."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("benchmark", "parameters", "commit", "date", "machine", "outcome", "value", "low", "high", "unit"))
+    for record in records:
+        if record.outcome != "skipped":
+            numbers = (value if math.isfinite(value) else "" for value in (record.value, record.low, record.high))
+            place = ", ".join(f"{name}={value}" for name, value in record.parameters)
+            known = (record.benchmark, place, record.commit[:12], record.date, record.machine, record.outcome)
+            writer.writerow((*known, *numbers, record.unit))
+    return text.getvalue()
+
+
+def _lines(records: Sequence[AsvRecord]) -> list[_Line]:
+    """By kind of benchmark, the native solver first, sizes in the order of numbers."""
+    several = len({record.machine for record in records}) > 1
+    groups: dict[tuple[str, tuple[tuple[str, str], ...], str], dict[str, AsvRecord]] = {}
+    for record in sorted(records, key=lambda each: (each.date, each.commit)):
+        if record.outcome == "measured" and record.value > 0.0:
+            groups.setdefault((record.benchmark, record.parameters, record.machine), {}).setdefault(record.commit, record)
+    found = []
+    for (benchmark, parameters, machine), values in groups.items():
+        if len(values) > 1:
+            label = _label(benchmark, parameters) + (f" on {machine}" if several else "")
+            found.append(_Line(label, benchmark.rpartition(".")[2], next(iter(values.values())).unit, values))
+    return sorted(found, key=lambda line: (line.method, not line.label.startswith("tilt,"), _natural(line.label)))
+
+
+def _label(benchmark: str, parameters: Sequence[tuple[str, str]]) -> str:
+    """conic, Bins 10000: the backend first, then suite and size; other benchmarks keep their own words."""
+    suite = benchmark.split(".")[-2] if "." in benchmark else benchmark
+    ends = ("Steps", "Answers", "Memory")  # they say nothing beside the benchmark's own name
+    suite = next((suite.removesuffix(end) for end in ends if suite.endswith(end)), suite)
+    who = [value for name, value in parameters if name == "backend"]
+    rest = [value for name, value in parameters if name != "backend"]
+    return ", ".join([*who, " ".join([suite, *rest])])
+
+
+def _natural(label: str) -> list[tuple[str, float]]:
+    return [("", float(word)) if word.isdigit() else (word, 0.0) for word in label.replace("=", " ").split()]
+
+
+def _commits(records: Sequence[AsvRecord], lines: Sequence[_Line]) -> list[str]:
+    dates = {record.commit: record.date for record in records}
+    return sorted({commit for line in lines for commit in line.values}, key=lambda commit: (dates[commit], commit))
+
+
+def _span(line: _Line) -> float:
+    values = [record.value for record in line.values.values()]
+    return math.log(max(values) / min(values))
+
+
+def _plain(line: _Line, at: int) -> str:
+    return wording.number(list(line.values.values())[at].value, 2)
+
+
+def _values(records: Sequence[AsvRecord], lines: Sequence[_Line], unit: str) -> str:
+    order = _commits(records, lines)
+    methods = len({line.method for line in lines}) > 1
+    rows = [
+        [f"{line.method}: {line.label}" if methods else line.label, *_cells(line, order), wording.number(line.change, 2)]
+        for line in lines
+    ]
+    heads = (f"{lines[0].method}, {unit}" if not methods else unit, *(commit[:7] for commit in order), "oldest ÷ newest")
+    return wording.markdown_table(heads, rows)
+
+
+def _ratios(records: Sequence[AsvRecord], lines: Sequence[_Line]) -> str:
+    over = [line for line in lines if any(record.value > 1.0005 for record in line.values.values())]
+    kept = (
+        f"{len(lines) - len(over)} of {len(lines)} tracked ratios to a target (certified gap ÷ gap asked for, true leakage "
+        "÷ budget) are at most 1 on every commit."
+    )
+    if not over:
+        return kept + "\n"
+    order = _commits(records, over)
+    rows = [[f"{line.method.removeprefix('track_')}: {line.label}", *_cells(line, order)] for line in over]
+    return f"{kept} The others:\n\n" + wording.markdown_table(("ratio", *(commit[:7] for commit in order)), rows)
+
+
+def _cells(line: _Line, order: Sequence[str]) -> list[str]:
+    cells = (line.values.get(commit) for commit in order)
+    return [wording.NOTHING if record is None else _figures(record.value) for record in cells]
+
+
+def _figures(value: float) -> str:
+    return wording.scientific(value) if value >= 1e3 else wording.number(value, 2)

@@ -188,7 +188,7 @@ def run_comparison(
     """
     started = time.perf_counter()
     plan = _plan(cases, configurations)
-    limits = Limits(math.inf if time_limit is None else time_limit, None, None)
+    limits = Limits(math.inf if time_limit is None else time_limit, math.inf, None)
     rows = []
     for done, (case, configuration) in enumerate(plan):
         if watch is not None:

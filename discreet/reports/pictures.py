@@ -1,4 +1,4 @@
-"""The figures of measured results: what claims are worth, gaps, time against size, profiles, work–precision."""
+"""The figures of results: claims, gaps, time against size, profiles, work–precision, privacy–utility curves."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from discreet.problems.envelope import Envelope
+from discreet.problems.numerics.double_double import Array
 from discreet.reports import wording
 from discreet.reports.figures import Figure, Series
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.claims import Leak
 from discreet.reports.statistics.profiles import Profile, data_profiles, performance_profiles, work_precision
 from discreet.reports.statistics.scaling import fit_exponent, sweeps
-from discreet.reports.statistics.trials import Trial, contestants
+from discreet.reports.statistics.trials import Trial, labels_of
 
 __all__ = [
+    "curve_figure",
+    "curve_grid",
     "data_figure",
+    "floats",
     "gap_figure",
     "leakage_figure",
     "performance_figure",
@@ -27,7 +34,7 @@ __all__ = [
 
 def tones(found: Sequence[Trial]) -> dict[str, int]:
     """A tone for every solver configuration, the same in all pictures; the native solver first."""
-    names = sorted(contestants(found), key=lambda name: (name != "tilt", name))
+    names = sorted(labels_of(found), key=lambda name: (name != "tilt", name))
     return {name: tone for tone, name in enumerate(names)}
 
 
@@ -196,3 +203,46 @@ def _profile_figure(
     words = "; ".join(f"{p.contestant} {p.shares[-1]:.0%}" for p in reached)
     description = f"Shares reached in the end: {words}."
     return Figure(name, title, subtitle, x_label, "share of tasks", series, description, log_x=True, y_range=(0.0, 1.02))
+
+
+def curve_figure(
+    envelope: Envelope, budgets: Sequence[float], *, title: str, subtitle: str, bayes_error: float, name: str = "frontier"
+) -> Figure:
+    """The curve over budgets from 0 to I_MAP; `budgets` are the solved ones."""
+    grid = curve_grid(envelope, budgets)
+    upper, lower = envelope.upper(grid), envelope.lower(grid)
+    solved = np.array([budget for budget in budgets if budget <= envelope.horizon])
+    at = envelope.upper(solved)
+    hints = tuple(
+        f"budget {wording.number(float(budget), 4)} nats: error probability {wording.bracket(float(low), float(high))}"
+        for budget, low, high in zip(solved, envelope.lower(solved), at, strict=True)
+    )
+    perfect, free = float(at[0]) if solved.size else float(upper[0]), float(upper[-1])
+    return Figure(
+        name=name,
+        title=title,
+        subtitle=subtitle,
+        x_label="leakage budget ε, nats",
+        y_label="error probability",
+        series=(
+            Series("between the envelopes", floats(grid), floats(upper), "line", 0, floats(lower), floats(upper)),
+            Series("solved", floats(solved), floats(at), "points", 0, hints=hints),
+            Series("the Bayes rule, no privacy", (0.0, envelope.horizon), (bayes_error, bayes_error), "level", 5),
+        ),
+        description=(
+            f"The best error probability falls from {wording.number(perfect, 4)} at perfect privacy to "
+            f"{wording.number(free, 4)} at {wording.number(envelope.horizon, 4)} nats, convex in between."
+        ),
+    )
+
+
+def curve_grid(envelope: Envelope, budgets: Sequence[float]) -> Array:
+    """Budgets from 0 to I_MAP, dense near 0 where the curve is steep, among them every vertex and the given ones."""
+    even = envelope.horizon * np.linspace(0.0, 1.0, 160) ** 2
+    inside = [budget for budget in budgets if budget <= envelope.horizon]
+    return np.unique(np.concatenate([even, envelope.vertices[:, 0], inside]))
+
+
+def floats(values: Array) -> tuple[float, ...]:
+    """An array as the plain numbers that a `Series` holds."""
+    return tuple(float(value) for value in values)

@@ -15,8 +15,7 @@ from typing import Any
 
 from discreet.problems.errors import InputError
 from discreet.reports import wording
-from discreet.reports.asv_results import AsvRecord
-from discreet.reports.commits import commits_csv, commits_figure, commits_section
+from discreet.reports.asv_results import AsvRecord, commits_csv, commits_figure, commits_section
 from discreet.reports.figure_svg import standalone
 from discreet.reports.html.data import cleaned
 from discreet.reports.measurements import Measurement

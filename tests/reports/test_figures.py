@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.problems.errors import Absent
 from discreet.reports import figure_png
-from discreet.reports.curve_figure import curve_figure, curve_grid
 from discreet.reports.figure_svg import standalone, svg
 from discreet.reports.figures import DARK, DASHES, LIGHT, MARKERS, Figure, Series, extent, ticks
+from discreet.reports.pictures import curve_figure, curve_grid
 
 NAMESPACE = {"s": "http://www.w3.org/2000/svg"}
 FIGURE = Figure(

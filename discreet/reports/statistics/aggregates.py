@@ -20,7 +20,7 @@ from functools import cache
 import numpy as np
 
 from discreet.problems.numerics.double_double import Array
-from discreet.reports.statistics.trials import Trial, by_task, contestants
+from discreet.reports.statistics.trials import Trial, by_task, labels_of
 
 __all__ = [
     "PENALTIES",
@@ -77,7 +77,7 @@ def means(found: Sequence[Trial]) -> tuple[Mean, ...]:
     A failure without a time limit, or below it, is charged k × the larger of its limit and what it took.
     """
     shift, table = fitting_shift(found), by_task(found)
-    names = contestants(found)
+    names = labels_of(found)
     shared = [met for met in table.values() if set(met) == set(names) and all(t.success for t in met.values())]
     result = []
     for name in names:

@@ -23,7 +23,7 @@ from discreet.reports.statistics.agreement import ALLOWED, agreements, summarise
 from discreet.reports.statistics.claims import ClaimRecord, claim_records, claimed_leaks, failure_groups
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles, work_precision
 from discreet.reports.statistics.scaling import ABOVE_FLOOR, FEWEST, WIDEST, Sweep, crossovers, fit_exponent, sweeps
-from discreet.reports.statistics.trials import NOT_TRIED, Trial, by_task, contestants, trials
+from discreet.reports.statistics.trials import NOT_TRIED, Trial, by_task, labels_of, trials
 
 __all__ = ["machine_words", "report_numbers", "specification"]
 
@@ -84,7 +84,7 @@ def _summary(rows: Sequence[Measurement], found: Sequence[Trial], claims: Sequen
     return {
         "attempts": len(rows),
         "trials": sum(trial.tried for trial in found),
-        "contestants": len(contestants(found)),
+        "contestants": len(labels_of(found)),
         "tasks": len(tasks),
         "certified_tasks": sum(any(trial.success for trial in met.values()) for met in tasks.values()),
         "claims": sum(record.claims for record in claims),

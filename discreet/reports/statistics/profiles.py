@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from discreet.reports.statistics.trials import Trial, by_task, contestants
+from discreet.reports.statistics.trials import Trial, by_task, labels_of
 
 __all__ = ["Profile", "WorkPoint", "data_profiles", "performance_profiles", "work_precision"]
 
@@ -55,7 +55,7 @@ def performance_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
     best = {task: min(trial.cost for trial in met.values()) for task, met in table.items()}
     solved = [task for task in table if math.isfinite(best[task])]
     profiles = []
-    for name in contestants(found):
+    for name in labels_of(found):
         ratios = [_ratio(table[task][name].cost, best[task]) for task in solved if name in table[task]]
         profiles.append(_profile(name, ratios, len(solved)))
     return tuple(profiles)
@@ -65,7 +65,7 @@ def data_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
     """One profile a configuration over every task that somebody was tried on; `at` are seconds."""
     table = by_task(found)
     return tuple(
-        _profile(name, [met[name].cost for met in table.values() if name in met], len(table)) for name in contestants(found)
+        _profile(name, [met[name].cost for met in table.values() if name in met], len(table)) for name in labels_of(found)
     )
 
 

@@ -15,7 +15,7 @@ from statistics import median
 from discreet.backends.solution import Status
 from discreet.reports.measurements import Measurement
 
-__all__ = ["NOT_TRIED", "Task", "Trial", "by_task", "contestants", "trials"]
+__all__ = ["NOT_TRIED", "Task", "Trial", "by_task", "labels_of", "trials"]
 
 NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})
 """The backend does not serve the task, or is not installed: neither success nor failure."""
@@ -86,7 +86,7 @@ def trials(rows: Iterable[Measurement]) -> tuple[Trial, ...]:
     )
 
 
-def contestants(found: Iterable[Trial]) -> tuple[str, ...]:
+def labels_of(found: Iterable[Trial]) -> tuple[str, ...]:
     """Everyone who was tried on a task, by name."""
     return tuple(sorted({trial.contestant for trial in found if trial.tried}))
 

@@ -84,7 +84,7 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """See the module's docstring."""
-        here = machine()
+        here, memory = machine(), self.limits.memory_gib
         return _digest(
             {
                 "problem": self.instance.hash,
@@ -93,7 +93,7 @@ class Cell:
                 "profile": self.extra,
                 "gap": self.profile.gap,
                 "repeat": self.repeat,
-                "limits": [self.limits.time_seconds, self.limits.memory_gib, self.limits.threads],
+                "limits": [self.limits.time_seconds, None if math.isinf(memory) else memory, self.limits.threads],
                 "versions": self.versions,
                 "machine": [here["processor"], here["cores"], here["system"]],
                 "skipped": self.skipped,

@@ -36,6 +36,7 @@ reason = "a dense method: a minute at N = 256"
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib.resources
 import math
@@ -58,16 +59,16 @@ SHIPPED = ("default", "quick")
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of every attempt: seconds of solving, memory beyond the imports (Linux only), threads; None: no limit."""
+    """Limits of every attempt: seconds of solving, memory beyond the imports (Linux only), threads (None: all)."""
 
     time_seconds: float = 10.0
-    memory_gib: float | None = 4.0
+    memory_gib: float = 4.0
     threads: int | None = 1
 
     @property
     def memory_bytes(self) -> int | None:
         """The memory limit in bytes, None without one."""
-        return None if self.memory_gib is None else int(self.memory_gib * (1 << 30))
+        return None if math.isinf(self.memory_gib) else int(self.memory_gib * (1 << 30))
 
 
 @dataclass(frozen=True)
@@ -160,13 +161,13 @@ def parse_study(text: str, where: str) -> Study:
     name = table.text("name")
     if not name.strip():
         raise FileError(f"{where}: name is empty; name the study")
-    profiles = _profiles(table.table("profiles"), where)
-    known_profiles = [profile.name for profile in profiles]
-    backends = tuple(_configuration(each, known_profiles) for each in table.tables("backends"))
-    _refuse_twice([each.label for each in backends], "backend", where)
+    profiles = _profiles(table.table("profiles"))
+    known = [profile.name for profile in profiles]
+    backends = tuple(_configuration(each, known) for each in table.tables("backends"))
+    table.refuse_twice("backends", [each.label for each in backends])
     labels = list(dict.fromkeys([*(each.label for each in backends), *(each.backend for each in backends)]))
     instances = tuple(_instance(each, labels) for each in table.tables("instances"))
-    reach = tuple(_reach(each, labels, known_profiles) for each in table.tables("reach", empty=True))
+    reach = tuple(_reach(each, labels, known) for each in table.tables("reach", empty=True))
     limits = _limits(table.table("limits", empty=True))
     repeats, seed = table.whole("repeats", 1, least=1), table.whole("seed", 0, least=0)
     table.finish()
@@ -179,131 +180,96 @@ def _near(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-# -- the parts -----------------------------------------------------------------------------------------------------------
-
-
 def _limits(table: _Table) -> Limits:
-    time_seconds = table.number("time_seconds", Limits.time_seconds, above=0.0)
-    memory = table.number("memory_gib", math.inf if table.has("memory_gib") else Limits.memory_gib or math.inf, above=0.0)
+    time_seconds = table.number("time_seconds", Limits.time_seconds)
+    memory = table.number("memory_gib", math.inf if table.has("memory_gib") else Limits.memory_gib)
     threads = table.whole("threads", 1, least=1)
     table.finish()
-    return Limits(time_seconds, None if math.isinf(memory) else memory, threads)
+    return Limits(time_seconds, memory, threads)
 
 
-def _profiles(table: _Table, where: str) -> tuple[Profile, ...]:
+def _profiles(table: _Table) -> tuple[Profile, ...]:
     found = []
     for name in table.given():
         inner = table.table(name)
-        gap = inner.number("gap", None, above=0.0)
+        gap = inner.number("gap", None)
         if not gap < 1.0:
-            raise FileError(f"{where}: {inner.at('gap')} is {gap:g}; give a relative gap between 0 and 1, such as 1e-9")
+            raise inner.wrong("gap", "a relative gap between 0 and 1, such as 1e-9")
         settings = inner.table("settings", empty=True)
-        by_backend = {backend: settings.table(backend).plain() for backend in settings.given()}
-        for backend, values in by_backend.items():
-            _check_backend(backend, values, settings.at(backend), where)
-        settings.finish()
+        by_backend = {backend: _settings(settings.table(backend), backend) for backend in settings.given()}
         inner.finish()
         found.append(Profile(name, gap, by_backend))
-    table.finish()
     if not found:
-        raise FileError(f"{where} has no profiles; add [profiles.default] with gap = 1e-9")
+        raise FileError(f"{table.where} has no profiles; add [profiles.default] with gap = 1e-9")
     return tuple(found)
+
+
+def _settings(table: _Table, backend: str) -> dict[str, Any]:
+    """Everything in the table, as settings of a backend."""
+    table.known(backend, backend_names(), "backend")
+    for name in table.given():
+        if table.has(name) and isinstance(table.data[name], dict):
+            raise table.wrong(name, "a value")
+        with contextlib.suppress(Broken):  # the cells will say so
+            table.known(name, load_backend(backend).capabilities.settings, f"setting of {backend}", name)
+    return dict(table.data)
 
 
 def _configuration(table: _Table, profiles: Sequence[str]) -> Configuration:
     backend = table.text("name")
-    settings = table.table("settings", empty=True)
-    values = settings.plain()
-    _check_backend(backend, values, table.at("name"), table.where)
-    chosen = table.names("profiles", profiles, "profile") if table.has("profiles") else None
+    table.known(backend, backend_names(), "backend", "name")
+    settings = _settings(table.table("settings", empty=True), backend)
+    chosen = table.words("profiles", profiles, "profile") if table.has("profiles") else None
     table.finish()
-    return Configuration(backend, values, chosen)
-
-
-def _check_backend(name: str, settings: dict[str, Any], key: str, where: str) -> None:
-    known = backend_names()
-    if name not in known:
-        raise FileError(
-            f"{where}: {key}: there is no backend {name!r}{_near(name, known)}; choose one of: {', '.join(known)}"
-        )
-    try:
-        able = load_backend(name).capabilities.settings
-    except Broken:
-        return  # the cells will say so
-    unknown = next((setting for setting in settings if setting not in able), None)
-    if unknown is not None:
-        listed = ", ".join(able) or "none"
-        raise FileError(
-            f"{where}: {key}: backend {name} has no setting {unknown!r}{_near(unknown, able)}; it knows: {listed}"
-        )
+    return Configuration(backend, settings, chosen)
 
 
 def _instance(table: _Table, labels: Sequence[str]) -> InstanceSpec:
     problem = table.text("problem")
     name = problem.partition(":")[0]
-    is_file = problem.endswith(".npz") or "/" in problem
-    catalog = {each.name: each for each in entries()}
-    if not is_file and name not in catalog:
-        raise FileError(
-            f"{table.where}: {table.at('problem')}: the catalog has no problem {name!r}{_near(name, catalog)}; "
-            f"it has: {', '.join(catalog)}"
-        )
     parameters = table.table("parameters", empty=True)
-    if is_file and parameters.given():
-        raise FileError(f"{table.where}: {parameters.path}: {problem!r} is a file and has no parameters; leave them out")
+    catalog = {each.name: each for each in entries()}
+    if problem.endswith(".npz") or "/" in problem:
+        if parameters.given():
+            raise FileError(f"{table.where}: {parameters.path}: {problem!r} is a file and has no parameters; leave them out")
+    else:
+        table.known(name, catalog, "problem of the catalog", "problem")
     grid = {}
     for key in parameters.given():
-        own = {each.name: each.default for each in catalog[name].parameters}
         for part in key.split(","):
-            if part.strip() not in own:
-                raise FileError(
-                    f"{table.where}: {parameters.at(key)}: {name} has no parameter {part.strip()!r}"
-                    f"{_near(part, own)}; its parameters are: {', '.join(own)}"
-                )
+            own = [each.name for each in catalog[name].parameters]
+            parameters.known(part.strip(), own, f"parameter of {name}", key)
         grid[key] = parameters.values(key)
-    parameters.finish()
-    budgets = table.texts("budgets")
+    budgets = table.words("budgets")
     for word in budgets:
-        _check_budget(word, table.at("budgets"), table.where)
-    _refuse_twice(list(budgets), "budget", f"{table.where}: {table.at('budgets')}")
-    chosen = table.names("backends", labels, "backend of this study") if table.has("backends") else None
+        _check_budget(word, table)
+    table.refuse_twice("budgets", budgets)
+    chosen = table.words("backends", labels, "backend of this study") if table.has("backends") else None
     table.finish()
     return InstanceSpec(problem, grid, budgets, chosen, f"{table.where}: {table.path}")
 
 
-def _check_budget(word: str, key: str, where: str) -> None:
+def _check_budget(word: str, table: _Table) -> None:
     kind, equals, value = word.partition("=")
     if not equals and kind in ("perfect", "own"):
         return
-    try:
-        if equals and kind in ("fraction", "budget", "equivocation") and float(value) >= 0.0:
+    with contextlib.suppress(ValueError):
+        if kind in ("fraction", "budget", "equivocation") and float(value) >= 0.0:
             return
-    except ValueError:
-        pass
-    raise FileError(f"{where}: {key} has {word!r}; write fraction=0.5, budget=0.01, equivocation=0.3 (nats), perfect or own")
+    wanted = "fraction=0.5, budget=0.01, equivocation=0.3 (nats), perfect or own"
+    raise FileError(f"{table.where}: {table.at('budgets')} has {word!r}; write {wanted}")
 
 
 def _reach(table: _Table, labels: Sequence[str], profiles: Sequence[str]) -> Reach:
-    backends = table.names("backends", labels, "backend of this study")
+    backends = table.words("backends", labels, "backend of this study")
     reason = table.text("reason")
-    outcomes = table.number("outcomes_above", math.inf, above=0.0)
-    unknowns = table.number("unknowns_above", math.inf, above=0.0)
+    outcomes, unknowns = table.number("outcomes_above", math.inf), table.number("unknowns_above", math.inf)
     regime = table.text("regime", "")
-    regimes = ("perfect", "constrained", "oblivious")
-    if regime and regime not in regimes:
-        raise FileError(f"{table.where}: {table.at('regime')} is {regime!r}; choose one of: {', '.join(regimes)}")
-    chosen = table.names("profiles", profiles, "profile") if table.has("profiles") else ()
+    if regime:
+        table.known(regime, ("perfect", "constrained", "oblivious"), "regime", "regime")
+    chosen = table.words("profiles", profiles, "profile") if table.has("profiles") else ()
     table.finish()
     return Reach(backends, reason, outcomes, unknowns, regime, chosen)
-
-
-def _refuse_twice(words: list[str], what: str, where: str) -> None:
-    twice = next((word for word in words if words.count(word) > 1), None)
-    if twice is not None:
-        raise FileError(f"{where}: the {what} {twice!r} is given twice; give it once")
-
-
-# -- tables --------------------------------------------------------------------------------------------------------------
 
 
 class _Table:
@@ -312,77 +278,66 @@ class _Table:
     def __init__(self, data: dict[str, Any], where: str, path: str) -> None:
         self.where = where
         self.path = path
-        self._data = data
+        self.data = data
         self._asked: set[str] = set()
 
     def at(self, key: str) -> str:
         """The full name of a key."""
-        return f"{self.path}.{key}" if self.path else key
+        return f"{self.path}.{key}" if self.path and key else self.path or key
 
     def given(self) -> list[str]:
         """The keys it has, in order."""
-        return list(self._data)
+        return list(self.data)
 
     def has(self, key: str) -> bool:
         """Whether the key is given."""
         self._asked.add(key)
-        return key in self._data
-
-    def plain(self) -> dict[str, Any]:
-        """Everything as it is: settings of a backend, which are values or lists of values."""
-        bad = next((key for key, value in self._data.items() if isinstance(value, dict)), None)
-        if bad is not None:
-            raise self._wrong(bad, "a value")
-        return dict(self._data)
+        return key in self.data
 
     def finish(self) -> None:
         """Raise FileError for a key that nobody asked for."""
-        unknown = next((key for key in self._data if key not in self._asked), None)
-        if unknown is not None:
-            raise FileError(
-                f"{self.where}: {self.at(unknown)} is not a key of a study{_near(unknown, self._asked)}; "
-                f"there are: {', '.join(sorted(self._asked))}"
-            )
+        for key in self.data:
+            self.known(key, self._asked, "key of a study", key)
+
+    def known(self, word: str, known: Iterable[str], what: str, key: str = "") -> None:
+        """Raise FileError, with the nearest word, for one that is not known."""
+        words = sorted(known)
+        if word not in words:
+            said = f"{word!r} is no {what}{_near(word, words)}; there are: {', '.join(words) or 'none'}"
+            raise FileError(f"{self.where}: {self.at(key)}: {said}")
+
+    def refuse_twice(self, key: str, words: Sequence[str]) -> None:
+        """Raise FileError for a word that is given twice."""
+        twice = next((word for word in words if words.count(word) > 1), None)
+        if twice is not None:
+            raise FileError(f"{self.where}: {self.at(key)} has {twice!r} twice; give it once")
+
+    def wrong(self, key: str, wanted: str) -> FileError:
+        """What to raise for a value that is not what is wanted."""
+        return FileError(f"{self.where}: {self.at(key)} is {self.data[key]!r}; give {wanted}")
 
     def text(self, key: str, default: str | None = None) -> str:
         """A string."""
         return str(self._take(key, default, lambda value: isinstance(value, str), 'text in quotes, such as "name"'))
 
-    def number(self, key: str, default: float | None, *, above: float) -> float:
-        """A number above a bound."""
-        value = self._take(
-            key, default, lambda value: isinstance(value, int | float) and not isinstance(value, bool), "a number"
-        )
-        if not value > above:
-            raise FileError(f"{self.where}: {self.at(key)} is {value:g}; give a number above {above:g}")
-        return float(value)
+    def number(self, key: str, default: float | None) -> float:
+        """A number above 0."""
+        return float(self._take(key, default, lambda value: _is_number(value) and value > 0.0, "a number above 0"))
 
     def whole(self, key: str, default: int, *, least: int) -> int:
         """A whole number of at least `least`."""
-        value = self._take(
-            key, default, lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"
-        )
-        if value < least:
-            raise FileError(f"{self.where}: {self.at(key)} is {value}; give at least {least}")
-        return int(value)
+        wanted = f"a whole number of at least {least}"
+        return int(self._take(key, default, lambda v: _is_number(v) and isinstance(v, int) and v >= least, wanted))
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        """A list of strings, at least one."""
+    def words(self, key: str, known: Iterable[str] | None = None, what: str = "") -> tuple[str, ...]:
+        """A list of strings, at least one, which are known."""
 
         def fits(value: Any) -> bool:
             return isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
 
-        return tuple(self._take(key, None, fits, 'a list of words, such as ["one", "two"]'))
-
-    def names(self, key: str, known: Sequence[str], what: str) -> tuple[str, ...]:
-        """A list of known words."""
-        found = self.texts(key)
-        unknown = next((each for each in found if each not in known), None)
-        if unknown is not None:
-            raise FileError(
-                f"{self.where}: {self.at(key)}: {unknown!r} is no {what}{_near(unknown, known)}; "
-                f"there are: {', '.join(known)}"
-            )
+        found = tuple(self._take(key, None, fits, 'a list of words, such as ["one", "two"]'))
+        for word in found if known is not None else ():
+            self.known(word, known or (), what, key)
         return found
 
     def table(self, key: str, *, empty: bool = False) -> _Table:
@@ -391,33 +346,30 @@ class _Table:
         return _Table(value, self.where, self.at(key))
 
     def tables(self, key: str, *, empty: bool = False) -> list[_Table]:
-        """A list of tables, numbered from 1 in messages."""
+        """A list of tables, at least one unless it may be `empty`, numbered from 1 in messages."""
 
         def fits(value: Any) -> bool:
-            return isinstance(value, list) and all(isinstance(each, dict) for each in value)
+            return isinstance(value, list) and (bool(value) or empty) and all(isinstance(each, dict) for each in value)
 
         value = self._take(key, [] if empty else None, fits, f"tables, [[{self.at(key)}]]")
-        if not value and not empty:
-            raise FileError(f"{self.where}: {self.at(key)} is empty; give at least one")
         return [_Table(each, self.where, f"{self.at(key)}[{k}]") for k, each in enumerate(value, start=1)]
 
     def values(self, key: str) -> tuple[Any, ...]:
         """The values of a parameter: one, a list, or {from, to, points}, whole numbers on a log grid."""
         self._asked.add(key)
-        value = self._data[key]
+        value = self.data[key]
         if isinstance(value, dict):
             return self._log_grid(key)
         found = value if isinstance(value, list) else [value]
         if not found or any(isinstance(each, dict) for each in found):
-            raise self._wrong(key, "a value, a list of values, or { from = 4, to = 1000, points = 7 }")
+            raise self.wrong(key, "a value, a list of values, or { from = 4, to = 1000, points = 7 }")
         return tuple(tuple(each) if isinstance(each, list) else each for each in found)
 
     def _log_grid(self, key: str) -> tuple[int, ...]:
-        inner = self.table(key)
+        inner, most = self.table(key), 1000
         first, last = inner.whole("from", 0, least=1), inner.whole("to", 0, least=1)
         points = inner.whole("points", 0, least=2)
         inner.finish()
-        most = 1000
         if last <= first or points > most:
             raise FileError(
                 f"{self.where}: {self.at(key)} goes from {first} to {last} in {points} points; "
@@ -427,13 +379,14 @@ class _Table:
 
     def _take(self, key: str, default: Any, fits: Callable[[Any], bool], wanted: str) -> Any:
         self._asked.add(key)
-        if key not in self._data:
+        if key not in self.data:
             if default is None:
                 raise FileError(f"{self.where}: {self.at(key)} is missing; give {wanted}")
             return default
-        if not fits(self._data[key]):
-            raise self._wrong(key, wanted)
-        return self._data[key]
+        if not fits(self.data[key]):
+            raise self.wrong(key, wanted)
+        return self.data[key]
 
-    def _wrong(self, key: str, wanted: str) -> FileError:
-        return FileError(f"{self.where}: {self.at(key)} is {self._data[key]!r}; give {wanted}")
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
