@@ -25,6 +25,7 @@ from discreet.problems.continuous.bound import _Cells, _decide, _Tilted
 from discreet.problems.continuous.density import component
 from discreet.problems.continuous.model import ACCURACY
 from discreet.problems.errors import InputError
+from discreet.problems.judge import certify
 from discreet.problems.numerics.double_double import Array
 
 P_XY = np.array([[0.3, 0.2], [0.15, 0.35]])
@@ -430,3 +431,15 @@ def test_a_less_accurate_model_gets_a_wider_bracket() -> None:
     problems = [ContinuousProblem(shifted_normals(), P_XY, math.inf, accuracy=accuracy) for accuracy in (5e-13, 1e-9, 1e-7)]
     gaps = [certify_rule(problem, rule, np.zeros((2, 2)), 0.0).certificate.lower for problem in problems]
     assert gaps[0] > gaps[1] > gaps[2]
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.01, math.inf])
+def test_the_door_of_the_judge_takes_densities(budget: float) -> None:
+    """`certify` proves of a rule on intervals what `certify_rule` does."""
+    problem = paper_continuous(budget=budget)
+    rule = IntervalRule.from_labels([0.4], [0, 1], 2)
+    here, there = certify(problem, rule), certify_rule(problem, rule)
+    assert isinstance(here.answer, IntervalRule)
+    assert (here.certificate.lower, here.certificate.upper) == (there.certificate.lower, there.certificate.upper)
+    assert here.certificate.lower <= here.certificate.upper
+    assert here.certificate.own_error == pytest.approx(rule.error_probability(problem), rel=1e-12)

@@ -1,14 +1,16 @@
-"""The bracket that a rule and a tilt prove together: the continuous counterpart of the judge.
+"""A rule for densities as a case for the judge: the bracket that a rule and a tilt prove together.
 
-`upper` is the error probability of a rule that keeps the budget: the rule's own partition is a discrete problem, and the
-judge repairs and values it there. `lower` is the dual bound of the tilt, with the sum over outcomes replaced by an integral
-that `bound` bounds from below. No rule whatever, on however many intervals, has an error probability under `lower`.
+`upper` is the error probability of a rule that keeps the budget: on the rule's own partition it is a matrix for a discrete
+problem, added up, blended and valued as any matrix is, with the assumed inaccuracy of interval masses on top of rounding.
+`lower` is the dual bound of the tilt, with the sum over outcomes replaced by an integral that `bound` bounds from below. No
+rule whatever, on however many intervals, has an error probability under `lower`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,15 +19,12 @@ from discreet.problems.continuous.density import midpoints
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.errors import InputError
-from discreet.problems.judge import certify
-from discreet.problems.measures import mutual_information
-from discreet.problems.measures.law import OutputLaw, phi_residual
+from discreet.problems.judge.conclusion import Duals, End, Worth, conclude
+from discreet.problems.judge.matrix import MatrixCase
+from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["ContinuousCertificate", "Judged", "certify_rule", "feasible_duals", "reached"]
-
-_SLACK_SHARE = 0.02  # of the error probability × asked gap: what undecided intervals may cost
-_AIMS = 6
+__all__ = ["ContinuousCertificate", "DensityCase", "Judged", "certify_rule"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,68 @@ class Judged:
     swept: Sweep
 
 
+class DensityCase:
+    """A rule on intervals with optional duals; gap: relative width that the subdivision should stay well under."""
+
+    def __init__(
+        self,
+        problem: ContinuousProblem,
+        rule: IntervalRule,
+        tilt: Array | None = None,
+        multiplier: float | None = None,
+        gap: float = 1e-8,
+    ) -> None:
+        """Raises InputError for wrong shapes. Without duals they are derived from the rule on a fine partition."""
+        self._problem, self._rule, self._gap = problem, rule, gap
+        if tilt is None:
+            tilt, multiplier = _derived(problem, rule)
+        if np.shape(tilt) != (problem.m, problem.n):
+            raise InputError(f"the tilt has shape {list(np.shape(tilt))} but the problem needs {[problem.m, problem.n]}")
+        price = math.inf if multiplier is None else multiplier
+        feasible = feasible_duals(np.asarray(tilt, dtype=np.float64), price, problem.p_x, problem.budget)
+        if feasible is None:  # unusable numbers; no tilt proves the Bayes error
+            feasible = np.zeros((problem.m, problem.n)), math.inf if problem.constraint.perfect else 0.0
+        self._feasible = feasible
+        self._matrix = MatrixCase(rule.on(problem), rule.estimator, None, None, ())
+        self.constraint = problem.constraint
+        kept = np.array_equal(rule.estimator, self._matrix.answer)
+        self.answer = rule if kept else IntervalRule(rule.edges, self._matrix.answer)
+        self.own = self._widened(self._matrix.own)
+        self.constant_errors = self._matrix.constant_errors
+        self.blended_doubt = self._matrix.blended_doubt + problem.accuracy
+        self.swept: Sweep | None = None
+
+    def _widened(self, worth: Worth) -> Worth:
+        """Interval masses are only as accurate as assumed."""
+        accuracy = self._problem.accuracy
+        return replace(worth, rounding=worth.rounding + accuracy, doubt=worth.doubt + accuracy)
+
+    def blended(self, share: float, end: End) -> tuple[IntervalRule, Worth]:
+        """On the rule's own partition."""
+        estimator, worth = self._matrix.blended(share, end)
+        return IntervalRule(self._rule.edges, estimator), self._widened(worth)
+
+    def leak_free(self) -> Iterator[End]:
+        """Those of the matrix."""
+        return (replace(end, worth=self._widened(end.worth)) for end in self._matrix.leak_free())
+
+    def duals(self) -> Iterator[Duals]:
+        """Those given or derived, with what a certified subdivision proves of their integral."""
+        tilt, multiplier = self._feasible
+        allowed = 0.02 * self._gap * (self.own.error or self._problem.constant_error)  # for undecided intervals
+        self.swept = sweep(self._problem, tilt, allowed)
+        rounded_prior = self._problem.accuracy * float(np.abs(tilt).max())
+        yield Duals(tilt, multiplier, (self.swept.value, -rounded_prior))
+
+    def derived_duals(self) -> Iterable[Duals]:
+        """None but those that stand for duals that were not given."""
+        return ()
+
+    def worst_entry(self, answer: IntervalRule, tilt: Array) -> float:
+        """Not known: it is a supremum over all measurements."""
+        return math.inf
+
+
 def certify_rule(
     problem: ContinuousProblem,
     rule: IntervalRule,
@@ -90,76 +151,33 @@ def certify_rule(
     Without duals they are derived from the rule. gap: relative width that the lower bound's own subdivision should stay
     well under. Raises InputError only for wrong shapes.
     """
-    if tilt is None:
-        tilt, multiplier = _derived(problem, rule)
-    if np.shape(tilt) != (problem.m, problem.n):
-        raise InputError(f"the tilt has shape {list(np.shape(tilt))} but the problem needs {[problem.m, problem.n]}")
-    kept, law, error = reached(problem, rule, tilt, multiplier)
-    upper = error * (1.0 + problem.accuracy)
-    if error < 1e-290 and (problem.losses > 0.0).any():
-        upper += kept.estimator.size * 2.0**-1070  # products may have vanished
-    tilt, multiplier = feasible_duals(problem, tilt, multiplier)
-    swept = sweep(problem, tilt, _SLACK_SHARE * gap * upper)
-    lower = swept.value - problem.accuracy * float(np.abs(tilt).max())  # the prior is rounded, too
-    if problem.constraint.perfect:  # hold for everything as private as the rule, not for Φ P = 0 alone
-        lower -= float((np.abs(tilt) * np.abs(law.deviation)).sum()) * (1.0 + 1e-9)
-    elif not problem.constraint.oblivious:
-        lower -= multiplier * problem.budget * (1.0 + 1e-15)
-    leakage = law.leakage()
+    case = DensityCase(problem, rule, tilt, multiplier, gap)
+    found = conclude(case)
+    judged, swept = found.certificate, case.swept
+    assert swept is not None
     certificate = ContinuousCertificate(
-        lower=max(0.0, lower) if lower <= upper else 0.0,
-        upper=upper,
-        leakage=leakage,
-        leakage_ceiling=leakage if problem.constraint.perfect else law.leakage_ceiling(problem.accuracy),
-        phi_residual=phi_residual(law),
+        lower=judged.lower,
+        upper=judged.upper,
+        leakage=judged.leakage,
+        leakage_ceiling=judged.leakage if problem.constraint.perfect else found.worth.law.leakage_ceiling(found.worth.doubt),
+        phi_residual=judged.phi_residual,
         budget=problem.budget,
         undecided=swept.slack,
         allowance=swept.allowance,
         cells=swept.cells,
         assumes=_assumptions(problem),
     )
-    return Judged(kept, tilt, multiplier, certificate, swept)
+    return Judged(found.answer, found.duals.tilt, found.duals.multiplier, certificate, swept)
 
 
 def _derived(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Array, float]:
-    """Duals for a rule that came without: those the judge finds for it on a fine partition."""
+    """Duals for a rule that came without: those that are best for it on a fine partition."""
     inner = np.unique(np.concatenate([problem.quantiles, problem.breakpoints]))
     for _ in range(3):
         inner = np.unique(np.concatenate([inner, midpoints(inner[:-1], inner[1:])]))
     edges = np.unique(np.concatenate([rule.edges, inner]))
-    verdict = certify(problem.on(edges), rule.probabilities(edges[1:]))
-    return verdict.tilt, verdict.multiplier
-
-
-def reached(
-    problem: ContinuousProblem, rule: IntervalRule, tilt: Array, multiplier: float | None
-) -> tuple[IntervalRule, OutputLaw, float]:
-    """A rule that keeps the budget even if interval masses are only as accurate as assumed, its law and error."""
-    discrete = rule.on(problem)
-    aim = problem.budget
-    for _ in range(_AIMS):
-        verdict = certify(discrete.with_budget(aim), rule.estimator, tilt, multiplier)
-        law = discrete.output_law(verdict.estimator)
-        excess = law.leakage_ceiling(problem.accuracy) - problem.budget
-        if problem.constraint.perfect or excess <= 0.0:
-            return _with(rule, verdict.estimator), law, discrete.error_probability(verdict.estimator)
-        aim = max(0.0, aim - 2.0 * excess)
-    constant = np.zeros(rule.estimator.shape)
-    constant[int(discrete.constant_errors.argmin())] = 1.0
-    return _with(rule, constant), discrete.output_law(constant), discrete.constant_error
-
-
-def _with(rule: IntervalRule, estimator: Array) -> IntervalRule:
-    return rule if np.array_equal(rule.estimator, estimator) else IntervalRule(rule.edges, estimator)
-
-
-def feasible_duals(problem: ContinuousProblem, tilt: Array, multiplier: float | None) -> tuple[Array, float]:
-    """The nearest dual feasible pair; t = 0, μ = 0 (which proves the Bayes error) where the numbers are unusable."""
-    price = math.inf if multiplier is None else multiplier
-    repaired = mutual_information.feasible_duals(np.asarray(tilt, dtype=np.float64), price, problem.p_x, problem.budget)
-    if repaired is None:
-        return np.zeros((problem.m, problem.n)), math.inf if problem.constraint.perfect else 0.0
-    return repaired
+    found = conclude(MatrixCase(problem.on(edges), rule.probabilities(edges[1:]), None, None, ()))
+    return found.duals.tilt, found.duals.multiplier
 
 
 def _assumptions(problem: ContinuousProblem) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ class Case(Protocol):
 
     answer, own       what is judged and its worth
     constant_errors   error probability of always guessing y_i [m]
-    blended_doubt     `doubt` of what `blended` gives
+    blended_doubt     `doubt` of what `blended` gives, at most
     """
 
     constraint: LeakageBudget
@@ -122,9 +122,10 @@ class Case(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Conclusion:
-    """The repaired answer, the duals that prove the lower side, and the certificate."""
+    """The repaired answer and its worth, the duals that prove the lower side, and the certificate."""
 
     answer: Any
+    worth: Worth
     duals: Duals
     certificate: Certificate
 
@@ -146,7 +147,7 @@ def conclude(case: Case) -> Conclusion:
         own_phi_residual=phi_residual(case.own.law),
         kkt=_residuals(case.constraint, worth, duals, case.worst_entry(answer, duals.tilt)),
     )
-    return Conclusion(answer, duals, certificate)
+    return Conclusion(answer, worth, duals, certificate)
 
 
 # -- the upper side ----------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Generic, TypeVar, cast, overload
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from discreet.problems.judge.rules import Progress, RuleCase
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
+
+if TYPE_CHECKING:
+    from discreet.problems.continuous.model import ContinuousProblem
+    from discreet.problems.continuous.rule import IntervalRule
 
 __all__ = ["Verdict", "certify"]
 
@@ -59,6 +63,17 @@ def certify(
 ) -> Verdict[Rule]: ...
 @overload
 def certify(
+    problem: ContinuousProblem,
+    answer: IntervalRule,
+    tilt: Array | None = None,
+    multiplier: float | None = None,
+    *,
+    anchors: Iterable[Array] = (),
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Verdict[IntervalRule]: ...
+@overload
+def certify(
     problem: Problem,
     answer: Array,
     tilt: Array | None = None,
@@ -69,21 +84,21 @@ def certify(
     progress: Progress | None = None,
 ) -> Verdict[Array]: ...
 def certify(
-    problem: Problem | BlockProblem,
-    answer: Array | Rule,
+    problem: Problem | BlockProblem | ContinuousProblem,
+    answer: Array | Rule | IntervalRule,
     tilt: Array | None = None,
     multiplier: float | None = None,
     *,
     anchors: Iterable[Array] = (),
     threads: int = 0,
     progress: Progress | None = None,
-) -> Verdict[Array] | Verdict[Rule]:
+) -> Verdict[Array] | Verdict[Rule] | Verdict[IntervalRule]:
     """Judge an answer with optional duals (tilt t [m, n], multiplier μ; sign conventions of docs/theory.md).
 
-    problem   in memory or in blocks
-    answer    an estimator [m, N] for a problem in memory, or a rule for either kind
-    tilt, multiplier   for a matrix: derived from it where they are not given. For a rule: its own tilt where none is given;
-              without a multiplier (at a budget > 0) only what needs no duals is proven
+    problem   in memory, in blocks, or of densities
+    answer    an estimator [m, N] for a problem in memory, a rule for that or for blocks, a rule on intervals for densities
+    tilt, multiplier   derived where they are not given; for a rule its own tilt is taken, and without a multiplier (at a
+              budget > 0) only what needs no duals is proven
     anchors   estimators [m, N] believed to leak nothing; each is verified before a matrix may be blended towards it
     threads   for large problems: 0 = all cores; results do not depend on it
     progress  called with (outcomes seen, N) while a rule is judged
@@ -92,11 +107,16 @@ def certify(
     guess that ignores the outcome. Raises InputError for wrong shapes, and for blocks that are not what the problem says:
     entries that are negative or not numbers, another number of outcomes, totals that differ by more than 1e-9.
     """
+    if not isinstance(problem, Problem | BlockProblem):
+        from discreet.problems.continuous.certificate import DensityCase
+
+        found = conclude(DensityCase(problem, cast("IntervalRule", answer), tilt, multiplier))
+        return Verdict(found.answer, found.duals.tilt, found.duals.multiplier, found.certificate)
     if isinstance(answer, Rule):
         judged = RuleCase(problem, answer, tilt, multiplier, threads, progress)
         found = conclude(judged)
         return Verdict(found.answer, found.duals.tilt, found.duals.multiplier, found.certificate, judged.blocks)
     if isinstance(problem, BlockProblem):
         raise InputError("outcomes in blocks are judged under a Rule; a matrix needs a Problem in memory")
-    found = conclude(MatrixCase(problem, answer, tilt, multiplier, anchors))
+    found = conclude(MatrixCase(problem, cast("Array", answer), tilt, multiplier, anchors))
     return Verdict(found.answer, found.duals.tilt, found.duals.multiplier, found.certificate)
