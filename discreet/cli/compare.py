@@ -116,12 +116,12 @@ def _show(comparison: Comparison) -> None:
     from rich.text import Text
 
     from discreet.cli import screen
-    from discreet.reports import tables, wording
+    from discreet.reports import tables
 
     console = screen.output()
     for table in tables.case_tables(comparison):
         console.print(table)
     if len(comparison.labels) > 1:
         console.print(tables.agreement_table(comparison))
-    for sentence in wording.verdict(comparison):
+    for sentence in comparison.verdict():
         console.print(Text(sentence))

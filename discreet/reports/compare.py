@@ -11,6 +11,7 @@ import json
 import math
 import platform
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ from discreet.backends.registry import backend_names, capabilities, peers
 from discreet.backends.solution import Status
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
+from discreet.reports import wording
 from discreet.reports.figure_svg import standalone
 from discreet.reports.html.page import report_page
 from discreet.reports.measurements import Configuration, Measurement
@@ -32,7 +34,6 @@ from discreet.reports.statistics.claims import claimed_leaks
 from discreet.reports.study.cells import Cell, Instance
 from discreet.reports.study.plan import Limits, Profile
 from discreet.reports.study.runner import measure
-from discreet.reports.wording import verdict
 
 __all__ = [
     "Case",
@@ -97,6 +98,54 @@ class Comparison:
         lower = max((row.lower for row in answered), default=0.0)
         return lower, min((row.upper for row in answered), default=case.problem.constant_error)
 
+    def verdict(self) -> list[str]:
+        """What the self says, in sentences: who was right, whose word was wrong, who agrees."""
+        rows = self.rows
+        counts = Counter(row.status.value for row in rows)
+        answers = sum(row.answered for row in rows)
+        sentences = [
+            f"{counts['certified']} of {len(rows)} attempts are certified: within the budget and within a relative "
+            f"{wording.scientific(self.gap)} of the optimum, proven."
+        ]
+        broken = counts["violated-privacy"]
+        if broken:
+            worst = max(
+                (row for row in rows if row.status.value == "violated-privacy"),
+                key=lambda row: (row.budget_nats > 0.0, row.excess),
+            )
+            sentences.append(
+                f"{_count(broken, 'answer')} of {answers} leaked more than the budget; the worst is {worst.label} on "
+                f"{worst.instance}, which called itself {worst.claimed!r} ({wording.excess(worst)})."
+            )
+        else:
+            sentences.append(f"All {answers} answers kept their budget." if answers else "No backend answered.")
+        sentences.append(self._agreement_sentence())
+        for value, words in (
+            ("failed", "failed"),
+            ("timed-out", "ran out of time"),
+            ("absent", "could not load what they need"),
+        ):
+            who = dict.fromkeys(row.label for row in rows if row.status.value == value)
+            if who:
+                sentences.append(f"{_count(counts[value], 'attempt')} {words}: {', '.join(who)}.")
+        if self.uncertified_cases:
+            sentences.append(f"No answer is certified on {'; '.join(self.uncertified_cases)}.")
+        return sentences
+
+    def _agreement_sentence(self) -> str:
+        pairs, against = self.agreements, self.disagreements
+        if against:
+            first = against[0]
+            return (
+                f"{len(against)} of {len(pairs)} pairs of certified brackets exclude one another, first {first.first} and "
+                f"{first.second} on {first.case}: at least one certificate is wrong."
+            )
+        return (
+            f"All {len(pairs)} pairs of certified brackets intersect."
+            if pairs
+            else "No two backends answered the same problem."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The record for machines: plain numbers and strings, units in the names, None where undefined."""
         return {
@@ -127,6 +176,10 @@ class Comparison:
             "lower_bound": lower,
             "upper_bound": upper,
         }
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _record(row: Measurement) -> dict[str, Any]:
@@ -245,7 +298,7 @@ def write_comparison(comparison: Comparison, folder: str | Path) -> tuple[Path, 
         "index.html": report_page(
             comparison.rows,
             source=f"a comparison that asked for a relative gap of {comparison.gap:g}",
-            verdict=verdict(comparison),
+            verdict=comparison.verdict(),
         ),
         "leakage.svg": standalone(leakage_figure(claimed_leaks(comparison.rows))),
         "brackets.svg": standalone(gap_figure(comparison.rows)),

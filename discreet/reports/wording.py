@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from discreet.problems.inference.adversary import Inference
     from discreet.problems.problem import Problem
-    from discreet.reports.compare import Comparison
     from discreet.reports.measurements import Measurement
 
 __all__ = [
@@ -25,7 +23,6 @@ __all__ = [
     "number",
     "scientific",
     "seconds",
-    "verdict",
 ]
 
 NOTHING = "–"
@@ -124,54 +121,6 @@ def facts(problem: Problem) -> str:
     )
 
 
-def verdict(comparison: Comparison) -> list[str]:
-    """What the comparison says, in sentences: who was right, whose word was wrong, who agrees."""
-    rows = comparison.rows
-    counts = Counter(row.status.value for row in rows)
-    answers = sum(row.answered for row in rows)
-    sentences = [
-        f"{counts['certified']} of {len(rows)} attempts are certified: within the budget and within a relative "
-        f"{scientific(comparison.gap)} of the optimum, proven."
-    ]
-    broken = counts["violated-privacy"]
-    if broken:
-        worst = max(
-            (row for row in rows if row.status.value == "violated-privacy"),
-            key=lambda row: (row.budget_nats > 0.0, row.excess),
-        )
-        sentences.append(
-            f"{_count(broken, 'answer')} of {answers} leaked more than the budget; the worst is {worst.label} on "
-            f"{worst.instance}, which called itself {worst.claimed!r} ({excess(worst)})."
-        )
-    else:
-        sentences.append(f"All {answers} answers kept their budget." if answers else "No backend answered.")
-    sentences.append(_agreement_sentence(comparison))
-    for value, words in (
-        ("failed", "failed"),
-        ("timed-out", "ran out of time"),
-        ("absent", "could not load what they need"),
-    ):
-        who = dict.fromkeys(row.label for row in rows if row.status.value == value)
-        if who:
-            sentences.append(f"{_count(counts[value], 'attempt')} {words}: {', '.join(who)}.")
-    if comparison.uncertified_cases:
-        sentences.append(f"No answer is certified on {'; '.join(comparison.uncertified_cases)}.")
-    return sentences
-
-
-def _agreement_sentence(comparison: Comparison) -> str:
-    pairs, against = comparison.agreements, comparison.disagreements
-    if against:
-        first = against[0]
-        return (
-            f"{len(against)} of {len(pairs)} pairs of certified brackets exclude one another, first {first.first} and "
-            f"{first.second} on {first.case}: at least one certificate is wrong."
-        )
-    return (
-        f"All {len(pairs)} pairs of certified brackets intersect." if pairs else "No two backends answered the same problem."
-    )
-
-
 def inference_lines(found: Inference) -> list[tuple[str, str]]:
     """(what, words) for each number of an inference."""
     lines = [
@@ -208,7 +157,3 @@ def markdown_table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 def _cell(words: str) -> str:
     return words.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
