@@ -99,7 +99,7 @@ class Comparison:
         return lower, min((row.upper for row in answered), default=case.problem.constant_error)
 
     def verdict(self) -> list[str]:
-        """What the self says, in sentences: who was right, whose word was wrong, who agrees."""
+        """What it says, in sentences: who was right, whose word was wrong, who agrees."""
         rows = self.rows
         counts = Counter(row.status.value for row in rows)
         answers = sum(row.answered for row in rows)
