@@ -43,6 +43,8 @@ class Precision:
                 aims further inside while that is above the budget
     leak_free   largest |p(ŷ_i given x_j) − p(ŷ_i)| that counts as none at budget 0: 2⁻⁴⁴, half of what the judge allows
                 (1e-13), as restoring the outcomes rounds once more
+    contradicted  of what is added up to a tilted loss: by how much another guess must be better before a label is taken to
+                be wrong: 2⁻⁵⁰ = 8 u, as n + 1 terms and a difference of two sums round by about that
     """
 
     gap: float
@@ -53,6 +55,7 @@ class Precision:
     undercut: float
     vertex: float
     leak_free: float = 2.0**-44
+    contradicted: float = 2.0**-50
 
     @classmethod
     def of(cls, problem: _Budgeted, gap: float) -> Precision:

@@ -24,9 +24,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, whole
 from discreet.backends.slack import bayes_answer
 from discreet.backends.tilt.continuation import predicted
-from discreet.backends.tilt.interior_point import Outcome
 from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.rescue import rescued
 from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds, solve_whole
 from discreet.backends.tilt.statement import rule_of
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk
@@ -115,11 +113,7 @@ def _whole(problem: Problem, options: Options, limits: Limits) -> Raw[Answer]:
     if slack is not None:
         point, claimed, iterations = Point.bayes(problem), "optimal: the Bayes rule keeps the budget", 0
     else:
-        point, ending = solve_whole(solved, precision, precision.bracket, limits, tries=8)
-        if options.max_iterations is None:
-            outcome = Outcome(point.columns, point.tilt, point.multiplier, ending.iterations, ending.reason, ending.width)
-            outcome = rescued(solved, outcome, precision.bracket, limits.deadline)
-            point, ending = Point(outcome.estimator, outcome.tilt, outcome.multiplier), replace(ending, reason=outcome.ended)
+        point, ending = solve_whole(solved, precision, precision.bracket, limits)
         claimed, iterations = ending.reason, ending.iterations
     columns = point.columns
     if precision.unresolved:

@@ -26,8 +26,7 @@ import numpy as np
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.crossover import crossover
-from discreet.backends.tilt.finish import shortcut
-from discreet.backends.tilt.interior_point import solve_interior
+from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.passes import SHELLS, STRIP, Scan, sample, scan, shell_top, wanted_margin
 from discreet.backends.tilt.point import Ending, Grouping, Point
@@ -131,18 +130,26 @@ def first_retained(n: int, m: int, outcomes: int) -> int:
 
 
 def solve_whole(
-    problem: Problem, precision: Precision, gap: float, limits: Limits, near: Point | None = None, tries: int = 0
+    problem: Problem, precision: Precision, gap: float, limits: Limits, near: Point | None = None, vertex: bool = True
 ) -> tuple[Point, Ending]:
-    """The interior point and its crossover; the Bayes rule must not keep the budget."""
+    """The interior point, with its crossover where a vertex is wanted; the Bayes rule must not keep the budget."""
     rare = rare_merged(problem, precision)
     small = problem if rare is None else rare.problem(problem.p_xz, problem.loss, problem.constraint)
+
+    def vertex_near(at: Outcome) -> Outcome | None:
+        crossed = crossover(small, at.tilt, at.multiplier, precision, at.estimator)
+        if crossed is None or not crossed[1] <= gap:
+            return None
+        point, width = crossed
+        return Outcome(point.columns, point.tilt, point.multiplier, at.iterations, "optimal", width)
+
     found = solve_interior(
         model_of(small),
         small.bayes_estimator,
         gap=gap,
         max_iterations=limits.iterations,
         deadline=limits.deadline,
-        shortcut=shortcut(small, gap, tries) if tries else None,
+        shortcut=vertex_near if vertex else None,
         near=None if near is None else (near.tilt, near.multiplier),
     )
     columns = found.estimator if rare is None else rare.restore(found.estimator)
@@ -314,7 +321,7 @@ class _Rounds:
             vertex = crossover(small, proof.tilt, proof.multiplier, precision)
         point = None if vertex is None else vertex[0]
         if point is None:
-            point, ending = solve_whole(small, precision, gap, self._limits, near=duals, tries=8 if whole else 0)
+            point, ending = solve_whole(small, precision, gap, self._limits, near=duals, vertex=whole)
             self._iterations += ending.iterations
             if not whole and self._carried(small, proof, *self._feasible(point.tilt, point.multiplier)) > -math.inf:
                 vertex = crossover(small, point.tilt, point.multiplier, precision, point.columns)

@@ -112,7 +112,7 @@ def _banded(
     small = classes.problem(columns[:n], columns[n:], LeakageBudget(problem.budget * (1.0 - precision.undercut)))
     if small.bayes_leakage <= small.budget:
         return None
-    point, ending = solve_whole(small, precision, precision.small, limits, tries=8)
+    point, ending = solve_whole(small, precision, precision.small, limits)
     if not ending.optimal:
         return None
     found, sure = point.columns, point.columns.max(axis=0) >= 1.0 - precision.bracket

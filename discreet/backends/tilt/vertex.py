@@ -17,51 +17,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.measures.law import OutputLaw
+from discreet.backends.precision import Precision
+from discreet.problems.measures.law import OutputLaw, faint_lift, labelled_law, law_of
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["Finished", "Solved", "Vertex", "contradicted"]
+__all__ = ["Solved", "Vertex"]
 
-_GRID = 2.0**53
-_INSIDE = 2.0**-44  # relative: the budget is undercut by that, and more where rounding the shares to the grid leaks
-_ROUNDINGS = 2.0**-51  # of the sizes of what is added up to a deviation
-_MERGED = 2.0**-53  # relative, of the sums over outcomes that were merged
-_AIMS = 6
-_NEWTON_STEPS = 12
-_LEAK_FREE = 1e-14  # ‖Φ P‖∞ that rounding leaves
-_SETTLED = 1e-14  # relative change of the multiplier and absolute change of probabilities that ends Newton's method
-_ROUNDING = 1e-11  # the same, where steps that no longer halve are rounding
-_REFINEMENTS = 3
-_TINY = 1e-200  # squares below that have lost digits
-
-
-@dataclass(frozen=True, eq=False)
-class Finished:
-    """A consistent vertex: deterministic but for the ties.
-
-    labels      the guess of every outcome      [N]
-    ties        the outcomes that randomise     [K]
-    columns     their columns                   [m, K]
-    tilt        duals of u_i                    [m, n]
-    multiplier  μ (inf at ε = 0)
-    width       what it leaves between its error probability and its tilt's bound, relative, up to rounding
-    """
-
-    labels: NDArray[np.intp]
-    ties: NDArray[np.intp]
-    columns: Array
-    tilt: Array
-    multiplier: float
-    width: float = math.inf
-
-    def estimator(self, m: int) -> Array:
-        """The dense estimator [m, N]."""
-        found = np.zeros((m, self.labels.size))
-        found[self.labels, np.arange(self.labels.size)] = 1.0
-        found[:, self.ties] = self.columns
-        return found
+_GRID = 2.0**53  # shares are multiples of 1 / this, so that a tie's column sums to one exactly
+_STEPS = 12  # of Newton's method, which takes four to seven from a start worth having
+_SETTLED = 1e-14  # relative change of the multiplier and absolute change of shares that ends it
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +35,7 @@ class Solved:
     """What the equations of a vertex determine.
 
     columns     of the ties, where some probability may be outside [0, 1]   [m, K]
-    mass        Pr(Ŷ = y_i), exactly 0 for a guess that is nowhere active   [m]
+    mass        Pr(Ŷ = y_i), exactly 0 for a guess that nothing may get     [m]
     tilt        duals of u_i                                                [m, n]
     multiplier  μ (inf at ε = 0)
     """
@@ -80,145 +46,120 @@ class Solved:
     multiplier: float
 
 
-def contradicted(problem: Problem, vertex: Vertex, tilt: Array) -> NDArray[np.intp]:
-    """Determined outcomes whose label is not best under the tilt, by more than rounding."""
-    losses = problem.loss + tilt @ problem.p_xz
-    chosen = losses[vertex.labels, np.arange(problem.N)]
-    rounding = 2.0**-50 * (problem.loss.max(axis=0) + np.abs(tilt).max(axis=0) @ problem.p_xz)
-    wrong = chosen - losses.min(axis=0) > rounding
-    wrong[vertex.ties] = False
-    return np.flatnonzero(wrong)
-
-
 class Vertex:
     """Labels and ties with the law of the determined outcomes; unknowns are the shares of all but one guess of each tie.
 
-    active [m, N]: the guesses an outcome may give; labels and first shares come from the estimator [m, N].
+    labels [N]; ties [K]: outcomes; allowed [m, K]: the guesses that each may get, its label and at least one more.
     """
 
-    def __init__(self, problem: Problem, active: NDArray[np.bool_], estimator: Array) -> None:
-        self._problem = problem
-        self.labels = np.where(active, estimator, -1.0).argmax(axis=0)
-        self.ties = np.flatnonzero(np.add.reduce(active, 0) > 1)
-        m, count = problem.m, self.ties.size
-        parts = self.labels.copy()  # each tie is a part of its own
-        parts[self.ties] = np.arange(m, m + count)
-        law = problem.labelled_law(parts, m + count)
+    def __init__(
+        self, problem: Problem, labels: NDArray[np.intp], ties: NDArray[np.intp], allowed: NDArray[np.bool_]
+    ) -> None:
+        self._problem, self._own = problem, labels[ties]
+        m, parts = problem.m, labels.copy()
+        parts[ties] = m  # apart from the others
+        law = labelled_law(problem.p_xz, parts, m + 1, problem.marginal)
         self._fixed = OutputLaw(law.mass[:m], law.deviation[:m], law.p_x)
-        self._tied_mass, self._tied_deviation = law.mass[m:], law.deviation[m:]
-        self._own = self.labels[self.ties]
-        self._guesses, self._places = np.nonzero(active[:, self.ties] & (np.arange(m)[:, None] != self._own))
-        self._start = estimator[self._guesses, self.ties[self._places]]
-        self._moves = np.zeros((self._start.size, m))  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share
-        every = np.arange(self._start.size)
-        self._moves[every, self._guesses] = 1.0
-        self._moves[every, self._own[self._places]] = -1.0
-        self._by_deviation = self._moves[:, :, None] * self._tied_deviation[self._places][:, None, :]  # [F, m, n]
-        self._unmoved = self._law(self._columns(np.zeros_like(self._start)))
+        lift = faint_lift(law.p_x)
+        joint = np.ldexp(problem.p_xz[:, ties].T, lift)
+        self._tied = law_of((joint, np.zeros_like(joint)), problem.marginal, lift)
+        self._guesses, self._places = np.nonzero(allowed & (np.arange(m)[:, None] != self._own))
+        moves = np.zeros((self._places.size, m))  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share
+        every = np.arange(self._places.size)
+        moves[every, self._guesses] = 1.0
+        moves[every, self._own[self._places]] = -1.0
+        self._by_mass = moves * self._tied.mass[self._places, None]  # [F, m]
+        by_deviation = moves[:, :, None] * self._tied.deviation[self._places][:, None, :]
+        self._by_deviation = by_deviation.reshape(every.size, m * problem.n)
+        loss = problem.loss[:, ties]
+        self._lost = loss[self._guesses, self._places] - loss[self._own[self._places], self._places]  # L_guess − L_label
+
+    def solve(
+        self, start: Array, deviation: Array | None, tilt: Array, multiplier: float, precision: Precision
+    ) -> Solved | None:
+        """The vertex next to a start; None where Newton's method does not settle. Shares may be outside [0, 1].
+
+        start: columns of the ties [m, K]. deviation [m, n] of a law from independence: the nearest columns with about that
+        law are the first instead. tilt [m, n]: where the ties leave a choice at ε = 0, the nearest is taken.
+        """
+        scale = np.tile(np.sqrt(self._fixed.p_x), self._problem.m)
+        effect = self._by_deviation / scale
+        size = _sizes(effect)
+        effect /= size[:, None]
+        shares = start[self._guesses, self._places]
+        perfect = self._problem.constraint.perfect
+        if deviation is not None:
+            for _ in range(3 if perfect else 1):  # linear: the repeats only refine
+                missing = deviation - self._law(self._columns(shares)).deviation
+                step = _least_squares(effect.T, missing.ravel() / scale)
+                if step is None:
+                    return None
+                shares = shares + step / size
+        if not perfect:
+            return self._solve_constrained(shares, multiplier, precision)
+        columns = self._columns(shares)
+        law = self._law(columns)
+        if not np.abs(law.excess).max() <= precision.leak_free:  # too few ties to cancel what the others leak
+            return None
+        move = _least_squares(effect, -(self._lost + self._by_deviation @ tilt.ravel()) / size)
+        if move is None:
+            return None
+        tilt = tilt + (move / scale).reshape(tilt.shape)
+        return Solved(columns, law.mass, tilt - (tilt @ law.p_x)[:, None], math.inf)
 
     def _columns(self, shares: Array) -> Array:
-        """[m, K] the ties' columns for the free shares, rounded to multiples of 2^-53: such columns sum to one exactly."""
-        found = np.zeros((self._problem.m, self.ties.size))
+        """[m, K] the ties' columns for the free shares."""
+        found = np.zeros((self._problem.m, self._own.size))
         found[self._guesses, self._places] = np.rint(shares * _GRID) / _GRID
-        found[self._own, np.arange(self.ties.size)] = 1.0 - found.sum(axis=0)
+        found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
         return found
 
     def _law(self, columns: Array) -> OutputLaw:
         return OutputLaw(
-            self._fixed.mass + columns @ self._tied_mass,
-            self._fixed.deviation + columns @ self._tied_deviation,
+            self._fixed.mass + columns @ self._tied.mass,
+            self._fixed.deviation + columns @ self._tied.deviation,
             self._fixed.p_x,
         )
 
-    def start_next_to(self, deviation: Array) -> None:
-        """Let the first shares be those whose law deviates from independence most nearly as given [m, n]."""
-        scale = np.sqrt(self._fixed.p_x)
-        effect = (self._by_deviation / scale).reshape(self._start.size, -1)
-        shares = _least_squares(effect.T, ((deviation - self._unmoved.deviation) / scale).ravel())
-        if shares is not None:
-            self._start = shares
+    def _solve_constrained(self, shares: Array, multiplier: float, precision: Precision) -> Solved | None:
+        """Newton's method for a leakage just inside the budget: as little inside as rounding allows.
 
-    def solve(self, multiplier: float) -> Solved | None:
-        """The vertex; None when Newton's method does not settle. Shares may be outside [0, 1]."""
-        if self._start.size == 0:
-            return None
-        return self._solve_perfect() if self._problem.constraint.perfect else self._solve_constrained(multiplier)
-
-    def _loss_differences(self) -> Array:
-        """L_guess − L_label of every unknown share."""
-        outcomes = self.ties[self._places]
-        loss = self._problem.loss
-        return np.asarray(loss[self._guesses, outcomes] - loss[self.labels[outcomes], outcomes])
-
-    def _solve_constrained(self, multiplier: float) -> Solved | None:
-        """Newton's method for a leakage just inside the budget: as little inside as rounding the shares allows."""
-        system = _System(self, multiplier)
-        inside = _INSIDE
-        for _ in range(_AIMS):
-            if not system.settle(self._problem.budget * (1.0 - inside)):
+        Outcomes that were merged before had their masses rounded, by 2⁻⁵³ of themselves: leakage grows by at most
+        2⁻⁵³ Σ u |log r| with that, which is what a perturbation of 2⁻⁵⁴ of the ratios r costs.
+        """
+        system = _System(self, shares, multiplier)
+        budget, inside = self._problem.budget, precision.vertex
+        while inside < 1.0:
+            if not system.settle(budget * (1.0 - inside)):
                 return None
             columns = self._columns(system.shares)
             law = self._law(columns)
             ratio = law.ratio_minus_one()  # 0 where the guess never occurs
             if not ratio.min() > -1.0:
                 return None
-            log_ratio = np.log1p(ratio)
-            summed = np.abs(self._fixed.deviation) + np.abs(columns) @ np.abs(self._tied_deviation)
-            whole = law.mass[:, None] * law.p_x  # outcomes merged before had their masses rounded
-            doubt = float(np.vdot(np.abs(log_ratio), _ROUNDINGS * summed + _MERGED * whole))
-            excess = (law.leakage_ceiling() + doubt) / self._problem.budget - 1.0
+            excess = law.leakage_ceiling(2.0**-54) / budget - 1.0
             if excess <= 0.0:
-                break
+                return Solved(columns, law.mass, system.multiplier * np.log1p(ratio), system.multiplier)
             inside = 2.0 * inside + 1.5 * excess
-        return Solved(columns, law.mass, system.multiplier * log_ratio, system.multiplier)
-
-    def _solve_perfect(self) -> Solved | None:
-        problem = self._problem
-        scale = np.sqrt(problem.p_x)
-        flat = (self._by_deviation / scale).reshape(self._start.size, -1)
-        shares = self._start
-        for _ in range(_REFINEMENTS):  # linear: the repeats only refine
-            residual = (self._law(self._columns(shares)).deviation / scale).ravel()
-            step = _least_squares(flat.T, -residual)
-            if step is None:
-                return None
-            shares = shares + step
-        columns = self._columns(shares)
-        law = self._law(columns)
-        if not np.abs(law.excess).max() <= _LEAK_FREE:  # too few ties to cancel what the others leak
-            return None
-        tilt = _least_squares(flat, -self._loss_differences())
-        if tilt is None:
-            return None
-        tilt = tilt.reshape(problem.m, problem.n) / scale
-        return Solved(columns, law.mass, tilt - (tilt @ problem.p_x)[:, None], math.inf)
+        return None
 
 
 class _System:
-    """The vertex's equations at a positive budget, in flat arrays: (deviations, π s, s) are linear in the shares."""
+    """The vertex's equations at a positive budget, in flat arrays: masses and deviations are linear in the shares."""
 
-    def __init__(self, vertex: Vertex, multiplier: float) -> None:
-        fixed, moves, places = vertex._fixed, vertex._moves, vertex._places
-        self.shares, self.multiplier = vertex._start, multiplier
-        self._loss_differences = vertex._loss_differences()
-        mass = vertex._unmoved.mass
-        if not mass.all():
-            mass = np.where((mass == 0.0) & ~moves.any(axis=0), 1.0, mass)  # of a guess that never occurs: nothing sees it
-        self._at = np.concatenate([vertex._unmoved.deviation.ravel(), (mass[:, None] * fixed.p_x).ravel(), mass])
-        by_mass = moves * vertex._tied_mass[places][:, None]
-        by_deviation = vertex._by_deviation.reshape(places.size, -1)
-        by_expected = (by_mass[:, :, None] * fixed.p_x).reshape(places.size, -1)
-        self._by_share = np.concatenate([by_deviation, by_expected, by_mass], axis=1)
-        self._by_joint = by_deviation + by_expected
-        self._bent = np.concatenate([self._by_joint, by_mass], axis=1)
-        self._entries = by_deviation.shape[1]
-        self._sign = np.ones(self._bent.shape[1])
-        self._sign[self._entries :] = -1.0
+    def __init__(self, vertex: Vertex, shares: Array, multiplier: float) -> None:
+        law = vertex._law(vertex._columns(np.zeros_like(shares)))
+        self.shares, self.multiplier, self._lost = shares, multiplier, vertex._lost
+        never = (law.mass == 0.0) & ~vertex._by_mass.any(axis=0)
+        self._mass, self._by_mass = law.mass + never, vertex._by_mass  # of a guess that never occurs: nothing sees it
+        self._deviation, self._by_deviation = law.deviation.ravel(), vertex._by_deviation
+        self._p_x = np.tile(law.p_x, law.mass.size)
+        self._by_joint = self._by_deviation + np.repeat(self._by_mass, law.p_x.size, axis=1) * self._p_x
 
     def settle(self, budget: float) -> bool:
         """Newton's method from the shares and multiplier at hand for that leakage; False when it does not settle."""
         size = math.inf
-        for _ in range(_NEWTON_STEPS):
+        for _ in range(_STEPS):
             step = self._step(budget)
             if step is None:
                 return False
@@ -228,55 +169,42 @@ class _System:
             if not self.multiplier > 0.0 or not largest <= 1e3:
                 return False
             last, size = size, max(float(np.abs(step[:-1]).max()), abs(change) / self.multiplier)
-            # converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does not
-            if size <= _SETTLED or size**3 <= _SETTLED * last**2 < math.inf or 0.5 * last <= size <= _ROUNDING:
-                break
-        return True
+            # converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does not shrink
+            if size <= _SETTLED or size**3 <= _SETTLED * last**2 < math.inf or 0.5 * last <= size <= 1e6 * _SETTLED:
+                return True
+        return False
 
     def _step(self, budget: float) -> Array | None:
         """Changes of the shares and of μ, from derivatives by V_i = diag(1/u_i) − 1 1'/s_i; None outside the domain."""
-        law = self._at + self.shares @ self._by_share
-        deviation, expected = law[: self._entries], law[self._entries : 2 * self._entries].copy()
-        held = law[self._entries :]  # becomes (joint law, masses)
-        held[: self._entries] += deviation
-        if not held.min() > 0.0:
+        mass, deviation = self._mass + self.shares @ self._by_mass, self._deviation + self.shares @ self._by_deviation
+        expected = np.repeat(mass, deviation.size // mass.size) * self._p_x
+        joint = expected + deviation
+        if not min(mass.min(), joint.min()) > 0.0:
             return None
         ratio = deviation / expected
         slopes = self._by_joint @ np.log1p(ratio)
-        curvature = (self._bent * (self._sign / held)) @ self._bent.T
-        unbalanced = self._loss_differences + self.multiplier * slopes
+        curvature = (self._by_joint / joint) @ self._by_joint.T - (self._by_mass / mass) @ self._by_mass.T
         excess = float(expected @ phi_divergence(ratio)) - budget
-        if slopes.size == 1:
-            return _alone(float(curvature[0, 0]), float(slopes[0]), float(unbalanced[0]), excess, self.multiplier)
         matrix = np.zeros((slopes.size + 1, slopes.size + 1))
         matrix[:-1, :-1] = self.multiplier * curvature
         matrix[:-1, -1], matrix[-1, :-1] = slopes, self.multiplier * slopes
-        return _least_squares(matrix, -np.append(unbalanced, self.multiplier * excess))
+        right = -np.append(self._lost + self.multiplier * slopes, self.multiplier * excess)
+        rows = _sizes(matrix)
+        matrix /= rows[:, None]
+        columns = _sizes(matrix.T)
+        step = _least_squares(matrix / columns, right / rows)
+        return None if step is None else step / columns
 
 
-def _alone(curvature: float, slope: float, unbalanced: float, excess: float, multiplier: float) -> Array | None:
-    """The step for a single share, where the two equations are solved one after the other."""
-    if slope == 0.0:
-        return None
-    share = -excess / slope
-    return np.array([share, -(unbalanced + multiplier * curvature * share) / slope])
+def _sizes(matrix: Array) -> Array:
+    """The largest entry of each row, 1 for a row of zeros: what equilibrates it."""
+    sizes = np.abs(matrix).max(axis=1)
+    return np.where(sizes > 0.0, sizes, 1.0)
 
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:
-    """The least-norm solution after equilibrating rows and columns; None where numbers are beyond range.
-
-    For a single unknown, the projection: as good, and one array operation instead of a decomposition.
-    """
-    if matrix.shape[1] == 1 and _TINY < (square := float(np.vdot(matrix, matrix))) < 1.0 / _TINY:
-        return np.asarray((right @ matrix) / square)
-    with np.errstate(over="ignore", invalid="ignore"):  # ties of next to no mass
-        rows = np.abs(matrix).max(axis=1)
-        rows[rows == 0.0] = 1.0
-        scaled = matrix / rows[:, None]
-        columns = np.abs(scaled).max(axis=0)
-        columns[columns == 0.0] = 1.0
-        scaled, right = scaled / columns, right / rows
-        if not (np.isfinite(scaled).all() and np.isfinite(right).all()):
-            return None
-        solution = np.linalg.lstsq(scaled, right, rcond=1e-13)[0] / columns
-    return np.asarray(solution) if np.isfinite(solution).all() else None
+    """The solution of least norm; None where numbers are beyond range, as ties of next to no mass may make them."""
+    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
+        return None
+    solution = np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-13)[0])
+    return solution if np.isfinite(solution).all() else None

@@ -1,0 +1,226 @@
+"""The crossover: from points and tilts that are nearly optimal to vertices that satisfy the optimality conditions."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import discreet as ds
+from discreet.backends.precision import Precision
+from discreet.backends.tilt.crossover import crossover
+from discreet.backends.tilt.interior_point import Outcome, solve_interior
+from discreet.backends.tilt.model import model_of
+from discreet.backends.tilt.point import Point
+from discreet.backends.tilt.vertex import Vertex
+from discreet.problems import Problem, catalog, certify
+
+FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
+
+
+def interior(problem: Problem, gap: float = 1e-10) -> Outcome:
+    return solve_interior(model_of(problem), problem.bayes_estimator, gap=gap, max_iterations=100)
+
+
+def crossed(problem: Problem, at: Outcome) -> tuple[Point, float] | None:
+    return crossover(problem, at.tilt, at.multiplier, Precision.of(problem, 1e-10), at.estimator)
+
+
+def random_problem(n: int, m: int, outcomes: int, seed: int, fraction: float) -> Problem:
+    return catalog.build("dirichlet", n=n, m=m, N=outcomes, sparsity=0.0, seed=seed, fraction=fraction)
+
+
+def ties(point: Point) -> int:
+    return int((point.columns.max(axis=0) < 1.0).sum())
+
+
+def most_ties(problem: Problem) -> int:
+    """What a vertex can have: the equations u_i = A P_i, one guess being determined by the others."""
+    return (problem.m - 1) * (problem.n - 1 if problem.constraint.perfect else problem.n)
+
+
+def assert_consistent(problem: Problem, point: Point) -> None:
+    """Law of what the crossover returns: a rule of its own tilt that keeps the budget, with ties that are ties."""
+    assert point.columns.min() >= 0.0
+    np.testing.assert_array_equal(point.columns.sum(axis=0), 1.0)
+    assert ties(point) <= most_ties(problem)
+    losses = problem.loss + point.tilt @ problem.p_xz
+    rounding = 1e-14 * (problem.loss.max(axis=0) + np.abs(point.tilt).max() * problem.p_z)
+    certain = point.columns.max(axis=0) == 1.0
+    wasted = (point.columns * (losses - losses.min(axis=0))).sum(axis=0)
+    assert (wasted[certain] <= rounding[certain]).all()
+    law = problem.output_law(point.columns)
+    if problem.constraint.perfect:
+        assert np.abs(law.excess).max() <= 1e-13
+        assert point.multiplier == math.inf
+    else:
+        assert law.leakage_ceiling() <= problem.budget
+
+
+@settings(max_examples=60)
+@given(st.integers(2, 5), st.integers(2, 5), st.integers(50, 400), st.integers(0, 10**6), st.sampled_from(FRACTIONS))
+def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
+    n: int, m: int, outcomes: int, seed: int, fraction: float
+) -> None:
+    problem = random_problem(n, m, outcomes, seed, fraction)
+    assume(np.unique(np.argmin(problem.loss, axis=0)).size == m)
+    at = interior(problem)
+    assume(at.ended == "optimal" and (at.estimator @ problem.p_z).min() > 1e-2)
+    found = crossed(problem, at)
+    assert found is not None
+    point, width = found
+    assert_consistent(problem, point)
+    assert ties(point) >= 1
+    assert width <= 1e-13
+    judged = certify(problem, point.columns, point.tilt, None if problem.constraint.perfect else point.multiplier)
+    assert judged.certificate.blend == 0.0
+    assert judged.certificate.kkt.complementarity <= 1e-13 * judged.certificate.upper
+    assert judged.certificate.relative_gap <= 1e-13
+
+
+@settings(max_examples=30)
+@given(st.integers(2, 4), st.integers(2, 4), st.integers(0, 10**6), st.sampled_from(FRACTIONS), st.integers(2, 6))
+def test_duplicates_give_a_consistent_vertex_or_none(n: int, m: int, seed: int, fraction: float, copies: int) -> None:
+    problem = catalog.build("duplicated", n=n, m=m, N=20, copies=copies, seed=seed, fraction=fraction)
+    assume(problem.constraint.perfect or problem.bayes_leakage > problem.budget)
+    found = crossed(problem, interior(problem))
+    if found is not None:
+        assert_consistent(problem, found[0])
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.3])
+def test_equal_losses_and_garbage_give_a_consistent_vertex_or_none(fraction: float) -> None:
+    joint = np.random.default_rng(0).dirichlet(np.ones(3 * 2 * 100)).reshape(3, 2, 100)
+    joint = np.concatenate([joint[:, :1] / 2, joint[:, :1] / 2, joint[:, 1:]], axis=1)  # two guesses that are always equal
+    free = Problem.from_joint(joint, math.inf)
+    problem = free.with_budget(fraction * free.bayes_leakage)
+    at, precision = interior(problem), Precision.of(problem, 1e-10)
+    for tilt in (at.tilt, np.zeros_like(at.tilt), 1e6 * at.tilt):
+        for estimator in (at.estimator, np.full_like(at.estimator, 1 / 3), problem.bayes_estimator, None):
+            for multiplier in (at.multiplier, 1e-12, 1e12):
+                found = crossover(problem, tilt, multiplier, precision, estimator)
+                if found is not None:
+                    assert_consistent(problem, found[0])
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 4), st.integers(2, 4), st.integers(0, 10**6), st.sampled_from(FRACTIONS))
+def test_the_order_of_outcomes_guesses_and_private_values_does_not_matter(
+    n: int, m: int, seed: int, fraction: float
+) -> None:
+    problem = random_problem(n, m, 60, seed, fraction)
+    assume(problem.constraint.perfect or problem.bayes_leakage > problem.budget)
+    at = interior(problem)
+    found = crossed(problem, at)
+    rng = np.random.default_rng(seed)
+    x, y, z = rng.permutation(n), rng.permutation(m), rng.permutation(60)
+    moved = Problem(problem.p_xz[np.ix_(x, z)], problem.loss[np.ix_(y, z)], problem.constraint)
+    again = crossover(moved, at.tilt[np.ix_(y, x)], at.multiplier, Precision.of(moved, 1e-10), at.estimator[np.ix_(y, z)])
+    assert (found is None) == (again is None)
+    if found is not None and again is not None:
+        np.testing.assert_allclose(again[0].columns, found[0].columns[np.ix_(y, z)], atol=1e-6)
+
+
+@settings(max_examples=60)
+@given(st.integers(2, 4), st.integers(2, 4), st.integers(20, 200), st.integers(0, 10**6), st.sampled_from(FRACTIONS))
+def test_the_ties_of_an_optimum_determine_it(n: int, m: int, outcomes: int, seed: int, fraction: float) -> None:
+    problem = random_problem(n, m, outcomes, seed, fraction)
+    assume(problem.constraint.perfect or problem.bayes_leakage > problem.budget)
+    best = ds.solve(problem, "tilt")
+    assert best.status is ds.Status.CERTIFIED
+    assert best.tilt is not None
+    tied = np.flatnonzero(best.estimator.max(axis=0) < 1.0)
+    assume((best.estimator @ problem.p_z).min() > 1e-3 and tied.size)
+    allowed, labels = best.estimator[:, tied] > 0.0, best.estimator.argmax(axis=0)
+    start = 0.9 * best.estimator[:, tied] + 0.1 * allowed / allowed.sum(axis=0)
+    deviation = np.zeros((m, n)) if problem.constraint.perfect else 0.9 * problem.output_law(best.estimator).deviation
+    vertex = Vertex(problem, labels, tied, allowed)
+    solved = vertex.solve(start, deviation, best.tilt, 1.05 * (best.multiplier or 1.0), Precision.of(problem, 1e-9))
+    assert solved is not None
+    estimator = np.eye(m)[:, labels]
+    estimator[:, tied] = solved.columns
+    np.testing.assert_allclose(estimator, best.estimator, atol=1e-6)
+    np.testing.assert_allclose(solved.mass, estimator @ problem.p_z, rtol=1e-13)
+    np.testing.assert_array_equal(estimator.sum(axis=0), 1.0)
+    losses = problem.loss[:, tied] + solved.tilt @ problem.p_xz[:, tied]
+    equal = np.where(allowed, losses, losses.min(axis=0))
+    assert (np.ptp(equal, axis=0) <= 1e-13 * (problem.p_z[tied] * (1.0 + np.abs(solved.tilt).max()))).all()
+    law = problem.output_law(estimator)
+    if problem.constraint.perfect:
+        assert np.abs(law.excess).max() <= 1e-13
+    else:
+        assert law.leakage_ceiling() <= problem.budget
+        assert law.leakage() == pytest.approx(problem.budget, rel=1e-9)
+
+
+@pytest.mark.parametrize("bins", [16, 60, 300])
+@pytest.mark.parametrize("share", [0.0, 1e-3, 0.05, 0.4, 0.8])
+def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins: int, share: float) -> None:
+    free = ds.problems.paper_single(bins=bins)
+    problem = free.with_budget(share * free.bayes_leakage)
+    best = ds.solve(problem, "tilt")
+    assert best.tilt is not None
+    multiplier = math.inf if best.multiplier is None else best.multiplier
+    rng, count = np.random.default_rng(4), 0
+    for size in np.geomspace(1e-6, 0.5, 40):
+        tilt = best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape))
+        found = crossover(problem, tilt, (1.0 + size) * multiplier, Precision.of(problem, 1e-9))
+        if found is None:
+            continue
+        count += 1
+        assert_consistent(problem, found[0])
+        judged = certify(problem, found[0].columns, found[0].tilt, best.multiplier and found[0].multiplier).certificate
+        assert judged.blend == 0.0
+        assert judged.relative_gap <= 1e-12
+    assert count >= 10
+
+
+@pytest.mark.parametrize("bins", [4, 16, 64, 256])
+@pytest.mark.parametrize("budget", [0.0, 1e-6, 1e-4, 0.01])
+def test_where_x_has_two_values_it_works_far_from_the_optimum(bins: int, budget: float) -> None:
+    problem = ds.problems.paper_single(bins=bins, budget=budget)
+    at = interior(problem, 1e-3)
+    assert at.width > 1e-6
+    found = crossed(problem, at)
+    assert found is not None
+    assert found[1] <= 1e-13
+
+
+@pytest.mark.parametrize("fraction", FRACTIONS)
+def test_it_ends_the_iteration_early_at_the_same_optimum(fraction: float) -> None:
+    problem = random_problem(3, 3, 300, 11, fraction)
+    plain, early = interior(problem, 1e-10), ds.solve(problem, "tilt")
+    assert early.status is ds.Status.CERTIFIED
+    assert early.iterations is not None
+    assert early.iterations < plain.iterations
+    assert early.error_probability == pytest.approx(problem.error_probability(plain.estimator), rel=1e-9)
+
+
+def test_the_width_of_a_vertex_is_relative_to_its_own_error() -> None:
+    """Where the Bayes rule hardly errs, rounding is much next to its error and nothing next to the optimum's."""
+    problem = catalog.build("near-deterministic", n=2, m=5, N=10, fraction=0.3, seed=81262)
+    assert problem.bayes_error < 1e-8
+    best = ds.solve(problem, "tilt")
+    assert best.status is ds.Status.CERTIFIED
+    assert best.error_probability > 1e-2
+    assert best.iterations is not None
+    assert best.iterations <= 10
+
+
+@pytest.mark.parametrize(
+    "problem", ["ds.problems.paper_single(bins=64, budget=.01)", "build('zero-mass', n=3, m=3, N=60, share=.4, fraction=.5)"]
+)
+def test_small_problems_need_neither_a_compiler_nor_scipy(problem: str) -> None:
+    """Importing scipy.optimize takes a hundred times as long as the solution; the second problem has an unused guess."""
+    code = (
+        "import sys, discreet as ds; from discreet.problems.catalog import build;"
+        f"s = ds.solve({problem}); assert s.status is ds.Status.CERTIFIED;"
+        "print(*sorted({'numba', 'scipy.optimize'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
