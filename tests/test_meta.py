@@ -239,8 +239,6 @@ def undocumented(name: str) -> list[str]:
     found = []
     for node in tree_of(name).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
-            if any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list):
-                continue
             if not ast.get_docstring(node):
                 found.append(f"{name}:{node.lineno} {node.name}")
             for inner in node.body if isinstance(node, ast.ClassDef) and not is_protocol(node) else ():

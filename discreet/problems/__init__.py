@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from discreet.problems.constraint import LeakageBudget
     from discreet.problems.files.records import StoredSolution, load_problem, load_solution, save_problem, save_solution
     from discreet.problems.inference.adversary import Inference, confidence_interval, inference
+    from discreet.problems.inference.fano import fano_bound
     from discreet.problems.inference.local_estimates import local_inference, local_law
     from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify
-    from discreet.problems.measures.mutual_information import entropy, fano_bound
+    from discreet.problems.measures.mutual_information import entropy
     from discreet.problems.problem import PhiRank, Problem
     from discreet.problems.reduction import reduce
     from discreet.problems.rule import Rule
@@ -122,7 +123,8 @@ _HOMES = {
         "zero_mass",
     ),
     "files.records": ("StoredSolution", "load_problem", "load_solution", "save_problem", "save_solution"),
-    "measures.mutual_information": ("entropy", "fano_bound"),
+    "inference.fano": ("fano_bound",),
+    "measures.mutual_information": ("entropy",),
     "judge": ("Certificate", "KKTResiduals", "Verdict", "certify"),
     "streams.lattice": ("CountLattice", "lattice_problem"),
     "inference.local_estimates": ("local_inference", "local_law"),

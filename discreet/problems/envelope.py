@@ -26,12 +26,10 @@ import numpy as np
 from discreet.problems.errors import InputError
 from discreet.problems.judge import Certificate
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import TOTAL_ROUNDING, UNIT
 from discreet.problems.problem import Problem
 
 __all__ = ["Bound", "Envelope", "envelope_of", "horizon_of"]
-
-_UNIT = 2.0**-53
-_OUTWARD = 2.0**-47  # of the terms of a tangent: their rounding, and that Σ π is one only within 2^-49
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class Envelope:
         left = right - 1
         inside = np.clip(asked, at[left], at[right])
         share = (at[right] - inside) / (at[right] - at[left])  # two terms ≥ 0: nothing cancels
-        mixed = (share * value[left] + (1.0 - share) * value[right]) * (1.0 + 8.0 * _UNIT)
+        mixed = (share * value[left] + (1.0 - share) * value[right]) * (1.0 + 8.0 * UNIT)
         return np.asarray(np.where(share >= 1.0, value[left], np.where(share <= 0.0, value[right], mixed)))
 
     def lower(self, budgets: Any) -> Array:
@@ -124,18 +122,24 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound], horizon: float | None
     """
     horizon = horizon_of(problem) if horizon is None else horizon
     known = [bound for bound in bounds if bound.budget <= horizon]
-    floor = problem.bayes_error * (1.0 - 8.0 * _UNIT)
+    floor = problem.bayes_error * (1.0 - 8.0 * UNIT)
     tangents = [(horizon, floor, 0.0)]
     perfect = [bound.lower for bound in known if bound.budget == 0.0]
     for bound in known:
         if bound.lower > 0.0 and np.isfinite(bound.multiplier):  # a lower side of 0 stands for "nothing proven"
-            rounding = _OUTWARD * (bound.lower + bound.multiplier * horizon)
+            rounding = (
+                4.0
+                * TOTAL_ROUNDING
+                * (  # of its terms, and as Σ π is one within that only
+                    bound.lower + bound.multiplier * horizon
+                )
+            )
             tangents.append((bound.budget, bound.lower - rounding, bound.multiplier))
     lines = np.array(tangents)
     at_zero = float((lines[:, 1] + lines[:, 2] * lines[:, 0]).max())
     reached = [(bound.budget, bound.upper) for bound in known if np.isfinite(bound.upper)]
     reached += [(0.0, problem.constant_error), (horizon, problem.bayes_error)]
-    reached = [(budget, value * (1.0 + 8.0 * _UNIT)) for budget, value in reached]
+    reached = [(budget, value * (1.0 + 8.0 * UNIT)) for budget, value in reached]
     # A stored estimator is private only within rounding, so it can undercut what exact privacy allows by as little.
     reached = [(budget, max(value, at_zero) if budget == 0.0 else value) for budget, value in reached]
     vertices = _lower_hull(reached)

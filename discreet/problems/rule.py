@@ -5,8 +5,8 @@ column of probabilities; and with probability `share` the outcome is ignored and
 optimum of the problem that is all there is (docs/theory.md, the optimal rule is a tilted Bayes rule).
 
 Many outcomes may agree in their margin (by how much the second best guess is worse, per unit of mass) to more digits than a
-tilt can tell apart. Such a *crowd* decides together: with `band` > 0 an outcome whose margin is at most `band` draws its
-guess from the column of its pair (best, second best).
+tilt can tell apart. They form *tie classes* that decide together: with `band` > 0 an outcome whose margin is at most `band`
+draws its guess from the column of its class (best, second best).
 
 Tilted losses are added up from the left, each operation rounded (`in_order_losses`), so that a rule decides alike wherever
 it is evaluated: in NumPy, compiled, on any thread, in blocks of any size.
@@ -28,12 +28,10 @@ from discreet.problems.errors import InputError
 from discreet.problems.files.archive import new_array, replacing
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
+from discreet.problems.numerics.rounding import LARGEST_TILT
 from discreet.problems.numerics.tilted_losses import in_order_losses, in_order_margins
 
 __all__ = ["Rule"]
-
-_LARGEST_TILT = 1e200  # beyond it tilted losses could overflow
-_HELD = 1 << 31  # bytes of a dense estimator that are made in memory without being told where to
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -45,8 +43,8 @@ class Rule:
     columns   probabilities of the guesses at the ties                       [m, K]
     share     probability that the outcome is ignored
     towards   probabilities of the guesses then                              [m]
-    band      margin up to which an outcome belongs to a crowd; 0 for none
-    crowds    probabilities of the guesses in the crowd of (best i, second k), in row i·m + k    [m·m, m]
+    band      margin up to which an outcome belongs to a tie class; 0 for none
+    tie_classes   probabilities of the guesses in the class of (best i, second k), in row i·m + k    [m·m, m]
     """
 
     tilt: Array
@@ -55,7 +53,7 @@ class Rule:
     share: float
     towards: Array
     band: float
-    crowds: Array
+    tie_classes: Array
 
     def __init__(
         self,
@@ -65,7 +63,7 @@ class Rule:
         share: float = 0.0,
         towards: Any = None,
         band: float = 0.0,
-        crowds: Any = None,
+        tie_classes: Any = None,
     ) -> None:
         """Validate and freeze; ties in any order, columns normalised.
 
@@ -86,12 +84,16 @@ class Rule:
             raise InputError(f"share is {ignoring:g} but towards is not given; say which guess is made then")
         blind = np.eye(m)[:, :1] if towards is None else _columns(np.reshape(towards, (-1, 1)), m, 1, "towards")
         near = positive(band, "band", zero=True, most=1e100)
-        if near > 0.0 and (crowds is None or m < 2):
+        if near > 0.0 and (tie_classes is None or m < 2):
             raise InputError(
-                f"band is {near:g} but crowds is not given; say how outcomes within it guess, or leave band at 0"
+                f"band is {near:g} but tie_classes is not given; say how outcomes within it guess, or leave band at 0"
             )
-        sure = np.repeat(np.eye(m), m, axis=0) if crowds is None else _columns(np.transpose(crowds), m, m * m, "crowds").T
-        arrays = {"tilt": tilts, "ties": index, "columns": drawn, "towards": blind[:, 0].copy(), "crowds": sure.copy()}
+        sure = (
+            np.repeat(np.eye(m), m, axis=0)
+            if tie_classes is None
+            else _columns(np.transpose(tie_classes), m, m * m, "tie_classes").T
+        )
+        arrays = {"tilt": tilts, "ties": index, "columns": drawn, "towards": blind[:, 0].copy(), "tie_classes": sure.copy()}
         for name, value in arrays.items():
             value.setflags(write=False)
             object.__setattr__(self, name, value)
@@ -112,8 +114,8 @@ class Rule:
         """The guess at outcomes [n, B], [m, B] if none of them is a tie and none ignored [B]; the first of equal ones."""
         return np.asarray(np.argmin(in_order_losses(p_xz, loss, self.tilt), axis=0))
 
-    def crowd(self, p_xz: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Which outcomes [n, B], [m, B] have a margin within the band (ties not left out), and the rows of their crowds."""
+    def tie_class(self, p_xz: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Which outcomes [n, B], [m, B] have a margin within the band (ties not left out), and the rows of their classes."""
         best, second, margin = in_order_margins(p_xz, loss, self.tilt)
         within = np.flatnonzero(margin <= self.band)
         return within, (best * self.m + second)[within]
@@ -128,8 +130,8 @@ class Rule:
         found = np.zeros((self.m, count))
         found[self.labels(p_xz, loss), np.arange(count)] = 1.0
         if self.band > 0.0:
-            crowd, pair = self.crowd(p_xz, loss)
-            found[:, crowd] = self.crowds[pair].T
+            within, row = self.tie_class(p_xz, loss)
+            found[:, within] = self.tie_classes[row].T
         here = self.ties_in(start, count)
         found[:, self.ties[here] - start] = self.columns[:, here]
         if self.share:
@@ -145,7 +147,13 @@ class Rule:
         blind = (share * towards + (1.0 - share) * self.share * self.towards) / ignoring
         towards = normalise(blind[:, None])[:, 0]
         return Rule(
-            self.tilt, self.ties, self.columns, min(1.0, ignoring), towards, self.band, self.crowds if self.band else None
+            self.tilt,
+            self.ties,
+            self.columns,
+            min(1.0, ignoring),
+            towards,
+            self.band,
+            self.tie_classes if self.band else None,
         )
 
     def dense(self, blocks: Blocks, out: Array | str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> Array:
@@ -159,7 +167,7 @@ class Rule:
         if isinstance(out, str | os.PathLike):
             return self._written(blocks, Path(out), overwrite)
         if out is None:
-            if 8 * self.m * blocks.N > _HELD:
+            if 8 * self.m * blocks.N > 1 << 31:
                 raise InputError(
                     f"the estimator of {blocks.N:,} outcomes takes {8 * self.m * blocks.N:,} bytes; "
                     "pass out= with the path of an .npy file, or an array of your own"
@@ -187,10 +195,10 @@ def _tilts(tilt: Any) -> Array:
         raise InputError(f"the tilt is not an array of real numbers ({error}); give shape [m, n]") from None
     if tilts.ndim != 2 or 0 in tilts.shape:
         raise InputError(f"the tilt has shape {list(tilts.shape)}; give [m, n]")
-    bad = np.argwhere(~(np.abs(tilts) <= _LARGEST_TILT))
+    bad = np.argwhere(~(np.abs(tilts) <= LARGEST_TILT))
     if bad.size:
         index = tuple(int(k) for k in bad[0])
-        raise InputError(f"tilt{list(index)} is {tilts[index]}; every entry must be a number of at most {_LARGEST_TILT:g}")
+        raise InputError(f"tilt{list(index)} is {tilts[index]}; every entry must be a number of at most {LARGEST_TILT:g}")
     return tilts
 
 

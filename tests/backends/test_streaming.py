@@ -251,11 +251,11 @@ def written(table: object) -> str:
 
 
 @pytest.mark.parametrize(("sensors", "bins"), [(30, 4), (24, 6)])
-def test_a_crowd_that_holds_a_seventh_of_all_mass_is_certified(sensors: int, bins: int) -> None:
+def test_a_tie_class_that_holds_a_seventh_of_all_mass_is_certified(sensors: int, bins: int) -> None:
     """Precise sensors tell X and Y apart so well that most outcomes agree in margin to thirteen digits.
 
-    The crowd's share decides how much leaks; aimed at the budget itself it would leak a rounding error more, and mending
-    that by blending with a constant guess would cost a hundred thousand times as much as it gains.
+    The share of the tie class decides how much leaks; aimed at the budget itself it would leak a rounding error
+    more, and to mend that by blending with a constant guess would cost a hundred thousand times as much as it gains.
     """
     conditional = linear_conditional(0.4, 0.6, 0.1, np.concatenate([[-np.inf], np.linspace(-0.5, 1.5, bins - 1), [np.inf]]))
     free = lattice_problem(conditional, paper_p_xy(), sensors, budget=math.inf, tail=0.0)

@@ -181,7 +181,7 @@ def _extended(rule: Rule, possible: NDArray[np.intp], n: int) -> Rule:
     """The rule of a restricted problem for the whole one: tilt 0 where the private value has no probability."""
     tilt = np.zeros((rule.m, n))
     tilt[:, possible] = rule.tilt
-    return Rule(tilt, rule.ties, rule.columns, rule.share, rule.towards, rule.band, rule.crowds)
+    return Rule(tilt, rule.ties, rule.columns, rule.share, rule.towards, rule.band, rule.tie_classes)
 
 
 # -- budgets below rounding ----------------------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from discreet.problems.checks import checked_prior, mass_array, whole
 from discreet.problems.errors import InputError
 from discreet.problems.inference.adversary import Inference, check_confidence, confidence_interval, error_of_best, summarise
-from discreet.problems.measures.mutual_information import entropy, fano_bound, phi_divergence
+from discreet.problems.inference.fano import fano_bound
+from discreet.problems.measures.mutual_information import entropy, phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors import grouped_sensors
 from discreet.problems.sensors.inputs import checked_law

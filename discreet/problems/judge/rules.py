@@ -88,7 +88,7 @@ class _Drawn:
         return cls(
             _beside(mass, seen.classes[0][0][:, rows]),
             _beside(loss, seen.classes[1][0][:, rows]),
-            _beside(rule.columns, rule.crowds[rows].T),
+            _beside(rule.columns, rule.tie_classes[rows].T),
             np.concatenate([rule.labels(mass, loss), rows // rule.m]),
         )
 
@@ -293,7 +293,7 @@ def _check_shapes(problem: Problem | BlockProblem, rule: Rule, tilt: Array | Non
 
 def _class_sums(rule: Rule, p_xz: Array, loss: Array, ties: NDArray[np.int64]) -> tuple[DoubleDouble, DoubleDouble]:
     """Sums over the outcomes of each tie class that are not listed as ties."""
-    within, row = rule.crowd(p_xz, loss)
+    within, row = rule.tie_class(p_xz, loss)
     kept = ~np.isin(within, ties)
     within, row = within[kept], row[kept]
     sums = []

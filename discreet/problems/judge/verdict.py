@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import numpy as np
 
 from discreet.problems.blocks import BlockProblem, Blocks
 from discreet.problems.errors import InputError
 from discreet.problems.judge.certificate import Certificate
-from discreet.problems.judge.conclusion import conclude
+from discreet.problems.judge.conclusion import Case, conclude
 from discreet.problems.judge.matrix import MatrixCase
 from discreet.problems.judge.rules import Progress, RuleCase
 from discreet.problems.numerics.double_double import Array
@@ -50,49 +50,16 @@ class Verdict(Generic[_Answer]):
         return np.asarray(self.answer)
 
 
-@overload
-def certify(
-    problem: Problem | BlockProblem,
-    answer: Rule,
-    tilt: Array | None = None,
-    multiplier: float | None = None,
-    *,
-    anchors: Iterable[Array] = (),
-    threads: int = 0,
-    progress: Progress | None = None,
-) -> Verdict[Rule]: ...
-@overload
-def certify(
-    problem: ContinuousProblem,
-    answer: IntervalRule,
-    tilt: Array | None = None,
-    multiplier: float | None = None,
-    *,
-    anchors: Iterable[Array] = (),
-    threads: int = 0,
-    progress: Progress | None = None,
-) -> Verdict[IntervalRule]: ...
-@overload
-def certify(
-    problem: Problem,
-    answer: Array,
-    tilt: Array | None = None,
-    multiplier: float | None = None,
-    *,
-    anchors: Iterable[Array] = (),
-    threads: int = 0,
-    progress: Progress | None = None,
-) -> Verdict[Array]: ...
 def certify(
     problem: Problem | BlockProblem | ContinuousProblem,
-    answer: Array | Rule | IntervalRule,
+    answer: _Answer,
     tilt: Array | None = None,
     multiplier: float | None = None,
     *,
     anchors: Iterable[Array] = (),
     threads: int = 0,
     progress: Progress | None = None,
-) -> Verdict[Array] | Verdict[Rule] | Verdict[IntervalRule]:
+) -> Verdict[_Answer]:
     """Judge an answer with optional duals (tilt t [m, n], multiplier μ; sign conventions of docs/theory.md).
 
     problem   in memory, in blocks, or of densities
@@ -107,16 +74,18 @@ def certify(
     guess that ignores the outcome. Raises InputError for wrong shapes, and for blocks that are not what the problem says:
     entries that are negative or not numbers, another number of outcomes, totals that differ by more than 1e-9.
     """
+    blocks: Blocks | None = None
+    case: Case
     if not isinstance(problem, Problem | BlockProblem):
         from discreet.problems.continuous.certificate import DensityCase
 
-        found = conclude(DensityCase(problem, cast("IntervalRule", answer), tilt, multiplier))
-        return Verdict(found.answer, found.duals.tilt, found.duals.multiplier, found.certificate)
-    if isinstance(answer, Rule):
-        judged = RuleCase(problem, answer, tilt, multiplier, threads, progress)
-        found = conclude(judged)
-        return Verdict(found.answer, found.duals.tilt, found.duals.multiplier, found.certificate, judged.blocks)
-    if isinstance(problem, BlockProblem):
+        case = DensityCase(problem, cast("IntervalRule", answer), tilt, multiplier)
+    elif isinstance(answer, Rule):
+        case = rule_case = RuleCase(problem, answer, tilt, multiplier, threads, progress)
+        blocks = rule_case.blocks
+    elif isinstance(problem, Problem):
+        case = MatrixCase(problem, cast("Array", answer), tilt, multiplier, anchors)
+    else:
         raise InputError("outcomes in blocks are judged under a Rule; a matrix needs a Problem in memory")
-    found = conclude(MatrixCase(problem, cast("Array", answer), tilt, multiplier, anchors))
-    return Verdict(found.answer, found.duals.tilt, found.duals.multiplier, found.certificate)
+    found = conclude(case)
+    return Verdict(found.answer, found.duals.tilt, found.duals.multiplier, found.certificate, blocks)

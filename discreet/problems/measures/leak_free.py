@@ -24,8 +24,6 @@ from discreet.problems.numerics.rounding import UNIT
 
 __all__ = ["least_share", "remove_leakage", "share_within"]
 
-_ROOT_TOLERANCE = 1e-13  # of the share, and of the budget
-
 
 def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tuple[Array, OutputLaw] | None:
     """Move a column-stochastic estimator [m, N] onto Φ P = 0; None when its own randomisation does not reach.
@@ -110,13 +108,13 @@ def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -
     def excess(share: float) -> float:
         return start.blend(end, share).leakage_ceiling(slack) - target
 
-    low, high, above, below = 0.0, 1.0, excess(0.0), excess(1.0)
+    low, high, above, below, tolerance = 0.0, 1.0, excess(0.0), excess(1.0), 1e-13  # of the share, and of the budget
     if above <= 0.0:
         return 0.0
     if below > 0.0:
         return None
     for _ in range(100):
-        if high - low <= _ROOT_TOLERANCE * high or below >= -_ROOT_TOLERANCE * target:
+        if high - low <= tolerance * high or below >= -tolerance * target:
             break
         chord = low + (high - low) * above / (above - below)
         for share in (_tangent(start, end, low, above), chord, 0.5 * (low + high)):

@@ -7,11 +7,10 @@ the sums). As Σ_i g(u_i) with g convex and positively homogeneous, it has a dua
     h_i(t, μ) = μ log Σ_j π_j e^{t_ij/μ} ≤ 0  for every i        (at budget 0, where μ = ∞:  Σ_j π_j t_ij ≤ 0),
 
 and then t_i·u ≤ μ g(u) for every u ≥ 0. Since h_i(t − c, μ) = h_i(t, μ) − c, any tilt becomes feasible when each row is
-lowered by an upper bound of its h_i. The bounds here hold for the stored numbers taken as exact. Nats throughout, unless a
-name says bits.
+lowered by an upper bound of its h_i. The bounds here hold for the stored numbers taken as exact. Nats
+throughout.
 
-Source: docs/theory.md, sections 3, 6 and 10; rounding: N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, §3.1;
-T. M. Cover, J. A. Thomas, *Elements of Information Theory*, §2.10 (Fano).
+Source: docs/theory.md, sections 3, 6 and 10; rounding: N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, §3.1.
 """
 
 from __future__ import annotations
@@ -21,14 +20,13 @@ import math
 import numpy as np
 
 from discreet.problems.numerics.double_double import Array, dd_dot
-from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
+from discreet.problems.numerics.rounding import LARGEST_TILT, SMALLEST, TOTAL_ROUNDING, UNIT
 
-__all__ = ["entropy", "fano_bound", "feasible_duals", "phi_divergence", "support_ceiling", "tilts_from_ratio"]
+__all__ = ["entropy", "feasible_duals", "phi_divergence", "support_ceiling", "tilts_from_ratio"]
 
 _SERIES_BELOW = 0.1  # |r − 1| under which φ is summed as a series
 _SERIES = np.array([(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)])  # the next term rounds away
 _CURVATURE = np.array([1.0 / math.factorial(k) for k in range(2, 21)])  # of e^z − 1 − z; for |z| ≤ 1 the rest rounds away
-_LARGEST_TILT = 1e200  # larger ones are cut: no bound worth having needs them, and sums stay finite
 
 
 def entropy(p: Array) -> float:
@@ -72,7 +70,7 @@ def feasible_duals(tilt: Array, multiplier: float, p_x: Array, budget: float) ->
     if math.isinf(multiplier) and budget > 0.0:
         return None
     possible = p_x > 0
-    tilt = np.clip(tilt, -_LARGEST_TILT, _LARGEST_TILT) * possible
+    tilt = np.clip(tilt, -LARGEST_TILT, LARGEST_TILT) * possible
     size = np.abs(tilt).max(axis=1)
     shift = support_ceiling(tilt[:, possible], p_x[possible], multiplier)
     if size.max() <= 0.02 * multiplier:  # the subtraction rounds entry by entry, h is almost the mean, e^{2|t|/μ} ≤ 1.05
@@ -165,7 +163,7 @@ def _best_multiplier(slopes: Array, loss: Array, budget: float) -> float:
         return float(best.sum()) - multiplier * budget, float(slope.sum()) - budget
 
     at_low = bound(0.0)
-    low, high = 0.0, min(_LARGEST_TILT, max(0.0, float(loss.sum(axis=1).min()) - at_low[0]) / budget)
+    low, high = 0.0, min(LARGEST_TILT, max(0.0, float(loss.sum(axis=1).min()) - at_low[0]) / budget)
     at_high = bound(high)
     if at_low[1] <= 0.0 or at_high[1] >= 0.0:
         return low if at_low[0] >= at_high[0] else high
@@ -183,35 +181,3 @@ def _best_multiplier(slopes: Array, loss: Array, budget: float) -> float:
         else:
             high, at_high = point, here
     return low if at_low[0] >= at_high[0] else high
-
-
-def fano_bound(equivocation_nats: float, n: int, *, sharp: bool = False) -> float:
-    """Least error probability with which anybody can infer X (n values) from Ŷ, given H(X given Ŷ) in nats.
-
-    The plain form is the paper's: (H − 1) / log2 n with H in *bits*, since the 1 in it is one bit; it is empty for n = 2.
-    `sharp=True` solves h(e) + e·log(n − 1) = H for e, which is what the plain form weakens. Returns a probability ≥ 0.
-    """
-    if n <= 1:
-        return 0.0
-    bits = equivocation_nats / math.log(2.0)
-    plain = max(0.0, (bits - 1.0) / math.log2(n))
-    if not sharp:
-        return plain
-    return max(plain, _invert_fano(equivocation_nats, n))
-
-
-def _invert_fano(equivocation_nats: float, n: int) -> float:
-    def gap(e: float) -> float:
-        binary = -sum(q * math.log(q) for q in (e, 1.0 - e) if q > 0)
-        return binary + e * math.log(n - 1) - equivocation_nats
-
-    low, high = 0.0, 1.0 - 1.0 / n  # the left side increases on this interval
-    if gap(high) <= 0:
-        return high
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if gap(middle) < 0:
-            low = middle
-        else:
-            high = middle
-    return low

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["SMALLEST", "TOTAL_ROUNDING", "UNIT"]
+__all__ = ["LARGEST_TILT", "SMALLEST", "TOTAL_ROUNDING", "UNIT"]
 
 UNIT = 2.0**-53
 """u: an operation whose result is of normal size errs by at most u times that result (round to nearest)."""
@@ -12,3 +12,6 @@ SMALLEST = 5e-324
 
 TOTAL_ROUNDING = 2.0**-49
 """By how much, relative, the stored Σ π of a problem may differ from one."""
+
+LARGEST_TILT = 1e200
+"""Tilts beyond it are cut or refused: no bound worth having needs them, and up to it sums of tilted losses stay finite."""
