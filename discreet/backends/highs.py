@@ -15,13 +15,12 @@ much smaller than that relative to the best constant guess lose digits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
-from discreet.backends.lowering import LPPoint, PrivateLP, point_of
+from discreet.backends.lowering import Lowered, LPPoint, PrivateLP, point_of
 from discreet.backends.settings import choice
 from discreet.problems.errors import BackendError
 from discreet.problems.problem import Problem
@@ -35,13 +34,6 @@ SETTINGS = {
     "method": "simplex (default), ipx (interior point with crossover) or pdlp (first order)",
     "presolve": "on, off or choose (default): whether HiGHS simplifies the program first",
 }
-
-
-@dataclass(frozen=True)
-class _Lowered:
-    program: PrivateLP
-    model: Any  # highspy.HighsLp
-    options: dict[str, Any]
 
 
 class Highs:
@@ -60,12 +52,12 @@ class Highs:
         settings=SETTINGS,
     )
 
-    def lower(self, problem: Problem, options: Options) -> _Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[PrivateLP]:
         """The program as a HighsLp: columns guess by guess, rows first the N outcomes, then r equations per guess."""
         program = PrivateLP.of(problem)
-        return _Lowered(program, _model(program), highs_options(options, self.name))
+        return Lowered(program, _model(program), highs_options(options, self.name))
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw[LPPoint]:
+    def solve(self, lowered: Lowered[PrivateLP], options: Options) -> Raw[LPPoint]:
         """Run HiGHS; `claimed` is its model status. Raises Interrupted at the time limit, BackendError without a point."""
         import highspy
 
@@ -85,8 +77,7 @@ class Highs:
 
     def lift(self, raw: Raw[LPPoint]) -> Answer:
         """P = R / sqrt(w); the tilt from the equations' row duals, the multiplier inf (0 without equations)."""
-        point = raw.value
-        return point.answer()
+        return raw.value.answer()
 
 
 def highs_options(options: Options, backend: str) -> dict[str, Any]:

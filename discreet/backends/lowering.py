@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +36,30 @@ from discreet.problems.errors import BackendError, Interrupted
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["LPPoint", "PrivacyRows", "PrivateLP", "loss_unit", "point_of", "rows_by_private_value", "whitened_rows"]
+__all__ = [
+    "LPPoint",
+    "Lowered",
+    "PrivacyRows",
+    "PrivateLP",
+    "loss_unit",
+    "point_of",
+    "rows_by_private_value",
+    "whitened_rows",
+]
 
 _NO_CORRELATION = 1e-14  # canonical correlations under this are the rounding of the model's own numbers
+
+
+_Program = TypeVar("_Program")
+
+
+@dataclass(frozen=True)
+class Lowered(Generic[_Program]):
+    """A program of ours in the form one solver takes: its model, and the options or arguments to run it with."""
+
+    program: _Program
+    model: Any
+    options: Any
 
 
 @dataclass(frozen=True)

@@ -14,25 +14,17 @@ Cannot: any positive finite budget; large N, because building the model costs te
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
 from discreet.backends.highs import SETTINGS, highs_options
-from discreet.backends.lowering import LPPoint, PrivateLP, point_of, rows_by_private_value
+from discreet.backends.lowering import Lowered, LPPoint, PrivateLP, point_of, rows_by_private_value
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["Pyomo", "build_model"]
-
-
-@dataclass(frozen=True)
-class _Lowered:
-    program: PrivateLP
-    model: Any  # pyomo.environ.ConcreteModel
-    options: dict[str, Any]
 
 
 class Pyomo:
@@ -52,14 +44,14 @@ class Pyomo:
         settings=SETTINGS,
     )
 
-    def lower(self, problem: Problem, options: Options) -> _Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[PrivateLP]:
         """The Pyomo model."""
         program = PrivateLP.of(problem, rows_by_private_value)
         wanted = highs_options(options, self.name)
         del wanted["output_flag"]  # Pyomo captures the log
-        return _Lowered(program, build_model(program), wanted)
+        return Lowered(program, build_model(program), wanted)
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw[LPPoint]:
+    def solve(self, lowered: Lowered[PrivateLP], options: Options) -> Raw[LPPoint]:
         """Solve once; `claimed` is Pyomo's termination condition. Raises Interrupted, BackendError without a point."""
         from pyomo.contrib.solver.common.results import TerminationCondition
         from pyomo.contrib.solver.solvers.highs import Highs as Solver
@@ -79,8 +71,7 @@ class Pyomo:
 
     def lift(self, raw: Raw[LPPoint]) -> Answer:
         """P = R / sqrt(w); the tilt from the duals of `perfect_privacy`, the multiplier inf (0 without equations)."""
-        point = raw.value
-        return point.answer()
+        return raw.value.answer()
 
 
 def build_model(program: PrivateLP) -> Any:
@@ -115,7 +106,7 @@ def build_model(program: PrivateLP) -> Any:
     return model
 
 
-def _values(lowered: _Lowered, loader: Any) -> tuple[Array, Array]:
+def _values(lowered: Lowered[PrivateLP], loader: Any) -> tuple[Array, Array]:
     """Values of the variables and duals of the equations, in the order of the arrays of `PrivateLP`."""
     model, values, duals = lowered.model, loader.get_vars(), loader.get_duals()
     variables = [values[model.root_mass[i, z]] for i in model.guesses for z in model.outcomes]

@@ -39,7 +39,7 @@ _Number = TypeVar("_Number", int, float)
 
 @dataclass(frozen=True)
 class BudgetWords:
-    """The four ways to give a budget, at most one of them (`problems.catalog.budgets.choose_budget` says so)."""
+    """The four ways to give a budget, at most one of them (`problems.catalog.registry.choose_budget` says so)."""
 
     leakage: float | None = None
     equivocation: float | None = None
@@ -53,7 +53,7 @@ class BudgetWords:
 
     def apply(self, model: Problem) -> Problem:
         """The same model under this budget."""
-        from discreet.problems.catalog.budgets import choose_budget
+        from discreet.problems.catalog.registry import choose_budget
 
         return choose_budget(
             model,

@@ -9,7 +9,16 @@ import numpy as np
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array, dd_sum
 
-__all__ = ["TOTAL_TOLERANCE", "check_total", "checked_prior", "loss_table", "mass_array", "positive", "whole"]
+__all__ = [
+    "TOTAL_TOLERANCE",
+    "check_entries",
+    "check_total",
+    "checked_prior",
+    "loss_table",
+    "mass_array",
+    "positive",
+    "whole",
+]
 
 TOTAL_TOLERANCE = 1e-9
 """How far a total probability may be from one before it is called a mistake."""
@@ -29,13 +38,18 @@ def mass_array(values: Any, what: str, dimensions: int, shape: str) -> Array:
         raise InputError(f"{what} is not an array of real numbers ({error}); give shape {shape}") from None
     if array.ndim != dimensions or 0 in array.shape:
         raise InputError(f"{what} has shape {list(array.shape)}; give a non-empty array of shape {shape}")
+    check_entries(array, what)
+    return array
+
+
+def check_entries(array: Array, what: str, start: int = 0) -> None:
+    """Refuse entries that are not finite or negative, naming the first; the outcomes of array [..., ·] begin at `start`."""
     for bad, word in ((~np.isfinite(array), "not finite"), (array < 0.0, "negative")):
         if bad.any():
-            index = tuple(int(k) for k in np.argwhere(bad)[0])
-            raise InputError(
-                f"{what}{list(index)} is {float(array[index])!r}, which is {word}; every entry must be finite and ≥ 0"
-            )
-    return array
+            index = [int(k) for k in np.argwhere(bad)[0]]
+            value = float(array[tuple(index)])
+            index[-1] += start
+            raise InputError(f"{what}{index} is {value!r}, which is {word}; every entry must be finite and ≥ 0")
 
 
 def check_total(array: Array, what: str) -> float:

@@ -15,7 +15,7 @@ from scipy.sparse import block_diag, csr_matrix, hstack, identity, vstack
 import discreet.problems
 from discreet.problems import Problem, catalog
 from discreet.problems.catalog import registry
-from discreet.problems.catalog.budgets import choose_budget
+from discreet.problems.catalog.registry import choose_budget
 from discreet.problems.errors import InputError
 
 NAMES = [entry.name for entry in catalog.entries()]

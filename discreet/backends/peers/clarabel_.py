@@ -14,25 +14,17 @@ it runs out of digits it keeps its last point and says so ("AlmostSolved", "Insu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
-from discreet.backends.lowering import point_of
+from discreet.backends.lowering import Lowered, point_of
 from discreet.backends.peers.linked import LinkedPoint, LinkedProgram
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
 
 __all__ = ["Clarabel"]
-
-
-@dataclass(frozen=True)
-class _Lowered:
-    program: LinkedProgram
-    data: tuple[Any, ...]
-    options: dict[str, Any]
 
 
 class Clarabel:
@@ -60,20 +52,20 @@ class Clarabel:
         Tuned("tol_feas", ShareOfGap(1e-4, 1e-14), 1e-8, "an infeasibility is a leak, to be compared with a small budget"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> _Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[LinkedProgram]:
         """Clarabel's arrays P, q, A, b and cones, and its settings by name."""
         program = LinkedProgram.of(problem)
         limits = {"max_iter": options.max_iterations, "time_limit": options.time_limit}
-        return _Lowered(program, _cone_program(program), native(self.tuning, options, problem.N, limits))
+        return Lowered(program, _cone_program(program), native(self.tuning, options, problem.N, limits))
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw[LinkedPoint]:
+    def solve(self, lowered: Lowered[LinkedProgram], options: Options) -> Raw[LinkedPoint]:
         """Run Clarabel; `claimed` is its status. Raises Interrupted at the time limit, BackendError without a point."""
         import clarabel
 
         settings = clarabel.DefaultSettings()
         for name, value in lowered.options.items():
             setattr(settings, name, value)
-        solution = clarabel.DefaultSolver(*lowered.data, settings).solve()
+        solution = clarabel.DefaultSolver(*lowered.model, settings).solve()
         claimed = str(solution.status)
         variables = point_of("Clarabel", claimed, claimed == "MaxTime", options, solution.x)
         program, prices = lowered.program, np.asarray(solution.z)
@@ -84,8 +76,7 @@ class Clarabel:
 
     def lift(self, raw: Raw[LinkedPoint]) -> Answer:
         """P from R; tilt and multiplier from the duals of the equations and of the budget."""
-        point = raw.value
-        return point.answer()
+        return raw.value.answer()
 
 
 def _cone_program(program: LinkedProgram) -> tuple[Any, ...]:

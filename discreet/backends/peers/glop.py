@@ -15,24 +15,16 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
-from discreet.backends.lowering import LPPoint, PrivateLP, point_of
+from discreet.backends.lowering import Lowered, LPPoint, PrivateLP, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
 
 __all__ = ["Glop"]
-
-
-@dataclass(frozen=True)
-class _Lowered:
-    program: PrivateLP
-    model: Any  # ortools' ModelBuilderHelper
-    parameters: str
 
 
 class Glop:
@@ -63,7 +55,7 @@ class Glop:
         ),
     )
 
-    def lower(self, problem: Problem, options: Options) -> _Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[PrivateLP]:
         """The program as a ModelBuilderHelper, and the settings in GLOP's text format."""
         from ortools.linear_solver.python import model_builder_helper
 
@@ -73,14 +65,14 @@ class Glop:
         fill: Any = model.fill_model_from_sparse_data  # its stub forgets an argument
         fill(np.zeros(size), np.full(size, math.inf), program.cost.ravel(), right, right, program.matrix().tocsr())
         settings = native(self.tuning, options, problem.N, {"max_number_of_iterations": options.max_iterations})
-        return _Lowered(program, model, " ".join(f"{name}: {_text(value)}" for name, value in settings.items()))
+        return Lowered(program, model, " ".join(f"{name}: {_text(value)}" for name, value in settings.items()))
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw[LPPoint]:
+    def solve(self, lowered: Lowered[PrivateLP], options: Options) -> Raw[LPPoint]:
         """Run GLOP; `claimed` is its status. Raises Interrupted at the time limit, BackendError without a point."""
         from ortools.linear_solver.python import model_builder_helper
 
         solver = model_builder_helper.ModelSolverHelper("glop")
-        solver.set_solver_specific_parameters(lowered.parameters)
+        solver.set_solver_specific_parameters(lowered.options)
         if options.time_limit is not None:
             solver.set_time_limit_in_seconds(options.time_limit)
         started = time.perf_counter()
@@ -95,8 +87,7 @@ class Glop:
 
     def lift(self, raw: Raw[LPPoint]) -> Answer:
         """P = R / sqrt(w); the tilt from the equations' row duals, the multiplier inf (0 without equations)."""
-        point = raw.value
-        return point.answer()
+        return raw.value.answer()
 
 
 def _text(value: Any) -> str:

@@ -16,26 +16,17 @@ CasADi's wheels; those that need a licence are faster.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
-from discreet.backends.lowering import point_of
+from discreet.backends.lowering import Lowered, point_of
 from discreet.backends.peers.linked import LinkedPoint, LinkedProgram
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["Ipopt"]
-
-
-@dataclass(frozen=True)
-class _Lowered:
-    program: LinkedProgram
-    solver: Any  # casadi.Function
-    arguments: dict[str, Array]
 
 
 class Ipopt:
@@ -82,7 +73,7 @@ class Ipopt:
         Tuned("mu_min", 1e-17, 1e-11, "adaptive stops at this barrier parameter; the default leaves gaps of 1e-8"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> _Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[LinkedProgram]:
         """The program as a casadi nlpsol function with its options, bounds and start."""
         import casadi
 
@@ -99,12 +90,12 @@ class Ipopt:
             "lbg": np.append(right, [-math.inf] * program.leaks),
             "ubg": np.append(right, [1.0] * program.leaks),
         }
-        return _Lowered(program, solver, arguments)
+        return Lowered(program, solver, arguments)
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw[LinkedPoint]:
+    def solve(self, lowered: Lowered[LinkedProgram], options: Options) -> Raw[LinkedPoint]:
         """Run IPOPT; `claimed` is its return status. Raises Interrupted at the time limit, BackendError without a point."""
-        found = lowered.solver(**lowered.arguments)
-        statistics = lowered.solver.stats()
+        found = lowered.model(**lowered.options)
+        statistics = lowered.model.stats()
         claimed = str(statistics["return_status"])
         late = claimed in {"Maximum_WallTime_Exceeded", "Maximum_CpuTime_Exceeded"}
         variables = point_of("IPOPT", claimed, late, options, np.asarray(found["x"]).ravel())
@@ -115,8 +106,7 @@ class Ipopt:
 
     def lift(self, raw: Raw[LinkedPoint]) -> Answer:
         """P from R; tilt and multiplier from lam_g, the multipliers of the Lagrangian f + lam_g·g."""
-        point = raw.value
-        return point.answer()
+        return raw.value.answer()
 
 
 def _functions(program: LinkedProgram, matrix: Any, x: Any) -> tuple[dict[str, Any], dict[str, Any]]:

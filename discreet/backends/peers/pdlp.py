@@ -14,24 +14,16 @@ reaches high accuracy only on well-conditioned programs.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
-from discreet.backends.lowering import LPPoint, PrivateLP, point_of
+from discreet.backends.lowering import Lowered, LPPoint, PrivateLP, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
 
 __all__ = ["Pdlp"]
-
-
-@dataclass(frozen=True)
-class _Lowered:
-    program: PrivateLP
-    model: Any  # pdlp.QuadraticProgram
-    parameters: Any  # PrimalDualHybridGradientParams
 
 
 def _accuracy(criterion: str, value: float | ShareOfGap, why: str) -> Tuned:
@@ -73,20 +65,20 @@ class Pdlp:
         Tuned("num_threads", 1, 1, "as every solver configuration"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> _Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[PrivateLP]:
         """The program as a pdlp.QuadraticProgram without quadratic part, and the parameters."""
         program = PrivateLP.of(problem)
         limits = {
             "termination_criteria.time_sec_limit": options.time_limit,
             "termination_criteria.iteration_limit": options.max_iterations,
         }
-        return _Lowered(program, _model(program), _parameters(native(self.tuning, options, problem.N, limits)))
+        return Lowered(program, _model(program), _parameters(native(self.tuning, options, problem.N, limits)))
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw[LPPoint]:
+    def solve(self, lowered: Lowered[PrivateLP], options: Options) -> Raw[LPPoint]:
         """Run PDLP; `claimed` is its termination reason. Raises Interrupted at the time limit, BackendError otherwise."""
         from ortools.pdlp.python import pdlp
 
-        found = pdlp.primal_dual_hybrid_gradient(lowered.model, lowered.parameters)
+        found = pdlp.primal_dual_hybrid_gradient(lowered.model, lowered.options)
         log = found.solve_log
         reasons = log.DESCRIPTOR.fields_by_name["termination_reason"].enum_type.values_by_number
         claimed = reasons[log.termination_reason].name.removeprefix("TERMINATION_REASON_")
@@ -98,8 +90,7 @@ class Pdlp:
 
     def lift(self, raw: Raw[LPPoint]) -> Answer:
         """P = R / sqrt(w); the tilt from the equations' dual values, the multiplier inf (0 without equations)."""
-        point = raw.value
-        return point.answer()
+        return raw.value.answer()
 
 
 def _model(program: PrivateLP) -> Any:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
-from discreet.backends.lowering import point_of
+from discreet.backends.lowering import Lowered, point_of
 from discreet.backends.peers.linked import LinkedProgram
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.errors import Unsupported
@@ -30,13 +30,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["Qics"]
-
-
-@dataclass(frozen=True)
-class _Lowered:
-    program: LinkedProgram
-    model: dict[str, Any]
-    options: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -69,7 +62,7 @@ class Qics:
         Tuned("tol_feas", ShareOfGap(1e-3, 1e-13), 1e-8, "a leak of tol_feas is not small beside a small budget"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> _Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[LinkedProgram]:
         """The arrays c, G, h, A, b and the cones of a qics.Model. Raises Unsupported."""
         variables, most = (problem.m - 1) * problem.N, self.capabilities.largest_outcomes
         if variables > most:
@@ -80,9 +73,9 @@ class Qics:
         program = LinkedProgram.of(problem, 0.5)  # powers of 0 and 1 measured within the noise
         limits = {"max_iter": options.max_iterations, "max_time": options.time_limit}
         model = _model(program) if problem.m > 1 else {}
-        return _Lowered(program, model, native(self.tuning, options, problem.N, limits))
+        return Lowered(program, model, native(self.tuning, options, problem.N, limits))
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw[_Point]:
+    def solve(self, lowered: Lowered[LinkedProgram], options: Options) -> Raw[_Point]:
         """Run QICS; `claimed` is its solution and exit status. Raises Interrupted at the time limit, BackendError."""
         import qics
 

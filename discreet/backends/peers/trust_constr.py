@@ -118,8 +118,7 @@ class TrustConstr:
 
     def lift(self, raw: Raw[LinkedPoint]) -> Answer:
         """P from R; tilt and multiplier from the multipliers v of the Lagrangian f + v·constraints."""
-        point = raw.value
-        return point.answer()
+        return raw.value.answer()
 
 
 def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], bool]:

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.problems.catalog.budgets import choose_budget
+from discreet.problems.checks import positive
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["DEFAULT_FRACTION", "FAMILIES", "Entry", "Parameter", "build", "entries", "entry", "register"]
+__all__ = ["DEFAULT_FRACTION", "FAMILIES", "Entry", "Parameter", "build", "choose_budget", "entries", "entry", "register"]
 
 DEFAULT_FRACTION = 0.5
 """Budget of a catalog problem when none is asked for: this share of what the Bayes rule leaks."""
@@ -156,6 +156,41 @@ def build(
             raise InputError(f"{name} has no parameter {key!r}{_hint(key, known)}; its parameters are: {listed}")
         values[key] = _parse(name, known[key], value) if isinstance(value, str) else value
     return found.build(**values, budget=budget, equivocation=equivocation, fraction=fraction)
+
+
+def choose_budget(
+    problem: Problem,
+    *,
+    leakage: float | None = None,
+    equivocation: float | None = None,
+    perfect: bool = False,
+    fraction: float | None = None,
+) -> Problem:
+    """The same model under the budget asked for, in one of the four ways; the problem itself when nothing is asked for.
+
+    leakage        ε in nats, ≥ 0; inf for no constraint
+    equivocation   H0 in nats, ≤ H(X)
+    perfect        ε = 0
+    fraction       ε = fraction · I_MAP ≥ 0, I_MAP what the Bayes rule leaks: 0 is perfect privacy, 1 costs nothing
+
+    Raises InputError if more than one is given, or one is out of range.
+    """
+    given = {
+        "leakage": leakage is not None,
+        "equivocation": equivocation is not None,
+        "perfect": perfect,
+        "fraction": fraction is not None,
+    }
+    chosen = [name for name, present in given.items() if present]
+    if len(chosen) > 1:
+        raise InputError(f"{' and '.join(chosen)} both set the leakage budget; give at most one of {', '.join(given)}")
+    if perfect:
+        return problem.with_budget(0.0)
+    if fraction is not None:
+        return problem.with_budget(positive(fraction, "fraction", zero=True) * problem.bayes_leakage)
+    if leakage is not None or equivocation is not None:
+        return problem.with_budget(leakage, equivocation=equivocation)
+    return problem
 
 
 def _hint(word: str, known: Iterable[str]) -> str:

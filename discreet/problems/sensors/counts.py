@@ -39,7 +39,7 @@ from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, said
 
-__all__ = ["Counts", "count_law", "count_vectors", "deviance", "lattice_size", "law_bytes", "log_weights"]
+__all__ = ["Counts", "count_law", "count_vectors", "deviance", "lattice_size", "law_bytes", "log_factor"]
 
 Counts = NDArray[np.int32]
 
@@ -85,39 +85,46 @@ def count_law(counts: Counts, laws: Array, wanted: NDArray[np.bool_]) -> Array:
     counts are all count vectors [N, bins]. One law [1, n, m, bins] stands for any number of like sensors.
     """
     found = np.zeros((*wanted.shape, len(counts)))
-    alike = bool((laws == laws[0]).all())
-    places = [] if alike else _predecessors(counts)
-    sensors = int(counts[0].sum())
+    if (laws == laws[0]).all():
+        coefficient = _log_coefficient(counts)
+        for j, i in np.argwhere(wanted):
+            _multinomial(counts, coefficient, laws[0, j, i], out=found[j, i])
+        return found
+    places = _predecessors(counts)
     for j, i in np.argwhere(wanted):
-        if alike:
-            _multinomial(counts, log_weights(sensors, laws[0, j, i]), out=found[j, i])
-        else:
-            found[j, i] = _poisson_multinomial(laws[:, j, i], places, len(counts))
+        found[j, i] = _poisson_multinomial(laws[:, j, i], places, len(counts))
     return found
 
 
 # -- like sensors ------------------------------------------------------------------------------------------------------
 
 
-def log_weights(sensors: int, law: Array) -> Array:
-    """−δ(c) − ½ log(2πc) − D(c, M q_k) [bins, M + 1], the term of a count c of bin k; an empty bin has −D(0, M q_k) only.
-
-    log p(c) is the sum of the terms of all counts, less that of one bin that holds everything with certainty.
-    """
+def _multinomial(counts: Counts, coefficient: Array, law: Array, out: Array) -> None:
+    """The law [N] of all count vectors under the bin probabilities of one sensor; it sums to one but for rounding."""
+    sensors = int(counts[0].sum())
     number = np.arange(sensors + 1, dtype=np.float64)
-    factor = _stirling_remainder(sensors) + 0.5 * np.log(2.0 * np.pi * np.maximum(number, 1.0))
-    factor[0] = 0.0  # an empty bin contributes nothing
-    return np.asarray(-factor - np.array([deviance(number, sensors * q) for q in law]))
-
-
-def _multinomial(counts: Counts, terms: Array, out: Array) -> None:
-    """The law [N] of all count vectors, from the terms of `log_weights`; it sums to one but for rounding."""
-    out[:] = 0.0
-    for k, term in enumerate(terms):
-        out += term[counts[:, k]]
-    out -= out.max()
+    out[:] = coefficient
+    for k, probability in enumerate(law):
+        out -= deviance(number, sensors * probability)[counts[:, k]]
     np.exp(out, out=out)
     out /= out.sum()
+
+
+def _log_coefficient(counts: Counts) -> Array:
+    """All of log p(c) that does not depend on the bin probabilities [N]."""
+    sensors = int(counts[0].sum())
+    factor = log_factor(sensors)
+    total = np.full(len(counts), factor[sensors])
+    for k in range(counts.shape[1]):
+        total -= factor[counts[:, k]]
+    return total
+
+
+def log_factor(largest: int) -> Array:
+    """δ(c) + ½ log(2πc) for c = 0..largest, what a count adds beside D(c, μ); 0 for an empty bin."""
+    factor = _stirling_remainder(largest) + 0.5 * np.log(2.0 * np.pi * np.maximum(np.arange(largest + 1), 1.0))
+    factor[0] = 0.0
+    return np.asarray(factor)
 
 
 def _stirling_remainder(largest: int) -> Array:

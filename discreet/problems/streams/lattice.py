@@ -42,7 +42,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.sensors.counts import deviance, lattice_size, log_weights
+from discreet.problems.sensors.counts import deviance, lattice_size, log_factor
 from discreet.problems.sensors.inputs import checked_law, said
 from discreet.problems.streams.lattice_kernels import Run, Tables, compiled_generate, compiled_windows, generate, windows
 
@@ -224,7 +224,8 @@ def _tables_of(laws: Array, prior: Array, losses: Array, sensors: int, tail: flo
     pairs = np.argwhere(prior > 0.0)
     law = laws[tuple(pairs.T)]
     number = np.arange(sensors + 1, dtype=np.float64)
-    distance = np.array([[deviance(number, sensors * q) for q in row] for row in law]) if tail > 0.0 else None
+    factor = log_factor(sensors)
+    distance = np.array([[deviance(number, sensors * q) for q in row] for row in law])
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = np.where(number > 0.0, 1.0 / number, 0.0)
         up = np.where(law[:, -1] > 0.0, law[:, -2] / law[:, -1], 0.0)
@@ -236,9 +237,9 @@ def _tables_of(laws: Array, prior: Array, losses: Array, sensors: int, tail: flo
         pairs=pairs,
         shape=(prior.shape[0], prior.shape[1]),
         losses=losses,
-        log=np.array([log_weights(sensors, row) for row in law]),
-        top=-float(log_weights(sensors, np.ones(1))[0, sensors]),
-        deviance=np.zeros((len(law), law.shape[1], 0)) if distance is None else distance,
+        log=-factor - distance,
+        top=float(factor[sensors]),
+        deviance=distance if tail > 0.0 else np.zeros((len(law), law.shape[1], 0)),
         limit=_limit(tail, law.shape[1] - 1),
         inverse=inverse,
         up=up,

@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 
 from discreet.problems.blocks import CHUNK_OUTCOMES, ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
-from discreet.problems.checks import TOTAL_TOLERANCE, loss_table, whole
+from discreet.problems.checks import TOTAL_TOLERANCE, check_entries, loss_table, whole
 from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Layout, npy_layout, replacing, stored_members
@@ -115,8 +115,8 @@ def _refuse_no_masses(start: int, a: Array, loss: Array) -> None:
     """Refuse entries that are no masses, naming the first."""
     if a.min() >= 0.0 and loss.min() >= 0.0 and a.max() <= 1.0 + TOTAL_TOLERANCE and loss.max() <= LARGEST_LOSS:
         return
-    _refuse_wrong("p_xz", start, a)
-    _refuse_wrong("loss", start, loss)
+    check_entries(a, "p_xz", start)
+    check_entries(loss, "loss", start)
     for what, array, most, remedy in (
         ("p_xz", a, 1.0 + TOTAL_TOLERANCE, "divide p_xz by its sum"),
         ("loss", loss, LARGEST_LOSS, "state losses in a larger unit"),
@@ -137,16 +137,6 @@ def _refuse_stray_losses(start: int, a: Array, loss: Array) -> None:
         raise InputError(
             f"outcome {start + stray[0]} has zero probability in p_xz but a positive loss mass; set its loss to 0"
         )
-
-
-def _refuse_wrong(what: str, start: int, array: Array) -> None:
-    """Refuse entries that are not finite or negative; the outcomes of array [..., ·] begin at `start`."""
-    for bad, word in ((~np.isfinite(array), "not finite"), (array < 0.0, "negative")):
-        if bad.any():
-            index = [int(k) for k in np.argwhere(bad)[0]]
-            value = float(array[tuple(index)])
-            index[-1] += start
-            raise InputError(f"{what}{index} is {value!r}, which is {word}; every entry must be finite and ≥ 0")
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,7 +323,7 @@ def _joint_blocks(joint: np.ndarray[Any, Any], loss_matrix: Array) -> Blocks:
     def read(start: int, stop: int) -> _Pairs:
         part = _plain(joint[:, :, start:stop])
         if not (part.min() >= 0.0 and part.max() <= 1.0 + TOTAL_TOLERANCE):  # sums could hide it
-            _refuse_wrong("joint", start, part)
+            check_entries(part, "joint", start)
         return part.sum(axis=1), loss_matrix.T @ part.sum(axis=0)
 
     return _Source(len(joint), loss_matrix.shape[1], joint.shape[2], partial(_ranges, joint.shape[2], read))

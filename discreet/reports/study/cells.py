@@ -21,7 +21,7 @@ from typing import Any
 from discreet.backends.contract import Regime
 from discreet.backends.registry import capabilities
 from discreet.problems import catalog
-from discreet.problems.catalog.budgets import choose_budget
+from discreet.problems.catalog.registry import choose_budget
 from discreet.problems.errors import Absent, InputError
 from discreet.problems.files.records import load_problem
 from discreet.problems.problem import Problem
