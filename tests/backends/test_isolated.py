@@ -13,6 +13,7 @@ from pathlib import Path
 import fake_backends
 import numpy as np
 import pytest
+from command import environment
 from waiting import within
 
 from discreet.backends.contract import Options
@@ -159,9 +160,7 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_the_worker_ends_with_its_caller(tmp_path: Path, how: signal.Signals) -> None:
     note = tmp_path / "child"
-    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-    environment = os.environ | {"FAKE_CHILD": str(note), "PYTHONPATH": path}
-    caller = subprocess.Popen([sys.executable, "-c", _CALLER], env=environment)
+    caller = subprocess.Popen([sys.executable, "-c", _CALLER], env=environment(FAKE_CHILD=str(note)))
     try:
         assert within(30, lambda: note.exists() and len(note.read_text().split()) == 2)
         caller.send_signal(how)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import fake_backends
 import numpy as np
 import pytest
 from command import environment, process, refused, run
@@ -23,24 +24,11 @@ from discreet.backends import registry
 from discreet.cli import words
 from discreet.problems.errors import InputError
 
-FAKES = Path(__file__).parents[1] / "backends"
-TRIAL = ",".join(
-    f"fake-{name}=fake_backends:{cls}"
-    for name, cls in {
-        "bayes": "Bayes",
-        "constant": "Constant",
-        "crashes": "Crashes",
-        "hangs": "Hangs",
-        "noisy": "Noisy",
-    }.items()
-)
-
 
 @pytest.fixture(autouse=True, scope="module")
 def trial() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DISCREET_BACKENDS", TRIAL)
-        patch.syspath_prepend(str(FAKES))
+        patch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
         yield
 
 

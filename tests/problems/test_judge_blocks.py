@@ -12,14 +12,14 @@ from fractions import Fraction
 import exactly
 import numpy as np
 import pytest
-from block_cases import watched
+from block_cases import in_blocks, watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import certify_rule, lower_bound
 from strategies import problems
 
 from discreet import solve
-from discreet.problems.blocks import ArrayBlocks, BlockProblem, Chunk
+from discreet.problems.blocks import BlockProblem, Chunk
 from discreet.problems.errors import InputError
 from discreet.problems.judge import Verdict, certify
 from discreet.problems.measures.mutual_information import feasible_duals
@@ -35,10 +35,6 @@ BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"]
 def random_problem(n: int = 2, m: int = 2, outcomes: int = 200, seed: int = 0, budget: float = 0.01) -> Problem:
     joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, 0.5)).reshape(n, m, outcomes)
     return Problem.from_joint(joint, budget)
-
-
-def as_blocks(problem: Problem, size: int = 1 << 16) -> BlockProblem:
-    return replace(BlockProblem.of(problem), blocks=ArrayBlocks(problem.p_xz, problem.loss, size))
 
 
 @st.composite
@@ -75,7 +71,7 @@ def assert_proven(problem: Problem, verdict: Verdict[Rule]) -> None:
 def test_certificates_are_proofs_for_arbitrary_rules(data: st.DataObject) -> None:
     problem = data.draw(problems())
     rule, multiplier = data.draw(rules(problem)), data.draw(st.sampled_from([0.0, 1e-9, 0.3, 5.0, 1e9, math.inf, math.nan]))
-    verdict = certify_rule(as_blocks(problem, 2), rule, multiplier, threads=1, compiled=data.draw(st.booleans()))
+    verdict = certify_rule(in_blocks(problem, 2), rule, multiplier, threads=1, compiled=data.draw(st.booleans()))
     assert_proven(problem, verdict)
 
 
@@ -88,7 +84,7 @@ def test_agrees_with_the_judge_in_memory(data: st.DataObject) -> None:
     ties = rng.choice(40, size=3, replace=False)
     rule = Rule(0.2 * rng.normal(size=(m, n)), ties, rng.dirichlet(np.ones(m), size=3).T)
     multiplier = float(rng.random())
-    mine = certify_rule(as_blocks(problem, 16), rule, multiplier, threads=1)
+    mine = certify_rule(in_blocks(problem, 16), rule, multiplier, threads=1)
     dense = rule.dense(BlockProblem.of(problem).blocks)
     theirs = certify(problem, dense, rule.tilt, multiplier)
     here, there = mine.certificate, theirs.certificate
@@ -109,7 +105,7 @@ def test_gap_is_the_sum_of_the_three_residuals(budget: float, compiled: bool) ->
     rng = np.random.default_rng(1)
     for share in (0.0, 0.3):
         rule = Rule(0.05 * rng.normal(size=(3, 3)), [5, 7], [[0.5, 0.0], [0.25, 1.0], [0.25, 0.0]], share, [0.5, 0.5, 0.0])
-        judged = certify_rule(as_blocks(problem, 128), rule, 0.2, compiled=compiled).certificate
+        judged = certify_rule(in_blocks(problem, 128), rule, 0.2, compiled=compiled).certificate
         kkt = judged.kkt
         if judged.lower > 0.0:
             assert kkt.complementarity + kkt.alignment + kkt.slackness == pytest.approx(judged.gap, rel=1e-9, abs=1e-13)
@@ -125,7 +121,7 @@ def test_bracket_is_tight_at_the_optimum(budget: float, outcomes: int, compiled:
     ties = np.flatnonzero((solved.estimator != labels).any(axis=0))
     assert ties.size <= 12
     rule = Rule(solved.tilt, ties, solved.estimator[:, ties])
-    judged = certify_rule(as_blocks(problem), rule, solved.multiplier, compiled=compiled).certificate
+    judged = certify_rule(in_blocks(problem), rule, solved.multiplier, compiled=compiled).certificate
     assert judged.upper == pytest.approx(solved.certificate.upper, rel=1e-9)
     assert judged.lower == pytest.approx(solved.certificate.lower, rel=1e-9)
     assert judged.relative_gap < 1e-9
@@ -138,7 +134,7 @@ def test_bracket_is_tight_at_the_optimum(budget: float, outcomes: int, compiled:
 def test_a_rule_that_leaks_too_much_is_blended_just_enough(compiled: bool) -> None:
     problem = random_problem(budget=1e-4)
     rule = Rule(np.zeros((2, 2)))
-    verdict = certify_rule(as_blocks(problem), rule, 0.0, compiled=compiled)
+    verdict = certify_rule(in_blocks(problem), rule, 0.0, compiled=compiled)
     judged = verdict.certificate
     assert judged.own_leakage > problem.budget
     assert 0.0 < judged.blend < 1.0
@@ -151,8 +147,8 @@ def test_a_rule_that_leaks_too_much_is_blended_just_enough(compiled: bool) -> No
 
 def test_a_blended_rule_is_judged_as_it_is() -> None:
     problem = random_problem(budget=1e-4)
-    once = certify_rule(as_blocks(problem), Rule(np.zeros((2, 2))), 0.0)
-    twice = certify_rule(as_blocks(problem), once.answer, 0.0)
+    once = certify_rule(in_blocks(problem), Rule(np.zeros((2, 2))), 0.0)
+    twice = certify_rule(in_blocks(problem), once.answer, 0.0)
     assert twice.certificate.own_leakage == once.certificate.leakage
     assert twice.certificate.blend == 0.0
     assert twice.certificate.upper == once.certificate.upper
@@ -160,7 +156,7 @@ def test_a_blended_rule_is_judged_as_it_is() -> None:
 
 def test_no_budget_leaves_the_best_constant_if_the_rule_leaks() -> None:
     problem = random_problem(budget=0.0)
-    verdict = certify_rule(as_blocks(problem), Rule(np.zeros((2, 2))), math.inf)
+    verdict = certify_rule(in_blocks(problem), Rule(np.zeros((2, 2))), math.inf)
     assert verdict.answer.share == 1.0
     assert verdict.certificate.upper == pytest.approx(problem.constant_error, rel=1e-14)
     assert verdict.certificate.phi_residual == 0.0
@@ -169,7 +165,7 @@ def test_no_budget_leaves_the_best_constant_if_the_rule_leaks() -> None:
 def test_tiny_budgets_are_kept() -> None:
     problem = random_problem()
     for budget in (1e-8, 1e-14, 1e-20, 1e-28):
-        judged = certify_rule(as_blocks(problem.with_budget(budget)), Rule(np.zeros((2, 2))), 0.0).certificate
+        judged = certify_rule(in_blocks(problem.with_budget(budget)), Rule(np.zeros((2, 2))), 0.0).certificate
         assert judged.leakage <= budget
         assert judged.leakage >= 0.999 * budget or budget < 1e-15  # 1 − share has no finer steps towards a constant
 
@@ -181,7 +177,7 @@ def test_tiny_budgets_are_kept() -> None:
 def test_threads_and_progress(compiled: bool) -> None:
     problem, seen = random_problem(3, 3, 5000), []
     rule = Rule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 4321], np.eye(3)[:, :2])
-    blocks = as_blocks(problem, 300)
+    blocks = in_blocks(problem, 300)
     verdicts = [certify_rule(blocks, rule, 0.5, threads=threads, compiled=compiled) for threads in (1, 2, 5)]
     assert verdicts[0].certificate == verdicts[1].certificate == verdicts[2].certificate
     certify_rule(blocks, rule, 0.5, threads=2, progress=lambda done, of: seen.append((done, of)))
@@ -191,7 +187,7 @@ def test_threads_and_progress(compiled: bool) -> None:
 def test_chunk_sizes_change_nothing_but_rounding() -> None:
     problem = random_problem(3, 3, 5000, budget=1e-4)
     rule = Rule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 4321], np.eye(3)[:, :2])
-    found = [certify_rule(as_blocks(problem, size), rule, 0.5).certificate for size in (1, 77, 5000)]
+    found = [certify_rule(in_blocks(problem, size), rule, 0.5).certificate for size in (1, 77, 5000)]
     for judged in found[1:]:
         assert judged.upper == pytest.approx(found[0].upper, rel=1e-15)
         assert judged.lower == pytest.approx(found[0].lower, rel=1e-14)
@@ -215,7 +211,7 @@ def test_adversarial_masses(compiled: bool) -> None:
             problem = Problem.from_joint(joint / joint.sum(), budget)
             for tilt in (np.zeros((2, 2)), np.array([[0.1, -0.2], [-0.1, 0.2]])):
                 rule = Rule(tilt, [11], [[0.3], [0.7]])
-                mine = certify_rule(as_blocks(problem, 100), rule, 0.4, compiled=compiled).certificate
+                mine = certify_rule(in_blocks(problem, 100), rule, 0.4, compiled=compiled).certificate
                 theirs = certify(problem, rule.dense(BlockProblem.of(problem).blocks), tilt, 0.4).certificate
                 assert mine.own_error == pytest.approx(theirs.own_error, rel=1e-14)
                 assert mine.own_leakage == pytest.approx(theirs.own_leakage, rel=1e-9, abs=1e-32)

@@ -24,7 +24,6 @@ from discreet.reports.measurements import Configuration
 from discreet.reports.pictures import gap_figure, leakage_figure
 from discreet.reports.statistics.claims import claimed_leaks
 
-FAKES = Path(__file__).parents[1] / "backends"
 NAMES = ("fake-bayes", "fake-constant", "fake-crashes")
 TRIAL = "fake-bayes=fake_backends:Bayes,fake-constant=fake_backends:Constant,fake-crashes=fake_backends:Crashes"
 
@@ -33,7 +32,6 @@ TRIAL = "fake-bayes=fake_backends:Bayes,fake-constant=fake_backends:Constant,fak
 def trial() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DISCREET_BACKENDS", TRIAL)
-        patch.syspath_prepend(str(FAKES))
         yield
 
 

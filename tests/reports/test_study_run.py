@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import fake_backends
 import pytest
 from command import environment
 from waiting import within
@@ -64,9 +65,7 @@ budgets = ["fraction=0.5"]
 
 @pytest.fixture(autouse=True)
 def trial(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "backends"))
-    classes = {"raises": "Raises", "hangs": "Hangs", "segfaults": "Segfaults", "bayes": "Bayes"}
-    monkeypatch.setenv("DISCREET_BACKENDS", ",".join(f"fake-{name}=fake_backends:{cls}" for name, cls in classes.items()))
+    monkeypatch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
 
 
 def outcome(row: Measurement) -> tuple[object, ...]:

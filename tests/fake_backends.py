@@ -1,7 +1,6 @@
 """Backends that misbehave on purpose, one per way of going wrong, and two that behave.
 
-They reach a process through DISCREET_BACKENDS="name=fake_backends:Class,..." with this folder on the import path;
-`TRIAL` is that value for all of them.
+They reach a process through DISCREET_BACKENDS="name=fake_backends:Class,..."; `TRIAL` is that value for all of them.
 """
 
 from __future__ import annotations
