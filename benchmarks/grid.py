@@ -72,6 +72,7 @@ class Grid(ABC):
         skip_if(reach.refusal(self.reach, backend, self.instance) or reach.absence(backend))
         self.options = ds.Options(gap=TARGET_GAP, time_limit=LIMIT_SECONDS)
         self.solver = ds.backends.load_backend(backend)
+        skip_if("" if hasattr(self.solver, "lower") else f"{backend} asks others, which are measured themselves")
         warm_up(backend, self.instance.budget)
 
     def lower(self) -> Any:

@@ -69,8 +69,8 @@ def _solved(problem: Any, work: str, backend: str = "tilt", *, gap: float = _GAP
 
 
 def _streamed(problem: Any, work: str, *, repeats: int = 5) -> tuple[Row, int]:
-    """`ds.solve_blocks`, judge included, and the passes over the outcomes that both made."""
-    solution, spent = timed(partial(ds.solve_blocks, problem, gap=_GAP), repeats)
+    """`ds.solve`, judge included, and the passes over the outcomes that both made."""
+    solution, spent = timed(partial(ds.solve, problem, gap=_GAP), repeats)
     row = Row("", work, problem.N, float(problem.N), status=solution.status.value, **spent)
     row.note = f"{solution.passes} passes and the judge's; {solution.rule.ties.size} ties"
     return _judged(row, solution.certificate), solution.passes + 1
@@ -226,7 +226,7 @@ def _lattice(sensors: int, bins: int, sigma: float, budget: float, tail: float) 
 
 def _half(sensors: int, bins: int, sigma: float) -> float:
     """Half of what the Bayes rule leaks: it is what solving without a constraint gives."""
-    return 0.5 * float(ds.solve_blocks(_lattice(sensors, bins, sigma, math.inf, _TAIL)).leakage)
+    return 0.5 * float(ds.solve(_lattice(sensors, bins, sigma, math.inf, _TAIL)).leakage)
 
 
 def _sensors(setting: Setting, sensors: int, bins: int, sigma: float, tail: float, small: int) -> list[Row]:
@@ -248,7 +248,7 @@ def _sensors(setting: Setting, sensors: int, bins: int, sigma: float, tail: floa
 def _warm_up(bins: int) -> None:
     """Compile what count lattices need, on one that is just large enough for it."""
     sensors = next(M for M in range(1, 1000) if math.comb(M + bins - 1, bins - 1) >= 300_000)
-    ds.solve_blocks(_lattice(sensors, bins, _WIDE, 1e-3, 0.0))
+    ds.solve(_lattice(sensors, bins, _WIDE, 1e-3, 0.0))
 
 
 def _paper_multi(setting: Setting, sensors: int) -> list[Row]:

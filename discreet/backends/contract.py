@@ -38,9 +38,11 @@ __all__ = [
     "Kind",
     "Known",
     "Options",
+    "Policy",
     "Raw",
     "Reach",
     "Regime",
+    "refuse_unknown",
     "refuse_unserved",
 ]
 
@@ -208,12 +210,15 @@ class Options:
 
 @dataclass(frozen=True)
 class Raw(Generic[_Found]):
-    """What came out of a solver: its own word for how it went (never believed), and what it found, for `lift`."""
+    """What came out of a solver: its own word for how it went (never believed), and what it found, for `lift`.
+
+    passes   over the outcomes, by backends that count them
+    """
 
     claimed: str
     value: _Found
     iterations: int | None = None
-    passes: int | None = None  # over the outcomes, by backends that count them
+    passes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -251,6 +256,18 @@ AnyBackend: TypeAlias = Backend[Any, Any, Any]
 """Some backend, as the registry gives it: of which kinds of problem its capabilities say."""
 
 
+@runtime_checkable
+class Policy(Protocol):
+    """A name that stands for several backends: asked in turn until one is certified, else the narrowest bracket counts."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def capabilities(self) -> Capabilities: ...
+    @property
+    def preference(self) -> tuple[str, ...]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Known:
     """A certified budget of a model, in nats, with its tilt [m, n] and multiplier (inf at budget 0)."""
@@ -271,6 +288,14 @@ class Follower(Protocol[_Found]):
     def lift(self, raw: Raw[_Found]) -> Answer: ...
 
 
+def refuse_unknown(name: str, able: Capabilities, options: Options) -> None:
+    """Raise InputError for a setting that the backend does not know."""
+    unknown = sorted(set(options.settings) - set(able.settings))
+    if unknown:
+        known = ", ".join(sorted(able.settings)) or "none"
+        raise InputError(f"backend {name} has no setting {unknown[0]!r}; it knows: {known}")
+
+
 def refuse_unserved(
     name: str,
     able: Capabilities,
@@ -282,10 +307,7 @@ def refuse_unserved(
 
     alternatives: name -> capabilities of the backends to point to, asked for when one has to be.
     """
-    unknown = sorted(set(options.settings) - set(able.settings))
-    if unknown:
-        known = ", ".join(sorted(able.settings)) or "none"
-        raise InputError(f"backend {name} has no setting {unknown[0]!r}; it knows: {known}")
+    refuse_unknown(name, able, options)
     refusal = able.refusal(problem)
     if refusal:
         others = alternatives()

@@ -28,9 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
-from discreet.backends.contract import Answer, Capabilities, Options
+from discreet.backends.contract import Capabilities, Options
+from discreet.backends.packed import read_answer, write_problem
 from discreet.backends.registry import Availability, backend_names, load_backend
 from discreet.backends.run import Attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
@@ -80,7 +79,7 @@ def solve_isolated(
     memory_limit: int | None = None,
     threads: int | None = None,
 ) -> Solution:
-    """`run.solve` with the backend in a process of its own; the judge certifies in this one.
+    """`run.solve` of arrays with the backend in a process of its own; the judge certifies in this one.
 
     time_limit     seconds from the moment the backend's libraries are imported; at the limit the process is killed
     memory_limit   bytes of private memory the attempt may take beyond what the imports took (Linux only)
@@ -109,12 +108,12 @@ def attempt_isolated(
                      timings: they are then those of the median run but the first. The answer is always the first run's.
     """
     _check_request(backend, memory_limit, threads)
-    request: dict[str, Any] = {"kind": "attempt", "backend": backend, "problem": problem.name, "memory_limit": memory_limit}
+    request: dict[str, Any] = {"kind": "attempt", "backend": backend, "memory_limit": memory_limit}
     request["repeat_seconds"] = repeat_seconds
     with tempfile.TemporaryDirectory(prefix="discreet-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         _write_request(folder, request | _plain_options(options))
-        np.savez(folder / "problem.npz", p_xz=problem.p_xz, loss=problem.loss, budget=np.float64(problem.budget))
+        write_problem(folder / "problem.npz", problem)
         with _Worker(folder, threads) as worker:
             ending = worker.wait(options.time_limit, repeat_seconds)
         if ending is not None:
@@ -182,22 +181,12 @@ def _read_reply(folder: Path, backend: str) -> Attempt:
     if reply["status"] == BAD_INPUT:
         raise InputError(reply["message"])
     status = None if reply["status"] is None else Status(reply["status"])
-    answer = _read_answer(folder) if status is None else None
+    answer = read_answer(folder / "answer.npz") if status is None else None
     return Attempt(
         backend, answer, status, reply["message"], reply["claimed"], reply["iterations"], Timings(**reply["timings"]),
         reply["versions"], reply["traceback"], tuple(reply["samples"]), reply["peak_bytes"], reply["solve_bytes"],
+        reply["passes"],
     )  # fmt: skip
-
-
-def _read_answer(folder: Path) -> Answer:
-    with np.load(folder / "answer.npz", allow_pickle=False) as arrays:
-        anchors = sorted((name for name in arrays.files if name.startswith("anchor")), key=lambda name: int(name[6:]))
-        return Answer(
-            arrays["estimator"],
-            arrays.get("tilt"),
-            float(arrays["multiplier"]) if "multiplier" in arrays else None,
-            tuple(arrays[name] for name in anchors),
-        )
 
 
 # -- the process ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import os
 from dataclasses import dataclass
 from functools import cache
 
-from discreet.backends.contract import AnyBackend, Backend, Capabilities
+from discreet.backends.contract import AnyBackend, Backend, Capabilities, Kind, Policy
 from discreet.problems.errors import Absent, Broken, DiscreetError, InputError
 
 __all__ = [
@@ -42,6 +42,7 @@ _OWN = {
     "slsqp": "discreet.backends.slsqp:Slsqp",
     "highs": "discreet.backends.highs:Highs",
     "pyomo": "discreet.backends.pyomo_:Pyomo",
+    "intervals": "discreet.backends.continuous.solver:Intervals",
     "auto": "discreet.backends.auto:Auto",
     "trust-constr": "discreet.backends.peers.trust_constr:TrustConstr",
     "clarabel": "discreet.backends.peers.clarabel_:Clarabel",
@@ -88,12 +89,12 @@ def _on_trial() -> list[tuple[str, str]]:
     return found
 
 
-def backend_names() -> tuple[str, ...]:
-    """Every registered backend, the project's own first."""
-    return tuple(_targets())
+def backend_names(kind: Kind | None = None) -> tuple[str, ...]:
+    """Every registered backend, the project's own first; where a kind of problem is named, those that serve it."""
+    return tuple(_targets()) if kind is None else tuple(name for name, able in capabilities().items() if kind in able.kinds)
 
 
-def load_backend(name: str) -> AnyBackend:
+def load_backend(name: str) -> AnyBackend | Policy:
     """The backend object; its solver library need not be there yet. Raises InputError for an unknown name, Broken."""
     targets = _targets()
     if name not in targets:
@@ -102,13 +103,13 @@ def load_backend(name: str) -> AnyBackend:
 
 
 @cache
-def _load(name: str, target: str) -> AnyBackend:
+def _load(name: str, target: str) -> AnyBackend | Policy:
     module, _, attribute = target.partition(":")
     try:
         backend = getattr(importlib.import_module(module), attribute)()
     except Exception as error:  # a third party's code may raise anything
         raise Broken(f"backend {name} cannot be loaded from {module}: {type(error).__name__}: {error}") from error
-    if not isinstance(backend, Backend):
+    if not isinstance(backend, Backend | Policy):
         raise Broken(
             f"backend {name} ({module}:{attribute}) lacks part of the contract: name, capabilities, lower, solve, lift"
         )
@@ -131,7 +132,7 @@ def peers() -> frozenset[str]:
     return frozenset(name for name, able in capabilities().items() if able.peer)
 
 
-def require_libraries(backend: AnyBackend) -> None:
+def require_libraries(backend: AnyBackend | Policy) -> None:
     """Import what the backend needs; raises Absent or Broken with the remedy."""
     able = backend.capabilities
     remedy = f'pip install "discreet[{able.extra}]"' if able.extra else "reinstall discreet"
@@ -156,7 +157,7 @@ def availability(name: str) -> Availability:
     return Availability(name, "available", "", versions_of(backend))
 
 
-def versions_of(backend: AnyBackend) -> dict[str, str]:
+def versions_of(backend: AnyBackend | Policy) -> dict[str, str]:
     """Versions of discreet, numpy, scipy and the backend's libraries, for the record of a solution."""
     return {library: _version(library) for library in ("discreet", "numpy", "scipy", *backend.capabilities.libraries)}
 

@@ -1,29 +1,51 @@
 """The loop around every backend, written once: check, reduce, lower, solve, lift, restore, judge.
 
-`attempt` runs the backend and turns whatever it raises into a status; `conclude` hands its answer to the judge. They are
-apart so that an attempt can run in a process of its own (`isolated`) while the judge stays here.
+`attempt` runs one backend and turns whatever it raises into a status; `conclude` hands its answer to the judge. They are
+apart so that an attempt can run in a process of its own (`isolated`) while the judge stays here. A `Policy` stands for
+several backends: each attempt is judged once, and the chosen Solution is returned.
+
+Arrays of many outcomes reach a backend that streams as they are, in blocks: to find outcomes that could be merged would take
+longer than to solve. Its answer is then a `Rule`, and no matrix is made unless somebody asks for it.
 """
 
 from __future__ import annotations
 
+import os
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, AnyBackend, Options, refuse_unserved
+from discreet.backends.contract import (
+    Answer,
+    AnyBackend,
+    AnyProblem,
+    Capabilities,
+    Options,
+    Policy,
+    Raw,
+    refuse_unknown,
+    refuse_unserved,
+)
 from discreet.backends.registry import capabilities, load_backend, require_libraries, versions_of
 from discreet.backends.solution import Solution, Status, Timings, derive_status
+from discreet.problems import judge
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.errors import Absent, BackendError, Broken, InputError, Interrupted, Unsupported
-from discreet.problems.judge import certify
+from discreet.problems.judge import Verdict
 from discreet.problems.numerics.compiled import compile_seconds
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce
+from discreet.problems.rule import Rule
 
-__all__ = ["Attempt", "attempt", "conclude", "restore", "solve"]
+__all__ = ["Attempt", "attempt", "audit", "certify", "conclude", "opened", "restored", "solve"]
+
+_IN_BLOCKS_FROM = 1 << 15  # outcomes from which arrays are handed over as they are: searching them for proportional ones
+# takes 0.1 µs an outcome and value, several times the passes of a solve
 
 
 @dataclass(frozen=True)
@@ -48,27 +70,119 @@ class Attempt:
     samples: tuple[float, ...] = ()
     peak_bytes: int | None = None
     solve_bytes: int | None = None
+    passes: int | None = None
 
 
 def solve(
-    problem: Problem,
+    problem: AnyProblem | str | os.PathLike[str],
     backend: str = "auto",
     *,
     gap: float = 1e-9,
     time_limit: float | None = None,
     max_iterations: int | None = None,
     settings: Mapping[str, Any] | None = None,
+    progress: Callable[[str, float, float], None] | None = None,
 ) -> Solution:
     """Solve a problem with one backend, in this process, and have the judge certify the answer.
 
-    gap: relative certified gap aimed at. time_limit: seconds, honoured as far as the backend can (`isolated.solve_isolated`
-    kills). Raises InputError for an unknown backend or setting; every other outcome is a status of the Solution.
+    problem      of any kind, or the path of a problem file
+    gap          relative certified gap aimed at
+    time_limit   seconds, honoured as far as the backend can (`isolated.solve_isolated` kills)
+    progress     called after every round with (what was done, lower bound, upper bound), by backends that work in rounds
+
+    Raises InputError for an unknown backend or setting and FileError for a file that is no problem; every other outcome is a
+    status of the Solution.
     """
-    options = Options(gap, time_limit, max_iterations, dict(settings or {}))
-    return conclude(problem, attempt(problem, backend, options), options)
+    options = Options(gap, time_limit, max_iterations, dict(settings or {}), progress)
+    model, chosen = opened(problem), load_backend(backend)
+    if isinstance(chosen, Policy):
+        return _by_policy(model, chosen, options)[1]
+    return conclude(model, attempt(model, backend, options), options)
 
 
-def attempt(problem: Problem, backend: str, options: Options, reduced: Reduced | None = None) -> Attempt:
+def certify(
+    problem: AnyProblem | str | os.PathLike[str],
+    answer: Any,
+    tilt: Array | None = None,
+    multiplier: float | None = None,
+    *,
+    anchors: Iterable[Array] = (),
+) -> Verdict[Any]:
+    """What the judge proves of an answer with optional duals; see `problems.judge`. The problem may be a file's path."""
+    given: Any = opened(problem)  # that the answer fits the kind of problem is for the judge to say
+    found: Verdict[Any] = judge.certify(given, answer, tilt, multiplier, anchors=anchors)
+    return found
+
+
+def audit(
+    problem: AnyProblem | str | os.PathLike[str],
+    estimator: Any,
+    tilt: Any = None,
+    multiplier: float | None = None,
+    *,
+    gap: float = 1e-9,
+) -> Solution:
+    """What the judge says of an estimator from anywhere: a matrix [m, N], a rule, or the path of a solution file.
+
+    Nothing that a file says of itself is believed. Duals (tilt [m, n], multiplier ≥ 0) narrow the bracket; without them they
+    are derived. The status is `certified` where the estimator, as it stands, keeps the budget and lies within the gap of the
+    optimum; what is returned is its repair. Raises InputError for wrong shapes, FileError for a file that cannot be read.
+    """
+    model = opened(problem)
+    if isinstance(estimator, str | os.PathLike):
+        from discreet.problems.files.records import load_solution
+
+        stored = load_solution(estimator)
+        estimator, tilt, multiplier = stored.estimator, stored.tilt, stored.multiplier
+    given = Attempt("", Answer(estimator, tilt, multiplier), None, "", None, None, Timings(), {})
+    return conclude(model, given, Options(gap))
+
+
+def opened(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
+    """The problem, or what the file of that path holds."""
+    if isinstance(problem, str | os.PathLike):
+        from discreet.problems.files.records import load_problem
+
+        return load_problem(problem)
+    return problem
+
+
+def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[Attempt, Solution]:
+    """The first certified of the preferred backends' answers, else that of the narrowest bracket; each is judged once."""
+    refuse_unknown(policy.name, policy.capabilities, options)
+    started = time.perf_counter()
+    tried: list[tuple[Attempt, Solution]] = []
+    for name in policy.preference:
+        left = None if options.time_limit is None else options.time_limit - (time.perf_counter() - started)
+        if left is not None and left <= 0.0:
+            if tried:
+                break
+            left = options.time_limit
+        able = _capabilities_of(name)
+        if able is None or able.refusal(problem):
+            continue
+        one = attempt(problem, name, replace(options, time_limit=left, settings={}))
+        tried.append((one, conclude(problem, one, options)))
+        if tried[-1][1].status is Status.CERTIFIED:
+            break
+    answered = [pair for pair in tried if pair[1].certificate is not None]
+    if not answered:
+        refusals = "; ".join(f"{one.backend}: {one.message}" for one, _ in tried) or "none that serves it can be loaded"
+        failed = _unanswered(policy.name, Status.FAILED, f"no backend could solve this problem: {refusals}", Timings())
+        return failed, conclude(problem, failed, options)
+    one, solution = min(answered, key=lambda pair: (pair[1].status is not Status.CERTIFIED, pair[1].relative_gap))
+    claimed = f"{one.backend}: {one.claimed}"
+    return replace(one, backend=policy.name, claimed=claimed), replace(solution, backend=policy.name, claimed=claimed)
+
+
+def _capabilities_of(name: str) -> Capabilities | None:
+    try:
+        return load_backend(name).capabilities
+    except (Broken, InputError):
+        return None
+
+
+def attempt(problem: AnyProblem, backend: str, options: Options, reduced: Reduced | None = None) -> Attempt:
     """Run a backend on a problem; never raises but InputError (unknown backend or setting) and KeyboardInterrupt.
 
     reduced: the problem's reduction, where it is at hand.
@@ -78,6 +192,8 @@ def attempt(problem: Problem, backend: str, options: Options, reduced: Reduced |
     try:
         solver = load_backend(backend)
         refuse_unserved(backend, solver.capabilities, problem, options, capabilities)
+        if isinstance(solver, Policy):
+            return _by_policy(problem, solver, options)[0]
         require_libraries(solver)
         return _run(solver, problem, reduced, options, clock)
     except InputError:
@@ -93,60 +209,86 @@ def attempt(problem: Problem, backend: str, options: Options, reduced: Reduced |
     except Exception as error:  # solvers raise anything; the user gets a row, not a traceback
         status, message = Status.FAILED, f"{type(error).__name__}: {error}"
         trace = traceback.format_exc()
-    return Attempt(backend, None, status, message, None, None, clock.timings(), {}, trace)
+    return _unanswered(backend, status, message, clock.timings(), trace)
 
 
-def conclude(problem: Problem, tried: Attempt, options: Options) -> Solution:
+def _unanswered(backend: str, status: Status, message: str, timings: Timings, trace: str = "") -> Attempt:
+    return Attempt(backend, None, status, message, None, None, timings, {}, trace)
+
+
+def conclude(problem: AnyProblem, tried: Attempt, options: Options) -> Solution:
     """Judge an attempt; the status follows from the certificate, never from the backend's word."""
     if tried.answer is None:
-        status = tried.status or Status.FAILED
-        return Solution(
-            problem, tried.backend, status, tried.message, tried.claimed, None, None, None, None,
-            tried.iterations, tried.timings, tried.versions,
-        )  # fmt: skip
+        return _solution(problem, tried, tried.status or Status.FAILED, tried.message, None, tried.timings)
     started = time.perf_counter()
-    answer = tried.answer
-    verdict = certify(problem, np.asarray(answer.estimator), answer.tilt, answer.multiplier, anchors=answer.anchors)
+    verdict = certify(
+        problem, tried.answer.estimator, tried.answer.tilt, tried.answer.multiplier, anchors=tried.answer.anchors
+    )
     timings = replace(tried.timings, certify_seconds=time.perf_counter() - started)
     status = derive_status(verdict.certificate, options.gap)
+    return _solution(problem, tried, status, status.meaning, verdict, timings)
+
+
+def _solution(
+    problem: AnyProblem, tried: Attempt, status: Status, message: str, verdict: Verdict[Any] | None, timings: Timings
+) -> Solution:
     return Solution(
-        problem, tried.backend, status, status.meaning, tried.claimed, verdict.estimator, verdict.tilt, verdict.multiplier,
-        verdict.certificate, tried.iterations, timings, tried.versions,
+        problem, tried.backend, status, message, tried.claimed, verdict, tried.iterations, tried.passes, timings,
+        tried.versions,
     )  # fmt: skip
 
 
-def _run(solver: AnyBackend, problem: Problem, reduced: Reduced | None, options: Options, clock: _Clock) -> Attempt:
+def _run(solver: AnyBackend, problem: AnyProblem, reduced: Reduced | None, options: Options, clock: _Clock) -> Attempt:
     with clock.step("lower_seconds"):
-        reduced = reduce(problem) if reduced is None else reduced
-        lowered = solver.lower(reduced.problem, options)
+        if isinstance(problem, Problem) and reduced is None and not (solver.capabilities.streams and _many(problem)):
+            reduced = reduce(problem)
+        lowered = solver.lower(_handed_over(problem, reduced), options)
     with clock.step("solve_seconds"):
-        raw = solver.solve(lowered, options)
+        raw: Raw[Any] = solver.solve(lowered, options)
     with clock.step("lift_seconds"):
-        answer = restore(reduced, _well_shaped(reduced.problem, solver.lift(raw)))
-    return Attempt(solver.name, answer, None, "", raw.claimed, raw.iterations, clock.timings(), versions_of(solver))
+        lifted = solver.lift(raw)
+        answer = lifted if reduced is None else restored(reduced, lifted)
+        _check_shapes(problem, answer)
+    versions = versions_of(solver)
+    return Attempt(solver.name, answer, None, "", raw.claimed, raw.iterations, clock.timings(), versions, passes=raw.passes)
 
 
-def _well_shaped(problem: Problem, answer: Answer) -> Answer:
-    """The answer, if its shapes fit; a backend's wrong shape is its failure and must not look like bad input of the user."""
-    expected = [
-        ("estimator", np.asarray(answer.estimator), (problem.m, problem.N)),
-        ("tilt", answer.tilt, (problem.m, problem.n)),
-    ]
-    expected += [("anchor", anchor, (problem.m, problem.N)) for anchor in answer.anchors]
+def _many(problem: Problem) -> bool:
+    return problem.N >= _IN_BLOCKS_FROM
+
+
+def _handed_over(problem: AnyProblem, reduced: Reduced | None) -> AnyProblem:
+    if reduced is not None:
+        return reduced.problem
+    return BlockProblem.of(problem) if isinstance(problem, Problem) else problem
+
+
+def _check_shapes(problem: AnyProblem, answer: Answer) -> None:
+    """A backend's wrong shape is its failure and must not look like bad input of the user. Raises BackendError."""
+    outcomes = getattr(problem, "N", 0)
+    expected = [("tilt", answer.tilt, (problem.m, problem.n))]
+    expected += [("anchor", anchor, (problem.m, outcomes)) for anchor in answer.anchors]
+    if isinstance(answer.estimator, np.ndarray):
+        expected.append(("estimator", answer.estimator, (problem.m, outcomes)))
     for what, array, shape in expected:
         if array is not None and np.shape(array) != shape:
             raise BackendError(f"the backend's {what} has shape {list(np.shape(array))} where {list(shape)} is due")
-    return answer
 
 
-def restore(reduced: Reduced, answer: Answer) -> Answer:
-    """The answer for the original problem."""
+def restored(reduced: Reduced, answer: Answer) -> Answer:
+    """The answer for the original problem. Raises BackendError for arrays of a wrong shape."""
+    _check_shapes(reduced.problem, answer)
     return Answer(
-        reduced.restore(np.asarray(answer.estimator)),
+        reduced.restore(_matrix(reduced.problem, answer.estimator)),
         None if answer.tilt is None else reduced.restore_tilt(answer.tilt),
         answer.multiplier,
         tuple(reduced.restore(anchor) for anchor in answer.anchors),
     )
+
+
+def _matrix(problem: Problem, estimator: Any) -> Array:
+    """The estimator [m, N] of a small problem."""
+    return estimator.dense(BlockProblem.of(problem).blocks) if isinstance(estimator, Rule) else np.asarray(estimator)
 
 
 class _Clock:

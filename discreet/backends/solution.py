@@ -6,12 +6,22 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from discreet.problems.judge import Certificate
+import numpy as np
+
+from discreet.backends.contract import AnyProblem
+from discreet.problems.blocks import BlockProblem
+from discreet.problems.errors import FileError, InputError
+from discreet.problems.judge import Certificate, Verdict
 from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
+
+if TYPE_CHECKING:
+    from discreet.problems.continuous import IntervalRule
 
 __all__ = ["PERFECT_PRIVACY_TOLERANCE", "PRIVACY_TOLERANCE", "Solution", "Status", "Timings", "derive_status"]
 
@@ -68,37 +78,74 @@ class Timings:
 class Solution:
     """What solving gave. It knows its problem; every number is the judge's, `claimed` (the backend's word) is never scored.
 
-    estimator   [m, N], feasible (repaired); None when there is no answer
-    tilt        [m, n], dual feasible (repaired); None likewise
-    multiplier  μ ≥ 0 (inf at perfect privacy); None likewise
+    verdict      the judge's: the answer, repaired so that it keeps the budget, its duals and their certificate; None when
+                 there is no answer
+    iterations   of the solver, and passes over the outcomes, where the backend counts them
     """
 
-    problem: Problem
+    problem: AnyProblem
     backend: str
     status: Status
     message: str
     claimed: str | None
-    estimator: Array | None
-    tilt: Array | None
-    multiplier: float | None
-    certificate: Certificate | None
+    verdict: Verdict[Any] | None
     iterations: int | None
+    passes: int | None
     timings: Timings
     versions: Mapping[str, str]
 
     @property
+    def certificate(self) -> Certificate | None:
+        """What is proven of the answer; None without one."""
+        return None if self.verdict is None else self.verdict.certificate
+
+    @property
+    def tilt(self) -> Array | None:
+        """Dual feasible tilt [m, n]; None without an answer."""
+        return None if self.verdict is None else self.verdict.tilt
+
+    @property
+    def multiplier(self) -> float | None:
+        """Its multiplier μ ≥ 0 (inf at perfect privacy); None without an answer."""
+        return None if self.verdict is None else self.verdict.multiplier
+
+    @cached_property
+    def rule(self) -> Rule | IntervalRule | None:
+        """The answer as a rule for outcomes or, of densities, for measurements; None without one. Made once."""
+        if self.verdict is None:
+            return None
+        answer = self.verdict.answer
+        if isinstance(answer, np.ndarray):
+            assert isinstance(self.problem, Problem)  # only arrays are answered by a matrix
+            return Rule.of(self.verdict.tilt, answer, self.problem.p_xz, self.problem.loss)
+        return answer  # type: ignore[no-any-return]
+
+    @cached_property
+    def estimator(self) -> Array | None:
+        """The answer as a matrix [m, N]; None without one. Made once, when it is first asked for.
+
+        Raises InputError for a continuous measurement, and for more than 2 GiB (`rule.dense` writes it to a file).
+        """
+        if self.verdict is None or isinstance(self.verdict.answer, np.ndarray):
+            return None if self.verdict is None else self.verdict.answer
+        if not isinstance(self.verdict.answer, Rule):
+            raise InputError("a continuous measurement has no estimator matrix; use `solution.rule`")
+        problem = self.problem if isinstance(self.problem, BlockProblem) else BlockProblem.of(self.problem)  # type: ignore[arg-type]
+        return self.verdict.answer.dense(problem.blocks)
+
+    @property
     def error_probability(self) -> float:
-        """Error probability of `estimator` (inf without one)."""
+        """Error probability of the answer (inf without one)."""
         return math.inf if self.certificate is None else self.certificate.upper
 
     @property
     def leakage(self) -> float:
-        """Leakage of `estimator` in nats (inf without one)."""
+        """Leakage of the answer in nats (inf without one)."""
         return math.inf if self.certificate is None else self.certificate.leakage
 
     @property
     def equivocation(self) -> float:
-        """H(X given Ŷ) of `estimator` in nats (−inf without one)."""
+        """H(X given Ŷ) of the answer in nats (−inf without one)."""
         return self.problem.entropy_x - self.leakage
 
     @property
@@ -121,7 +168,7 @@ class Solution:
             "problem": self.problem.name,
             "private_values": self.problem.n,
             "guesses": self.problem.m,
-            "outcomes": self.problem.N,
+            "outcomes": getattr(self.problem, "N", None),
             "error_probability": number(self.error_probability),
             "lower_bound": number(judged.lower) if judged else None,
             "upper_bound": number(judged.upper) if judged else None,
@@ -147,12 +194,11 @@ class Solution:
 
     def save(self, path: str) -> None:
         """Write estimator, tilt, multiplier and `to_dict()` as one `.npz`, atomically; raises FileError."""
-        from discreet.problems.errors import FileError
         from discreet.problems.files.records import save_solution
 
-        if self.estimator is None or self.tilt is None or self.multiplier is None:
+        if self.verdict is None or self.estimator is None:
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
-        save_solution(path, self.estimator, self.tilt, self.multiplier, self.to_dict())
+        save_solution(path, self.estimator, self.verdict.tilt, self.verdict.multiplier, self.to_dict())
 
     def __repr__(self) -> str:
         if self.certificate is None:

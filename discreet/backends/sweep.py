@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet.backends.contract import Follower, Known, Options, Regime
 from discreet.backends.registry import load_backend, versions_of
-from discreet.backends.run import Attempt, attempt, conclude, restore
+from discreet.backends.run import Attempt, attempt, conclude, restored
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
@@ -75,7 +75,7 @@ class Sweep:
         if raw is None:
             return None
         timings = Timings(solve_seconds=time.perf_counter() - started)
-        answer = restore(reduced, solver.lift(raw))
+        answer = restored(reduced, solver.lift(raw))
         tried = Attempt(
             self._backend, answer, None, "", raw.claimed, raw.iterations, timings, versions_of(load_backend(self._backend))
         )

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.backends.contract import Answer, Options
+    from discreet.backends.contract import Options
     from discreet.backends.run import Attempt
     from discreet.backends.solution import Timings
     from discreet.problems.problem import Problem
@@ -70,10 +70,11 @@ def _end_with_parent() -> None:
 
 def _serve_attempt(folder: Path, request: dict[str, Any], ready: Callable[[], None]) -> dict[str, Any]:
     from discreet.backends.contract import Options
+    from discreet.backends.packed import read_problem, write_answer
     from discreet.backends.run import attempt
     from discreet.problems.errors import InputError
 
-    problem = _read_problem(folder, request)
+    problem = read_problem(folder / "problem.npz")
     options = Options(request["gap"], request["time_limit"], request["max_iterations"], request["settings"])
     _preload(request["backend"], problem, options)
     _limit_memory(request["memory_limit"])
@@ -86,7 +87,7 @@ def _serve_attempt(folder: Path, request: dict[str, Any], ready: Callable[[], No
     except InputError as error:
         return {"status": BAD_INPUT, "message": str(error)}
     if tried.answer is not None:
-        _write_answer(folder, tried.answer)
+        write_answer(folder / "answer.npz", tried.answer)
     return _describe(tried) | used | {"timings": asdict(_typical(runs)), "samples": [_seconds(run) for run in runs]}
 
 
@@ -131,15 +132,6 @@ def _serve_probe(folder: Path, request: dict[str, Any], ready: Callable[[], None
     return reply | {"loads": True}
 
 
-def _read_problem(folder: Path, request: dict[str, Any]) -> Problem:
-    import numpy as np
-
-    from discreet.problems.problem import Problem
-
-    with np.load(folder / "problem.npz", allow_pickle=False) as arrays:
-        return Problem(arrays["p_xz"], arrays["loss"], float(arrays["budget"]), name=request["problem"])
-
-
 def _preload(backend: str, problem: Problem, options: Options) -> None:
     """Import what the backend needs, and lower a problem of four outcomes once: modelling libraries load half of themselves
     only then. The time limit and the timings pay for solving, not for imports.
@@ -147,6 +139,7 @@ def _preload(backend: str, problem: Problem, options: Options) -> None:
     import contextlib
     import math
 
+    from discreet.backends.contract import Backend
     from discreet.backends.registry import load_backend, require_libraries
     from discreet.problems.problem import Problem
 
@@ -155,7 +148,8 @@ def _preload(backend: str, problem: Problem, options: Options) -> None:
     with contextlib.suppress(Exception):  # met again, and turned into a status, by `attempt`
         solver = load_backend(backend)
         require_libraries(solver)
-        solver.lower(tiny, options)
+        if isinstance(solver, Backend):
+            solver.lower(tiny, options)
 
 
 def _limit_memory(room: int | None) -> None:
@@ -218,20 +212,6 @@ def _peak_elsewhere() -> int | None:
     return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
-def _write_answer(folder: Path, answer: Answer) -> None:
-    import numpy as np
-
-    arrays: dict[str, Any] = {"estimator": answer.estimator}
-    if answer.tilt is not None:
-        arrays["tilt"] = answer.tilt
-    if answer.multiplier is not None:
-        arrays["multiplier"] = answer.multiplier
-    for k, anchor in enumerate(answer.anchors):
-        arrays[f"anchor{k}"] = anchor
-    plain: dict[str, Any] = {name: np.asarray(array, dtype=np.float64) for name, array in arrays.items()}
-    np.savez(folder / "answer.npz", **plain)
-
-
 def _describe(tried: Attempt) -> dict[str, Any]:
     return {
         "status": None if tried.status is None else tried.status.value,
@@ -240,6 +220,7 @@ def _describe(tried: Attempt) -> dict[str, Any]:
         "iterations": tried.iterations,
         "timings": asdict(tried.timings),
         "versions": dict(tried.versions),
+        "passes": tried.passes,
         "traceback": tried.traceback,
     }
 

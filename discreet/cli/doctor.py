@@ -71,6 +71,7 @@ def _described(probe: Probe) -> dict[str, Any]:
             "largest_outcomes": able.largest_outcomes,
             "gives_duals": able.gives_duals,
             "streams": able.streams,
+            "kinds": sorted(kind.name.lower() for kind in able.kinds),
             "method": able.method,
             "citation": able.citation,
             "libraries": list(able.libraries),

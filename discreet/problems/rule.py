@@ -100,6 +100,13 @@ class Rule:
         object.__setattr__(self, "share", ignoring)
         object.__setattr__(self, "band", near)
 
+    @classmethod
+    def of(cls, tilt: Array, estimator: Array, p_xz: Array, loss: Array) -> Rule:
+        """An estimator [m, N] stated as a rule: outcomes that do not follow the tilt with certainty are its ties."""
+        labels = cls(tilt).labels(p_xz, loss)
+        ties = np.flatnonzero(estimator[labels, np.arange(labels.size)] < 1.0)
+        return cls(tilt, ties, estimator[:, ties])
+
     @property
     def n(self) -> int:
         """Private values."""

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from discreet.backends.contract import Regime
+from discreet.backends.contract import Kind, Regime
 from discreet.backends.registry import backend_names, capabilities, peers
 from discreet.backends.solution import Status
 from discreet.problems.errors import InputError
@@ -219,7 +219,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
 def default_configurations() -> tuple[Configuration, ...]:
     """Every registered backend but `auto`, which only picks one of the others, and the peers, which must be named."""
     left_out = {"auto", *peers()}
-    return tuple(Configuration(name) for name in backend_names() if name not in left_out)
+    return tuple(Configuration(name) for name in backend_names(Kind.ARRAYS) if name not in left_out)
 
 
 def run_comparison(

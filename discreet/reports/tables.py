@@ -158,6 +158,7 @@ def doctor_table(probes: Sequence[Probe]) -> Table:
     table.add_column("backend", no_wrap=True)
     table.add_column("state")
     table.add_column("budgets")
+    table.add_column("problems")
     table.add_column("largest N", justify="right")
     table.add_column("versions, or the reason")
     for probe in probes:
@@ -167,6 +168,7 @@ def doctor_table(probes: Sequence[Probe]) -> Table:
             _plain(f"{found.name} (peer)" if able and able.peer else found.name, "bold"),
             _plain(found.state, _STATES[found.state]),
             _plain(", ".join(_regimes(able)) if able else wording.NOTHING),
+            _plain(_kinds(able) if able else wording.NOTHING),
             _plain(f"{able.largest_outcomes:,}" if able else wording.NOTHING),
             _plain(f"{able.method}; {versions}" if able and not found.reason else found.reason),
         )
@@ -178,6 +180,11 @@ def shown(value: Any) -> str:
     if isinstance(value, tuple):
         return ",".join(map(shown, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _kinds(able: Any) -> str:
+    words = {"ARRAYS": "arrays", "BLOCKS": "blocks", "DENSITIES": "densities"}
+    return ", ".join(words[kind.name] for kind in type(next(iter(able.kinds))) if kind in able.kinds)
 
 
 def _regimes(able: Any) -> list[str]:

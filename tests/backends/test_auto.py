@@ -10,18 +10,21 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.backends.auto import PREFERENCE
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends import run
+from discreet.backends.auto import Auto
+from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime
 from discreet.backends.registry import load_backend
 from discreet.problems.errors import BackendError, InputError
 from discreet.problems.problem import Problem
 
+PREFERENCE = tuple(name for name in Auto.preference if Kind.ARRAYS in load_backend(name).capabilities.kinds)
 PROBLEM = ds.problems.paper_single(budget=0.01)
+BEST = ds.solve(PROBLEM, "tilt")
 
 
 @dataclass
 class Stub:
-    """A contestant that answers with a blend of the optimum and the best constant, claims what it is told, or refuses."""
+    """A backend that answers with a blend of the optimum and the best constant, claims what it is told, or refuses."""
 
     name: str
     asked: list[str]
@@ -38,39 +41,36 @@ class Stub:
             raise BackendError(self.refusal)
         return problem
 
-    def solve(self, lowered: Problem, options: Options) -> Raw:
+    def solve(self, lowered: Problem, options: Options) -> Raw[Problem]:
         return Raw(self.claim, lowered, 7)
 
-    def lift(self, raw: Raw) -> Answer:
-        best = ds.solve(raw.value, "tilt")
-        assert best.estimator is not None
-        constant = np.zeros_like(best.estimator)
+    def lift(self, raw: Raw[Problem]) -> Answer:
+        best = np.asarray(BEST.estimator)
+        constant = np.zeros_like(best)
         constant[0] = 1.0
-        return Answer((1.0 - self.share) * best.estimator + self.share * constant, best.tilt, best.multiplier)
+        return Answer((1.0 - self.share) * best + self.share * constant, BEST.tilt, BEST.multiplier)
 
 
 def contest(monkeypatch: pytest.MonkeyPatch, **stubs: dict[str, Any]) -> list[str]:
-    """Replace the contestants of `auto`; those not named refuse. Returns the list of who was asked, as it grows."""
+    """Replace the backends that `auto` asks; those not named refuse. Returns the list of who was asked, as it grows."""
     asked: list[str] = []
     own = {
         name: Stub(name, asked, **stubs.get(name.replace("-", "_"), {"refusal": f"{name} is out"})) for name in PREFERENCE
     }
-    monkeypatch.setattr("discreet.backends.auto.load_backend", own.__getitem__)
+    monkeypatch.setattr("discreet.backends.run.load_backend", lambda name: own[name] if name in own else load_backend(name))
     return asked
 
 
 @pytest.mark.parametrize("budget", [math.inf, 0.5, PROBLEM.bayes_leakage])
-def test_a_slack_budget_gives_the_bayes_rule_at_no_price(budget: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = contest(monkeypatch)
+def test_a_slack_budget_gives_the_bayes_rule_at_no_price(budget: float) -> None:
     problem = PROBLEM.with_budget(budget)
     solution = ds.solve(problem, "auto")
-    assert asked == []
     assert solution.status is ds.Status.CERTIFIED
     assert solution.multiplier == 0.0
     assert solution.estimator is not None
     # At the very edge the judge's repair steps inside the budget by what rounding needs.
     np.testing.assert_allclose(solution.estimator, problem.bayes_estimator, rtol=0.0, atol=1e-12)
-    assert solution.claimed == "the Bayes rule keeps the budget"
+    assert solution.claimed == "tilt: optimal: the Bayes rule keeps the budget"
 
 
 def test_the_first_that_calls_its_answer_optimal_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,3 +116,17 @@ def test_it_has_no_settings_of_its_own() -> None:
 def test_everybody_it_prefers_exists_and_is_not_itself() -> None:
     assert "auto" not in PREFERENCE
     assert all(load_backend(name).name == name for name in PREFERENCE)
+
+
+def test_every_attempt_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    real = run.judge.certify
+
+    def counted(problem: Problem, answer: Any, *rest: Any, **named: Any) -> Any:
+        asked.append(answer)
+        return real(problem, answer, *rest, **named)
+
+    monkeypatch.setattr(run.judge, "certify", counted)
+    contest(monkeypatch, tilt={"share": 0.5}, conic={})
+    assert ds.solve(PROBLEM).claimed == "conic: optimal"
+    assert len(asked) == 2

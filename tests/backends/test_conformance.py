@@ -29,7 +29,7 @@ from discreet.problems.problem import Problem
 
 TIME_LIMIT = 120.0
 
-BACKENDS = [name for name in backend_names() if Kind.ARRAYS in load_backend(name).capabilities.kinds]
+BACKENDS = backend_names(Kind.ARRAYS)
 
 BUDGETS: dict[str, dict[str, float]] = {
     "perfect": {"budget": 0.0},

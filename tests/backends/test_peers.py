@@ -227,10 +227,10 @@ def test_peers_are_registered_and_known_as_such() -> None:
 
 
 def test_nobody_gets_a_peer_without_asking() -> None:
-    from discreet.backends.auto import PREFERENCE
+    from discreet.backends.auto import Auto
 
     assert not peers() & {each.backend for each in default_configurations()}
-    assert not peers() & set(PREFERENCE)
+    assert not peers() & set(Auto.preference)
     refusal = solve(SMALL[1], "highs").message
     assert "use one of: tilt" in refusal
     assert not [name for name in PEERS if re.search(rf"\b{name}\b", refusal)]

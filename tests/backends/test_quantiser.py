@@ -63,7 +63,7 @@ def test_with_two_bins_no_single_edge_is_better() -> None:
 
 def test_more_bins_never_do_worse_and_beat_even_and_midpoint_edges() -> None:
     problem = paper_continuous(0.01)
-    best = ds.solve_continuous(problem)
+    best = ds.solve(problem)
     designs = [ds.design_quantiser(problem, bins, continuous=best) for bins in (2, 3, 4, 6)]
     errors = [design.error_probability for design in designs]
     assert all(b <= a * (1 + 1e-8) for a, b in itertools.pairwise(errors))
@@ -76,7 +76,7 @@ def test_more_bins_never_do_worse_and_beat_even_and_midpoint_edges() -> None:
 def test_a_model_whose_rule_needs_more_bins_than_it_gets() -> None:
     laws = [[stats.cauchy(i + 0.5 * j, 0.3) for i in range(2)] for j in range(2)]
     problem = ContinuousProblem(laws, [[0.3, 0.2], [0.15, 0.35]], 0.02)
-    needed = ds.solve_continuous(problem).rule.edges.size - 1
+    needed = ds.solve(problem).rule.edges.size - 1
     few, enough = ds.design_quantiser(problem, 3), ds.design_quantiser(problem, needed)
     assert few.error_probability > enough.error_probability
     assert enough.excess < 1e-7

@@ -7,6 +7,7 @@ import math
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,16 +15,16 @@ from block_cases import ADVERSARIAL, HARD, in_blocks, random_problem, watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.backends.run import solve
-from discreet.backends.solution import Status, derive_status
+from discreet.backends import run
+from discreet.backends.solution import Solution, Status, derive_status
 from discreet.backends.tilt import rounds
-from discreet.backends.tilt.streaming import BlockSolution, solve_blocks
 from discreet.problems import Problem, certify
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Chunk
-from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.problem import LeakageBudget
+from discreet.problems.rule import Rule
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy
 from discreet.problems.streams.lattice import lattice_problem
 from discreet.reports.tables import solution_table
@@ -38,9 +39,17 @@ def few_retained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "first_retained", lambda n, m, outcomes: max(30, 3 * n * m))
 
 
-def assert_true(problem: Problem, solution: BlockSolution, gap: float = GAP) -> None:
+def solve(problem: Problem | BlockProblem, *, threads: int = 0, **options: Any) -> Solution:
+    """`ds.solve` by tilt on so many threads."""
+    return run.solve(problem, "tilt", settings={"threads": threads} if threads else {}, **options)
+
+
+def assert_true(problem: Problem, solution: Solution, gap: float = GAP) -> None:
     """The rule, made dense, is what the certificate says of it; it keeps the budget; the status is the certificate's."""
     certificate = solution.certificate
+    assert certificate is not None
+    assert isinstance(solution.problem, BlockProblem)
+    assert isinstance(solution.rule, Rule)
     assert 0.0 <= certificate.lower <= certificate.upper
     assert solution.status is derive_status(certificate, gap)
     dense = solution.rule.dense(solution.problem.blocks)
@@ -71,10 +80,10 @@ def test_same_optimum_as_the_whole_problem(
     family: str, n: int, m: int, outcomes: int, seed: int, fraction: float, threads: int, size: int
 ) -> None:
     problem = random_problem(family, n, m, outcomes, seed, fraction)
-    streamed = solve_blocks(in_blocks(problem, size), gap=GAP, threads=threads)
+    streamed = solve(in_blocks(problem, size), gap=GAP, threads=threads)
     assert_true(problem, streamed)
     assert streamed.status is Status.CERTIFIED, streamed
-    whole = solve(problem, "tilt", gap=GAP).certificate
+    whole = solve(problem, gap=GAP).certificate
     assert whole is not None
     assert max(whole.lower, streamed.certificate.lower) <= min(whole.upper, streamed.certificate.upper)
 
@@ -84,7 +93,7 @@ def test_adversarial_outcomes(name: str) -> None:
     free = Problem.from_joint(ADVERSARIAL[name], math.inf)
     for fraction in (0.0, 1e-9, 0.3, 0.9, 1.5, math.inf):
         problem = free.with_budget(math.inf if math.isinf(fraction) else fraction * free.bayes_leakage)
-        streamed = solve_blocks(in_blocks(problem, 50), gap=GAP, threads=1)
+        streamed = solve(in_blocks(problem, 50), gap=GAP, threads=1)
         assert_true(problem, streamed)
         assert streamed.status is Status.CERTIFIED or (name, fraction) in HARD, (fraction, streamed)
 
@@ -93,7 +102,7 @@ def test_adversarial_outcomes(name: str) -> None:
 def test_budgets_below_rounding_are_never_exceeded(budget: float) -> None:
     for name in ("plain", "z independent of x", "margins at rounding level", "one guess"):
         problem = Problem.from_joint(ADVERSARIAL[name], budget)
-        assert_true(problem, solve_blocks(in_blocks(problem, 50), gap=GAP, threads=1))
+        assert_true(problem, solve(in_blocks(problem, 50), gap=GAP, threads=1))
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.3, 1.5])
@@ -102,7 +111,7 @@ def test_private_values_of_no_probability(fraction: float) -> None:
     joint[1] = 0.0
     free = Problem.from_joint(joint / joint.sum(), math.inf)
     problem = free.with_budget(fraction * free.bayes_leakage)
-    streamed = solve_blocks(in_blocks(problem), gap=GAP)
+    streamed = solve(in_blocks(problem), gap=GAP)
     assert_true(problem, streamed)
     assert streamed.status is Status.CERTIFIED
     assert streamed.rule.n == problem.n
@@ -115,11 +124,11 @@ def test_lattices_with_and_without_a_tail(tail: float, fraction: float) -> None:
     law, p_xy = linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES), paper_p_xy()
     dense = Problem.from_joint(iid_sensors(law, p_xy, 20), math.inf)
     budget = fraction * dense.bayes_leakage
-    streamed = solve_blocks(lattice_problem(law, p_xy, 20, budget, tail=tail), gap=1e-6)
+    streamed = solve(lattice_problem(law, p_xy, 20, budget, tail=tail), gap=1e-6)
     certificate = streamed.certificate
     assert certificate.leakage <= max(budget, 1e-25)
     assert streamed.status is derive_status(certificate, 1e-6)
-    whole = solve(dense.with_budget(budget), "tilt", gap=1e-9).certificate
+    whole = solve(dense.with_budget(budget), gap=1e-9).certificate
     assert whole is not None
     # The lattice's numbers are those of the table within 1e-12, and so are the optima.
     assert certificate.lower <= whole.upper * (1 + 1e-9)
@@ -134,7 +143,7 @@ def test_interrupted_while_reporting() -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    solution = solve_blocks(in_blocks(problem), progress=interrupt)
+    solution = solve(in_blocks(problem), progress=interrupt)
     assert solution.claimed == "interrupted"
     assert solution.status is Status.INACCURATE
     assert_true(problem, solution)
@@ -145,9 +154,9 @@ def test_interrupted_in_a_pass(threads: int) -> None:
     problem = random_problem("mixture", 3, 3, 3000, 1, 0.3)
     blocks, _ = watched(problem, interrupted=2)
     with pytest.raises(KeyboardInterrupt):  # there is nothing to return yet
-        solve_blocks(blocks, threads=threads)
+        solve(blocks, threads=threads)
     blocks, _ = watched(problem, interrupted=5)
-    solution = solve_blocks(blocks, threads=threads)
+    solution = solve(blocks, threads=threads)
     assert solution.claimed == "interrupted"
     assert_true(problem, solution)
 
@@ -155,7 +164,7 @@ def test_interrupted_in_a_pass(threads: int) -> None:
 def test_time_limit_is_honoured() -> None:
     problem = random_problem("mixture", 3, 3, 3000, 1, 0.3)
     blocks, source = watched(problem, seconds=0.02)
-    solution = solve_blocks(blocks, time_limit=1e-3)
+    solution = solve(blocks, time_limit=1e-3)
     assert solution.claimed == "time limit"
     assert_true(problem, solution)
     assert source.passes <= 12  # one round's and those of the judge, among them two that made the rule dense here
@@ -164,11 +173,11 @@ def test_time_limit_is_honoured() -> None:
 @pytest.mark.parametrize("wrong", [{"gap": 0.0}, {"gap": math.nan}, {"time_limit": -1.0}])
 def test_options_that_make_no_sense(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError):
-        solve_blocks(in_blocks(random_problem("mixture", 2, 2, 50, 0, 0.3)), **wrong)
+        solve(in_blocks(random_problem("mixture", 2, 2, 50, 0, 0.3)), **wrong)
 
 
 def test_record_holds_plain_numbers() -> None:
-    solution = solve_blocks(in_blocks(random_problem("mixture", 2, 2, 200, 0, 0.3)))
+    solution = solve(in_blocks(random_problem("mixture", 2, 2, 200, 0, 0.3)))
     record = solution.to_dict()
     assert record["status"] == "certified"
     assert record["error_probability"] == solution.error_probability == solution.certificate.upper
@@ -210,10 +219,10 @@ def test_memory_holds_no_more_than_chunks_and_individuals(monkeypatch: pytest.Mo
     monkeypatch.undo()  # the usual thresholds
     if compiled_available():
         import numba  # noqa: F401 (once it is loaded, 300,000 outcomes are enough for compiled kernels)
-    solve_blocks(generated_problem(300_000, 0.01), gap=GAP, threads=1)  # what compiling takes is not measured
+    solve(generated_problem(300_000, 0.01), gap=GAP, threads=1)  # what compiling takes is not measured
     problem = generated_problem(2_000_000, 0.01)
     tracemalloc.start()
-    solution = solve_blocks(problem, gap=GAP, threads=1)
+    solution = solve(problem, gap=GAP, threads=1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert solution.status is Status.CERTIFIED, solution
@@ -225,16 +234,16 @@ def test_memory_holds_no_more_than_chunks_and_individuals(monkeypatch: pytest.Mo
 def test_a_source_with_other_totals_is_refused() -> None:
     problem = in_blocks(random_problem("mixture", 2, 2, 300, 0, 0.3))
     with pytest.raises(InputError):
-        solve_blocks(replace(problem, guess_losses=problem.guess_losses * 1.01))
+        solve(replace(problem, guess_losses=problem.guess_losses * 1.01))
     half = ArrayBlocks(problem.blocks.p_xz[:, :150], problem.blocks.loss[:, :150])  # type: ignore[attr-defined]
     with pytest.raises(InputError):
-        solve_blocks(replace(problem, blocks=half))
+        solve(replace(problem, blocks=half))
 
 
 def test_compiling_is_told_apart_from_solving() -> None:
     problem = Problem.from_joint(ADVERSARIAL["plain"], 0.01)
-    assert solve_blocks(in_blocks(problem, 50), gap=GAP).to_dict()["compile_seconds"] == 0.0  # too small for kernels
-    solution = solve(problem, "tilt")
+    assert solve(in_blocks(problem, 50), gap=GAP).to_dict()["compile_seconds"] == 0.0  # too small for kernels
+    solution = solve(problem)
     assert solution.timings.compile_seconds == 0.0
     shown = replace(solution, timings=replace(solution.timings, compile_seconds=5.25))
     assert "compiling for the first time 5.25" in written(solution_table(shown))
@@ -259,8 +268,8 @@ def test_a_tie_class_that_holds_a_seventh_of_all_mass_is_certified(sensors: int,
     """
     conditional = linear_conditional(0.4, 0.6, 0.1, np.concatenate([[-np.inf], np.linspace(-0.5, 1.5, bins - 1), [np.inf]]))
     free = lattice_problem(conditional, paper_p_xy(), sensors, budget=math.inf, tail=0.0)
-    budget = 0.5 * solve_blocks(free).leakage
-    found = solve_blocks(free.with_budget(budget), gap=GAP)
+    budget = 0.5 * solve(free).leakage
+    found = solve(free.with_budget(budget), gap=GAP)
     assert found.status is Status.CERTIFIED
     assert found.relative_gap <= GAP
     assert found.certificate.own_leakage <= budget
@@ -272,8 +281,8 @@ def test_a_tie_class_that_holds_a_seventh_of_all_mass_is_certified(sensors: int,
 def test_ties_whose_columns_sum_to_one_exactly_cost_no_blending(sensors: int, gap: float) -> None:
     """At budgets of 1e-13 … 1e-17 nats one rounding error in a tie's column would leak a visible share of the budget."""
     free = lattice_problem(linear_conditional(0.4, 0.6, 0.1, PAPER_EDGES), paper_p_xy(), sensors, budget=math.inf, tail=0.0)
-    budget = 0.5 * solve_blocks(free).leakage
-    found = solve_blocks(free.with_budget(budget), gap=GAP)
+    budget = 0.5 * solve(free).leakage
+    found = solve(free.with_budget(budget), gap=GAP)
     assert found.certificate.blend == 0.0
     assert found.leakage <= budget
     assert found.relative_gap <= gap

@@ -16,7 +16,6 @@ from discreet.backends.solution import Status
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import law_of, model_of
 from discreet.backends.tilt.rounds import rare_merged
-from discreet.backends.tilt.streaming import solve_blocks
 from discreet.problems import Problem, catalog, reduce
 from discreet.problems.blocks import BlockProblem
 
@@ -251,6 +250,6 @@ def test_a_budget_below_the_rounding_of_its_own_law_is_not_broken() -> None:
     assert solution.certificate is not None
     assert solution.status is not Status.VIOLATED_PRIVACY
     assert solution.certificate.own_leakage <= problem.budget
-    streamed = solve_blocks(BlockProblem.of(problem))
+    streamed = solve(BlockProblem.of(problem))
     assert streamed.status is not Status.VIOLATED_PRIVACY
     assert streamed.certificate.own_leakage <= problem.budget

@@ -11,14 +11,12 @@ sampled     measurements in several dimensions, through samples: a confidence in
 
 from discreet.backends.continuous.quantiser import QuantiserDesign, design_quantiser
 from discreet.backends.continuous.sampled import SampledEstimate, estimate_continuous_by_samples
-from discreet.backends.continuous.solver import ContinuousSolution, Intervals, solve_continuous
+from discreet.backends.continuous.solver import Intervals
 
 __all__ = [
-    "ContinuousSolution",
     "Intervals",
     "QuantiserDesign",
     "SampledEstimate",
     "design_quantiser",
     "estimate_continuous_by_samples",
-    "solve_continuous",
 ]

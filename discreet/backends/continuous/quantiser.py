@@ -23,11 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.backends.continuous.solver import ContinuousSolution, solve_continuous
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution
 from discreet.problems.checks import whole
-from discreet.problems.continuous import ContinuousProblem
+from discreet.problems.continuous import ContinuousProblem, IntervalRule
 from discreet.problems.errors import BackendError, InputError
 from discreet.problems.numerics.double_double import Array
 
@@ -37,6 +36,7 @@ _GAP = 1e-10
 _REACHED = 1e-8  # relative excess over the continuous bound at which no further start is tried
 _LEAST_GAP = 1e-4  # of the softmax scale: keeps the logarithm of a gap finite at the start
 _MOST_BINS = 2000
+_CONTINUOUS_GAP = 1e-8
 _GRID = 4096  # levels at which the quantile function of Z is tabulated
 
 
@@ -52,7 +52,7 @@ class QuantiserDesign:
 
     edges: Array
     solution: Solution
-    continuous: ContinuousSolution
+    continuous: Solution
     starts: dict[str, float]
 
     @property
@@ -63,7 +63,7 @@ class QuantiserDesign:
     @property
     def excess(self) -> float:
         """By how much, relative, it may be improved by any quantiser at all: against the continuous lower bound."""
-        lower = self.continuous.certificate.lower
+        lower = _lower_bound(self.continuous)
         return (self.error_probability - lower) / lower if lower > 0.0 else self.error_probability
 
     def __repr__(self) -> str:
@@ -78,13 +78,13 @@ def design_quantiser(
     rng: np.random.Generator | None = None,
     random_starts: int = 2,
     max_iterations: int = 100,
-    continuous: ContinuousSolution | None = None,
+    continuous: Solution | None = None,
 ) -> QuantiserDesign:
     """Design the edges of `bins` ≥ 2 bins for a problem under its own budget.
 
     rng             for the random starts (seeded with 0 by default); random_starts: how many
     max_iterations  of L-BFGS from each start
-    continuous      `solve_continuous(problem)`, where it is at hand
+    continuous      the solution of the continuous problem, where it is at hand
 
     Raises InputError for fewer than two bins, or more than 2,000.
     """
@@ -94,8 +94,8 @@ def design_quantiser(
             f"{bins:,} bins; the limit is {_MOST_BINS:,}: a quantiser so fine gains nothing on the continuous rule"
         )
     rng = np.random.default_rng(0) if rng is None else rng
-    best = solve_continuous(problem) if continuous is None else continuous
-    scale = _QuantileScale(problem)
+    best = solve(problem, "intervals", gap=_CONTINUOUS_GAP) if continuous is None else continuous
+    scale, lower = _QuantileScale(problem), _lower_bound(best)
     reached: dict[str, float] = {}
     found: tuple[float, Array] | None = None
     for name, start in _starts(problem, best, bins, scale, rng, random_starts):
@@ -103,7 +103,7 @@ def design_quantiser(
         reached[name] = value
         if found is None or value < found[0]:
             found = value, edges
-        if found[0] <= best.certificate.lower * (1.0 + _REACHED):
+        if found[0] <= lower * (1.0 + _REACHED):
             break
     if found is None:
         raise BackendError("no start of the quantiser design led to a solution")
@@ -121,6 +121,12 @@ def edge_gradient(problem: ContinuousProblem, edges: Array, solution: Solution) 
         raise InputError("the solution has no estimator; solve the discrete problem on these edges first")
     tilted = problem.tilted(solution.tilt) @ problem.densities(edges[1:-1])
     return np.asarray(((solution.estimator[:, :-1] - solution.estimator[:, 1:]) * tilted).sum(axis=0))
+
+
+def _lower_bound(solution: Solution) -> float:
+    if solution.certificate is None:
+        raise BackendError(f"the continuous problem was not solved: {solution.message}")
+    return solution.certificate.lower
 
 
 def _solved(problem: ContinuousProblem, edges: Array) -> Solution:
@@ -157,7 +163,7 @@ class _QuantileScale:
 
 def _starts(
     problem: ContinuousProblem,
-    best: ContinuousSolution,
+    best: Solution,
     bins: int,
     scale: _QuantileScale,
     rng: np.random.Generator,
@@ -165,6 +171,7 @@ def _starts(
 ) -> list[tuple[str, Array]]:
     """Named starts, as levels [bins − 1], increasing in (0, 1)."""
     equal = np.arange(1, bins) / bins
+    assert isinstance(best.rule, IntervalRule)
     spread = scale.points[scale.levels > 1e-4][0], scale.points[scale.levels < 1.0 - 1e-4][-1]
     starts = [
         ("continuous rule", _fitted(scale.inverse(best.rule.boundaries), bins)),

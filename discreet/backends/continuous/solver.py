@@ -21,27 +21,23 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.backends.continuous.boundaries import trace
 from discreet.backends.continuous.newton import polish
 from discreet.backends.continuous.tidy import cut, tidied
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime
 from discreet.backends.run import solve
-from discreet.backends.solution import Status
-from discreet.problems.continuous import ContinuousCertificate, ContinuousProblem, IntervalRule, Sweep, certify_rule, sweep
+from discreet.problems.continuous import ContinuousProblem, IntervalRule, Sweep, sweep
 from discreet.problems.continuous.density import midpoints
-from discreet.problems.errors import BackendError, InputError
+from discreet.problems.errors import BackendError
 from discreet.problems.measures.law import LEAK_FREE, phi_residual
 from discreet.problems.measures.leak_free import least_share, remove_leakage
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["ContinuousSolution", "Intervals", "solve_continuous"]
+__all__ = ["Intervals"]
 
 
 class Intervals:
@@ -78,78 +74,6 @@ class Intervals:
     def lift(self, raw: Raw[Answer]) -> Answer:
         """The rule and its duals as they stand."""
         return raw.value
-
-
-@dataclass(frozen=True, eq=False)
-class ContinuousSolution:
-    """What solving gave; every number is that of the certificate.
-
-    rule         the rule returned: intervals with exact boundaries; it keeps the budget
-    tilt         [m, n], dual feasible: the optimal rule is argmin_i L_i(z) + Σ_j t_ij p(x_j, z)
-    multiplier   μ ≥ 0 (inf at perfect privacy)
-    rounds       discrete problems solved
-    """
-
-    problem: ContinuousProblem
-    status: Status
-    rule: IntervalRule
-    tilt: Array
-    multiplier: float
-    certificate: ContinuousCertificate
-    rounds: int
-    solve_seconds: float
-
-    @property
-    def error_probability(self) -> float:
-        """Error probability of `rule`."""
-        return self.certificate.upper
-
-    @property
-    def leakage(self) -> float:
-        """Leakage of `rule` in nats."""
-        return self.certificate.leakage
-
-    @property
-    def equivocation(self) -> float:
-        """H(X given Ŷ) of `rule` in nats."""
-        return self.problem.entropy_x - self.leakage
-
-    @property
-    def relative_gap(self) -> float:
-        """Certified (upper − lower) / upper."""
-        return self.certificate.relative_gap
-
-    def guess(self, z: Any, rng: np.random.Generator | None = None) -> NDArray[np.intp]:
-        """Guesses for measurements of any shape; `rng` where the rule randomises."""
-        return self.rule(z, rng)
-
-    def __repr__(self) -> str:
-        return (
-            f"ContinuousSolution({self.status.value}, error probability {self.error_probability:.12g}, "
-            f"gap {self.relative_gap:.1e}, {self.rule.edges.size - 1} intervals, "
-            f"leakage {self.leakage:.6g} of {self.problem.budget:g} nats)"
-        )
-
-
-def solve_continuous(
-    problem: ContinuousProblem, gap: float = 1e-8, *, time_limit: float | None = None
-) -> ContinuousSolution:
-    """Solve to a certified relative gap. The status is CERTIFIED when it is met, INACCURATE otherwise.
-
-    time_limit: seconds after which no further round is begun. Raises InputError for a gap outside (0, 1).
-    """
-    if not isinstance(problem, ContinuousProblem):
-        raise InputError(f"solve_continuous needs a ContinuousProblem, not a {type(problem).__name__}; use solve for others")
-    started, backend, options = time.perf_counter(), Intervals(), Options(gap, time_limit)
-    raw = backend.solve(backend.lower(problem, options), options)
-    answer = backend.lift(raw)
-    assert isinstance(answer.estimator, IntervalRule)
-    judged = certify_rule(problem, answer.estimator, answer.tilt, answer.multiplier, gap=gap)
-    status = Status.CERTIFIED if judged.certificate.relative_gap <= gap else Status.INACCURATE
-    seconds, rounds = time.perf_counter() - started, raw.iterations or 0
-    return ContinuousSolution(
-        problem, status, judged.rule, judged.tilt, judged.multiplier, judged.certificate, rounds, seconds
-    )  # fmt: skip
 
 
 class _Search:

@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.contract import Answer, Capabilities, Known, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Kind, Known, Options, Raw, Regime
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, whole
 from discreet.backends.slack import bayes_answer
@@ -27,7 +27,7 @@ from discreet.backends.tilt.continuation import predicted
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds, solve_whole
 from discreet.backends.tilt.statement import rule_of
-from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk
+from discreet.problems.blocks import BlockProblem, Blocks, Chunk
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.measures.leak_free import least_share
 from discreet.problems.numerics.double_double import Array
@@ -52,6 +52,7 @@ class Tilt:
         gives_duals=True,
         method="structured primal–dual interior point, on aggregates when there are many outcomes",
         citation="discreet, docs/theory.md; predictor–corrector: S. Mehrotra, SIAM J. Optim. 2 (1992) 575–601",
+        kinds=frozenset({Kind.ARRAYS, Kind.BLOCKS}),
         method_class="structured",
         settings={
             "threads": "cores for the passes over many outcomes (default: all, from a million outcomes)",
@@ -69,7 +70,7 @@ class Tilt:
         limits = _limits(lowered, options)
         if isinstance(lowered, Problem):
             return _whole(lowered, options, limits)
-        return _dense(_in_blocks(lowered, options, limits), lowered)
+        return _in_blocks(lowered, options, limits)
 
     def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[Answer] | None:
         """The solution next to other budgets of the same model; None where it has to be solved afresh."""
@@ -78,21 +79,11 @@ class Tilt:
             return None
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
             raw = _in_blocks(BlockProblem.of(problem), options, _limits(problem, options), start)
-        return (
-            _dense(replace(raw, claimed="optimal (followed)"), BlockProblem.of(problem))
-            if raw.claimed == "optimal"
-            else None
-        )
+        return replace(raw, claimed="optimal (followed)") if raw.claimed == "optimal" else None
 
     def lift(self, raw: Raw[Answer]) -> Answer:
         """The answer as it stands."""
         return raw.value
-
-
-def _dense(raw: Raw[Answer], problem: BlockProblem) -> Raw[Answer]:
-    if isinstance(problem.blocks, ArrayBlocks) and isinstance(raw.value.estimator, Rule):
-        return replace(raw, value=replace(raw.value, estimator=raw.value.estimator.dense(problem.blocks)))
-    return raw
 
 
 def _limits(problem: Problem | BlockProblem, options: Options) -> Limits:

@@ -165,7 +165,7 @@ def certify_rule(
         undecided=swept.slack,
         allowance=swept.allowance,
         cells=swept.cells,
-        assumes=_assumptions(problem),
+        assumes=problem.assumes,
     )
     return Judged(found.answer, found.duals.tilt, found.duals.multiplier, certificate, swept)
 
@@ -178,15 +178,3 @@ def _derived(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Array, flo
     edges = np.unique(np.concatenate([rule.edges, inner]))
     found = conclude(MatrixCase(problem.on(edges), rule.probabilities(edges[1:]), None, None, ()))
     return found.duals.tilt, found.duals.multiplier
-
-
-def _assumptions(problem: ContinuousProblem) -> tuple[str, ...]:
-    always = f"densities, cdfs and survival functions are accurate to {problem.accuracy:g} relative"
-    coarse = [each.what for each in problem.components if each.upper_floor > 0.0]
-    located = [each.what for each in problem.components if each.located]
-    sentences = [always]
-    if coarse:
-        sentences.append(f"upper tails without a survival function are accurate to 4e-16 absolute: {', '.join(coarse)}")
-    if located:
-        sentences.append(f"densities are monotone between turning points found numerically: {', '.join(located)}")
-    return (*sentences, "other densities are monotone between their stated breakpoints")

@@ -134,6 +134,18 @@ class ContinuousProblem:
         return Problem(self.private @ everything, self.losses @ everything, np.inf)
 
     @property
+    def assumes(self) -> tuple[str, ...]:
+        """What every certificate of this problem takes for granted, one sentence each."""
+        coarse = [each.what for each in self.components if each.upper_floor > 0.0]
+        located = [each.what for each in self.components if each.located]
+        sentences = [f"densities, cdfs and survival functions are accurate to {self.accuracy:g} relative"]
+        if coarse:
+            sentences.append(f"upper tails without a survival function are accurate to 4e-16 absolute: {', '.join(coarse)}")
+        if located:
+            sentences.append(f"densities are monotone between turning points found numerically: {', '.join(located)}")
+        return (*sentences, "other densities are monotone between their stated breakpoints")
+
+    @property
     def p_x(self) -> Array:
         """π_j = p(x_j) [n]."""
         return self._law.p_x

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
+from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, in_order, threads_for
 from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.errors import InputError
 from discreet.problems.judge.conclusion import Duals, End, Worth
@@ -147,7 +147,7 @@ class RuleCase:
 
         seen: _Seen | None = None
         visited = 0
-        for chunk, part in in_order(self.blocks.chunks(), threads, work):
+        for chunk, part in in_order(self.blocks.chunks(), threads_for(self.blocks, threads), work):
             if not part.sums.smallest >= 0.0:
                 raise InputError(
                     f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry {part.sums.smallest!r}; "

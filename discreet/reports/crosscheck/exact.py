@@ -144,6 +144,7 @@ def broken(solution: Solution, gap: float) -> list[str]:
         return [f"the multiplier is {solution.multiplier}, which is not ≥ 0"]
     if math.isinf(solution.multiplier) and not solution.problem.constraint.perfect:
         return ["the multiplier is infinite though the budget is not 0, so the duals prove nothing"]
+    assert isinstance(solution.problem, Problem)
     with localcontext(_DIGITS):
         true = recompute(solution.problem, estimator, solution.tilt, solution.multiplier)
         return [*_primal_faults(solution, true), *_dual_faults(solution, true), *_claim_faults(solution, gap)]

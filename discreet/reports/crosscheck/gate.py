@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from discreet.backends import run
-from discreet.backends.contract import Options, Regime
+from discreet.backends.contract import Kind, Options, Regime
 from discreet.backends.registry import backend_names, capabilities, peers
 from discreet.backends.solution import Solution
 from discreet.problems.errors import InputError
@@ -107,7 +107,7 @@ def run_crosscheck(
 def _usual(required: Sequence[str]) -> tuple[str, ...]:
     """Every registered backend; of the peers only those required."""
     left_out = peers() - set(required)
-    return tuple(name for name in backend_names() if name not in left_out)
+    return tuple(name for name in backend_names(Kind.ARRAYS) if name not in left_out)
 
 
 def _served(selection: Selection, name: str) -> list[Instance]:

@@ -1,0 +1,30 @@
+from . import backends as backends
+from . import problems as problems
+from . import reports as reports
+from .backends.continuous import design_quantiser as design_quantiser
+from .backends.continuous import estimate_continuous_by_samples as estimate_continuous_by_samples
+from .backends.contract import Options as Options
+from .backends.run import audit as audit
+from .backends.run import certify as certify
+from .backends.run import solve as solve
+from .backends.solution import Solution as Solution
+from .backends.solution import Status as Status
+from .curve import Frontier as Frontier
+from .curve import frontier as frontier
+from .problems.blocks import BlockProblem as BlockProblem
+from .problems.continuous import ContinuousProblem as ContinuousProblem
+from .problems.errors import DiscreetError as DiscreetError
+from .problems.errors import FileError as FileError
+from .problems.errors import InputError as InputError
+from .problems.files.records import load_problem as load_problem
+from .problems.files.records import load_solution as load_solution
+from .problems.files.records import save_problem as save_problem
+from .problems.files.records import save_solution as save_solution
+from .problems.inference.adversary import inference as inference
+from .problems.inference.local_estimates import local_inference as local_inference
+from .problems.judge import Certificate as Certificate
+from .problems.problem import Problem as Problem
+from .problems.rule import Rule as Rule
+from .reports.advice import advise as advise
+
+__version__: str
