@@ -194,7 +194,7 @@ def test_a_problem_of_blocks_keeps_its_totals_under_another_budget() -> None:
         ([[[0.5, 0.5]]], [[1.0]], 0, 0.0, "sensors"),
         ([[[0.5, 0.5]]], [[1.0]], 3, -1e-3, "tail"),
         ([[[0.5, 0.5]]], [[1.0]], 3, math.nan, "tail"),
-        (np.full((1, 1, 40), 1 / 40), [[1.0]], 500, 0.0, "more than anybody can visit"),
+        (np.full((1, 1, 40), 1 / 40), [[1.0]], 500, 0.0, "more than can be visited"),
         ([[[0.5, 0.5]]], [[1.0]], 10**8, 0.0, "tables"),
     ],
 )

@@ -77,7 +77,7 @@ class Outcomes:
 
     @classmethod
     def of(cls, problem: Problem) -> Outcomes:
-        """The arrays of a problem; the features come from double-length differences and are exact to rounding."""
+        """The arrays of a problem; the features come from double-double differences and are exact to rounding."""
         joint = problem.p_xz
         mass, prior = dd_sum(joint.T), dd_sum(joint)
         expected = dd_multiply((prior[0][:, None], prior[1][:, None]), (mass[0][None, :], mass[1][None, :]))

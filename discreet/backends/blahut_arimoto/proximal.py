@@ -55,7 +55,7 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
     duals = Duals(bracket.duals.tilt, math.inf) if outcomes.perfect else None
     while not (verdict := bracket.verdict()):
         if (bracket.stalled >= 6 and growing) or pace.ended(outcomes.spread):  # rounding is reached
-            return _rescue(outcomes, bracket, log_estimator)
+            return _with_perfect_privacy(outcomes, bracket, log_estimator)
         free = None if outcomes.perfect else _free_sweep(outcomes, log_estimator, pace.eta)
         bracket.passes += 1
         if free is not None:
@@ -78,7 +78,7 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
     return verdict
 
 
-def _rescue(outcomes: Outcomes, bracket: Bracket, log_estimator: Array) -> str:
+def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: Array) -> str:
     """When rounding ends the sweeps: the perfect-privacy optimum, to blend with and for its tilt.
 
     It is far better than a constant guess, and nearly optimal itself at the tiny budgets at which rounding bites.

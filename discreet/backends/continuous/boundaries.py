@@ -1,8 +1,8 @@
 """Where the label of a tilted Bayes rule changes: roots of differences of tilted densities, to the last bit.
 
 The certified subdivision has bracketed every change of label; bisection on the sign of F_l − F_r, all brackets at once,
-finds the root inside. A change where the difference jumps over zero (a density with an edge there) or that lies in a tail
-nobody resolved is *pinned*: it is an exact boundary, but no root, and Newton's method must not move it.
+finds the root inside. A change where the difference jumps over zero (a density with an edge there), or that lies in a tail
+the subdivision left open, is *pinned*: it is an exact boundary, but no root, and Newton's method must not move it.
 """
 
 from __future__ import annotations

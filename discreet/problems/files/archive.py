@@ -1,4 +1,4 @@
-"""The `.npz` door: arrays of real numbers and short texts in, or one clear sentence; nothing else gets past it.
+"""Reading and writing `.npz` files: arrays of real numbers and short texts, or one clear sentence.
 
 An `.npz` is a zip file of `.npy` members. They are read here without numpy.load: no pickle, no evaluation of headers, sizes
 checked as declared before anything is read and again while reading, checksums verified to the end. Writing goes to a

@@ -197,7 +197,7 @@ def _scalar(where: str, stored: Archive, name: str) -> float:
 
 
 def printable(where: str, name: str) -> str:
-    """A name goes to people's terminals: no control characters, no novels."""
+    """A name as it is, for it is shown on terminals; FileError for control characters or more than 1,000 characters."""
     if not name.isprintable() or len(name) > 1000:
         raise FileError(f"{where}: the name has unprintable characters or more than 1000; give a short plain name")
     return name

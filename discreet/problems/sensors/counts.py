@@ -1,7 +1,7 @@
-"""The counts per bin of independent sensors: the lattice of count vectors, and their law for like and unlike sensors.
+"""The counts per bin of independent sensors: the lattice of count vectors, and their law.
 
-**Like sensors.** Their order says nothing, so the counts are all that M copies of one sensor say. Their law is multinomial,
-evaluated in the saddle-point form
+**Identical sensors.** Their order says nothing, so the counts are all that M copies of one sensor say. Their law is
+multinomial, evaluated in the saddle-point form
 
     log p(c) = δ(M) − Σ_k δ(c_k) + ½ log(2πM / Π_{c_k>0} 2πc_k) − Σ_k D(c_k, M q_k),
 
@@ -96,7 +96,7 @@ def count_law(counts: Counts, laws: Array, wanted: NDArray[np.bool_]) -> Array:
     return found
 
 
-# -- like sensors ------------------------------------------------------------------------------------------------------
+# -- identical sensors ------------------------------------------------------------------------------------------------------
 
 
 def _multinomial(counts: Counts, coefficient: Array, law: Array, out: Array) -> None:

@@ -74,7 +74,7 @@ def listed(values: Any, what: str) -> list[Any]:
 
 
 def said(number: int) -> str:
-    """A count for people: 1,234, and 10^120 where nobody would read the digits."""
+    """A count for people: 1,234, and 10^120 for huge counts."""
     return f"{number:,}" if number < 10**15 else f"about 10^{math.log10(number):.0f}"
 
 

@@ -207,7 +207,7 @@ def _allowed_size(sensors: int, bins: int, prior: Array) -> int:
     size = lattice_size(sensors, bins)
     if size > 1 << 62:
         raise InputError(
-            f"{sensors} sensors with {bins} bins have {said(size)} count vectors, more than anybody can visit; "
+            f"{sensors} sensors with {bins} bins have {said(size)} count vectors, more than can be visited; "
             "take fewer sensors or bins"
         )
     needed, most = 16 * prior.size * bins * (sensors + 1), 1 << 29
