@@ -122,25 +122,25 @@ def _measure(study: Study, cells: Sequence[Cell], store: Any, known: dict[str, A
     from discreet.cli import screen
     from discreet.reports.study import run_cells
 
-    last = [sum(cell.key in known for cell in cells)]
     try:
-        with _progress(last) as watch:
+        with _progress() as watch:
             return run_cells(study.name, cells, store, known, watch)
     except KeyboardInterrupt:
-        screen.say(f"{last[0]} of {len(cells)} cells are kept in {store.folder}; run the same command again to go on")
+        kept, _ = store.finished()
+        count = sum(cell.key in kept for cell in cells)
+        screen.say(f"{count} of {len(cells)} cells are kept in {store.folder}; run the same command again to go on")
         raise
 
 
 @contextlib.contextmanager
-def _progress(last: list[int]) -> Iterator[Watch]:
-    """A bar where a person watches, a line every so often elsewhere; `last` holds the number of cells done."""
+def _progress() -> Iterator[Watch]:
+    """A bar where a person watches, a line every so often elsewhere."""
     from discreet.cli import screen
 
     with screen.progress() as bar:
         said = [0.0]
 
         def watch(done: int, total: int, what: str, left: float) -> None:
-            last[0] = done
             about = f"{_duration(left)} left; {what}"
             bar(done, total, about)
             if not sys.stderr.isatty() and (time.monotonic() - said[0] >= _PLAIN_SECONDS or done == total):
