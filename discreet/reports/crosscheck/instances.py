@@ -135,6 +135,7 @@ _SIZES: Mapping[str, Callable[[_Draw], Mapping[str, Any]]] = {
     "multi-groups": lambda draw: {"sizes": (draw(1, 2), draw(1, 2)), "bins": draw(2, 3)},
     "dirichlet": lambda draw: {"n": draw(2, 4), "m": draw(2, 4), "N": draw(5, 40)},
     "mixture": lambda draw: {"n": draw(2, 3), "m": draw(2, 3), "N": draw(10, 40)},
+    "weighted-mixture": lambda draw: {"n": draw(2, 3), "m": draw(2, 5), "N": draw(10, 40)},
     "smart-meter": lambda draw: {"bins": draw(6, 24)},
     "building": lambda draw: {"temperature_bins": draw(3, 6), "co2_bins": draw(3, 6)},
     "road": lambda draw: {"bins": draw(8, 32)},
