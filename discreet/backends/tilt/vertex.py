@@ -6,7 +6,7 @@ tilted losses per share and leakage = ε, with tilts t_i = μ log ratio; Newton'
 the law of the determined outcomes is summed once, in twice the working precision. At ε = 0 the shares solve leakage-free
 equations, and the tilts the equalities of tilted losses; both are linear.
 
-Source: discreet, docs/theory.md (finishing by ties).
+Source: discreet, docs/theory.md, section 14 (the crossover).
 """
 
 from __future__ import annotations
