@@ -53,7 +53,7 @@ def advise(
     if as_json:
         screen.print_json(advice.to_dict())
     else:
-        from discreet.reports.advice.table import advice_tables
+        from discreet.reports.tables import advice_tables
 
         for table in advice_tables(advice):
             screen.output().print(table)

@@ -48,7 +48,7 @@ def crosscheck(
 
     from discreet.cli import screen, words
     from discreet.reports.crosscheck import DEFAULT_SIZE, REQUIRED_VARIABLE, run_crosscheck, select
-    from discreet.reports.crosscheck.files import explanation, github_annotations, write_junit
+    from discreet.reports.crosscheck.gate import explanation, github_annotations, write_junit
 
     required = words.split_list(os.environ.get(REQUIRED_VARIABLE, "") if require is None else require)
     chosen = None if backends is None else words.split_list(backends)

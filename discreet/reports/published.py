@@ -215,7 +215,7 @@ def _means(found: Sequence[Trial]) -> str:
     heads += [f"the {shared} all solved"] if shared else []
     alone = "" if shared else f"\nNo task was certified by all {len(by_name)}, so there is no mean over what all solved.\n"
     return (
-        f"Shifted geometric means of seconds with 95 % bootstrap intervals. The shift is {first.shift:.3g} s, the "
+        f"Shifted geometric means of seconds with 95 % intervals over tasks. The shift is {first.shift:.3g} s, the "
         f"{SHIFT_PERCENTILE:g}th percentile of all successful times. {_noise(found)}\n"
         + wording.markdown_table(heads, lines)
         + alone

@@ -1,4 +1,4 @@
-"""The tables of the terminal, for rich: a solution, an audit, a curve, a comparison, the catalog, the doctor's findings."""
+"""The tables of the terminal, for rich: solutions, audits, curves, comparisons, advice, the catalog, the doctor's findings."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from discreet.problems.inference.adversary import Inference
     from discreet.problems.judge import Certificate
     from discreet.problems.problem import Problem
+    from discreet.reports.advice.choose import Advice
+    from discreet.reports.advice.prediction import Prospect
     from discreet.reports.compare import Comparison
 
 __all__ = [
+    "advice_tables",
     "agreement_table",
     "audit_table",
     "case_tables",
@@ -31,6 +34,7 @@ __all__ = [
     "entry_table",
     "shown",
     "solution_table",
+    "span",
 ]
 
 _STYLES = {
@@ -173,6 +177,77 @@ def doctor_table(probes: Sequence[Probe]) -> Table:
             _plain(f"{able.method}; {versions}" if able and not found.reason else found.reason),
         )
     return table
+
+
+def advice_tables(advice: Advice) -> list[Table]:
+    """The advice, its evidence, and the others with the reason against each."""
+    return [_advised(advice), *([_evidence_table(advice.chosen)] if advice.chosen else []), _not_chosen(advice)]
+
+
+def span(seconds: float) -> str:
+    """Seconds with two or three figures, down to microseconds."""
+    for factor, unit in ((1.0, "s"), (1e3, "ms")):
+        if seconds * factor >= 0.995:
+            return f"{seconds * factor:.2g} {unit}" if seconds * factor < 99.5 else f"{seconds * factor:.0f} {unit}"
+    return f"{seconds * 1e6:.0f} µs"
+
+
+def _advised(advice: Advice) -> Table:
+    table = _table(title=_plain(f"Advice for {advice.problem or 'this problem'}"), show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    best, second = advice.chosen, advice.runner_up
+    if best is not None:
+        asked = "" if best.option.gap == advice.gap else f", asked for a gap of {best.option.gap:g}"
+        style = "green" if advice.safe else "yellow"
+        table.add_row("use", _plain(f"{best.option.label}{asked}", style))
+        table.add_row("time", _plain(f"{_time_words(best)}"))
+        table.add_row("certainty", _plain(f"at least {best.certainty:.0%} to be certified within a gap of {advice.gap:g}"))
+        if second is not None:
+            table.add_row("runner-up", _plain(f"{second.option.label}: {_time_words(second)}"))
+    for note in advice.notes:
+        table.add_row("note", _plain(note, "yellow"))
+    local = f", {advice.local_rows} rows of your own" if advice.local_rows else ""
+    speed = f"; this machine takes {advice.machine_factor:.2f} times as long" if advice.machine_factor != 1.0 else ""
+    table.add_row("from", _plain(f"{advice.measured_rows} measurements shipped with discreet{local}{speed}"))
+    return table
+
+
+def _evidence_table(prospect: Prospect) -> Table:
+    table = _table(title=_plain(f"Nearest measurements of {prospect.option.label}"))
+    table.add_column("problem")
+    table.add_column("outcomes", justify="right")
+    table.add_column("came to")
+    for heading in ("time", "gap", "distance"):
+        table.add_column(heading, justify="right")
+    for row in prospect.evidence:
+        gap = row["relative_gap"]
+        cells = (
+            row["instance"] + (" (yours)" if row["local"] else ""),
+            f"{row['outcomes']:,}",
+            row["outcome"] if row["suffices"] or row["outcome"] != "certified" else "too wide a gap",
+            span(row["seconds"]),
+            wording.NOTHING if gap is None else wording.scientific(gap),
+            f"{row['distance']:.1f}",
+        )
+        table.add_row(*map(_plain, cells))
+    return table
+
+
+def _not_chosen(advice: Advice) -> Table:
+    table = _table(title="Not chosen")
+    table.add_column("backend", style="bold", no_wrap=True)
+    table.add_column("why")
+    for label, reason in advice.not_chosen.items():
+        table.add_row(_plain(label), _plain(reason))
+    return table
+
+
+def _time_words(prospect: Prospect) -> str:
+    if prospect.remote:
+        return "not predicted: nothing like it was measured"
+    between = f"nine times in ten between {span(prospect.low)} and {span(prospect.high)}"
+    return f"about {span(prospect.seconds)}, {between}; the judge's time comes on top"
 
 
 def shown(value: Any) -> str:

@@ -10,8 +10,8 @@ import command
 import pytest
 
 import discreet as ds
-from discreet.reports.advice.table import span
 from discreet.reports.measurements import reference_measurements, write_csv
+from discreet.reports.tables import span
 
 run = partial(command.run, "advise")
 

@@ -38,15 +38,17 @@ def test_a_leakage_known_in_closed_form() -> None:
     [
         (lambda s: {"tilt": s.tilt + 0.01}, "outside the dual's constraint"),
         (lambda s: {"tilt": s.tilt * 0.5}, "its tilt proves"),
-        (lambda s: {"estimator": s.problem.bayes_estimator}, "above the budget"),
-        (lambda s: {"estimator": np.eye(2)[:, [0] * s.problem.N]}, "above the upper bound"),
-        (lambda s: {"estimator": s.estimator * 1.001}, "away from summing to one"),
+        (lambda s: {"answer": s.problem.bayes_estimator}, "above the budget"),
+        (lambda s: {"answer": np.eye(2)[:, [0] * s.problem.N]}, "above the upper bound"),
+        (lambda s: {"answer": s.estimator * 1.001}, "away from summing to one"),
         (lambda s: {"multiplier": -1.0}, "which is not ≥ 0"),
         (lambda s: {"certificate": replace(s.certificate, lower=0.5 * s.certificate.lower)}, "wider than a gap"),
     ],
 )
 def test_an_unsound_certificate_is_named(sound: ds.Solution, change: Any, said: str) -> None:
-    assert any(said in fault for fault in broken(replace(sound, **change(sound)), 1e-9))
+    assert sound.verdict is not None
+    unsound = replace(sound, verdict=replace(sound.verdict, **change(sound)))
+    assert any(said in fault for fault in broken(unsound, 1e-9))
 
 
 def test_the_default_set_meets_every_family_in_every_regime_and_is_repeatable() -> None:

@@ -4,7 +4,6 @@ evidence     what was measured, and what a problem is like
 prediction   how sure an option is to be certified, how long it will take, and the order of options
 choose       the advice, with what speaks against everything else, and notes where it is thin
 held_out     how good the advice is on catalog entries it never saw
-table        the advice for people
 """
 
 from __future__ import annotations
