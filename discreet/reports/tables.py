@@ -1,4 +1,4 @@
-"""The tables of the terminal, for rich: solutions, audits, curves, comparisons, advice, the catalog, the doctor's findings."""
+"""The tables of the terminal, for rich: solutions, audits, curves, comparisons, advice, the catalog, doctor."""
 
 from __future__ import annotations
 
