@@ -390,11 +390,12 @@ def test_bad_labels_measurements_and_problems_are_refused() -> None:
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 1e-6, 0.01, 0.05, math.inf]))
 def test_any_rule_and_any_duals_give_a_valid_bracket(seed: int, budget: float) -> None:
     """Whatever is judged, the bracket holds the optimum, known here from a certified solution."""
-    from discreet.backends.continuous import solve_continuous
+    from discreet.backends.run import solve
 
     rng = np.random.default_rng(seed)
     problem = paper_continuous(budget)
-    optimum = solve_continuous(problem).certificate
+    optimum = solve(problem).certificate
+    assert optimum is not None
     rule = IntervalRule.from_labels(np.sort(rng.uniform(-0.5, 1.5, 3)), rng.integers(0, 2, 4), 2)
     judged = certify_rule(problem, rule, rng.normal(size=(2, 2)) * rng.choice([1e-3, 1.0, 1e3]), float(rng.exponential()))
     assert 0.0 <= judged.certificate.lower <= optimum.upper

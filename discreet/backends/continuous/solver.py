@@ -36,6 +36,7 @@ from discreet.problems.measures.law import LEAK_FREE, phi_residual
 from discreet.problems.measures.leak_free import least_share, remove_leakage
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.problem import Problem
 
 __all__ = ["Intervals"]
 
@@ -83,7 +84,7 @@ class _Search:
     """
 
     def __init__(self, problem: ContinuousProblem, gap: float) -> None:
-        self.problem, self.gap = problem, 0.5 * gap  # the judge rounds outward
+        self.problem, self.gap = problem, 0.95 * gap  # the judge rounds outward
         self.edges = _first_partition(problem)
         self.rule, self.upper = IntervalRule.from_labels([], [0], problem.m), math.inf
         self.tilt, self.multiplier, self.lower = np.zeros((problem.m, problem.n)), 0.0, -math.inf
@@ -157,13 +158,13 @@ class _Search:
             rules = [cut(self.problem, again), *rules, again]
         for rule in rules:
             kept, error = _within_budget(self.problem, rule)
-            if error - self.lower <= self.gap * error and kept.edges.size < self.rule.edges.size:
+            if math.isfinite(error) and error - self.lower <= self.gap * error and kept.edges.size < self.rule.edges.size:
                 return kept
         return self.rule
 
     def again(self, merged: IntervalRule) -> IntervalRule:
-        """Solved once more on few intervals, a trifle under the budget, so that rounding cannot push it above."""
-        discrete = self.problem.on(merged.edges).with_budget(self.problem.budget * (1.0 - 1e-9))
+        """Solved once more on few intervals, just under the budget, so that rounding cannot push it above."""
+        discrete = self.problem.on(merged.edges).with_budget(self.problem.budget * (1.0 - 1e-12))
         solution = solve(discrete, "tilt", gap=1e-12)
         if solution.estimator is None:
             return merged
@@ -171,25 +172,29 @@ class _Search:
 
 
 def _within_budget(problem: ContinuousProblem, rule: IntervalRule) -> tuple[IntervalRule, float]:
-    """The rule, blended if need be until it keeps the budget even if masses are only as accurate as assumed; its error.
+    """The rule, moved if need be until it keeps the budget even if masses are only as accurate as assumed; its error.
 
-    At budget 0 a rule that leaks has error probability inf.
+    A rule that leaks at budget 0, and cannot be moved to where it does not, has error probability inf.
     """
     discrete = rule.on(problem)
-    law, error = discrete.output_law(rule.estimator), discrete.error_probability(rule.estimator)
-    if problem.constraint.perfect:
-        return rule, error if phi_residual(law) <= LEAK_FREE else math.inf
-    if law.leakage_ceiling(problem.accuracy) <= problem.budget:
-        return rule, error
+    law = discrete.output_law(rule.estimator)
+    perfect = problem.constraint.perfect
+    if phi_residual(law) <= LEAK_FREE if perfect else law.leakage_ceiling(problem.accuracy) <= problem.budget:
+        return rule, discrete.error_probability(rule.estimator)
     private = remove_leakage(discrete.p_xz, rule.estimator, discrete.marginal)
+    if perfect:
+        return (rule, math.inf) if private is None else _valued(discrete, rule, private[0])
     if private is None:
         constant = np.zeros(rule.estimator.shape)
         constant[int(discrete.constant_errors.argmin())] = 1.0
         private = constant, discrete.output_law(constant)
     share = least_share(law, private[1], problem.budget * (1.0 - 1e-13), problem.accuracy)
     share = 1.0 if share is None else share
-    blend = IntervalRule(rule.edges, (1.0 - share) * rule.estimator + share * private[0])
-    return blend, discrete.error_probability(blend.estimator)
+    return _valued(discrete, rule, (1.0 - share) * rule.estimator + share * private[0])
+
+
+def _valued(discrete: Problem, rule: IntervalRule, estimator: Array) -> tuple[IntervalRule, float]:
+    return IntervalRule(rule.edges, estimator), discrete.error_probability(estimator)
 
 
 def _first_partition(problem: ContinuousProblem) -> Array:
