@@ -4,9 +4,9 @@ Method: an active-set method. The active set says which guess every outcome gets
 ties. Each pivot solves the square system of the ties (`vertex`) and looks at what is wrong with the answer:
 
 - There is none: the ties that weigh least become certain.
-- A share is outside [0, 1]: the tie becomes certain. Where no other tie is left between its guesses, the next outcomes in
-  the order of margins follow, until as much probability as was missing has changed sides; where that ends is the new tie.
-- The new tilt contradicts a label: the label changes; an outcome that changed before becomes a tie.
+- A share is outside [0, 1]: the tie becomes certain. If that leaves no tie at all, the next outcomes in the order of margins
+  follow, until as much probability as was missing has changed sides; where that ends is the new tie.
+- The new tilt contradicts labels: they change.
 
 Where nothing is wrong the optimality conditions hold (docs/theory.md, section 6).
 
@@ -27,14 +27,13 @@ from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.vertex import Solved, Vertex
-from discreet.backends.unused_guesses import tilt_unused_guesses
+from discreet.backends.tilt.vertex import Vertex
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["crossover"]
 
-_PIVOTS = 6  # of which the first three find nine vertices in ten that are found
+_PIVOTS = 6  # more find no more: benchmarks/ablation.py
 _RETAINED = 0.75  # of the ties, the heaviest, where they have no common solution
 
 
@@ -49,48 +48,26 @@ def crossover(
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is nearly known may be far off
         active = _ActiveSet(problem, tilt, columns)
-        deviation = active.deviation(multiplier)
+        deviation = active.deviation(tilt, multiplier)
         for _ in range(_PIVOTS):
-            if not 0 < len(active.ties) <= active.most:
+            if not active.ties:
                 return None
-            vertex = Vertex(problem, active.labels, *active.tied())
-            solved = vertex.solve(active.start(), deviation, tilt, multiplier, precision)
+            vertex = Vertex(problem, active.labels, np.array(sorted(active.ties)), active.start())
+            solved = vertex.solve(deviation, tilt, multiplier, precision)
             if solved is None:
                 active.lighten()
                 continue
             multiplier = solved.multiplier
+            losses = problem.loss + solved.tilt @ problem.p_xz
             if solved.columns.min() < 0.0:  # as they sum to one, none is above it otherwise
-                active.leave(solved)
+                active.leave(solved.columns, losses)
                 continue
-            duals = _with_unused(problem, solved, tilt)
-            losses = problem.loss + duals @ problem.p_xz
-            rounding = precision.contradicted * (problem.loss.max(axis=0) + np.abs(duals).max(axis=0) @ problem.p_xz)
-            wrong = active.contradicted(losses, rounding)
-            if not wrong.size:
+            rounding = problem.loss.max(axis=0) + np.abs(solved.tilt).max(axis=0) @ problem.p_xz
+            if not active.relabel(losses, precision.contradicted * rounding):
                 found = active.estimator(solved.columns)
                 wasted = (found * (losses - losses.min(axis=0))).sum() / max((found * problem.loss).sum(), 1e-300)
-                return Point(found, duals, multiplier), float(wasted)
-            active.relabel(wrong, losses)
+                return Point(found, solved.tilt, multiplier), float(wasted)
     return None
-
-
-def _with_unused(problem: Problem, solved: Solved, start: Array) -> Array:
-    """The tilt with rows for the guesses that never occur, such that they are nowhere better if that is possible.
-
-    Those of the start serve, shifted to the boundary of what is feasible, if they do as well as that; otherwise they are
-    searched for. At budget 0 the equations of the ties leave them as they are.
-    """
-    unused = solved.mass == 0.0
-    if problem.constraint.perfect or not unused.any():
-        return solved.tilt
-    filled = solved.tilt.copy()
-    scaled = start[unused] / solved.multiplier
-    scaled -= scaled.max(axis=1, keepdims=True)
-    filled[unused] = solved.multiplier * (scaled - np.log(np.exp(scaled) @ problem.p_x)[:, None])
-    losses = problem.loss + filled @ problem.p_xz
-    if (losses[unused].min(axis=0) >= losses[~unused].min(axis=0)).all():
-        return filled
-    return tilt_unused_guesses(problem, solved.tilt, solved.multiplier, solved.mass)
 
 
 class _ActiveSet:
@@ -100,52 +77,44 @@ class _ActiveSet:
     """
 
     def __init__(self, problem: Problem, tilt: Array, columns: Array | None) -> None:
-        self._problem, self._tilt, self._every = problem, tilt, np.arange(problem.N)
+        self._problem, self._every = problem, np.arange(problem.N)
         losses = problem.loss + tilt @ problem.p_xz
         self.ties: dict[int, Array] = {}
-        self.labels = (-losses if columns is None else columns).argmax(axis=0)
-        hesitating = np.empty(0, dtype=np.intp)
-        if columns is not None:
-            active = columns * problem.p_z > losses - losses.min(axis=0)
-            active[self.labels, self._every] = True
-            hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
-        self._known = 0 < hesitating.size and (problem.n > 2 or hesitating.size <= self.most)
-        if columns is None or not hesitating.size:
-            first, second, margin = _two_best(losses / problem.p_z)
+        if columns is None:
+            columns = np.zeros_like(losses)
+            columns[losses.argmin(axis=0), self._every] = 1.0
+        active = columns * problem.p_z > losses - losses.min(axis=0)
+        self.labels = columns.argmax(axis=0)
+        active[self.labels, self._every] = True
+        hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
+        most = (problem.m - 1) * (problem.n - problem.constraint.perfect)  # ties that an optimum may need
+        self._known = 0 < hesitating.size and (problem.n > 2 or hesitating.size <= most)
+        if not hesitating.size:
+            first, second, margin = self._two_best(losses)
             outcome = int(margin.argmin())
-            self.ties[outcome] = self._between(int(first[outcome]), int(second[outcome]))
+            self._tie(outcome, int(first[outcome]), int(second[outcome]))
         elif self._known:
             weight = problem.p_z[hesitating] * (1.0 - columns[:, hesitating].max(axis=0))
-            heaviest = hesitating[np.argsort(-weight, kind="stable")[: self.most]]
+            heaviest = hesitating[np.argsort(-weight, kind="stable")[:most]]
             self.ties = {outcome: np.where(active[:, outcome], columns[:, outcome], 0.0) for outcome in heaviest.tolist()}
         else:
             self._round(hesitating, columns, losses)
-        self._changed = set(self.ties)
 
-    @property
-    def most(self) -> int:
-        """As many ties as an optimum may need."""
-        return (self._problem.m - 1) * (self._problem.n - self._problem.constraint.perfect)
-
-    def deviation(self, multiplier: float) -> Array | None:
+    def deviation(self, tilt: Array, multiplier: float) -> Array | None:
         """Of the law (X, Ŷ) from independence [m, n], where shares should start next to it; else None.
 
         It is π_j s_i (e^{t_ij/μ} − 1), with the masses of the labels, and 0 at budget 0.
         """
         if self._problem.constraint.perfect:
-            return np.zeros_like(self._tilt)
+            return np.zeros_like(tilt)
         if self._known:
             return None
         mass = np.bincount(self.labels, weights=self._problem.p_z, minlength=self._problem.m)
-        log_ratio = np.clip(self._tilt / multiplier, -40.0, 40.0)  # e^40 of a prior is certainty
+        log_ratio = np.clip(tilt / multiplier, -40.0, 40.0)  # e^40 of a prior is certainty
         return np.asarray(mass[:, None] * self._problem.p_x * np.expm1(log_ratio))
 
-    def tied(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """The ties [K] and which guesses each may get [m, K]."""
-        return np.array(sorted(self.ties)), self.start() > 0.0
-
     def start(self) -> Array:
-        """The columns [m, K] from which the shares of the ties start."""
+        """The columns [m, K] from which the shares of the ties start, in the order of outcomes."""
         columns = np.stack([self.ties[outcome] for outcome in sorted(self.ties)], axis=1)
         return np.asarray(columns / columns.sum(axis=0))
 
@@ -156,20 +125,12 @@ class _ActiveSet:
         found[:, sorted(self.ties)] = columns
         return found
 
-    def contradicted(self, losses: Array, rounding: Array) -> NDArray[np.intp]:
-        """Determined outcomes whose label is not best, by more than rounding [N]."""
+    def relabel(self, losses: Array, rounding: Array) -> bool:
+        """Change the labels of determined outcomes that are not best, by more than rounding [N]; whether there are any."""
         wrong = losses[self.labels, self._every] - losses.min(axis=0) > rounding
         wrong[list(self.ties)] = False
-        return np.flatnonzero(wrong)
-
-    def relabel(self, wrong: NDArray[np.intp], losses: Array) -> None:
-        """Contradicted labels change; outcomes that changed before become ties."""
-        best = losses[:, wrong].argmin(axis=0)
-        for outcome, guess in zip(wrong.tolist(), best.tolist(), strict=True):
-            if outcome in self._changed:
-                self.ties[outcome] = self._between(int(self.labels[outcome]), guess)
-            self.labels[outcome] = guess
-            self._changed.add(outcome)
+        self.labels[wrong] = losses[:, wrong].argmin(axis=0)
+        return bool(wrong.any())
 
     def lighten(self) -> None:
         """The lightest ties become certain; at budget 0 all: there a system without solution has too few."""
@@ -178,10 +139,9 @@ class _ActiveSet:
         for outcome in sorted(self.ties, key=lambda outcome: -weight[outcome])[count:]:
             self.labels[outcome] = self.ties.pop(outcome).argmax()
 
-    def leave(self, solved: Solved) -> None:
+    def leave(self, columns: Array, losses: Array) -> None:
         """Each tie with a share outside loses the guess of its least; if that leaves one guess, it is a tie no longer."""
-        aim = _two_best((self._problem.loss + solved.tilt @ self._problem.p_xz) / self._problem.p_z)
-        for tie, column in sorted(zip(sorted(self.ties), solved.columns.T, strict=True), key=lambda found: found[1].min()):
+        for tie, column in sorted(zip(sorted(self.ties), columns.T, strict=True), key=lambda found: found[1].min()):
             loses, gains = int(column.argmin()), int(column.argmax())
             if column[loses] >= 0.0:
                 break
@@ -190,28 +150,21 @@ class _ActiveSet:
             self.labels[tie] = rest.argmax()
             if np.count_nonzero(rest) > 1:
                 self.ties[tie] = rest
-            elif not any(other[gains] > 0.0 < other[loses] for other in self.ties.values()):
-                self._follow(tie, gains, loses, -float(column[loses]) * self._problem.p_z[tie], *aim)
+            elif not self.ties:
+                self._follow(gains, loses, -float(column[loses]) * self._problem.p_z[tie], losses)
 
-    def _follow(
-        self, tie: int, gains: int, loses: int, mass: float, first: NDArray[np.intp], second: NDArray[np.intp], margin: Array
-    ) -> None:
-        """The outcomes of that mass with the least margins follow a tie to its side; where it ends is the new tie.
-
-        If that one changed before, the boundary is between the two, and both are ties. If they do not suffice, none is.
-        """
-        movable = (self.labels == loses) & ((first == gains) | (second == gains)) & ((first == loses) | (second == loses))
-        movable[list(self.ties)] = False
-        near = np.flatnonzero(movable)
+    def _follow(self, gains: int, loses: int, mass: float, losses: Array) -> None:
+        """Outcomes of that mass with the least margins change sides as well; where that ends is a tie."""
+        first, second, margin = self._two_best(losses)
+        near = np.flatnonzero(
+            (self.labels == loses) & (first + second == gains + loses) & ((first == gains) | (first == loses))
+        )
+        near = near[~np.isin(near, list(self.ties))]
         near = near[margin[near].argsort()]
         end = int(np.searchsorted(np.cumsum(self._problem.p_z[near]), mass))
         self.labels[near[:end]] = gains
-        if end == near.size:
-            return
-        outcome = int(near[end])
-        for new in (outcome, tie) if outcome in self._changed else (outcome,):
-            self.ties[new] = self._between(gains, loses)
-        self._changed.add(outcome)
+        if end < near.size:
+            self._tie(int(near[end]), gains, loses)
 
     def _round(self, hesitating: NDArray[np.intp], columns: Array, losses: Array) -> None:
         """Of the outcomes that hesitate between two guesses, those with the better margins for one get it.
@@ -228,19 +181,17 @@ class _ActiveSet:
             wanted = p_z[held] @ (columns[other, held] / (columns[one, held] + columns[other, held]))
             place = min(int(np.searchsorted(np.cumsum(p_z[held]), wanted)), held.size - 1)
             self.labels[held[:place]], self.labels[held[place:]] = other, one
-            self.ties[int(held[place])] = self._between(one, other)
+            self._tie(int(held[place]), one, other)
 
-    def _between(self, one: int, other: int) -> Array:
+    def _tie(self, outcome: int, one: int, other: int) -> None:
         column = np.zeros(self._problem.m)
         column[[one, other]] = 0.5
-        return column
+        self.ties[outcome], self.labels[outcome] = column, one
 
-
-def _two_best(losses: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """The best and the second best guess of every outcome, and how much worse the second is."""
-    if losses.shape[0] == 2:  # a comparison is many times faster than sorting columns
-        first = (losses[1] < losses[0]).astype(np.intp)
-        return first, 1 - first, np.abs(losses[1] - losses[0])
-    first, second = losses.argsort(axis=0)[:2]
-    every = np.arange(losses.shape[1])
-    return first, second, losses[second, every] - losses[first, every]
+    def _two_best(self, losses: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+        """The best and the second best guess of every outcome, and how much worse the second is, for each of its mass."""
+        if losses.shape[0] == 2:  # a comparison is many times faster than sorting columns
+            first = (losses[1] < losses[0]).astype(np.intp)
+            return first, 1 - first, np.abs(losses[1] - losses[0]) / self._problem.p_z
+        first, second = losses.argsort(axis=0)[:2]
+        return first, second, (losses[second, self._every] - losses[first, self._every]) / self._problem.p_z

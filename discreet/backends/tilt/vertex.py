@@ -12,82 +12,58 @@ Source: discreet, docs/theory.md, section 14 (the crossover).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
+from discreet.backends.tilt.point import Point
 from discreet.problems.measures.law import OutputLaw, faint_lift, labelled_law, law_of
-from discreet.problems.measures.mutual_information import phi_divergence
+from discreet.problems.measures.mutual_information import phi_divergence, support_ceiling
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["Solved", "Vertex"]
+__all__ = ["Vertex"]
 
 _GRID = 2.0**53  # shares are multiples of 1 / this, so that a tie's column sums to one exactly
 _STEPS = 12  # of Newton's method, which takes four to seven from a start worth having
 _SETTLED = 1e-14  # relative change of the multiplier and absolute change of shares that ends it
 
 
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """What the equations of a vertex determine.
-
-    columns     of the ties, where some probability may be outside [0, 1]   [m, K]
-    mass        Pr(Ŷ = y_i), exactly 0 for a guess that nothing may get     [m]
-    tilt        duals of u_i                                                [m, n]
-    multiplier  μ (inf at ε = 0)
-    """
-
-    columns: Array
-    mass: Array
-    tilt: Array
-    multiplier: float
-
-
 class Vertex:
     """Labels and ties with the law of the determined outcomes; unknowns are the shares of all but one guess of each tie.
 
-    labels [N]; ties [K]: outcomes; allowed [m, K]: the guesses that each may get, its label and at least one more.
+    labels [N]; ties [K]: outcomes; start [m, K]: their columns at first, positive at the guesses that each may get.
     """
 
-    def __init__(
-        self, problem: Problem, labels: NDArray[np.intp], ties: NDArray[np.intp], allowed: NDArray[np.bool_]
-    ) -> None:
-        self._problem, self._own = problem, labels[ties]
-        m, parts = problem.m, labels.copy()
+    def __init__(self, problem: Problem, labels: NDArray[np.intp], ties: NDArray[np.intp], start: Array) -> None:
+        m, parts, own = problem.m, labels.copy(), labels[ties]
         parts[ties] = m  # apart from the others
         law = labelled_law(problem.p_xz, parts, m + 1, problem.marginal)
-        self._fixed = OutputLaw(law.mass[:m], law.deviation[:m], law.p_x)
+        self._problem, self._own, self._fixed = problem, own, OutputLaw(law.mass[:m], law.deviation[:m], law.p_x)
         lift = faint_lift(law.p_x)
         joint = np.ldexp(problem.p_xz[:, ties].T, lift)
         self._tied = law_of((joint, np.zeros_like(joint)), problem.marginal, lift)
-        self._guesses, self._places = np.nonzero(allowed & (np.arange(m)[:, None] != self._own))
-        moves = np.zeros((self._places.size, m))  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share
-        every = np.arange(self._places.size)
-        moves[every, self._guesses] = 1.0
-        moves[every, self._own[self._places]] = -1.0
-        self._by_mass = moves * self._tied.mass[self._places, None]  # [F, m]
+        self._guesses, self._places = np.nonzero((start > 0.0) & (np.arange(m)[:, None] != own))
+        self._start = start[self._guesses, self._places]
+        moves = np.eye(m)[self._guesses] - np.eye(m)[own[self._places]]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
+        self._by_mass = moves * self._tied.mass[self._places, None]
         by_deviation = moves[:, :, None] * self._tied.deviation[self._places][:, None, :]
-        self._by_deviation = by_deviation.reshape(every.size, m * problem.n)
+        self._by_deviation = by_deviation.reshape(self._start.size, m * problem.n)
         loss = problem.loss[:, ties]
-        self._lost = loss[self._guesses, self._places] - loss[self._own[self._places], self._places]  # L_guess − L_label
+        self._lost = loss[self._guesses, self._places] - loss[own[self._places], self._places]  # L_guess − L_label
 
-    def solve(
-        self, start: Array, deviation: Array | None, tilt: Array, multiplier: float, precision: Precision
-    ) -> Solved | None:
-        """The vertex next to a start; None where Newton's method does not settle. Shares may be outside [0, 1].
+    def solve(self, deviation: Array | None, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
+        """Columns of the ties [m, K] and duals; None where there are none. Some probability may be outside [0, 1].
 
-        start: columns of the ties [m, K]. deviation [m, n] of a law from independence: the nearest columns with about that
-        law are the first instead. tilt [m, n]: where the ties leave a choice at ε = 0, the nearest is taken.
+        deviation [m, n] of a law from independence: the columns next to the start with about that law are the first instead.
+        tilt [m, n]: at ε = 0 the nearest that the ties allow is taken, and for guesses that never occur its rows are.
         """
         scale = np.tile(np.sqrt(self._fixed.p_x), self._problem.m)
         effect = self._by_deviation / scale
         size = _sizes(effect)
         effect /= size[:, None]
-        shares = start[self._guesses, self._places]
-        perfect = self._problem.constraint.perfect
+        shares, perfect = self._start, self._problem.constraint.perfect
         if deviation is not None:
             for _ in range(3 if perfect else 1):  # linear: the repeats only refine
                 missing = deviation - self._law(self._columns(shares)).deviation
@@ -96,16 +72,15 @@ class Vertex:
                     return None
                 shares = shares + step / size
         if not perfect:
-            return self._solve_constrained(shares, multiplier, precision)
+            return self._solve_constrained(shares, tilt, multiplier, precision)
         columns = self._columns(shares)
-        law = self._law(columns)
-        if not np.abs(law.excess).max() <= precision.leak_free:  # too few ties to cancel what the others leak
+        if not np.abs(self._law(columns).excess).max() <= precision.leak_free:  # too few ties to cancel what others leak
             return None
         move = _least_squares(effect, -(self._lost + self._by_deviation @ tilt.ravel()) / size)
         if move is None:
             return None
         tilt = tilt + (move / scale).reshape(tilt.shape)
-        return Solved(columns, law.mass, tilt - (tilt @ law.p_x)[:, None], math.inf)
+        return Point(columns, tilt - (tilt @ self._fixed.p_x)[:, None], math.inf)
 
     def _columns(self, shares: Array) -> Array:
         """[m, K] the ties' columns for the free shares."""
@@ -115,80 +90,80 @@ class Vertex:
         return found
 
     def _law(self, columns: Array) -> OutputLaw:
-        return OutputLaw(
-            self._fixed.mass + columns @ self._tied.mass,
-            self._fixed.deviation + columns @ self._tied.deviation,
-            self._fixed.p_x,
-        )
+        mass, deviation = columns @ self._tied.mass, columns @ self._tied.deviation
+        return OutputLaw(self._fixed.mass + mass, self._fixed.deviation + deviation, self._fixed.p_x)
 
-    def _solve_constrained(self, shares: Array, multiplier: float, precision: Precision) -> Solved | None:
+    def _solve_constrained(self, shares: Array, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
         """Newton's method for a leakage just inside the budget: as little inside as rounding allows.
 
         Outcomes that were merged before had their masses rounded, by 2⁻⁵³ of themselves: leakage grows by at most
         2⁻⁵³ Σ u |log r| with that, which is what a perturbation of 2⁻⁵⁴ of the ratios r costs.
         """
-        system = _System(self, shares, multiplier)
         budget, inside = self._problem.budget, precision.vertex
+        newton = _Newton(self._law(self._columns(np.zeros_like(shares))), self._by_mass, self._by_deviation, self._lost)
         while inside < 1.0:
-            if not system.settle(budget * (1.0 - inside)):
+            found = newton.solve(shares, multiplier, budget * (1.0 - inside))
+            if found is None:
                 return None
-            columns = self._columns(system.shares)
+            shares, multiplier = found
+            columns = self._columns(shares)
             law = self._law(columns)
-            ratio = law.ratio_minus_one()  # 0 where the guess never occurs
+            ratio, never = law.ratio_minus_one(), law.mass == 0.0
             if not ratio.min() > -1.0:
                 return None
             excess = law.leakage_ceiling(2.0**-54) / budget - 1.0
             if excess <= 0.0:
-                return Solved(columns, law.mass, system.multiplier * np.log1p(ratio), system.multiplier)
+                duals = multiplier * np.log1p(ratio)
+                duals[never] = tilt[never] - support_ceiling(tilt[never], law.p_x, multiplier)[:, None]
+                return Point(columns, duals, multiplier)
             inside = 2.0 * inside + 1.5 * excess
         return None
 
 
-class _System:
-    """The vertex's equations at a positive budget, in flat arrays: masses and deviations are linear in the shares."""
+class _Newton:
+    """The equations at a positive budget: masses and deviations are linear in the shares, from a law at shares 0."""
 
-    def __init__(self, vertex: Vertex, shares: Array, multiplier: float) -> None:
-        law = vertex._law(vertex._columns(np.zeros_like(shares)))
-        self.shares, self.multiplier, self._lost = shares, multiplier, vertex._lost
-        never = (law.mass == 0.0) & ~vertex._by_mass.any(axis=0)
-        self._mass, self._by_mass = law.mass + never, vertex._by_mass  # of a guess that never occurs: nothing sees it
-        self._deviation, self._by_deviation = law.deviation.ravel(), vertex._by_deviation
+    def __init__(self, law: OutputLaw, by_mass: Array, by_deviation: Array, lost: Array) -> None:
+        never = (law.mass == 0.0) & ~by_mass.any(axis=0)
+        self._mass, self._deviation = (
+            law.mass + never,
+            law.deviation.ravel(),
+        )  # of a guess that never occurs: nothing sees it
+        self._by_mass, self._by_deviation, self._lost = by_mass, by_deviation, lost
         self._p_x = np.tile(law.p_x, law.mass.size)
-        self._by_joint = self._by_deviation + np.repeat(self._by_mass, law.p_x.size, axis=1) * self._p_x
+        self._by_joint = by_deviation + np.repeat(by_mass, law.p_x.size, axis=1) * self._p_x
 
-    def settle(self, budget: float) -> bool:
-        """Newton's method from the shares and multiplier at hand for that leakage; False when it does not settle."""
+    def solve(self, shares: Array, multiplier: float, budget: float) -> tuple[Array, float] | None:
+        """Shares and multiplier for that leakage; None when Newton's method does not settle."""
         size = math.inf
         for _ in range(_STEPS):
-            step = self._step(budget)
+            step = self._step(shares, multiplier, budget)
             if step is None:
-                return False
-            self.shares = self.shares + step[:-1]
-            change, largest = float(step[-1]), float(np.abs(self.shares).max())
-            self.multiplier += change
-            if not self.multiplier > 0.0 or not largest <= 1e3:
-                return False
-            last, size = size, max(float(np.abs(step[:-1]).max()), abs(change) / self.multiplier)
+                return None
+            shares, multiplier = shares + step[:-1], multiplier + float(step[-1])
+            if not multiplier > 0.0 or not np.abs(shares).max() <= 1e3:
+                return None
+            last, size = size, max(float(np.abs(step[:-1]).max()), abs(float(step[-1])) / multiplier)
             # converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does not shrink
             if size <= _SETTLED or size**3 <= _SETTLED * last**2 < math.inf or 0.5 * last <= size <= 1e6 * _SETTLED:
-                return True
-        return False
+                return shares, multiplier
+        return None
 
-    def _step(self, budget: float) -> Array | None:
+    def _step(self, shares: Array, multiplier: float, budget: float) -> Array | None:
         """Changes of the shares and of μ, from derivatives by V_i = diag(1/u_i) − 1 1'/s_i; None outside the domain."""
-        mass, deviation = self._mass + self.shares @ self._by_mass, self._deviation + self.shares @ self._by_deviation
+        mass, deviation = self._mass + shares @ self._by_mass, self._deviation + shares @ self._by_deviation
         expected = np.repeat(mass, deviation.size // mass.size) * self._p_x
         joint = expected + deviation
         if not min(mass.min(), joint.min()) > 0.0:
             return None
         ratio = deviation / expected
         slopes = self._by_joint @ np.log1p(ratio)
-        curvature = (self._by_joint / joint) @ self._by_joint.T - (self._by_mass / mass) @ self._by_mass.T
         excess = float(expected @ phi_divergence(ratio)) - budget
         matrix = np.zeros((slopes.size + 1, slopes.size + 1))
-        matrix[:-1, :-1] = self.multiplier * curvature
-        matrix[:-1, -1], matrix[-1, :-1] = slopes, self.multiplier * slopes
-        right = -np.append(self._lost + self.multiplier * slopes, self.multiplier * excess)
+        matrix[:-1, :-1] = (self._by_joint / joint) @ self._by_joint.T - (self._by_mass / mass) @ self._by_mass.T
+        matrix[:-1] *= multiplier
+        matrix[:-1, -1], matrix[-1, :-1] = slopes, multiplier * slopes
+        right = -np.append(self._lost + multiplier * slopes, multiplier * excess)
         rows = _sizes(matrix)
         matrix /= rows[:, None]
         columns = _sizes(matrix.T)

@@ -1,0 +1,117 @@
+"""What each piece of the native solver brings on published instances: it is taken out, and the same work is done again.
+
+    .venv/bin/python benchmarks/ablation.py
+
+Counts, no times. For the crossover: from how many iterates of the interior point it ends at the optimum, how many iterates
+come before the first of these, how many instances it never ends, and from how many tilts alone it finds the vertex.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import discreet as ds
+from discreet.backends.precision import Precision
+from discreet.backends.tilt import crossover as crossing
+from discreet.backends.tilt.interior_point import Outcome, solve_interior
+from discreet.backends.tilt.model import model_of
+from discreet.problems import Problem, catalog, reduce
+
+_GAP = 2e-10  # relative width of a vertex that ends the iteration
+_INSTANCES = [
+    *(f"paper-single:bins={bins},{budget}" for bins in (37, 1100) for budget in ("fraction=0.5", "budget=0")),
+    *(f"paper-single:bins=256,{budget}" for budget in ("budget=1e-10", "budget=1e-6", "budget=1e-3", "fraction=0.9")),
+    *(f"paper-multi:sensors={sensors},fraction=0.5" for sensors in (1, 2, 4, 7, 12, 20)),
+    *(f"paper-multi:sensors={sensors},budget=0" for sensors in (2, 7, 20)),
+    *(f"dirichlet:n={k},m={k},{budget}" for k in (2, 3, 4, 6) for budget in ("fraction=0.5", "fraction=0.1", "budget=0")),
+    *(f"mixture:n={k},m={k},{budget}" for k in (2, 4) for budget in ("fraction=0.5", "budget=0")),
+    *(f"dirichlet:n={n},m={m},N=300,fraction=0.5,seed={seed}" for n, m in ((2, 5), (5, 2), (3, 4)) for seed in (1, 2, 3)),
+    *(f"{name}:fraction=0.5" for name in ("multi-mixed", "smart-meter", "anes96", "building", "road", "fair")),
+    *(f"{name}:fraction=0.5" for name in ("zero-mass", "near-deterministic", "duplicated", "x-equals-y")),
+]
+
+
+def instance(text: str) -> Problem:
+    """The catalog's problem of a text "name:parameter=value,…"."""
+    name, _, rest = text.partition(":")
+    given = (part.split("=") for part in rest.split(","))
+    return catalog.build(name, **{key: float(value) if set(value) & set(".e") else int(value) for key, value in given})
+
+
+def iterates(problem: Problem) -> list[Outcome]:
+    """Every iterate at which the interior point asks for a vertex, none being given."""
+    seen: list[Outcome] = []
+    solve_interior(model_of(problem), problem.bayes_estimator, gap=1e-10, max_iterations=100, shortcut=seen.append)
+    return seen
+
+
+def near_tilts(problem: Problem) -> Iterator[tuple[Problem, Any, float]]:
+    """The optimal duals, each entry off by a millionth to a half of itself."""
+    best, rng = ds.solve(problem, "tilt"), np.random.default_rng(4)
+    assert best.tilt is not None
+    assert best.multiplier is not None
+    for size in np.geomspace(1e-6, 0.5, 30):
+        yield problem, best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape)), (1.0 + size) * best.multiplier
+
+
+def crossover_row(name: str, paths: list[tuple[Problem, list[Outcome]]], tilts: list[tuple[Problem, Any, float]]) -> None:
+    """Print what the crossover does from all iterates and tilts."""
+    ended = first = never = 0
+    for problem, path in paths:
+        found = [
+            crossing.crossover(problem, at.tilt, at.multiplier, Precision.of(problem, 1e-9), at.estimator) for at in path
+        ]
+        good = [place for place, vertex in enumerate(found) if vertex is not None and vertex[1] <= _GAP]
+        ended, first, never = ended + len(good), first + (good[0] if good else len(path)), never + (not good)
+    alone = [crossing.crossover(problem, tilt, price, Precision.of(problem, 1e-9)) for problem, tilt, price in tilts]
+    count = sum(vertex is not None and vertex[1] <= _GAP for vertex in alone)
+    print(f"{name:34s} {ended:5d} {first:5d} {never:5d} {count:5d} of {len(tilts)}", flush=True)
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """With an attribute replaced."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def without_law(active: Any, tilt: Any, multiplier: float) -> Any:
+    """Shares start in the middle, but at budget 0, where they have to solve the equations of the law."""
+    return np.zeros_like(tilt) if math.isinf(multiplier) else None
+
+
+def crossover_rows() -> None:
+    """The pieces of the crossover, one after the other."""
+    problems = [reduce(instance(text)).problem for text in _INSTANCES]
+    paths = [(problem, iterates(problem)) for problem in problems]
+    single = ds.problems.paper_single(bins=300)
+    tilts = [
+        case for share in (1e-3, 0.05, 0.4, 0.8) for case in near_tilts(single.with_budget(share * single.bayes_leakage))
+    ]
+    print(f"{'the crossover without':34s} ended first never from a tilt alone")
+    active = crossing._ActiveSet
+    crossover_row("(nothing)", paths, tilts)
+    for name, attribute, value in (
+        ("lightening of ties", "lighten", lambda active: active.ties.clear()),
+        ("rounding by margins", "_round", lambda active, hesitating, columns, losses: None),
+        ("a start next to the law", "deviation", without_law),
+        ("followers by margins", "_follow", lambda active, gains, loses, mass, losses: None),
+    ):
+        with replaced(active, attribute, value):
+            crossover_row(name, paths, tilts)
+    for pivots in (1, 3, 12):
+        with replaced(crossing, "_PIVOTS", pivots):
+            crossover_row(f"({pivots} pivots instead of 6)", paths, tilts)
+
+
+if __name__ == "__main__":
+    crossover_rows()
