@@ -139,9 +139,9 @@ def _deviation(joint: DoubleDouble, mass: DoubleDouble, p_x: DoubleDouble, total
     return difference[0] + difference[1]
 
 
-def _row_sums(pairs: DoubleDouble) -> DoubleDouble:
-    high = dd_sum(pairs[0])
-    return high[0], high[1] + pairs[1].sum(axis=-1)
+def _row_sums(numbers: DoubleDouble) -> DoubleDouble:
+    high = dd_sum(numbers[0])
+    return high[0], high[1] + numbers[1].sum(axis=-1)
 
 
 def phi_residual(law: OutputLaw) -> float:

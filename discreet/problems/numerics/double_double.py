@@ -1,8 +1,8 @@
 """Sums and products carried in twice the working precision.
 
-A *pair* is a tuple (high, low) of float64 arrays that stands for the unrounded sum high + low. Pairs let the judge form
-differences of nearly equal probabilities (the leakage of an almost private estimator) without losing a digit, on any
-processor and without extended-precision hardware types.
+A *double-double* number is a pair (high, low) of float64 arrays that stands for the unrounded sum high + low. With it
+differences of nearly equal probabilities (the leakage of an almost private estimator) are formed without losing a digit, on
+any processor and without extended-precision hardware types.
 
 Sums are formed by splitting every term at one common power of two: the leading parts then add without any rounding, in
 whatever order NumPy takes them, and the rests are treated the same way once more.
@@ -38,7 +38,7 @@ def _two_sum(a: Array, b: Array) -> DoubleDouble:
 
 
 def exact_product(a: Array, b: Array) -> DoubleDouble:
-    """a · b without any error, as a pair, for products between 1e-290 and 1e290 in size."""
+    """a · b without any error, in double-double, for products between 1e-290 and 1e290 in size."""
     product = a * b
     a_high = _SPLIT * a
     a_high = a_high - (a_high - a)
@@ -50,7 +50,7 @@ def exact_product(a: Array, b: Array) -> DoubleDouble:
 
 
 def _split_sum(values: Array) -> DoubleDouble:
-    """Sum of the last axis as a pair; off by less than 2^-106 N³ of the largest size, N their number."""
+    """Sum of the last axis in double-double; off by less than 2^-106 N³ of the largest size, N their number."""
     count_bits = (values.shape[-1] + 1).bit_length()
     exponent = np.frexp(np.abs(values).max(axis=-1, keepdims=True, initial=0.0))[1]
     scale = np.ldexp(1.0, exponent + count_bits)
@@ -63,7 +63,7 @@ def _split_sum(values: Array) -> DoubleDouble:
 
 
 def _exact_sum(values: Array) -> DoubleDouble:
-    """Sum of the last axis as a pair, correct to the last bit of both."""
+    """Sum of the last axis in double-double, correct to the last bit of both."""
     rows = values.reshape(-1, values.shape[-1]).tolist()
     high = [math.fsum(row) for row in rows]
     low = [math.fsum([*row, -total]) for row, total in zip(rows, high, strict=True)]
@@ -72,19 +72,19 @@ def _exact_sum(values: Array) -> DoubleDouble:
 
 
 def dd_add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """a + b for pairs."""
+    """a + b."""
     high, error = _two_sum(a[0], b[0])
     return _two_sum(high, error + (a[1] + b[1]))
 
 
 def dd_multiply(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """a · b for pairs, broadcast."""
+    """a · b, broadcast."""
     high, error = exact_product(a[0], b[0])
     return _two_sum(high, error + (a[0] * b[1] + a[1] * b[0]))
 
 
 def dd_sum(values: Array) -> DoubleDouble:
-    """Sum over the last axis, as a pair; its relative error is far below one unit in the last place of equal signs."""
+    """Sum over the last axis; its relative error is far below one unit in the last place of equal signs."""
     if 0 < values.size <= _FEW_ELEMENTS:
         return _exact_sum(values)
     if values.size <= _BLOCK_ELEMENTS:
@@ -93,7 +93,7 @@ def dd_sum(values: Array) -> DoubleDouble:
 
 
 def dd_dot(a: Array, b: Array) -> DoubleDouble:
-    """Σ a·b over the last axis (broadcast over the others), as a pair. Entries must stay under 1e150 in size."""
+    """Σ a·b over the last axis (broadcast over the others). Entries must stay under 1e150 in size."""
     shape = np.broadcast_shapes(a.shape, b.shape)
     if int(np.prod(shape)) <= _BLOCK_ELEMENTS:
         return _split_dot(a, b)
@@ -107,7 +107,7 @@ def _split_dot(a: Array, b: Array) -> DoubleDouble:
 
 
 def _by_blocks(shape: tuple[int, ...], summed: Callable[[slice], DoubleDouble]) -> DoubleDouble:
-    """Add up pairs of blocks of the last axis that stay in cache; every block is summed by `summed`."""
+    """Add up blocks of the last axis that stay in cache; every block is summed by `summed`."""
     width = max(1, _BLOCK_ELEMENTS // max(1, int(np.prod(shape[:-1]))))
     total: DoubleDouble = (np.zeros(shape[:-1]), np.zeros(shape[:-1]))
     for start in range(0, shape[-1], width):

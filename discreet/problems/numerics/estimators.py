@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum
 
-__all__ = ["Split", "Sums", "certain", "column_error", "expected_sums", "guess_sums", "labelled_sums", "normalise"]
+__all__ = ["Split", "Sums", "certain", "column_error", "expected_sums", "labelled_sums", "normalise"]
 
 _MANY = 1 << 13  # entries of an estimator from which looking for certain columns pays
-_MOSTLY = 0.5  # share of certain columns from which it pays
 
 
 def certain(estimator: Array) -> NDArray[np.bool_]:
@@ -87,23 +86,23 @@ class Sums:
             return None
         sure = certain(self.estimator)
         rest = np.flatnonzero(~sure.any(axis=0))
-        return None if rest.size > (1.0 - _MOSTLY) * self.estimator.shape[1] else Split(sure, rest)
+        return None if rest.size > 0.5 * self.estimator.shape[1] else Split(sure, rest)
 
     @cached_property
     def certain_joint(self) -> DoubleDouble:
-        """Σ a_l over the columns certain of each guess, a pair [m, n]; needs the split."""
+        """Σ a_l over the columns certain of each guess, double-double [m, n]; needs the split."""
         assert self.split is not None
         return _stacked([dd_sum(np.compress(mine, self._p_xz, axis=1)) for mine in self.split.sure])
 
     @cached_property
     def certain_loss(self) -> DoubleDouble:
-        """Σ L_il over the columns certain of guess i, a pair [m]; needs the split."""
+        """Σ L_il over the columns certain of guess i, double-double [m]; needs the split."""
         assert self.split is not None
         return _stacked([dd_sum(row[mine]) for row, mine in zip(self._loss, self.split.sure, strict=True)])
 
     @property
     def joint(self) -> DoubleDouble:
-        """Σ_l P_il a_jl, a pair [m, n]."""
+        """Σ_l P_il a_jl, double-double [m, n]."""
         if self.split is None:
             return dd_dot(self.estimator[:, None, :], self._p_xz[None, :, :])
         rest = self.split.rest
@@ -113,7 +112,7 @@ class Sums:
 
     @property
     def loss(self) -> DoubleDouble:
-        """Σ_l P_il L_il, a pair [m]."""
+        """Σ_l P_il L_il, double-double [m]."""
         if self.split is None:
             return dd_dot(self._loss, self.estimator)
         rest = self.split.rest
@@ -128,22 +127,17 @@ class Sums:
 
 
 def expected_sums(estimator: Array, values: Array) -> DoubleDouble:
-    """Σ_l P_il v_jl as a pair [m, n], for an estimator [m, N] and values [n, N]; entries under 1e150 in size."""
+    """Σ_l P_il v_jl, double-double [m, n], for an estimator [m, N] and values [n, N]; entries under 1e150 in size."""
     return Sums(estimator, values, values[:0]).joint
 
 
-def guess_sums(values: Array, estimator: Array) -> DoubleDouble:
-    """Σ_l P_il v_il as a pair [m], for an estimator and values [m, N]; entries under 1e150 in size."""
-    return Sums(estimator, values[:0], values).loss
-
-
 def labelled_sums(labels: NDArray[np.intp], count: int, values: Array) -> DoubleDouble:
-    """The sums of the columns of values [n, N] that have each of `count` labels [N], as a pair [count, n]."""
+    """The sums of the columns of values [n, N] that have each of `count` labels [N],, double-double [count, n]."""
     mine = labels == np.arange(count)[:, None]
     if count * values.size < _MANY:
         return dd_sum(mine[:, None, :] * values)
     return _stacked([dd_sum(np.compress(row, values, axis=1)) for row in mine])
 
 
-def _stacked(pairs: list[DoubleDouble]) -> DoubleDouble:
-    return np.array([high for high, _ in pairs]), np.array([low for _, low in pairs])
+def _stacked(sums: list[DoubleDouble]) -> DoubleDouble:
+    return np.array([high for high, _ in sums]), np.array([low for _, low in sums])

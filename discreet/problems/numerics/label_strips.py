@@ -30,8 +30,6 @@ from discreet.problems.numerics.strip_sums import PLACES, STRIP, TILE, compiled_
 
 __all__ = ["compiled_strips"]
 
-_AHEAD = 2  # strips by which memory is asked for in advance
-_LINE = 8  # numbers that memory delivers together
 _NEAR = 2.0**-32  # of the largest tilt: how far duals may be from the rule's tilts for any strip to go unexamined
 
 
@@ -198,10 +196,10 @@ def compiled_strips() -> Callable[..., None]:
 
     It takes the number of strips, n, m, the rows of p_xz and loss as `flat` gives them, and the rule's tilts and the
     feasible duals, flat and with n ≥ 2. It adds to sums [m·n + m + 1, 2] what goes to each label, what each guess would lose
-    and what the labels lose, as pairs, and raises figures (doubt, wasted, astray, smallest) and worst [m].
+    and what the labels lose, in double-double, and raises figures (doubt, wasted, astray, smallest) and worst [m].
     """
     strip, places, tile, near, unit, tiny = STRIP, PLACES, TILE, _NEAR, UNIT, SMALLEST
-    line, ahead, index = _LINE, _AHEAD * STRIP, np.uint64
+    line, ahead, index = 8, 2 * STRIP, np.uint64  # memory delivers eight numbers together; asked for two strips in advance
     (fetch, weigh, tilted), (decide, unclear, number_of) = _losses(), _labels()
     (add, add_where, gather), (regret, examine), ask = compiled_sums(), _doubts(), prefetch()
 

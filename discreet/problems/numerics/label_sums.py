@@ -34,11 +34,11 @@ TallyOf = Callable[[Array, Array, Array, Array], "Tally"]
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Sums over outcomes under the labels of a rule.
+    """Sums over outcomes under the labels of a rule; dd stands for double-double.
 
-    joint     Σ_{l: i(l) = i} a_jl                                      pair [m, n]
-    loss      Σ_l L_i(l),l                                              pair []
-    errors    Σ_l L_il                                                  pair [m]
+    joint     Σ_{l: i(l) = i} a_jl                                      dd [m, n]
+    loss      Σ_l L_i(l),l                                              dd []
+    errors    Σ_l L_il                                                  dd [m]
     doubt     how much less than by label the true Σ_l min_i can be, at most
     wasted    Σ_l r_i(l),l, r_il = tilted loss − least tilted loss
     worst     max_l r_il / w_l                                          [m]
