@@ -15,7 +15,6 @@ Source: discreet, docs/theory.md, section 18.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.tilt.point import Grouping
+from discreet.backends.tilt.strips import BOTTOM, SHELLS, SHIFT, STRIP, ChunkPass, Part, compiled_pass
 from discreet.problems.blocks import Blocks, Chunk, in_order
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
@@ -45,40 +45,10 @@ __all__ = [
     "wanted_margin",
 ]
 
-_SHELL_BITS = 3
-SHELLS = 44 << _SHELL_BITS
-"""Shells of a pair of guesses: of margins from 2⁻⁴² to 4; what is smaller or larger shares the last one on its side."""
-BOTTOM = (1023 - 42) << _SHELL_BITS
-"""The leading bits of the margin at which the first shell begins."""
-SHIFT = 52 - _SHELL_BITS
-"""By how much to shift the bits of a margin for its leading bits."""
-STRIP = 128
-"""Outcomes that a compiled pass works on at once: its buffers stay in the nearest cache."""
-
 _COMPILED_FROM = 1 << 14  # outcomes from which a compiled pass pays, once it is loaded
 _LOADED_FROM = 2_000_000  # outcomes from which loading it, about a second, pays for one solve
 
 _Index = NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """What a pass found in one chunk.
-
-    total     Σ_l min_i tilted loss
-    retained  places of the outcomes with a margin ≤ threshold, increasing                       [K]
-    keys      cells that hold outcomes, increasing                                               [C]
-    sums      of (p_xz, loss) in these cells                                                     [C, n + m]
-    counts    of outcomes in these cells                                                         [C]
-    weights   mass and Σ min_i tilted loss of every so many consecutive outcomes                 [2, G]
-    """
-
-    total: float
-    retained: _Index
-    keys: _Index
-    sums: Array
-    counts: _Index
-    weights: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,14 +125,9 @@ def scan(
     return gathered.scan()
 
 
-ChunkPass = Callable[[Array, Array, Array, float, float, int], Part]
-
-
 def _chunk_pass(blocks: Blocks, compiled: bool | None) -> ChunkPass:
     if not use_compiled(blocks, compiled):
         return _numpy_pass
-    from discreet.backends.tilt.strips import compiled_pass
-
     return compiled_pass(blocks.n, blocks.m)
 
 
@@ -223,8 +188,6 @@ def use_compiled(blocks: Blocks, wanted: bool | None) -> bool:
         return False
     if blocks.N >= _LOADED_FROM:
         return True
-    from discreet.backends.tilt.strips import compiled_pass
-
     return compiled_pass.ready(blocks.n, blocks.m)
 
 

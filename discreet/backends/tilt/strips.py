@@ -13,21 +13,58 @@ none can mean one counted from the end.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.backends.tilt.passes import BOTTOM, SHELLS, SHIFT, STRIP, ChunkPass, Part
 from discreet.problems.numerics.compiled import flat, jit, once, prefetch
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["compiled_pass"]
+__all__ = ["BOTTOM", "SHELLS", "SHIFT", "STRIP", "ChunkPass", "Part", "compiled_pass"]
+
+_SHELL_BITS = 3
+SHELLS = 44 << _SHELL_BITS
+"""Shells of a pair of guesses: of margins from 2⁻⁴² to 4; what is smaller or larger shares the last one on its side."""
+BOTTOM = (1023 - 42) << _SHELL_BITS
+"""The leading bits of the margin at which the first shell begins."""
+SHIFT = 52 - _SHELL_BITS
+"""By how much to shift the bits of a margin for its leading bits."""
+STRIP = 128
+"""Outcomes that a compiled pass works on at once: its buffers stay in the nearest cache."""
 
 _AHEAD = 2  # strips by which memory is asked for in advance
 _LINE = 8  # numbers that memory delivers together
 
 _inlined = partial(jit, inline=True)
+
+_Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What a pass found in one chunk.
+
+    total     Σ_l min_i tilted loss
+    retained  places of the outcomes with a margin ≤ threshold, increasing                       [K]
+    keys      cells that hold outcomes, increasing                                               [C]
+    sums      of (p_xz, loss) in these cells                                                     [C, n + m]
+    counts    of outcomes in these cells                                                         [C]
+    weights   mass and Σ min_i tilted loss of every so many consecutive outcomes                 [2, G]
+    """
+
+    total: float
+    retained: _Index
+    keys: _Index
+    sums: Array
+    counts: _Index
+    weights: Array
+
+
+ChunkPass = Callable[[Array, Array, Array, float, float, int], Part]
 
 
 @once

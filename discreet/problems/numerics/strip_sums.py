@@ -1,9 +1,9 @@
 """Sums in twice the working precision over strips of outcomes, compiled by numba.
 
 The outcomes of a strip are dealt out to `PLACES` accumulators, each a double-double number whose high part takes every
-number without error, the error going to the low part; a loop over places is one over independent numbers, and each accumulator is
-read and written once in a strip. After `TILE` strips they are put together and added to the total, which is normalised each
-time.
+number without error, the error going to the low part. A loop over places is one over independent numbers, and each
+accumulator is read and written once in a strip. After `TILE` strips they are put together and added to the total, which is
+normalised each time.
 
 With k = 2^9 numbers ≥ 0 to an accumulator and S their sum, its low part adds up k errors of at most uS, u = 2^-53, so it is
 off by less than k²u²S = 2^-88 S; putting 16 of them together costs less than 2^-92 S, and adding to the total 2^-104 of it.
