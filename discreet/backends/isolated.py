@@ -55,7 +55,6 @@ class Probe:
 
 
 _TAIL_BYTES = 4096  # of standard error kept for the message
-_TAIL_LINES = 3
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -272,7 +271,7 @@ class _Worker:
     def _last_words(self) -> str:
         text = b"".join(self._tail)[-_TAIL_BYTES:].decode("utf-8", "replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return f"; it wrote last: {' / '.join(lines[-_TAIL_LINES:])}" if lines else ""
+        return f"; it wrote last: {' / '.join(lines[-3:])}" if lines else ""
 
     def _kill(self) -> None:
         if self._process.returncode is None:  # otherwise `_obituary` has seen to it, and the number may be another's by now

@@ -23,13 +23,10 @@ from discreet.problems.rule import Rule
 if TYPE_CHECKING:
     from discreet.problems.continuous import IntervalRule
 
-__all__ = ["PERFECT_PRIVACY_TOLERANCE", "PRIVACY_TOLERANCE", "Solution", "Status", "Timings", "derive_status"]
+__all__ = ["PRIVACY_TOLERANCE", "Solution", "Status", "Timings", "derive_status"]
 
 PRIVACY_TOLERANCE = 1e-6
 """Relative excess over the budget above which a backend's own answer counts as violating privacy (its repair never does)."""
-
-PERFECT_PRIVACY_TOLERANCE = LEAK_FREE
-"""Largest entry of Φ P that counts as zero at budget 0 in double precision."""
 
 
 class Status(Enum):
@@ -212,7 +209,7 @@ class Solution:
 def derive_status(certificate: Certificate, gap: float) -> Status:
     """The status of an answer, from the judge's certificate and the asked relative gap."""
     if certificate.budget == 0.0:
-        violated = certificate.own_phi_residual > PERFECT_PRIVACY_TOLERANCE
+        violated = certificate.own_phi_residual > LEAK_FREE
     else:
         violated = certificate.own_leakage > certificate.budget * (1.0 + PRIVACY_TOLERANCE)
     if violated:

@@ -39,19 +39,20 @@ def audit(
 
       discreet audit model.npz answer.npz --json
     """
-    from discreet.backends.solution import Status, derive_status
+    from discreet.backends.run import audit as audited
+    from discreet.backends.solution import Status
     from discreet.cli import screen, words
     from discreet.problems.files.records import load_solution
     from discreet.problems.inference.adversary import inference
-    from discreet.problems.judge import certify
     from discreet.problems.numerics.estimators import normalise
 
     with screen.waiting("judging"):
         model = words.problem(problem, parameters or (), words.BudgetWords(leakage, equivocation, perfect, fraction))
         stored = load_solution(solution)
-        certificate = certify(model, stored.estimator, stored.tilt, stored.multiplier).certificate
+        judged = audited(model, stored.estimator, stored.tilt, stored.multiplier, gap=gap)
         found = inference(model, normalise(stored.estimator))
-    status = derive_status(certificate, gap)
+    status, certificate = judged.status, judged.certificate
+    assert certificate is not None  # an estimator was given
     if as_json:
         screen.print_json(_record(status, certificate, found))
     else:

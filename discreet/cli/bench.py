@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bench"]
 
-_PLAIN_SECONDS = 10.0  # between lines of progress where nobody watches
+_PLAIN_SECONDS = 10.0  # between lines of progress where standard error is no terminal
 
 
 def bench(
@@ -30,7 +30,11 @@ def bench(
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Where the results go.  [default: discreet-bench]")] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="TEXT", help="Only cells with TEXT in their title; may be repeated: all must be."),
+        typer.Option(
+            "--only",
+            metavar="TEXT",
+            help="Only cells with TEXT in their title; may be repeated: every TEXT must be in it.",
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the profiles, the cells and the estimated time; run nothing.")

@@ -55,7 +55,7 @@ def compare(
 
     Without PROBLEM: the paper's single- and multi-sensor set-ups and a survey of real people (anes96), at half of the
     Bayes rule's leakage and at perfect privacy. A problem given without a budget runs at the same two budgets, a file
-    at its own. Exits with 1 if nobody's answer to some problem is certified.
+    at its own. Exits with 1 if some problem has no certified answer.
 
     Examples:
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["output", "print_json", "progress", "say", "waiting"]
 
-_PIPED_WIDTH = 150  # columns when nobody's window says otherwise
+_PIPED_WIDTH = 150  # columns where the output is no terminal
 
 
 def output() -> Console:
@@ -35,7 +35,7 @@ def say(sentence: str) -> None:
 
 @contextlib.contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """A spinner on standard error while something takes its time; nothing when nobody watches."""
+    """A spinner on standard error while something takes its time; nothing without a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -47,7 +47,7 @@ def waiting(what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on standard error: call what is yielded with (done, total, what runs now); nothing when nobody watches."""
+    """A bar on standard error: call what is yielded with (done, total, what runs now); nothing without a terminal."""
     if not sys.stderr.isatty():
         yield lambda done, total, what: None
         return

@@ -21,8 +21,9 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from discreet.backends.solution import PERFECT_PRIVACY_TOLERANCE, PRIVACY_TOLERANCE, Status
+from discreet.backends.solution import PRIVACY_TOLERANCE, Status
 from discreet.problems.errors import FileError
+from discreet.problems.measures.law import LEAK_FREE
 
 __all__ = [
     "COLUMNS",
@@ -182,7 +183,7 @@ class Measurement:
         if not self.answered:
             return math.inf
         if self.budget_nats == 0.0:
-            return self.own_phi_residual / PERFECT_PRIVACY_TOLERANCE
+            return self.own_phi_residual / LEAK_FREE
         return self.own_leakage_nats / self.budget_nats
 
     @property
