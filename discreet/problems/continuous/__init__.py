@@ -5,24 +5,20 @@ modes        where the densities of scipy.stats turn
 model        the problem: min ⟨L, P⟩ over rules P(z), leakage at most ε
 rule         a rule: finitely many intervals with a label (or a randomisation) each
 bound        the integral of the least tilted loss, from below, by sign-certified subdivision
-certificate  the bracket that a rule and a tilt prove together
 """
 
 from discreet.problems.continuous.bound import Sweep, sweep
-from discreet.problems.continuous.certificate import ContinuousCertificate, certify_rule
 from discreet.problems.continuous.density import Density, Mixture, NormalDensity
 from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
 from discreet.problems.continuous.rule import IntervalRule
 
 __all__ = [
-    "ContinuousCertificate",
     "ContinuousProblem",
     "Density",
     "IntervalRule",
     "Mixture",
     "NormalDensity",
     "Sweep",
-    "certify_rule",
     "paper_continuous",
     "sweep",
 ]

@@ -77,7 +77,7 @@ def certify(
     blocks: Blocks | None = None
     case: Case
     if not isinstance(problem, Problem | BlockProblem):
-        from discreet.problems.continuous.certificate import DensityCase
+        from discreet.problems.judge.densities import DensityCase
 
         case = DensityCase(problem, cast("IntervalRule", answer), tilt, multiplier)
     elif isinstance(answer, Rule):
