@@ -4,11 +4,10 @@ Starting a process and importing a modelling library takes longer than solving a
 whole list. A crash, or an attempt past its time limit, costs that attempt and a new process for the rest. A process that
 is not even ready in time, or three deaths in a row, end the list: what is left is failed with the reason.
 
-    python -m discreet.reports.crosscheck.crew
-
-is the inside. Standard input carries the request: backend, problems and options. Standard output carries `ready` once the
-libraries are there, then every attempt as it is made; what solvers print is sent to standard error. Both are pickles, which
-only this process and its own child exchange. When standard input ends, the parent is gone and so is the child.
+`main` is the inside. Standard input carries the request: backend, problems and options. Standard output carries `ready`
+once the libraries are there, then every attempt as it is made; what solvers print is sent to standard error. Both are
+pickles, which only this process and its own child exchange. When standard input ends, the parent is gone and so is the
+child.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ class _Process:
         self._words: queue.Queue[Any] = queue.Queue()
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "discreet.reports.crosscheck.crew"],
+            [sys.executable, "-P", "-c", "from discreet.reports.crosscheck.crew import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._complaints,
@@ -181,7 +180,3 @@ def _end_with_parent() -> None:
     if os.name == "posix" and os.getpgrp() == os.getpid():  # take along what the solver started
         os.killpg(0, signal.SIGKILL)
     os._exit(70)
-
-
-if __name__ == "__main__":
-    main()
