@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.backends.precision import Precision
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -24,9 +25,8 @@ from discreet.problems.problem import Problem
 __all__ = ["Law", "Model", "law_of", "model_of"]
 
 _RANK_TOLERANCE = 1e-13  # canonical correlations below this are rounding: X and Z are independent in that direction
-_BUDGET_ROUNDING = 1e-12  # relative: the budget aimed at is that much smaller, so that rounding does not end outside
+_RAREST = 2.0**-40  # of 1/N: below, the barrier of an outcome matters no more, and would only cost digits
 _NEAR_INDEPENDENCE = -0.5  # of a ratio − 1: above, the deviation knows its logarithm, below the joint law does
-_LAW_ROUNDING = 2.0**-50  # of r = 1 ± sqrt(2 ε): costs the leakage that much more, relative, the smaller it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,7 @@ class Model:
     """A problem lowered for the interior point; k coordinates per guess.
 
     mass      w_l                        [N]
+    barrier   ω_l / w_l, see below       [N]
     losses    ℓ_il                       [m, N]
     features  F                          [k, N], first row ones
     weighted  F·w                        [k, N]
@@ -42,12 +43,17 @@ class Model:
     basis     B                          [n, k − 1]
     frame     (1, B): coordinates → R^n  [n, k]
     coframe   diag(π) (1, B): back again [n, k]
-    budget    ε in nats, finite, less what rounding may move
-    budget_rounding  that relative amount
+    budget    ε in nats, finite, less the undercut
+    undercut  relative, of the precision policy
     constant_error  error probability of the best constant guess
+
+    The products P_il z_il of the central path are τ ω_l / w_l. With ω_l = w_l the columns of the rarest outcomes would
+    weigh so little that they leave the centre at every step and block it; with ω_l = 1/N the heaviest would lag behind. ω
+    is the mean of both. It adds up to one, so that the path's gap is m τ.
     """
 
     mass: Array
+    barrier: Array
     losses: Array
     features: Array
     weighted: Array
@@ -57,7 +63,7 @@ class Model:
     frame: Array
     coframe: Array
     budget: float
-    budget_rounding: float
+    undercut: float
     constant_error: float
 
     @property
@@ -109,9 +115,10 @@ def model_of(problem: Problem) -> Model:
         basis, directions = basis @ rotation, rotation.T @ directions
     features = np.concatenate([np.ones((1, problem.N)), directions])
     frame = np.concatenate([np.ones((problem.n, 1)), basis], axis=1)
-    rounding = _rounding(problem.budget)
+    undercut = Precision.of(problem, 0.0).undercut
     return Model(
         mass,
+        0.5 + 0.5 / np.maximum(problem.N * mass, _RAREST),
         problem.loss / mass,
         features,
         features * mass,
@@ -120,15 +127,10 @@ def model_of(problem: Problem) -> Model:
         basis,
         frame,
         p_x[:, None] * frame,
-        problem.budget * (1.0 - rounding),
-        rounding,
+        problem.budget * (1.0 - undercut),
+        undercut,
         problem.constant_error,
     )
-
-
-def _rounding(budget: float) -> float:
-    """By how much, relative, rounding may move the leakage of an estimator near the budget."""
-    return min(0.5, _BUDGET_ROUNDING + _LAW_ROUNDING * float(np.sqrt(2.0 / budget))) if budget > 0.0 else 0.0
 
 
 def law_of(model: Model, estimator: Array) -> Law:

@@ -1,7 +1,7 @@
 """One Newton step of the interior point, with all N outcomes eliminated.
 
-The central path is P_il z_il = τ (z the slack of guess i at outcome l, per unit of its mass) and, for the budget, c μ = κ τ
-(c = ε − Σ g(u_i), its slack). Eliminating dP, dz and dλ outcome by outcome leaves, with D = P/z and
+The central path is P_il z_il = τ ω_l / w_l (z the slack of guess i at outcome l, per unit of its mass; ω the barrier weights
+of the model) and, for the budget, c μ = κ τ (c = ε − Σ g(u_i), its slack). Eliminating dP, dz and dλ outcome by outcome leaves, with D = P/z and
 M_ii' = Σ_l w_l F_l F_l' (D_il δ_ii' − D_il D_i'l / Σ_k D_kl), the symmetric system in (y = dt, ρ, dμ)
 
     [ M + H/μ    E      −γ/μ            ]      H_i = frame' diag(u_i) frame      (inverse of g's Hessian off its null vector)
@@ -10,7 +10,13 @@ M_ii' = Σ_l w_l F_l F_l' (D_il δ_ii' − D_il D_i'l / Σ_k D_kl), the symmetri
 
 There is no 1/ε in it. Shifting all t_i together does not change M, so the rows of the guess with the largest mass are
 replaced by the sum of all rows, where M drops out exactly: what determines the common shift is small, and would otherwise
-drown in M's rounding. At perfect privacy (μ = ∞) only the blocks of M for the directions remain, without that guess.
+drown in M's rounding.
+
+A guess that the optimum never gives has a mass that falls with τ, by up to a hundred times a step, while log ratios are
+linear in relative changes only. As g is homogeneous, they may be linearised about any multiple of u_i: that which the
+predictor announces costs no accuracy (`anticipate`).
+
+At perfect privacy (μ = ∞) only the blocks of M for the directions remain, without that guess.
 
 Source: docs/theory.md, section 13; the elimination is that of S. Mehrotra, SIAM J. Optim. 2 (1992) for linear programs.
 """
@@ -33,11 +39,11 @@ _BLOCK_ENTRIES = 1 << 16  # numbers per block of the Schur complement: the block
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """A point strictly inside: estimator P > 0 [m, N], slack z > 0 [m, N], λ [N], tilt coordinates [m, k], μ, c."""
+    """A point strictly inside: estimator P > 0 [m, N], slack z > 0 [m, N], column duals λ [N], tilt [m, k], μ, c."""
 
     estimator: Array
     slack: Array
-    shadow: Array
+    column_dual: Array
     tilt: Array
     multiplier: float
     unused: float
@@ -49,7 +55,7 @@ class Direction:
 
     estimator: Array
     slack: Array
-    shadow: Array
+    column_dual: Array
     tilt: Array
     multiplier: float
     unused: float
@@ -64,7 +70,7 @@ class Newton:
         self._curvature = at.estimator / at.slack
         self._curvature_sum = self._curvature.sum(axis=0)
         self._primal_residual = 1.0 - at.estimator.sum(axis=0)
-        self._dual_residual = tilted - at.shadow - at.slack
+        self._dual_residual = tilted - at.column_dual - at.slack
         self._curved_residual = (self._curvature * self._dual_residual).sum(axis=0)
         guesses = np.arange(at.tilt.shape[0])
         self._others = guesses[guesses != law.mass.argmax()]
@@ -77,31 +83,50 @@ class Newton:
             self._tilted = _tilted(model, law)
             self._tilt_residual = at.tilt - at.multiplier * law.gradient
             self._budget_residual = law.leakage + at.unused - model.budget
-            self._fixed_right = self._constant_right()
-            self._solver = _Solver(self._constrained_matrix())
+            self._squares = (law.joint * law.log_ratio**2).sum(axis=1)
+            self._outcomes = self._schur(model.features)
+            self._factorise()
+
+    def anticipate(self, growth: Array) -> None:
+        """Linearise each log ratio about growth_i u_i [m] instead of u_i; nothing to do at perfect privacy."""
+        if not self._model.perfect:
+            self._inverse_hessians *= growth[:, None, None]
+            self._tilted *= growth[:, None]
+            self._squares *= growth
+            self._factorise()
+
+    def _factorise(self) -> None:
+        self._fixed_right = self._constant_right()
+        self._solver = _Solver(self._constrained_matrix())
 
     def direction(self, target: float, product: Array | float = 0.0, budget_product: float = 0.0) -> Direction:
-        """The step towards P z = target (and c μ = κ target); the products are Mehrotra's second-order corrections."""
-        self._products = target - product - self._at.estimator * self._at.slack
+        """The step towards P z = target × barrier (and c μ = κ target); the products are second-order corrections."""
+        self._products = -self._at.estimator * self._at.slack
+        self._products += target * self._model.barrier
+        self._products -= product
         self._budget_target = self._kappa * target - budget_product
         return self._towards()
 
     def again(self, correction: Array) -> Direction:
         """The last direction with a further correction of the products it aims at."""
-        self._products = self._products + correction
+        self._products += correction
         return self._towards()
 
     def _towards(self) -> Direction:
         at, curvature = self._at, self._curvature
         wanted = self._products / at.slack
         missing = self._primal_residual - wanted.sum(axis=0)
-        shadow = (self._curved_residual + missing) / self._curvature_sum
-        reduced = (wanted - curvature * (self._dual_residual - shadow)) @ self._model.weighted.T  # [m, k]
-        tilt, multiplier, unused = self._solve(reduced, self._budget_target)
-        moved = tilt @ self._model.features + self._dual_residual
-        shadow = ((curvature * moved).sum(axis=0) + missing) / self._curvature_sum
-        slack = moved - shadow
-        return Direction(wanted - curvature * slack, slack, shadow, tilt, multiplier, unused)
+        column_dual = (self._curved_residual + missing) / self._curvature_sum
+        pulled = column_dual - self._dual_residual
+        pulled *= curvature
+        pulled += wanted
+        tilt, multiplier, unused = self._solve(pulled @ self._model.weighted.T, self._budget_target)
+        slack = tilt @ self._model.features
+        slack += self._dual_residual
+        column_dual = (np.einsum("il,il->l", curvature, slack) + missing) / self._curvature_sum
+        slack -= column_dual
+        wanted -= np.multiply(curvature, slack, out=pulled)
+        return Direction(wanted, slack, column_dual, tilt, multiplier, unused)
 
     def _solve(self, reduced: Array, budget_target: float) -> tuple[Array, float, float]:
         model, at, law = self._model, self._at, self._law
@@ -165,7 +190,7 @@ class Newton:
         m, k = at.tilt.shape
         matrix = np.zeros((m * k + m + 1, m * k + m + 1))
         common, inner = slice((m - 1) * k, m * k), slice(0, (m - 1) * k)
-        matrix[inner, inner] = self._schur(self._model.features)
+        matrix[inner, inner] = self._outcomes
         inverse = self._inverse_hessians / at.multiplier
         for p, i in enumerate(self._others.tolist()):
             row = slice(p * k, (p + 1) * k)
@@ -179,8 +204,7 @@ class Newton:
         matrix[m * k : m * k + m, common] = law.coordinates[order]
         matrix[common, -1] = matrix[-1, common] = -self._tilted.sum(axis=0) / at.multiplier
         matrix[m * k : m * k + m, -1] = matrix[-1, m * k : m * k + m] = -law.leakages[order]
-        squares = float((law.joint * law.log_ratio**2).sum())
-        matrix[-1, -1] = (squares + at.unused) / at.multiplier
+        matrix[-1, -1] = (float(self._squares.sum()) + at.unused) / at.multiplier
         return matrix
 
 
@@ -203,14 +227,13 @@ def _tilted(model: Model, law: Law) -> Array:
 
 
 def _sums_of_others(values: Array) -> Array:
-    """Σ_{k≠i} of positive values [m, N] for every i, without subtraction."""
-    if values.shape[0] == 2:
-        return values[::-1]
-    before = np.zeros_like(values)
-    after = np.zeros_like(values)
-    np.cumsum(values[:-1], axis=0, out=before[1:])
-    np.cumsum(values[:0:-1], axis=0, out=after[-2::-1])
-    return before + after
+    """Σ_{k≠i} of positive values [m, N] for every i; subtracted from the whole only where that cancels nothing."""
+    place = (values.argmax(axis=0), np.arange(values.shape[1]))
+    rest = values.copy()
+    rest[place] = 0.0
+    others = values.sum(axis=0) - values
+    others[place] = rest.sum(axis=0)
+    return np.asarray(others)
 
 
 class _Solver:
