@@ -225,7 +225,7 @@ def test_many_outcomes_are_answered_by_a_vertex(budget: float) -> None:
 def test_small_problems_cost_the_interpreter_little(bins: int) -> None:
     """Up to some hundred outcomes an iteration costs what its NumPy calls cost: about 125 by name, besides operators."""
     problem = catalog.build("paper-single", bins=bins, budget=0.01)
-    model, bayes = model_of(problem), problem.bayes_estimator
+    model = model_of(problem)
     called = 0
 
     def count(_: object, event: str, what: object) -> None:
@@ -235,7 +235,7 @@ def test_small_problems_cost_the_interpreter_little(bins: int) -> None:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        found = solve_interior(model, bayes, gap=1e-9, max_iterations=50)
+        found = solve_interior(model, gap=1e-9, max_iterations=50)
     finally:
         sys.setprofile(before)
     assert found.ended == "optimal"

@@ -1,9 +1,9 @@
 """Primal–dual interior point, predictor and correctors, for budgets from 0 to just under the Bayes rule's leakage.
 
 Start: for any tilt and any τ each outcome has one column on the central path, so a tilt determines a start with stochastic
-columns, feasible losses and centred products. A cold start has no tilt and a τ so large that the columns are nearly
-uniform and keep half of the budget; a tilt that is nearly known is its own start; after a stall the best tilt so far is.
-The τ taken is the largest, by decades, at which the tilt is about as near to μ log ratio of its law as anywhere.
+columns, feasible losses and centred products. Of a tilt that is nearly known the largest τ is taken, by decades, at which it
+is about as near to μ log ratio of its law as at any. Where it is nowhere near, where the run from there stalls, or where no
+tilt is known, the start is the point of no tilt at the largest τ, blended with uniform columns to keep the budget.
 
 Step: Mehrotra's predictor shows how far the products can fall and how the mass of each guess is going to change, about which
 the log ratios are linearised again; his second-order corrector follows, then Gondzio's centrality correctors while they
@@ -30,7 +30,6 @@ import numpy as np
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.model import Law, Model, law_of
 from discreet.backends.tilt.newton import Direction, Iterate, Newton
-from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Outcome", "Shortcut", "solve_interior"]
@@ -39,7 +38,6 @@ _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, a
 _DECADES = range(1, 8)  # −log10 of the τ of a start, for losses of order one
 _ALIGNED = 0.08  # relative misalignment up to which a tilt is worth starting from
 _AS_NEAR = 3.0  # times the least misalignment: no nearer, and better centred with a larger τ
-_RESTARTS = 2
 _MOST_CORRECTORS = 6
 _ENTRIES_PER_CORRECTOR = 4  # of the tilt
 _LONG_ENOUGH = 0.95  # step that no centrality corrector could lengthen by much
@@ -70,7 +68,6 @@ Shortcut = Callable[["Outcome"], "Outcome | None"]
 
 def solve_interior(
     model: Model,
-    bayes: Array,
     *,
     gap: float,
     max_iterations: int,
@@ -83,18 +80,15 @@ def solve_interior(
     `shortcut` is tried at each further digit of the bracket, and at the end. `near` is a tilt in R^n [m, n] and a multiplier
     that may be nearly optimal. `max_iterations` is for all starts together.
     """
-    spent, best, least = 0, None, math.inf
-    at = _start(model, near)
-    for _ in range(1 + _RESTARTS):
-        merit, outcome = _run(model, at, gap, max_iterations - spent, deadline, shortcut)
-        spent += outcome.iterations
-        if best is None or merit < least:
-            best, least = outcome, merit
-        if outcome.ended != "stalled" or spent >= max_iterations:
+    close = None if near is None else _next_to(model, *near)
+    runs: list[tuple[float, Outcome]] = []
+    spent = 0
+    for at in [_cold(model)] if close is None else [close, _cold(model)]:
+        runs.append(_run(model, at, gap, max_iterations - spent, deadline, shortcut))
+        spent += runs[-1][1].iterations
+        if runs[-1][1].ended != "stalled" or spent >= max_iterations:
             break
-        at = _start(model, (best.tilt, best.multiplier))
-    assert best is not None
-    return replace(best, iterations=spent)
+    return replace(min(runs, key=lambda run: run[0])[1], iterations=spent)
 
 
 def _run(
@@ -145,22 +139,24 @@ def _ending(merit: float, since_best: int, exhausted: bool, deadline: float | No
 # -- the start -----------------------------------------------------------------------------------------------------------
 
 
-def _start(model: Model, near: tuple[Array, float] | None) -> Iterate:
-    """The central point of a tilt [m, n] and its multiplier that is aligned best; where none is, that of no tilt."""
-    if near is not None and np.isfinite(near[0]).all() and (model.perfect or 0.0 < near[1] < math.inf):
-        tilt, multiplier = model.coordinates(near[0]), math.inf if model.perfect else near[1]
-        if model.perfect:
-            tilt[:, 0] = 0.0  # Σ_j π_j t_ij: nothing else would move it there
-        tried = [_central(model, tilt, multiplier, 10.0**-decade) for decade in _DECADES]
-        off = [_misalignment(model, at) for at in tried]
-        if min(off) <= _ALIGNED:
-            at = next(at for at, each in zip(tried, off, strict=True) if each <= _AS_NEAR * min(off))
-            return at if model.perfect else replace(at, unused=0.3 * _mean_product(model, at) / multiplier)
-    return _cold(model)
+def _next_to(model: Model, tilt: Array, multiplier: float) -> Iterate | None:
+    """The central point of a tilt [m, n] at the largest τ that aligns it about as well as any; None if none does."""
+    if not (np.isfinite(tilt).all() and (model.perfect or 0.0 < multiplier < math.inf)):
+        return None
+    coordinates = model.coordinates(tilt)
+    if model.perfect:
+        coordinates[:, 0] = 0.0  # Σ_j π_j t_ij: nothing else would move it there
+        multiplier = math.inf
+    tried = [_central(model, coordinates, multiplier, 10.0**-decade) for decade in _DECADES]
+    off = [_misalignment(model, at) for at in tried]
+    if not min(off) <= _ALIGNED:
+        return None
+    at = next(at for at, each in zip(tried, off, strict=True) if each <= _AS_NEAR * min(off))
+    return at if model.perfect else replace(at, unused=0.3 * _mean_product(model, at) / multiplier)
 
 
 def _cold(model: Model) -> Iterate:
-    """The central point of no tilt at τ = `_LARGEST_PRODUCT`, blended with uniform columns until half the budget is unused."""
+    """The central point of no tilt at the largest τ, blended with uniform columns until half of the budget is unused."""
     m, k = model.losses.shape[0], model.features.shape[0]
     at = _central(model, np.zeros((m, k)), math.inf, 10.0 ** -_DECADES[0])
     if model.perfect:
@@ -249,9 +245,7 @@ def _support(model: Model, at: Iterate) -> Array:
 # -- one step ------------------------------------------------------------------------------------------------------------
 
 
-def _advance(
-    model: Model, at: Iterate, law: Law, tilted: Array, kappa: float, gap: float, width: float
-) -> Iterate | None:
+def _advance(model: Model, at: Iterate, law: Law, tilted: Array, kappa: float, gap: float, width: float) -> Iterate | None:
     """One predictor–corrector step; None when the linear algebra has broken down."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         newton = Newton(model, at, law, tilted, kappa)
@@ -278,7 +272,7 @@ def _correctors(at: Iterate) -> int:
 
 
 def _corrected(model: Model, at: Iterate, newton: Newton, kappa: float, floor: float) -> tuple[float, Direction]:
-    """Mehrotra's target for the products and the corrected direction, aligned for the masses that the predictor announces."""
+    """Mehrotra's target for the products and the direction corrected for what the predictor announces."""
     predictor = newton.direction(0.0)
     primal, dual = (min(1.0, length) for length in _lengths(model, at, predictor))
     now, then = _total_product(model, at), _total_product(model, _moved(at, predictor, primal, dual))
@@ -301,7 +295,7 @@ def _recentred(at: Iterate, newton: Newton, step: Direction, lengths: tuple[floa
 
 def _total_product(model: Model, at: Iterate) -> float:
     budget = 0.0 if model.perfect else at.unused * at.multiplier
-    return _mean_product(model, at) * at.estimator.shape[0] + budget
+    return float(_mean_product(model, at) * at.estimator.shape[0] + budget)
 
 
 def _lengths(model: Model, at: Iterate, step: Direction) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """One Newton step of the interior point, with all N outcomes eliminated.
 
 The central path is P_il z_il = τ ω_l / w_l (z the slack of guess i at outcome l, per unit of its mass; ω the barrier weights
-of the model) and, for the budget, c μ = κ τ (c = ε − Σ g(u_i), its slack). Eliminating dP, dz and dλ outcome by outcome leaves, with D = P/z and
-M_ii' = Σ_l w_l F_l F_l' (D_il δ_ii' − D_il D_i'l / Σ_k D_kl), the symmetric system in (y = dt, ρ, dμ)
+of the model) and, for the budget, c μ = κ τ (c = ε − Σ g(u_i), its slack). Eliminating dP, dz and dλ outcome by outcome
+leaves, with D = P/z and M_ii' = Σ_l w_l F_l F_l' (D_il δ_ii' − D_il D_i'l / Σ_k D_kl), this symmetric system in (dt, ρ, dμ):
 
     [ M + H/μ    E      −γ/μ            ]      H_i = frame' diag(u_i) frame      (inverse of g's Hessian off its null vector)
     [ E'         0      −g_i            ]      E_i = (s_i, d_i)                  (that null vector: g is homogeneous)

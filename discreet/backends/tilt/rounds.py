@@ -145,7 +145,6 @@ def solve_whole(
 
     found = solve_interior(
         model_of(small),
-        small.bayes_estimator,
         gap=gap,
         max_iterations=limits.iterations,
         deadline=limits.deadline,
