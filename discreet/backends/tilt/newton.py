@@ -88,8 +88,11 @@ class Newton:
             self._factorise()
 
     def anticipate(self, growth: Array) -> None:
-        """Linearise each log ratio about growth_i u_i [m] instead of u_i; nothing to do at perfect privacy."""
-        if not self._model.perfect:
+        """Linearise each log ratio about growth_i u_i [m] instead of u_i, where some mass will halve or more.
+
+        At perfect privacy there are no log ratios.
+        """
+        if not self._model.perfect and growth.min() < 0.5:
             self._inverse_hessians *= growth[:, None, None]
             self._tilted *= growth[:, None]
             self._squares *= growth
