@@ -32,13 +32,6 @@ from discreet.problems.numerics.double_double import Array
 
 __all__ = ["QuantiserDesign", "design_quantiser", "edge_gradient", "even_edges"]
 
-_GAP = 1e-10
-_REACHED = 1e-8  # relative excess over the continuous bound at which no further start is tried
-_LEAST_GAP = 1e-4  # of the softmax scale: keeps the logarithm of a gap finite at the start
-_MOST_BINS = 2000
-_CONTINUOUS_GAP = 1e-8
-_GRID = 4096  # levels at which the quantile function of Z is tabulated
-
 
 @dataclass(frozen=True, eq=False)
 class QuantiserDesign:
@@ -89,12 +82,10 @@ def design_quantiser(
     Raises InputError for fewer than two bins, or more than 2,000.
     """
     bins, random_starts = whole(bins, "bins", 2), whole(random_starts, "random_starts", 0)
-    if bins > _MOST_BINS:
-        raise InputError(
-            f"{bins:,} bins; the limit is {_MOST_BINS:,}: a quantiser so fine gains nothing on the continuous rule"
-        )
+    if bins > 2000:
+        raise InputError(f"{bins:,} bins; the limit is 2,000: a quantiser so fine gains nothing on the continuous rule")
     rng = np.random.default_rng(0) if rng is None else rng
-    best = solve(problem, "intervals", gap=_CONTINUOUS_GAP) if continuous is None else continuous
+    best = solve(problem, "intervals", gap=1e-8) if continuous is None else continuous
     scale, lower = _QuantileScale(problem), _lower_bound(best)
     reached: dict[str, float] = {}
     found: tuple[float, Array] | None = None
@@ -103,7 +94,7 @@ def design_quantiser(
         reached[name] = value
         if found is None or value < found[0]:
             found = value, edges
-        if found[0] <= lower * (1.0 + _REACHED):
+        if found[0] <= lower * (1.0 + 1e-8):  # no quantiser does noticeably better
             break
     if found is None:
         raise BackendError("no start of the quantiser design led to a solution")
@@ -130,7 +121,7 @@ def _lower_bound(solution: Solution) -> float:
 
 
 def _solved(problem: ContinuousProblem, edges: Array) -> Solution:
-    solution = solve(problem.on(edges), "tilt", gap=_GAP)
+    solution = solve(problem.on(edges), "tilt", gap=1e-10)
     if solution.estimator is None:
         raise BackendError(f"the discrete problem of {edges.size - 1} bins was not solved: {solution.message}")
     return solution
@@ -141,7 +132,7 @@ class _QuantileScale:
 
     def __init__(self, problem: ContinuousProblem) -> None:
         inner = problem.quantiles
-        points = np.unique(np.concatenate([inner, np.linspace(inner[9], inner[-10], _GRID)]))
+        points = np.unique(np.concatenate([inner, np.linspace(inner[9], inner[-10], 4096)]))
         weight = problem.private.sum(axis=0)
         levels = weight @ problem.tails(points)[0]
         kept = np.concatenate([[True], np.diff(np.maximum.accumulate(levels)) > 0.0])
@@ -217,7 +208,7 @@ def _descend(problem: ContinuousProblem, scale: _QuantileScale, start: Array, it
         return solution.error_probability, gaps * (by_gap - gaps @ by_gap)
 
     gaps = np.diff(np.concatenate([[0.0], start, [1.0]]))
-    logs = np.log(np.maximum(gaps, _LEAST_GAP / gaps.size))
+    logs = np.log(np.maximum(gaps, 1e-4 / gaps.size))  # finite also where start levels coincide
     minimize(value, logs, jac=True, method="L-BFGS-B", options={"maxiter": iterations, "ftol": 1e-13, "gtol": 1e-9})
     if not seen:
         raise BackendError("the starting edges of a quantiser design coincide")
