@@ -39,7 +39,7 @@ def follow(problem: Problem, near: Sequence[Known], gap: float = 1e-9) -> Raw[An
 
 def judged(problem: Problem, raw: Raw[Answer]) -> Certificate:
     answer = raw.value
-    return ds.certify(problem, np.asarray(answer.estimator), answer.tilt, answer.multiplier).certificate
+    return ds.certify(problem, answer.estimator, answer.tilt, answer.multiplier).certificate
 
 
 @pytest.mark.parametrize("share", [1e-3, 0.02, 0.1, 0.4])
