@@ -13,6 +13,7 @@ from typing import Any
 from discreet.backends.contract import Follower, Known, Options, Regime
 from discreet.backends.registry import load_backend, versions_of
 from discreet.backends.run import Attempt, attempt, conclude, restored
+from discreet.backends.slack import bayes_answer
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
@@ -38,8 +39,6 @@ class Sweep:
         self._backend, self._solver = backend, load_backend(backend)
         self._options = Options(gap, time_limit, None, dict(settings or {}))
         self._reduced = reduce(problem)
-        # Kept with the model, so that every budget finds them computed.
-        self._horizon = min(problem.bayes_leakage, self._reduced.problem.bayes_leakage)
         self._known: list[Known] = []
         self._in_vain = 0
 
@@ -63,8 +62,8 @@ class Sweep:
         solver, reduced = self._solver, self._reduced.with_budget(budget)
         if self._in_vain > _PATIENCE:
             return None
-        constrained = Regime.of(reduced.problem) is Regime.CONSTRAINED and budget < self._horizon
-        if not (self._known and constrained and isinstance(solver, Follower)):
+        constrained = Regime.of(reduced.problem) is Regime.CONSTRAINED
+        if not (self._known and constrained and isinstance(solver, Follower)) or bayes_answer(reduced.problem) is not None:
             return None
         started = time.perf_counter()
         self._in_vain += 1
