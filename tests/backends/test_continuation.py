@@ -114,14 +114,13 @@ def test_a_sweep_never_knows_less_than_a_solve(problem: Problem, shares: list[fl
 def test_predictions_interpolate_in_the_root_of_the_budget() -> None:
     problem = ds.problems.paper_single(bins=20).with_budget(0.04)
     line = [Known(b, np.full((2, 2), 3.0 - 5.0 * math.sqrt(b)), 1.0 / (2.0 * math.sqrt(b))) for b in (0.01, 0.0225, 0.09)]
-    point = predicted(problem, line)
-    assert point is not None
+    point = next(predicted(problem, line))
     np.testing.assert_allclose(point.tilt, 2.0)
     assert point.multiplier == pytest.approx(2.5)
-    alone = predicted(problem, [line[0], Known(0.0, np.zeros((2, 2)), math.inf)])
-    assert alone is not None
+    alone = next(predicted(problem, [line[0], Known(0.0, np.zeros((2, 2)), math.inf)]))
     assert alone.multiplier == pytest.approx(2.5)
-    assert predicted(problem, []) is None
+    assert list(predicted(problem, [])) == []
+    assert list(predicted(problem, [Known(0.0, np.zeros((2, 2)), math.inf)])) == []
 
 
 def test_followed_points_say_so() -> None:

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.backends.tilt.passes import (
-    SHELLS,
     Scan,
     classified,
     sample,
@@ -23,7 +22,7 @@ from discreet.backends.tilt.passes import (
     wanted_margin,
 )
 from discreet.backends.tilt.point import Grouping
-from discreet.backends.tilt.strips import compiled_pass
+from discreet.backends.tilt.strips import SHELLS, compiled_pass
 from discreet.problems.blocks import ArrayBlocks, Chunk
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array

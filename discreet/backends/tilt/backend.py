@@ -74,11 +74,11 @@ class Tilt:
 
     def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[Answer] | None:
         """The solution next to other budgets of the same model; None where it has to be solved afresh."""
-        start = predicted(problem, known)
-        if start is None or Precision.of(problem, options.gap).unresolved:
+        starts = list(predicted(problem, known))
+        if not starts or Precision.of(problem, options.gap).unresolved:
             return None
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
-            raw = _in_blocks(BlockProblem.of(problem), options, _limits(problem, options), start)
+            raw = _in_blocks(BlockProblem.of(problem), options, _limits(problem, options), starts)
         return replace(raw, claimed="optimal (followed)") if raw.claimed == "optimal" else None
 
     def lift(self, raw: Raw[Answer]) -> Answer:
@@ -116,13 +116,13 @@ def _whole(problem: Problem, options: Options, limits: Limits) -> Raw[Answer]:
 # -- many outcomes -------------------------------------------------------------------------------------------------------
 
 
-def _in_blocks(problem: BlockProblem, options: Options, limits: Limits, start: Point | None = None) -> Raw[Answer]:
-    """A rule; start: duals that may be nearly optimal."""
+def _in_blocks(problem: BlockProblem, options: Options, limits: Limits, starts: Sequence[Point] = ()) -> Raw[Answer]:
+    """A rule; starts: duals that may be nearly optimal."""
     possible = np.flatnonzero(problem.p_x > 0.0)
     smaller = problem if possible.size == problem.n else _restricted(problem, possible)
     precision = Precision.of(smaller, options.gap)
     solved = smaller.with_budget(0.0) if precision.unresolved else smaller
-    ended = solve_in_rounds(solved, precision, limits, start)
+    ended = solve_in_rounds(solved, precision, limits, starts)
     rule = rule_of(solved, ended, precision, limits)
     if precision.unresolved:
         columns = ended.found.source.scan.columns

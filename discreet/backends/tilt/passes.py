@@ -22,18 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.tilt.point import Grouping
-from discreet.backends.tilt.strips import BOTTOM, SHELLS, SHIFT, STRIP, ChunkPass, Part, compiled_pass
+from discreet.backends.tilt.strips import BOTTOM, SHELLS, SHIFT, ChunkPass, Part, compiled_pass
 from discreet.problems.blocks import Blocks, Chunk, in_order
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
 
 __all__ = [
-    "BOTTOM",
-    "SHELLS",
-    "SHIFT",
-    "STRIP",
-    "ChunkPass",
-    "Part",
     "Sample",
     "Scan",
     "classified",
@@ -111,12 +105,13 @@ def scan(
     threads: 0 = all cores.
     """
     screen = max(screen, threshold)
-    gathered = _Gathered(blocks.n, blocks.m, tilt, threshold, screen, blocks.N if most is None else most)
+    most = blocks.N if most is None else most
+    gathered = _Gathered(blocks.n, blocks.m, tilt, threshold, screen, most)
     chunk_pass = _chunk_pass(blocks, compiled)
 
     def work(chunk: Chunk) -> tuple[Part, _Index, Array]:
         p_xz, loss = chunk.read()
-        part = chunk_pass(p_xz, loss, tilt, threshold, screen, strip)
+        part = chunk_pass(p_xz, loss, tilt, threshold, screen, strip, most)
         kept = part.retained
         return part, kept + chunk.start, np.concatenate([p_xz[:, kept], loss[:, kept]])
 
@@ -145,6 +140,7 @@ class _Gathered:
         self._weights: list[Array] = []
 
     def add(self, part: Part, retained: _Index, columns: Array) -> None:
+        self._threshold = min(self._threshold, part.threshold)
         self._totals.append(part.total)
         self._weights.append(part.weights)
         self._cells[part.keys] += part.sums
@@ -194,9 +190,11 @@ def use_compiled(blocks: Blocks, wanted: bool | None) -> bool:
 # -- one chunk in NumPy --------------------------------------------------------------------------------------------------
 
 
-def _numpy_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, strip: int) -> Part:
-    """The pass over one chunk in NumPy."""
+def _numpy_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, strip: int, most: int) -> Part:
+    """The pass over one chunk in NumPy; it lowers the threshold where it would retain more than `most`."""
     margin, key, least = classified(p_xz, loss, tilt, screen)
+    if np.count_nonzero(margin <= threshold) > most:
+        threshold = min(threshold, math.nextafter(float(np.partition(margin, most)[most]), -math.inf))
     massless = np.isnan(margin)
     retained, rows = np.flatnonzero(margin <= threshold), np.concatenate([p_xz, loss])
     if retained.size or massless.any():
@@ -207,7 +205,7 @@ def _numpy_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen:
     if strip:
         starts = np.arange(0, least.size, strip)
         weights = np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)])
-    return Part(float(least.sum()), retained, cells.keys, cells.merge(rows).T, cells.counts, weights)
+    return Part(float(least.sum()), threshold, retained, cells.keys, cells.merge(rows).T, cells.counts, weights)
 
 
 def classified(p_xz: Array, loss: Array, tilt: Array, screen: float = math.inf) -> tuple[Array, _Index, Array]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +28,11 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import model_of
-from discreet.backends.tilt.passes import SHELLS, STRIP, Scan, sample, scan, shell_top, wanted_margin
+from discreet.backends.tilt.passes import Scan, least_two, sample, scan, shell_top, wanted_margin
 from discreet.backends.tilt.point import Ending, Grouping, Point
+from discreet.backends.tilt.strips import SHELLS, STRIP
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.measures.law import output_law, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
@@ -169,33 +171,31 @@ def rare_merged(problem: Problem, precision: Precision) -> Grouping | None:
     return Grouping.of(keys)
 
 
-def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits, start: Point | None = None) -> Ended:
+def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits, starts: Sequence[Point] = ()) -> Ended:
     """Solve a problem in blocks; every outcome of positive mass counts, and private values need positive probability.
 
-    start: duals that may be nearly optimal; its columns are not read. The best so far is returned when time is up, and at
-    an interrupt from the keyboard once there is any.
+    starts: duals that may be nearly optimal, likeliest first; their columns are not read. The best so far is returned when
+    time is up, and at an interrupt from the keyboard once there is any.
     """
-    return _Rounds(problem, precision, limits).run(start)
+    return _Rounds(problem, precision, limits, near=bool(starts)).run(starts)
 
 
 class _Rounds:
-    def __init__(self, problem: BlockProblem, precision: Precision, limits: Limits) -> None:
+    def __init__(self, problem: BlockProblem, precision: Precision, limits: Limits, near: bool) -> None:
         self._problem, self._precision, self._limits = problem, precision, limits
-        self._retained = first_retained(problem.n, problem.m, problem.N)
+        self._retained = first_retained(problem.n, problem.m, problem.N) // (4 if near else 1)
         self._iterations = self._passes = 0
 
-    def run(self, start: Point | None) -> Ended:
-        if start is None:
-            bayes, proof = self._bayes()
-            if bayes is not None:
-                return self._ended(bayes, proof, "optimal: the Bayes rule keeps the budget")
-        else:
-            proof = self._prove(start.tilt, start.multiplier, math.inf, math.inf)
+    def run(self, starts: Sequence[Point]) -> Ended:
+        proof, solved = self._started(starts)
+        if proof is None:
+            assert solved is not None
+            return self._ended(solved, solved.source, "optimal: the Bayes rule keeps the budget")
         best: Found | None = None
         width, ended, extra = math.inf, "", 2
         for count in range(1, _ROUNDS + 1):
             try:
-                solved = self._solve(proof, width)
+                solved = solved or self._crossed(proof) or self._iterated(proof, width)
                 best = solved if best is None or self._better(solved, best) else best
                 done = solved is best and solved.vertex and self._narrow(solved.upper, solved.lower)
                 proof = proof if done else self._improved(proof, solved)
@@ -219,6 +219,7 @@ class _Rounds:
                 ended = "interrupted"
             if ended:
                 break
+            solved = None
         assert best is not None
         return self._ended(best, proof, ended or "round limit")
 
@@ -247,31 +248,49 @@ class _Rounds:
 
     # -- the first tilt --------------------------------------------------------------------------------------------------
 
-    def _bayes(self) -> tuple[Found | None, Proof]:
-        """The Bayes rule, if it keeps the budget; otherwise the pass under a first tilt, that of a sample."""
-        problem = self._problem
-        m, n = problem.m, problem.n
-        nothing = np.zeros((m, n))
-        strip = _strip(problem.N)
+    def _started(self, starts: Sequence[Point]) -> tuple[Proof | None, Found | None]:
+        """The pass under a first tilt, and the solution next to it, where that is at hand."""
+        proof: Proof | None = None
+        for start in starts:
+            proof = self._prove(start.tilt, start.multiplier, math.inf, math.inf)
+            solved = self._crossed(proof)
+            if solved is not None:
+                return proof, solved
+        if proof is not None:
+            return proof, None
+        strip = _strip(self._problem.N)
+        nothing = np.zeros((self._problem.m, self._problem.n))
         first = self._scan(nothing, -1.0, screen=0.0, strip=strip)
-        proof = Proof(nothing, 0.0, first, first.total)
-        columns = np.zeros((m, first.keys.size))
+        bayes = self._bayes(first)
+        return (None, bayes) if bayes is not None else (self._sampled(first, strip), None)
+
+    def _bayes(self, first: Scan) -> Found | None:
+        """The Bayes rule, from a pass under no tilt, if it keeps the budget."""
+        problem = self._problem
+        nothing = np.zeros((problem.m, problem.n))
+        columns = np.zeros((problem.m, first.keys.size))
         columns[first.labels, np.arange(first.keys.size)] = 1.0
-        law = output_law(first.columns[:n], columns)
+        law = output_law(first.columns[: problem.n], columns)
         perfect = problem.constraint.perfect
-        if phi_residual(law) <= self._precision.leak_free if perfect else law.leakage() <= problem.budget:
-            return Found(Point(columns, nothing, 0.0), True, proof, nothing, 0.0, first.total, first.total), proof
+        if not (phi_residual(law) <= self._precision.leak_free if perfect else law.leakage() <= problem.budget):
+            return None
+        proof = Proof(nothing, 0.0, first, first.total)
+        return Found(Point(columns, nothing, 0.0), True, proof, nothing, 0.0, first.total, first.total)
+
+    def _sampled(self, first: Scan, strip: int) -> Proof:
+        """The pass under the tilt of a sample, which the margins of the sample prepare."""
+        problem = self._problem
+        n, tilt, multiplier = problem.n, np.zeros((problem.m, problem.n)), 0.0
         drawn = sample(problem.blocks, first, strip, 5 * self._retained, threads=self._limits.threads)
         self._passes += 1
         total = drawn.columns[:n].sum()
         small = Problem(drawn.columns[:n] / total, drawn.columns[n:] / total, problem.constraint)
-        point = Point(columns, nothing, 0.0)
-        if (small.p_x > 0).all() and (perfect or small.bayes_leakage > small.budget):
+        if (small.p_x > 0).all() and (problem.constraint.perfect or small.bayes_leakage > small.budget):
             point, ending = solve_whole(small, self._precision, 1e-5, self._limits)
             self._iterations += ending.iterations
-        edge, far = (wanted_margin(drawn.columns, drawn.counts, point.tilt, share * problem.N) for share in (0.02, 0.25))
-        threshold = edge * min(1.0, 2.0 * self._retained / (0.02 * problem.N))
-        return None, self._prove(point.tilt, point.multiplier, threshold, far)
+            tilt, multiplier = point.tilt, point.multiplier
+        edge, far = (wanted_margin(drawn.columns, drawn.counts, tilt, share * problem.N) for share in (0.02, 0.25))
+        return self._prove(tilt, multiplier, edge * min(1.0, 2.0 * self._retained / (0.02 * problem.N)), far)
 
     # -- passes ----------------------------------------------------------------------------------------------------------
 
@@ -308,30 +327,40 @@ class _Rounds:
 
     # -- one round -------------------------------------------------------------------------------------------------------
 
-    def _solve(self, proof: Proof, width: float) -> Found:
-        """The small problem, as exact as the present bracket makes worthwhile, and its vertex."""
-        n, precision, found = self._problem.n, self._precision, proof.scan
-        small = Problem(found.columns[:n], found.columns[n:], self._problem.constraint)
-        whole = not found.counts.size
+    def _small(self, proof: Proof) -> Problem:
+        """Retained outcomes and cells; with cells, the budget leaves room for what rounding their sums may leak."""
+        n, budget = self._problem.n, self._problem.budget
+        if proof.scan.counts.size:
+            budget *= 1.0 - self._precision.vertex
+        return Problem(proof.scan.columns[:n], proof.scan.columns[n:], LeakageBudget(budget))
+
+    def _crossed(self, proof: Proof) -> Found | None:
+        """The vertex of the small problem next to the duals at hand, without an iteration."""
+        if not 0.0 < proof.multiplier < math.inf:
+            return None
+        small = self._small(proof)
+        vertex = crossover(small, proof.tilt, proof.multiplier, self._precision)
+        return None if vertex is None else self._found(small, proof, vertex[0])
+
+    def _iterated(self, proof: Proof, width: float) -> Found:
+        """The small problem by the interior point, as exact as the present bracket makes worthwhile, and its vertex."""
+        precision, small, whole = self._precision, self._small(proof), not proof.scan.counts.size
         gap = precision.small if whole else max(precision.small, min(1e-6, 1e-3 * width))
-        duals = Point(np.zeros((small.m, 0)), proof.tilt, proof.multiplier)
-        vertex, excess = None, 0.0
-        if duals.finite:
-            vertex = crossover(small, proof.tilt, proof.multiplier, precision)
-        point = None if vertex is None else vertex[0]
-        if point is None:
-            point, ending = solve_whole(small, precision, gap, self._limits, near=duals, vertex=whole)
-            self._iterations += ending.iterations
-            if not whole and self._carried(small, proof, *self._feasible(point.tilt, point.multiplier)) > -math.inf:
-                vertex = crossover(small, point.tilt, point.multiplier, precision, point.columns)
-                if vertex is not None and vertex[1] <= gap:
-                    point = vertex[0]
-            excess = _price_of_excess(small, point.columns)
+        near = Point(np.zeros((small.m, 0)), proof.tilt, proof.multiplier)
+        point, ending = solve_whole(small, precision, gap, self._limits, near=near, vertex=whole)
+        self._iterations += ending.iterations
+        if not whole and self._carried(small, proof, *self._feasible(point.tilt, point.multiplier)) > -math.inf:
+            vertex = crossover(small, point.tilt, point.multiplier, precision, point.columns)
+            if vertex is not None and vertex[1] <= gap:
+                return self._found(small, proof, vertex[0])
+        return self._found(small, proof, point, 0.0 if ending.optimal else _price_of_excess(small, point.columns))
+
+    def _found(self, small: Problem, proof: Proof, point: Point, price: float = 0.0) -> Found:
+        """The point with its bracket; price: of leakage above the budget."""
         tilt, multiplier = self._feasible(point.tilt, point.multiplier)
-        drawn = np.flatnonzero(point.columns.max(axis=0) < 1.0)
-        exact = drawn.size <= small.n * small.m and bool((drawn < found.retained.size).all())
-        upper = small.error_probability(point.columns) + excess
-        return Found(point, exact, proof, tilt, multiplier, upper, self._carried(small, proof, tilt, multiplier))
+        upper = small.error_probability(point.columns) + price
+        lower = self._carried(small, proof, tilt, multiplier)
+        return Found(point, _decides(small, proof.scan.retained.size, point), proof, tilt, multiplier, upper, lower)
 
     def _carried(self, small: Problem, proof: Proof, tilt: Array, multiplier: float) -> float:
         """The bound that new duals prove, if no outcome in a cell can have changed its decision; else −inf.
@@ -356,6 +385,16 @@ class _Rounds:
     def _again(self, proof: Proof) -> Proof:
         """The same duals, with none screened and as many outcomes retained as are wanted by now."""
         return self._prove(proof.tilt, proof.multiplier, self._expected(proof.scan, proof.tilt), math.inf)
+
+
+def _decides(small: Problem, retained: int, point: Point) -> bool:
+    """Whether the tilt decides all cells, by more than their members may be apart, and all but a few retained outcomes."""
+    drawn = np.flatnonzero(point.columns.max(axis=0) < 1.0)
+    cells = small.loss[:, retained:] + point.tilt @ small.p_xz[:, retained:]
+    best, least, _, runner = least_two(cells)
+    apart = runner - least > shell_top(-1) * small.p_z[retained:]
+    follow = point.columns[best, retained + np.arange(best.size)] == 1.0
+    return bool(drawn.size <= small.n * small.m and (drawn < retained).all() and (apart & follow).all())
 
 
 def _strip(outcomes: int) -> int:

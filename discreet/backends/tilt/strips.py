@@ -41,63 +41,50 @@ _LINE = 8  # numbers that memory delivers together
 
 _inlined = partial(jit, inline=True)
 
-_Index = NDArray[np.intp]
-
 
 @dataclass(frozen=True, eq=False)
 class Part:
     """What a pass found in one chunk.
 
-    total     Σ_l min_i tilted loss
-    retained  places of the outcomes with a margin ≤ threshold, increasing                       [K]
-    keys      cells that hold outcomes, increasing                                               [C]
-    sums      of (p_xz, loss) in these cells                                                     [C, n + m]
-    counts    of outcomes in these cells                                                         [C]
-    weights   mass and Σ min_i tilted loss of every so many consecutive outcomes                 [2, G]
+    total      Σ_l min_i tilted loss
+    threshold  the one asked for, or a lower one
+    retained   places of the outcomes with a margin ≤ threshold, increasing                      [K]
+    keys       cells that hold outcomes, increasing                                              [C]
+    sums       of (p_xz, loss) in these cells                                                    [C, n + m]
+    counts     of outcomes in these cells                                                        [C]
+    weights    mass and Σ min_i tilted loss of every so many consecutive outcomes                [2, G]
     """
 
     total: float
-    retained: _Index
-    keys: _Index
+    threshold: float
+    retained: NDArray[np.intp]
+    keys: NDArray[np.intp]
     sums: Array
-    counts: _Index
+    counts: NDArray[np.intp]
     weights: Array
 
 
-ChunkPass = Callable[[Array, Array, Array, float, float, int], Part]
+ChunkPass = Callable[[Array, Array, Array, float, float, int, int], Part]
 
 
 @once
 def compiled_pass(n: int, m: int) -> ChunkPass:
-    """The pass over one chunk (p_xz, loss, tilt, threshold, screen, strip) for problems of these sizes."""
+    """The pass over one chunk (p_xz, loss, tilt, threshold, screen, strip, most) for problems of these sizes."""
     kernel = _compile(n, m)
     screened = np.arange(m) * (m + 1) * SHELLS + SHELLS - 1  # the cell of each label
 
-    def run(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, group: int) -> Part:
+    def run(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, strip: int, most: int) -> Part:
         count = p_xz.shape[1]
         near = np.empty(count, dtype=np.intp)
         cells, counts = np.zeros((m * m * SHELLS, n + m)), np.zeros(m * m * SHELLS, dtype=np.int64)
-        weights = np.zeros((2, -(-count // group) if group else 0))
+        weights = np.zeros((2, -(-count // strip) if strip else 0))
         far_sums, far_counts = np.zeros((m, n + m)), np.zeros(m)
-        total, found = kernel(
-            count,
-            *flat(p_xz),
-            *flat(loss),
-            tilt,
-            threshold,
-            screen,
-            group,
-            near,
-            cells,
-            counts,
-            far_sums,
-            far_counts,
-            weights,
-        )
+        summed = cells, counts, far_sums, far_counts, weights
+        total, found = kernel(count, *flat(p_xz), *flat(loss), tilt, threshold, screen, strip, near, *summed)
         cells[screened] += far_sums
         counts[screened] += far_counts.astype(np.int64)
         keys = np.flatnonzero(counts)
-        return Part(total, near[:found].copy(), keys, cells[keys], counts[keys], weights)
+        return Part(total, threshold, near[:found].copy(), keys, cells[keys], counts[keys], weights)
 
     return run
 
