@@ -319,8 +319,8 @@ def test_everything_promised_is_there_and_nothing_else_answers(package: str) -> 
     assert len(set(module.__all__)) == len(module.__all__)
     for name in module.__all__:
         assert getattr(module, name) is not None
-    assert set(module.__all__) <= set(dir(module))
-    with pytest.raises(AttributeError, match="has no attribute 'nothing_like_it'"):
+    assert set(module.__all__) - {"__version__"} <= set(dir(module))
+    with pytest.raises(AttributeError, match=r"attribute '?nothing_like_it"):
         module.nothing_like_it  # noqa: B018
 
 
