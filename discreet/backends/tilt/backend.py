@@ -107,7 +107,8 @@ def _whole(problem: Problem, options: Options, limits: Limits) -> Raw[Answer]:
         point, ending = solve_whole(solved, precision, precision.bracket, limits)
         claimed, iterations = ending.reason, ending.iterations
     columns = point.columns
-    if precision.unresolved:
+    stopped = not (claimed.startswith("optimal") or problem.constraint.perfect)  # what it has may still leak too much
+    if precision.unresolved or stopped:
         share, towards = _constant_share(problem, columns)
         columns = normalise((1.0 - share) * columns + share * towards[:, None])
     return Raw(claimed, _answer(columns, point.tilt, point.multiplier, problem), iterations)

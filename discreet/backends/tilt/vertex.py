@@ -145,9 +145,9 @@ class _Newton:
                 return None
             last, size = size, max(float(np.abs(step[:-1]).max()), abs(float(step[-1])) / multiplier)
             # converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does not shrink
-            if size <= _SETTLED or size**3 <= _SETTLED * last**2 < math.inf or 0.5 * last <= size <= 1e6 * _SETTLED:
+            if size <= _SETTLED or size**3 <= _SETTLED * last**2 < math.inf or 0.5 * last <= size <= 1e3 * _SETTLED:
                 return shares, multiplier
-        return None
+        return (shares, multiplier) if size <= 1e6 * _SETTLED else None
 
     def _step(self, shares: Array, multiplier: float, budget: float) -> Array | None:
         """Changes of the shares and of μ, from derivatives by V_i = diag(1/u_i) − 1 1'/s_i; None outside the domain."""
