@@ -39,6 +39,8 @@ class Precision:
     undercut    of the budget: how far inside it iterations aim. 8 ρ for the three roundings of an answer (its columns, its
                 masses, their sums, each at most 2 ρ; 2 ρ to spare), and 2⁻⁴⁰ for what an iteration still leaks too much when
                 it stops. At most half of the budget
+    summed      of the budget: how far inside it tie classes of any number of outcomes aim: 16 ρ more, as sums over many
+                millions of outcomes, added up in chunks, are off by up to about 8 u
     vertex      of the budget: how far inside it a vertex aims first, ρ + 2⁻⁴⁴; it proves its own leakage afterwards, and
                 aims further inside while that is above the budget
     leak_free   largest |p(ŷ_i given x_j) − p(ŷ_i)| that counts as none at budget 0: 2⁻⁴⁴, half of what the judge allows
@@ -53,6 +55,7 @@ class Precision:
     rare: float
     rounding: float
     undercut: float
+    summed: float
     vertex: float
     leak_free: float = 2.0**-44
     contradicted: float = 2.0**-50
@@ -70,6 +73,7 @@ class Precision:
             rare=gap / 64,
             rounding=rounding,
             undercut=min(0.5, 2.0**-40 + 8.0 * rounding),
+            summed=min(0.5, 2.0**-40 + 24.0 * rounding),
             vertex=min(0.5, 2.0**-44 + rounding),
         )
 

@@ -20,6 +20,7 @@ from discreet.backends.solution import Solution, Status, derive_status
 from discreet.backends.tilt import rounds
 from discreet.problems import Problem, certify
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Chunk
+from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
@@ -286,3 +287,11 @@ def test_ties_whose_columns_sum_to_one_exactly_cost_no_blending(sensors: int, ga
     assert found.certificate.blend == 0.0
     assert found.leakage <= budget
     assert found.relative_gap <= gap
+
+
+def test_a_tilt_that_outcomes_in_cells_may_contradict_is_no_vertex(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More outcomes share the tie's margin than are retained: that the sums of their cells follow the tilt is not enough."""
+    monkeypatch.setattr(rounds, "first_retained", lambda n, m, outcomes: 500)
+    conditional = linear_conditional(0.4, 0.6, 0.1, paper_edges(8))
+    solution = solve(lattice_problem(conditional, paper_p_xy(), 10, budget=9.82550774099471e-06))
+    assert solution.status is Status.CERTIFIED

@@ -360,7 +360,8 @@ class _Rounds:
         tilt, multiplier = self._feasible(point.tilt, point.multiplier)
         upper = small.error_probability(point.columns) + price
         lower = self._carried(small, proof, tilt, multiplier)
-        return Found(point, _decides(small, proof.scan.retained.size, point), proof, tilt, multiplier, upper, lower)
+        vertex = lower > -math.inf and _decides(small, proof.scan.retained.size, point)
+        return Found(point, vertex, proof, tilt, multiplier, upper, lower)
 
     def _carried(self, small: Problem, proof: Proof, tilt: Array, multiplier: float) -> float:
         """The bound that new duals prove, if no outcome in a cell can have changed its decision; else −inf.

@@ -110,7 +110,7 @@ def _banded(
     best, second = pair // m, pair % m
     both = np.minimum(best, second) * m + np.maximum(best, second)  # both orders of a pair are one class
     classes = Grouping.of(np.where(within, m + both, best))
-    small = classes.problem(columns[:n], columns[n:], LeakageBudget(problem.budget * (1.0 - precision.undercut)))
+    small = classes.problem(columns[:n], columns[n:], LeakageBudget(problem.budget * (1.0 - precision.summed)))
     if small.bayes_leakage <= small.budget:
         return None
     point, ending = solve_whole(small, precision, precision.small, limits)
