@@ -39,7 +39,7 @@ def cells(able: Capabilities) -> list[str]:
     return [
         ", ".join(word for regime, word in BUDGETS.items() if regime in able.regimes),
         "yes" if able.gives_duals else "no",
-        f"{able.largest_outcomes:,}",
+        f"{able.largest_outcomes:,}" if able.largest_outcomes else "–",
         f"`{able.extra}`" if able.extra else "–",
     ]
 

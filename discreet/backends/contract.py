@@ -132,7 +132,7 @@ class Capabilities:
     """What a backend can do, as data: all that the rest of the project knows about it.
 
     regimes            the budgets it serves
-    largest_outcomes   N above which it refuses
+    largest_outcomes   N of arrays above which it refuses; outcomes in blocks have no such limit
     gives_duals        whether its answers carry tilt and multiplier
     method             one line: the method
     citation           where the method is described
@@ -176,9 +176,8 @@ class Capabilities:
             return f"does not serve {kind.value}"
         if regime not in self.regimes:
             return f"does not serve {regime.value}"
-        outcomes = getattr(problem, "N", 0)
-        if outcomes > self.largest_outcomes:
-            return f"refuses more than {self.largest_outcomes} outcomes and this problem has {outcomes}"
+        if isinstance(problem, Problem) and problem.N > self.largest_outcomes:
+            return f"refuses more than {self.largest_outcomes} outcomes and this problem has {problem.N}"
         return ""
 
 

@@ -122,7 +122,7 @@ def audit(
     *,
     gap: float = 1e-9,
 ) -> Solution:
-    """What the judge says of an estimator from anywhere: a matrix [m, N], a rule, or the path of a solution file.
+    """What the judge says of an estimator from anywhere: a matrix [m, N], a rule, a Solution, or a solution file's path.
 
     Nothing that a file says of itself is believed. Duals (tilt [m, n], multiplier ≥ 0) narrow the bracket; without them they
     are derived. The status is `certified` where the estimator, as it stands, keeps the budget and lies within the gap of the
@@ -134,6 +134,10 @@ def audit(
 
         stored = load_solution(estimator)
         estimator, tilt, multiplier = stored.estimator, stored.tilt, stored.multiplier
+    elif isinstance(estimator, Solution):
+        if estimator.rule is None:
+            raise InputError(f"the solution holds no answer: {estimator.status.value} ({estimator.message})")
+        estimator, tilt, multiplier = estimator.rule, estimator.tilt, estimator.multiplier
     given = Attempt("", Answer(estimator, tilt, multiplier), None, "", None, None, Timings(), {})
     return conclude(model, given, Options(gap))
 

@@ -198,10 +198,11 @@ class Solution:
         save_solution(path, self.estimator, self.verdict.tilt, self.verdict.multiplier, self.to_dict())
 
     def __repr__(self) -> str:
+        who = f"{self.backend}: " if self.backend else ""
         if self.certificate is None:
-            return f"Solution({self.backend}: {self.status.value}: {self.message})"
+            return f"Solution({who}{self.status.value}: {self.message})"
         return (
-            f"Solution({self.backend}: {self.status.value}, error probability {self.error_probability:.12g}, "
+            f"Solution({who}{self.status.value}, error probability {self.error_probability:.12g}, "
             f"gap {self.relative_gap:.1e}, leakage {self.leakage:.6g} of {self.problem.budget:g} nats)"
         )
 

@@ -107,6 +107,12 @@ class Rule:
         ties = np.flatnonzero(estimator[labels, np.arange(labels.size)] < 1.0)
         return cls(tilt, ties, estimator[:, ties])
 
+    def __repr__(self) -> str:
+        words = [f"n={self.n}", f"m={self.m}", f"{self.ties.size} ties"]
+        words += [f"tie classes within {self.band:g}"] if self.band > 0.0 else []
+        words += [f"ignores the outcome with probability {self.share:g}"] if self.share > 0.0 else []
+        return f"Rule({', '.join(words)})"
+
     @property
     def n(self) -> int:
         """Private values."""

@@ -173,7 +173,7 @@ def doctor_table(probes: Sequence[Probe]) -> Table:
             _plain(found.state, _STATES[found.state]),
             _plain(", ".join(_regimes(able)) if able else wording.NOTHING),
             _plain(_kinds(able) if able else wording.NOTHING),
-            _plain(f"{able.largest_outcomes:,}" if able else wording.NOTHING),
+            _plain(f"{able.largest_outcomes:,}" if able and able.largest_outcomes else wording.NOTHING),
             _plain(f"{able.method}; {versions}" if able and not found.reason else found.reason),
         )
     return table

@@ -206,3 +206,11 @@ def test_rules_are_frozen() -> None:
         rule.tilt[0, 0] = 1.0
     columns[0, 0] = 0.0
     assert rule.columns[0, 0] == 1.0
+
+
+def test_a_rule_is_shown_in_one_line() -> None:
+    rule = Rule([[0.0, 0.1], [0.2, 0.0]], ties=[3], columns=[[0.5], [0.5]])
+    assert repr(rule) == "Rule(n=2, m=2, 1 ties)"
+    assert repr(rule.blended(0.25, np.array([1.0, 0.0]))) == (
+        "Rule(n=2, m=2, 1 ties, ignores the outcome with probability 0.25)"
+    )
