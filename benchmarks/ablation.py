@@ -46,7 +46,7 @@ def instance(text: str) -> Problem:
 def iterates(problem: Problem) -> list[Outcome]:
     """Every iterate at which the interior point asks for a vertex, none being given."""
     seen: list[Outcome] = []
-    solve_interior(model_of(problem), problem.bayes_estimator, gap=1e-10, max_iterations=100, shortcut=seen.append)
+    solve_interior(model_of(problem), gap=1e-10, max_iterations=100, shortcut=seen.append)
     return seen
 
 

@@ -14,6 +14,7 @@ The first active set comes from an interior estimator, in which a guess is activ
 loss, or from the tilt alone. Where X has two values, posteriors lie on a line and an optimum decides nearly in the order of
 margins. Outcomes that hesitate in greater number than it needs are therefore first rounded in that order, and the shares
 start where they keep the law of (X, Ŷ); that works far from the optimum already.
+Where X has more values, hesitating outcomes in greater number tell nothing yet.
 
 Source: discreet, docs/theory.md (at most (m − 1) n ties; the crossover). Changing many entries of the active set at once:
 J. J. Júdice, F. M. Pires, "A block principal pivoting algorithm for large-scale strictly monotone linear complementarity
@@ -33,7 +34,7 @@ from discreet.problems.problem import Problem
 
 __all__ = ["crossover"]
 
-_PIVOTS = 6  # more find no more: benchmarks/ablation.py
+_PIVOTS = 6  # where X has two values, else half as many; more find no more: benchmarks/ablation.py
 _RETAINED = 0.75  # of the ties, the heaviest, where they have no common solution
 
 
@@ -49,7 +50,7 @@ def crossover(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is nearly known may be far off
         active = _ActiveSet(problem, tilt, columns)
         deviation = active.deviation(tilt, multiplier)
-        for _ in range(_PIVOTS):
+        for _ in range(_PIVOTS if problem.n == 2 else _PIVOTS // 2):
             if not active.ties:
                 return None
             vertex = Vertex(problem, active.labels, np.array(sorted(active.ties)), active.start())
@@ -88,16 +89,14 @@ class _ActiveSet:
         active[self.labels, self._every] = True
         hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
         most = (problem.m - 1) * (problem.n - problem.constraint.perfect)  # ties that an optimum may need
-        self._known = 0 < hesitating.size and (problem.n > 2 or hesitating.size <= most)
+        self._known = 0 < hesitating.size <= most
         if not hesitating.size:
             first, second, margin = self._two_best(losses)
             outcome = int(margin.argmin())
             self._tie(outcome, int(first[outcome]), int(second[outcome]))
-        elif self._known:
-            weight = problem.p_z[hesitating] * (1.0 - columns[:, hesitating].max(axis=0))
-            heaviest = hesitating[np.argsort(-weight, kind="stable")[:most]]
-            self.ties = {outcome: np.where(active[:, outcome], columns[:, outcome], 0.0) for outcome in heaviest.tolist()}
-        else:
+        elif hesitating.size <= most:
+            self.ties = {at: np.where(active[:, at], columns[:, at], 0.0) for at in hesitating.tolist()}
+        elif problem.n == 2:
             self._round(hesitating, columns, losses)
 
     def deviation(self, tilt: Array, multiplier: float) -> Array | None:
