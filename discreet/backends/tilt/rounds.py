@@ -249,15 +249,16 @@ class _Rounds:
     # -- the first tilt --------------------------------------------------------------------------------------------------
 
     def _started(self, starts: Sequence[Point]) -> tuple[Proof | None, Found | None]:
-        """The pass under a first tilt, and the solution next to it, where that is at hand."""
-        proof: Proof | None = None
+        """The pass under a first tilt, and what was found next to it."""
+        proofs: list[Proof] = []
         for start in starts:
-            proof = self._prove(start.tilt, start.multiplier, math.inf, math.inf)
-            solved = self._crossed(proof)
+            proofs.append(self._prove(start.tilt, start.multiplier, math.inf, math.inf))
+            solved = self._crossed(proofs[-1])
             if solved is not None:
-                return proof, solved
-        if proof is not None:
-            return proof, None
+                return proofs[-1], solved
+        if proofs:
+            best = max(proofs, key=lambda proof: proof.bound)
+            return best, self._iterated(best, math.inf)
         strip = _strip(self._problem.N)
         nothing = np.zeros((self._problem.m, self._problem.n))
         first = self._scan(nothing, -1.0, screen=0.0, strip=strip)

@@ -92,7 +92,7 @@ def _with_classes(
         if tried is not None and (best is None or tried[0] < best[0]):
             best = tried[0], Rule(tilt, band=float(shell_top(last)), tie_classes=tried[1])
         enough = best is not None and best[0] <= reached * (1.0 + precision.small)
-        if enough or (best is not None and tried is not None and tried[0] > best[0] * (1.0 + precision.gap)):
+        if enough or limits.late or (best is not None and tried is not None and tried[0] > best[0] * (1.0 + precision.gap)):
             break
     return best
 
