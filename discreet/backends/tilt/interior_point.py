@@ -96,7 +96,7 @@ def _run(
 ) -> tuple[float, Outcome]:
     """The least merit and its outcome."""
     kappa = 0.0 if model.perfect else at.unused * at.multiplier / _mean_product(model, at)
-    best, least, since_best, tried, ended = at, np.inf, 0, 1.0, ""
+    best, least, since_best, tried, ended = at, np.inf, 0, 0.1, ""
     for iteration in range(max_iterations + 1):
         law = law_of(model, at.estimator)
         tilted = model.losses + at.tilt @ model.features
