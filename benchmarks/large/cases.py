@@ -33,6 +33,7 @@ __all__ = ["CASES", "Case", "Setting"]
 _GAP = 1e-9
 _TAIL = 1e-15
 _PEER_LIMIT = 900.0
+_LIMIT = 40.0  # seconds; twice the longest target of the rows with many guesses
 _WIDE = 1.0  # σ of the sensors whose counts are many
 _FILE_CHUNK = 1 << 20
 _SPARE_DISK = 2 << 30  # bytes to leave free
@@ -60,9 +61,18 @@ class Case:
 # -- solving and what is read off ------------------------------------------------------------------------------------------
 
 
-def _solved(problem: Any, work: str, backend: str = "tilt", *, gap: float = _GAP, repeats: int = 5, **settings: Any) -> Row:
-    """`ds.solve`, judge included, on a problem that is in memory."""
-    solve = partial(ds.solve, problem, backend, gap=gap, settings=settings or None)
+def _solved(
+    problem: Any,
+    work: str,
+    backend: str = "tilt",
+    *,
+    gap: float = _GAP,
+    repeats: int = 5,
+    limit: float | None = None,
+    **settings: Any,
+) -> Row:
+    """`ds.solve`, judge included, on a problem that is in memory. limit: seconds after which the best so far is returned."""
+    solve = partial(ds.solve, problem, backend, gap=gap, time_limit=limit, settings=settings or None)
     solution, spent = timed(solve, repeats)
     row = Row("", work, problem.N, float(problem.N), status=solution.status.value, **spent)
     return row if solution.certificate is None else _judged(row, solution.certificate)
@@ -224,7 +234,7 @@ def _mixture(setting: Setting, size: int) -> list[Row]:
 def _many_guesses(setting: Setting, n: int, m: int, outcomes: int, fraction: float) -> list[Row]:
     problem = ds.problems.weighted_mixture(n=n, m=m, N=_size(setting, outcomes, 1_000), fraction=fraction)
     words = "perfect privacy" if fraction == 0.0 else f"{fraction:g} of the Bayes leakage"
-    return [_solved(problem, f"{n} private values, {m} guesses, masses over ten decades, {words}", repeats=1)]
+    return [_solved(problem, f"{n} private values, {m} guesses, masses over ten decades, {words}", repeats=1, limit=_LIMIT)]
 
 
 # -- many sensors ----------------------------------------------------------------------------------------------------------
