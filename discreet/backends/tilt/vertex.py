@@ -146,7 +146,8 @@ class _Newton:
                 return None
             last, size = size, max(float(np.abs(step[:-1]).max()), abs(float(step[-1])) / multiplier)
             # converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does not shrink
-            if size <= _SETTLED or size**3 <= _SETTLED * last**2 < math.inf or 0.5 * last <= size <= 1e3 * _SETTLED:
+            following = size * (size / last) * (size / last) if last < math.inf else math.inf
+            if size <= _SETTLED or following <= _SETTLED or 0.5 * last <= size <= 1e3 * _SETTLED:
                 return shares, multiplier
         return (shares, multiplier) if size <= 1e6 * _SETTLED else None
 
