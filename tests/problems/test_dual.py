@@ -17,7 +17,7 @@ from strategies import anything, budgets, estimators, problems, tilts
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.measures.mutual_information import feasible_duals, tilts_from_ratio
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.tilted_losses import in_order_losses
+from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt
 from discreet.problems.problem import Problem
 
 _MULTIPLIERS = st.one_of(st.floats(0.0, 10.0), st.sampled_from([0.0, 1e-320, 1e-300, 1e-12, 1e5, 1e150, 1e300]), anything)
@@ -177,3 +177,20 @@ def test_tilted_losses_follow_the_sign_convention() -> None:
     expected = problem.loss[1, 2] + tilt[1, 0] * problem.p_xz[0, 2] + tilt[1, 1] * problem.p_xz[1, 2]
     assert in_order_losses(problem.p_xz, problem.loss, tilt)[1, 2] == pytest.approx(expected, rel=1e-15)
     assert in_order_losses(problem.p_xz, problem.loss, np.zeros((3, 2))) is not problem.loss
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_label_doubt_covers_what_rounding_hides_where_guesses_are_all_but_equal(n: int) -> None:
+    """Two guesses whose tilted losses differ by less than rounding, of outcomes one by one."""
+    rng = np.random.default_rng(n)
+    for _ in range(300):
+        p_xz = rng.dirichlet(np.ones(n))[:, None]
+        tilt = rng.standard_normal((2, n)) * 10.0 ** rng.integers(-3, 3)
+        loss = np.abs(rng.standard_normal((2, 1)))
+        loss[1] = max(0.0, float(loss[0, 0] + (tilt[0] - tilt[1]) @ p_xz[:, 0]))
+        losses = in_order_losses(p_xz, loss, tilt)
+        terms = [[Fraction(t) * Fraction(a) for t, a in zip(row, p_xz[:, 0], strict=True)] for row in tilt]
+        true = [Fraction(float(start)) + sum(row) for start, row in zip(loss[:, 0], terms, strict=True)]
+        for chosen in range(2):
+            doubt = label_doubt(p_xz, tilt, losses[chosen], losses[1 - chosen])
+            assert true[chosen] - min(true) <= Fraction(doubt)

@@ -175,7 +175,7 @@ def _doubts() -> tuple[Any, Any]:
         for place in range(strip):
             k = index(place)
             gap = chosen[k] - rival[k]
-            inexact = 4.0 * (terms + 3) * unit * size[k] + (2.0 * (terms + 3) * unit * abs(chosen[k]) + 4 * terms * tiny)
+            inexact = 2.0 * (terms + 1) * unit * (size[k] + abs(chosen[k])) + 4 * terms * tiny
             inexact += gap * (further if gap > 0.0 else nearer)
             doubt[k] += inexact if inexact > 0.0 else 0.0
             wasted[k] += gap if gap > 0.0 else 0.0

@@ -42,13 +42,15 @@ def in_order_margins(p_xz: Array, loss: Array, tilt: Array) -> tuple[NDArray[np.
 def label_doubt(p_xz: Array, tilt: Array, chosen: Array, rival: Array) -> float:
     """How much the true Σ_l min_i can be under the sum with given labels, rounded upward.
 
-    chosen, rival [·] are the computed tilted losses of the label and of the best other guess, p_xz [n, ·]. Added up in any
-    order, a tilted loss v is off by at most γ (|v| + 2 Σ_j |t_ij| a_jl), γ = (n + 2)u.
+    chosen, rival [·] are the tilted losses of the label and of the best other guess, as `in_order_losses` computes them;
+    p_xz [n, ·]. The partial sum after k terms is in size at most |v| + Σ_{j>k} |t_ij| a_jl, v the last. Rounding each of
+    them and each product therefore changes v by at most γ (|v| + Σ_j |t_ij| a_jl), γ = (n + 1)u, second order included.
     """
     n, gap = p_xz.shape[0], chosen - rival
     doubt: Array = np.abs(tilt).max(axis=0) @ p_xz
-    doubt *= 4.0 * (n + 3) * UNIT
-    doubt += 2.0 * (n + 3) * UNIT * np.abs(chosen) + 4 * n * SMALLEST
+    doubt += np.abs(chosen)
+    doubt *= 2.0 * (n + 1) * UNIT  # of both, as |rival| ≤ |chosen| + |gap|
+    doubt += 4 * n * SMALLEST
     doubt += gap * np.where(gap > 0.0, 1.0 + (n + 8) * UNIT, 1.0 - (n + 8) * UNIT)
     lost = np.maximum(doubt, 0.0).sum()
     return float(lost * (1.0 + 2.0**-30) + SMALLEST * tilt.shape[0] * chosen.size)
