@@ -14,7 +14,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -61,11 +61,11 @@ class Attempt:
     backend: str
     answer: Answer | None
     status: Status | None
-    message: str
-    claimed: str | None
-    iterations: int | None
-    timings: Timings
-    versions: Mapping[str, str]
+    message: str = ""
+    claimed: str | None = None
+    iterations: int | None = None
+    timings: Timings = field(default_factory=Timings)
+    versions: Mapping[str, str] = field(default_factory=dict)
     traceback: str = ""
     samples: tuple[float, ...] = ()
     peak_bytes: int | None = None
@@ -138,8 +138,7 @@ def audit(
         if estimator.rule is None:
             raise InputError(f"the solution holds no answer: {estimator.status.value} ({estimator.message})")
         estimator, tilt, multiplier = estimator.rule, estimator.tilt, estimator.multiplier
-    given = Attempt("", Answer(estimator, tilt, multiplier), None, "", None, None, Timings(), {})
-    return conclude(model, given, Options(gap))
+    return conclude(model, Attempt("", Answer(estimator, tilt, multiplier), None), Options(gap))
 
 
 def opened(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
@@ -172,7 +171,7 @@ def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[A
     answered = [pair for pair in tried if pair[1].certificate is not None]
     if not answered:
         refusals = "; ".join(f"{one.backend}: {one.message}" for one, _ in tried) or "none that serves it can be loaded"
-        failed = _unanswered(policy.name, Status.FAILED, f"no backend could solve this problem: {refusals}", Timings())
+        failed = Attempt(policy.name, None, Status.FAILED, f"no backend could solve this problem: {refusals}")
         return failed, conclude(problem, failed, options)
     one, solution = min(answered, key=lambda pair: (pair[1].status is not Status.CERTIFIED, pair[1].relative_gap))
     claimed = f"{one.backend}: {one.claimed}"
@@ -213,11 +212,7 @@ def attempt(problem: AnyProblem, backend: str, options: Options, reduced: Reduce
     except Exception as error:  # solvers raise anything; the user gets a row, not a traceback
         status, message = Status.FAILED, f"{type(error).__name__}: {error}"
         trace = traceback.format_exc()
-    return _unanswered(backend, status, message, clock.timings(), trace)
-
-
-def _unanswered(backend: str, status: Status, message: str, timings: Timings, trace: str = "") -> Attempt:
-    return Attempt(backend, None, status, message, None, None, timings, {}, trace)
+    return Attempt(backend, None, status, message, timings=clock.timings(), traceback=trace)
 
 
 def conclude(problem: AnyProblem, tried: Attempt, options: Options) -> Solution:
@@ -253,8 +248,8 @@ def _run(solver: AnyBackend, problem: AnyProblem, reduced: Reduced | None, optio
         lifted = solver.lift(raw)
         answer = lifted if reduced is None else restored(reduced, lifted)
         _check_shapes(problem, answer)
-    versions = versions_of(solver)
-    return Attempt(solver.name, answer, None, "", raw.claimed, raw.iterations, clock.timings(), versions, passes=raw.passes)
+    taken = clock.timings()
+    return Attempt(solver.name, answer, None, "", raw.claimed, raw.iterations, taken, versions_of(solver), passes=raw.passes)
 
 
 def _many(problem: Problem) -> bool:

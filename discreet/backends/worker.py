@@ -1,107 +1,81 @@
-"""The inside of an isolated process: one request, one attempt, one answer; see `isolated` for the outside.
+"""The inside of an isolated process: one attempt, its timings and its memory; see `isolated` for the outside.
 
-    python -m discreet.backends.worker FOLDER
-
-FOLDER holds `request.json` and, for an attempt, `problem.npz`; the answer goes to `reply.json` and `answer.npz` beside them.
-Never pickle. The exchange itself is two lines on standard output, `ready` and `done`. Solvers print what they like, from C
-as well as from Python: before any of them loads, file descriptor 1 is pointed at standard error, and the exchange keeps a
-private copy of the old one. Standard input carries nothing; when it ends, the parent is gone and so is this process.
+What it says is `ready`, once the backend's libraries are imported, and then the attempt; or an InputError, which the caller
+raises again.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
 import math
-import os
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from discreet.backends.contract import Options
-    from discreet.backends.run import Attempt
-    from discreet.backends.solution import Timings
-    from discreet.problems.problem import Problem
+from discreet.backends.contract import Backend, Capabilities, Options
+from discreet.backends.registry import Availability, availability, load_backend, require_libraries
+from discreet.backends.run import Attempt, attempt
+from discreet.backends.solution import Timings
+from discreet.problems.errors import Broken, InputError
+from discreet.problems.problem import Problem
 
-__all__ = ["BAD_INPUT", "ORPHANED", "main", "status_bytes"]
-
-BAD_INPUT = "bad-input"  # a reply that is not a status: the caller's own mistake, raised again in the parent
-ORPHANED = 70  # exit code of a worker whose parent is gone
-_MOST_RUNS = 7
+__all__ = ["Probe", "serve_attempt", "serve_probe", "status_bytes"]
 
 
-def main(arguments: list[str]) -> int:
-    """Serve the request in the folder named by the only argument; the exit code is 0 whenever a reply was written."""
-    say = _take_over_stdout()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    folder = Path(arguments[0])
-    request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
-    serve = {"attempt": _serve_attempt, "probe": _serve_probe}[request["kind"]]
-    reply = serve(folder, request, lambda: say("ready"))
-    (folder / "reply.json").write_text(json.dumps(reply), encoding="utf-8")
-    say("done")
-    return 0
+@dataclass(frozen=True)
+class Probe:
+    """Whether a backend can run here, and what it can do (None when its module does not even load)."""
+
+    availability: Availability
+    capabilities: Capabilities | None
 
 
-def _take_over_stdout() -> Callable[[str], None]:
-    exchange = os.fdopen(os.dup(1), "w", encoding="ascii")
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-
-    def say(word: str) -> None:
-        exchange.write(word + "\n")
-        exchange.flush()
-
-    return say
-
-
-def _end_with_parent() -> None:
-    while os.read(0, 1024):
-        continue
-    if os.name == "posix" and os.getpgrp() == os.getpid():  # the group is our own: take along what the solver started
-        os.killpg(0, signal.SIGKILL)
-    os._exit(ORPHANED)
-
-
-def _serve_attempt(folder: Path, request: dict[str, Any], ready: Callable[[], None]) -> dict[str, Any]:
-    from discreet.backends.contract import Options
-    from discreet.backends.packed import read_problem, write_answer
-    from discreet.backends.run import attempt
-    from discreet.problems.errors import InputError
-
-    problem = read_problem(folder / "problem.npz")
-    options = Options(request["gap"], request["time_limit"], request["max_iterations"], request["settings"])
-    _preload(request["backend"], problem, options)
-    _limit_memory(request["memory_limit"])
-    memory = _Memory()
-    ready()
+def serve_probe(say: Callable[[Any], None], backend: str) -> None:
+    """Say the `Probe` of a backend."""
+    found = availability(backend)
     try:
-        tried = attempt(problem, request["backend"], options)
-        used = memory.used()
-        runs = [tried, *_again(problem, tried, request, options)]
+        say(Probe(found, load_backend(backend).capabilities))
+    except Broken:
+        say(Probe(found, None))
+
+
+def serve_attempt(
+    say: Callable[[Any], None],
+    model: tuple[Any, Any, float, str],
+    backend: str,
+    asked: tuple[Any, ...],
+    memory_limit: int | None,
+    repeat_seconds: float,
+) -> None:
+    """Say `ready`, and then the attempt at the problem of a model (p_xz, loss, budget, name) with the options asked for."""
+    p_xz, loss, budget, name = model
+    problem, options = Problem(p_xz, loss, budget, name=name), Options(*asked)
+    _preload(backend, problem, options)
+    _limit_memory(memory_limit)
+    memory = _Memory()
+    say("ready")
+    try:
+        tried = attempt(problem, backend, options)
+        peak_bytes, solve_bytes = memory.used()
+        runs = [tried, *_again(problem, tried, options, repeat_seconds)]
     except InputError as error:
-        return {"status": BAD_INPUT, "message": str(error)}
-    if tried.answer is not None:
-        write_answer(folder / "answer.npz", tried.answer)
-    return _describe(tried) | used | {"timings": asdict(_typical(runs)), "samples": [_seconds(run) for run in runs]}
+        say(error)
+        return
+    seconds = tuple(_seconds(run) for run in runs)
+    say(replace(tried, timings=_typical(runs), samples=seconds, peak_bytes=peak_bytes, solve_bytes=solve_bytes))
 
 
-def _again(problem: Problem, first: Attempt, request: dict[str, Any], options: Options) -> list[Attempt]:
-    """Further runs of a short attempt, for timing only: as many as fit into the seconds asked for, `_MOST_RUNS` in all."""
-    from discreet.backends.run import attempt
-
+def _again(problem: Problem, first: Attempt, options: Options, repeat_seconds: float) -> list[Attempt]:
+    """Further runs of a short attempt, for timing only: as many as fit into the seconds asked for, seven runs in all."""
     runs: list[Attempt] = []
-    room = min(request["repeat_seconds"], math.inf if options.time_limit is None else options.time_limit)
-    room -= _seconds(first)
+    room = min(repeat_seconds, math.inf if options.time_limit is None else options.time_limit) - _seconds(first)
     longest = _seconds(first)
-    while first.answer is not None and len(runs) < _MOST_RUNS - 1 and longest <= room:
+    while first.answer is not None and len(runs) < 6 and longest <= room:
         started = time.perf_counter()
-        runs.append(attempt(problem, request["backend"], options))
+        runs.append(attempt(problem, first.backend, options))
         longest = time.perf_counter() - started
         room -= longest
     return [run for run in runs if run.answer is not None]
@@ -118,31 +92,10 @@ def _typical(runs: list[Attempt]) -> Timings:
     return ordered[(len(ordered) - 1) // 2].timings
 
 
-def _serve_probe(folder: Path, request: dict[str, Any], ready: Callable[[], None]) -> dict[str, Any]:
-    from discreet.backends.registry import availability, load_backend
-    from discreet.problems.errors import Broken
-
-    del folder
-    ready()
-    reply = asdict(availability(request["backend"]))
-    try:
-        load_backend(request["backend"])
-    except Broken:
-        return reply | {"loads": False}
-    return reply | {"loads": True}
-
-
 def _preload(backend: str, problem: Problem, options: Options) -> None:
     """Import what the backend needs, and lower a problem of four outcomes once: modelling libraries load half of themselves
     only then. The time limit and the timings pay for solving, not for imports.
     """
-    import contextlib
-    import math
-
-    from discreet.backends.contract import Backend
-    from discreet.backends.registry import load_backend, require_libraries
-    from discreet.problems.problem import Problem
-
     budget = problem.budget if problem.budget in (0.0, math.inf) else 0.01
     tiny = Problem([[0.3, 0.2, 0.0, 0.1], [0.0, 0.1, 0.2, 0.1]], [[0.0, 0.1, 0.1, 0.2], [0.3, 0.2, 0.1, 0.0]], budget)
     with contextlib.suppress(Exception):  # met again, and turned into a status, by `attempt`
@@ -158,16 +111,10 @@ def _limit_memory(room: int | None) -> None:
     import resource
 
     held = resource.RLIMIT_DATA  # private memory only: address space that libraries merely reserve is not counted
-    used = _private_bytes()
-    resource.setrlimit(held, (used + room, resource.getrlimit(held)[1]))
-
-
-def _private_bytes() -> int:
-    """What RLIMIT_DATA counts now, in bytes."""
-    found = status_bytes("VmData")
-    if found is None:
+    used = status_bytes("VmData")  # what this limit counts
+    if used is None:
         raise OSError("/proc/self/status has no VmData line")
-    return found
+    resource.setrlimit(held, (used + room, resource.getrlimit(held)[1]))
 
 
 def status_bytes(field: str, process: int | str = "self") -> int | None:
@@ -186,13 +133,13 @@ class _Memory:
         self._peak_of_imports = status_bytes("VmHWM")
         self._held = status_bytes("VmRSS") if _forget_peak() else None
 
-    def used(self) -> dict[str, int | None]:
-        """peak_bytes and solve_bytes up to now."""
+    def used(self) -> tuple[int | None, int | None]:
+        """The peak up to now, and what it is beyond what was held before; None where it is not known."""
         peak = status_bytes("VmHWM")
         if peak is None:
-            return {"peak_bytes": _peak_elsewhere(), "solve_bytes": None}
+            return _peak_elsewhere(), None
         beyond = None if self._held is None else max(0, peak - self._held)
-        return {"peak_bytes": max(peak, self._peak_of_imports or 0), "solve_bytes": beyond}
+        return max(peak, self._peak_of_imports or 0), beyond
 
 
 def _forget_peak() -> bool:
@@ -210,20 +157,3 @@ def _peak_elsewhere() -> int | None:
     import resource
 
     return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-
-
-def _describe(tried: Attempt) -> dict[str, Any]:
-    return {
-        "status": None if tried.status is None else tried.status.value,
-        "message": tried.message,
-        "claimed": tried.claimed,
-        "iterations": tried.iterations,
-        "timings": asdict(tried.timings),
-        "versions": dict(tried.versions),
-        "passes": tried.passes,
-        "traceback": tried.traceback,
-    }
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from discreet.backends.contract import Options
 from discreet.backends.isolated import attempt_isolated
 from discreet.backends.run import Attempt, conclude
-from discreet.backends.solution import Solution, Status, Timings
+from discreet.backends.solution import Solution, Status
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.reduction import reduce
 from discreet.reports.measurements import Measurement
@@ -111,9 +111,7 @@ def measure(study: str, cell: Cell, *, repeat_seconds: float = 0.6) -> Measureme
 
 
 def _skip(cell: Cell) -> tuple[Attempt, Solution]:
-    tried = Attempt(
-        cell.configuration.backend, None, Status.UNSUPPORTED, f"out of reach: {cell.skipped}", None, None, Timings(), {}
-    )
+    tried = Attempt(cell.configuration.backend, None, Status.UNSUPPORTED, f"out of reach: {cell.skipped}")
     return tried, conclude(cell.instance.problem, tried, Options(cell.profile.gap))
 
 

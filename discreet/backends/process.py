@@ -1,0 +1,177 @@
+"""A function in a process of its own, and what it says, for `isolated` and for the crews of the cross-check.
+
+The child takes its request from standard input and says words on standard output. Both are pickles, which only this process
+and its own child exchange. Solvers print what they like, from C as well as from Python: before any of them loads, the child
+points file descriptor 1 at standard error, whose end is kept for messages, and keeps a private copy of the old one.
+
+Whatever ends the block here (Ctrl-C too) ends the child and everything it started. When this process is killed, standard
+input of the child ends, and the child leaves. On Windows only the child itself is killed, not processes it started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from typing import IO, Any
+
+__all__ = ["GRACE_SECONDS", "STARTUP_SECONDS", "Child", "main"]
+
+GRACE_SECONDS = 1.0
+"""Seconds past a time limit before a process is killed: a backend that stops by itself needs a moment to hand over."""
+
+STARTUP_SECONDS = 120.0
+"""Seconds a process may take to start and import its libraries; they do not count towards a time limit."""
+
+_THREADED = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR", "NUMBA", "RAYON")
+
+
+class Child:
+    """A process that calls a function, in a group of its own. A context manager, at whose end the group is killed.
+
+    function   "package.module:name"; called in the process with `say` and the request, it hands every word to `say`
+    request    anything that can be pickled
+    threads    of BLAS and OpenMP in the process; None leaves them as they are here
+    ended      whether `word` has given it up
+    """
+
+    def __init__(self, function: str, request: tuple[Any, ...], threads: int | None = None) -> None:
+        self.ended = False
+        self._words: queue.Queue[Any] = queue.Queue()
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", "from discreet.backends.process import main; main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._complaints,
+            env=_environment(threads),
+            start_new_session=True,  # a group of its own, to be killed as one; Ctrl-C reaches it through us only
+        )
+        assert self._process.stdin is not None  # PIPE was asked for
+        assert self._process.stdout is not None
+        self._listener = threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True)
+        self._listener.start()
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it is gone already: `word` says so
+                pickle.dump((function, request), self._process.stdin)
+                self._process.stdin.flush()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.returncode is None:  # otherwise `obituary` has seen to it, and the number may be another's by now
+            self._kill_group()
+            self._process.wait()
+        self._listener.join(timeout=GRACE_SECONDS)
+        self._complaints.close()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None and not self._listener.is_alive():
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    def word(self, patience: float | None) -> Any:
+        """The next word; TimeoutError when there is none within the seconds, EOFError when the process has ended."""
+        try:
+            found = self._words.get(timeout=patience)
+        except queue.Empty:
+            found = TimeoutError()
+        if isinstance(found, EOFError | TimeoutError):
+            self.ended = True
+            raise found
+        return found
+
+    def obituary(self, when: str) -> str:
+        """How the process ended, after `word` raised EOFError, and the last lines that it wrote."""
+        try:
+            code = self._process.wait(timeout=GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            return f"the process closed its output {when} without an answer{self._last_words()}"
+        self._kill_group()
+        return f"the process {_cause_of_death(code)} {when}{self._last_words()}"
+
+    def _listen(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(EOFError, pickle.UnpicklingError):
+            while True:
+                self._words.put(pickle.load(stream))
+        self._words.put(EOFError())
+
+    def _last_words(self) -> str:
+        length = self._complaints.seek(0, os.SEEK_END)
+        self._complaints.seek(max(0, length - 4096))
+        lines = [line.strip() for line in self._complaints.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        return f"; it wrote last: {' / '.join(lines[-3:])}" if lines else ""
+
+    def _kill_group(self) -> None:
+        """End the process and everything in its group, also what it started and left behind."""
+        if os.name != "posix":
+            self._process.kill()
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left, or (macOS) only a zombie
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def _cause_of_death(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"number {-code}"
+    hint = ", which is what the system does when memory runs out" if name == "SIGKILL" else ""
+    return f"was ended by signal {name}{hint}"
+
+
+def _environment(threads: int | None) -> dict[str, str]:
+    """Ours, with our own import path (and nothing from the working directory that is not on it)."""
+    environment = dict(os.environ)
+    environment["PYTHONPATH"] = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    environment["PYTHONUNBUFFERED"] = "1"  # a crash loses nothing it had said
+    if threads is not None:
+        environment.update({f"{name}_NUM_THREADS": str(threads) for name in _THREADED})
+    return environment
+
+
+# -- the inside ----------------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Call the function that standard input names, with `say` and the request that follows."""
+    exchange = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+
+    def say(word: Any) -> None:
+        pickle.dump(word, exchange)
+        exchange.flush()
+
+    function, request = pickle.load(sys.stdin.buffer)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    module, _, name = function.partition(":")
+    serve: Callable[..., None] = getattr(importlib.import_module(module), name)
+    serve(say, *request)
+
+
+def _end_with_parent() -> None:
+    """Standard input carries nothing after the request; when it ends, the parent is gone and so is this process."""
+    while os.read(0, 1024):
+        continue
+    if os.name == "posix" and os.getpgrp() == os.getpid():  # the group is our own: take along what the solver started
+        os.killpg(0, signal.SIGKILL)
+    os._exit(70)
