@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
-from discreet.backends.lowering import PrivacyRows, loss_unit, point_of, whitened_rows
+from discreet.backends.lowering import Program, point_of
 from discreet.backends.settings import choice, positive
 from discreet.problems.errors import Absent
 from discreet.problems.numerics.double_double import Array
@@ -54,14 +54,11 @@ SETTINGS = {
 class _Lowered:
     """A compiled cvxpy problem. `slope` [m, n] and `price` are read off the duals of these constraints after solving."""
 
-    program: Any  # cvxpy.Problem
+    model: Any  # cvxpy.Problem
     estimator: Any  # cvxpy.Variable [m, N]
     leakage: Any  # cvxpy expression in units of ε, or None
     constraints: dict[str, Any]
-    problem: Problem
-    rows: PrivacyRows | None
-    unit: float
-    form: str
+    program: Program
     solver: str
     solver_options: dict[str, Any]
 
@@ -91,16 +88,16 @@ class Conic:
             raise Absent(f'backend conic: cvxpy finds no solver {solver}; pip install "discreet[conic]", or {solver} itself')
         form = choice(options, self.name, "form", ("deviation", "joint"), _FORMS[solver][0])
         lowered = _write(problem, form, solver, _solver_options(options, solver, self.name))
-        lowered.program.get_problem_data(solver=solver.upper())  # compiles; cvxpy keeps it for `solve`
+        lowered.model.get_problem_data(solver=solver.upper())  # compiles; cvxpy keeps it for `solve`
         return lowered
 
     def solve(self, lowered: _Lowered, options: Options) -> Raw[_Lowered]:
         """Run the solver once. Raises Interrupted at the time limit, and what cvxpy raises when the solver gives up."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Solution may be inaccurate", category=UserWarning)
-            lowered.program.solve(solver=lowered.solver.upper(), **lowered.solver_options)
-        statistics = lowered.program.solver_stats
-        status = str(lowered.program.status)
+            lowered.model.solve(solver=lowered.solver.upper(), **lowered.solver_options)
+        statistics = lowered.model.solver_stats
+        status = str(lowered.model.status)
         # cvxpy does not say which limit was met: an end short of optimal this late means the time limit
         seconds, limit = statistics.solve_time, options.time_limit
         late = limit is not None and seconds is not None and status != "optimal" and seconds >= 0.9 * limit
@@ -122,25 +119,22 @@ def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, A
     import cvxpy as cp
 
     estimator = cp.Variable((problem.m, problem.N), nonneg=True)
-    unit = loss_unit(problem, 1e-8 if problem.constraint.oblivious else 1e-3)  # larger objectives cost cones their digits
+    program = Program.of(problem)
     constraints: dict[str, Any] = {}
-    rows, leakage = None, None
-    if problem.constraint.perfect:
-        rows = whitened_rows(problem)
-        if rows.private_values.size and problem.m > 1:
-            constraints["privacy"] = estimator[:-1, :] @ (rows.features * problem.p_z).T == 0
-    elif not problem.constraint.oblivious:
-        if form == "deviation":
-            leakage = _deviation_form(problem, estimator, constraints, problem.budget ** _FORMS[solver][1])
-        else:
-            leakage = _joint_form(problem, estimator, constraints)
+    leakage = None
+    if program.leaks and form == "deviation":
+        leakage = _deviation_form(problem, estimator, constraints, problem.budget ** _FORMS[solver][1])
+    elif program.leaks:
+        leakage = _joint_form(problem, estimator, constraints)
+    elif program.row.size and problem.m > 1:
+        constraints["privacy"] = estimator[:-1, :] @ program.row.T == 0
+    if leakage is not None:
         constraints["budget"] = leakage <= 1
-    excess = (problem.loss - problem.loss.min(axis=0)) / unit
-    program = cp.Problem(
-        cp.Minimize(cp.sum(cp.multiply(excess, estimator))),
+    model = cp.Problem(
+        cp.Minimize(cp.sum(cp.multiply(program.cost, estimator))),
         [cp.sum(estimator, axis=0) == 1, *constraints.values()],
     )
-    return _Lowered(program, estimator, leakage, constraints, problem, rows, unit, form, solver, solver_options)
+    return _Lowered(model, estimator, leakage, constraints, program, solver, solver_options)
 
 
 def _deviation_form(problem: Problem, estimator: Any, constraints: dict[str, Any], scale: float) -> Any:
@@ -170,20 +164,12 @@ def _joint_form(problem: Problem, estimator: Any, constraints: dict[str, Any]) -
 
 def _lift_duals(lowered: _Lowered, duals: dict[str, Any]) -> tuple[Array, float]:
     """(tilt, multiplier). cvxpy's Lagrangian adds y·(left − right), so a link `u == A P` has tilt −y."""
-    problem, unit = lowered.problem, lowered.unit
-    if problem.constraint.oblivious:
-        return np.zeros((problem.m, problem.n)), 0.0
-    if problem.constraint.perfect:
-        rows = lowered.rows
-        if rows is None or "privacy" not in duals:
-            return np.zeros((problem.m, problem.n)), math.inf
-        return rows.tilt(-unit * np.asarray(duals["privacy"]), problem.m), math.inf
-    multiplier = max(0.0, float(duals["budget"])) * unit / problem.budget
-    if lowered.form == "joint":
-        return -unit * np.asarray(duals["joint"]), multiplier
-    slope = -unit / math.sqrt(problem.budget) * np.asarray(duals["deviation"])
-    shift = -unit * np.asarray(duals["mass"]) - (slope @ problem.p_x)[:, None]  # D holds A P − π s, and s = Σ_j u_j
-    return slope + shift, multiplier
+    program = lowered.program
+    price = float(duals["budget"]) if program.leaks else 0.0
+    if "joint" in duals:
+        return -program.unit * np.asarray(duals["joint"]), max(0.0, price) * program.unit / program.problem.budget
+    links = [np.ravel(duals[name]) for name in ("privacy", "deviation", "mass") if name in duals]
+    return program.duals(np.concatenate([np.zeros(0), *links]), price)
 
 
 def _solver_options(options: Options, solver: str, backend: str) -> dict[str, Any]:

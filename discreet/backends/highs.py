@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
-from discreet.backends.lowering import Lowered, LPPoint, PrivateLP, point_of
+from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.settings import choice
 from discreet.problems.errors import BackendError
 from discreet.problems.problem import Problem
@@ -52,12 +52,12 @@ class Highs:
         settings=SETTINGS,
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[PrivateLP]:
+    def lower(self, problem: Problem, options: Options) -> Lowered:
         """The program as a HighsLp: columns guess by guess, rows first the N outcomes, then r equations per guess."""
-        program = PrivateLP.of(problem)
+        program = Program.linear(problem)
         return Lowered(program, _model(program), highs_options(options, self.name))
 
-    def solve(self, lowered: Lowered[PrivateLP], options: Options) -> Raw[LPPoint]:
+    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
         """Run HiGHS; `claimed` is its model status. Raises Interrupted at the time limit, BackendError without a point."""
         import highspy
 
@@ -71,13 +71,13 @@ class Highs:
         claimed = solver.modelStatusToString(status)
         late = status == highspy.HighsModelStatus.kTimeLimit
         variables = point_of("HiGHS", claimed, late, options, solution.col_value if solution.value_valid else None)
-        prices = np.asarray(solution.row_dual if solution.dual_valid else [])[lowered.program.root.size :]
+        prices = np.asarray(solution.row_dual if solution.dual_valid else [], dtype=np.float64)
         iterations = getattr(solver.getInfo(), f"{METHODS[lowered.options['solver']]}_iteration_count")
-        return Raw(claimed, LPPoint(lowered.program, variables, prices), int(iterations))
+        return Raw(claimed, lowered.program.answer(variables, -prices), int(iterations))
 
-    def lift(self, raw: Raw[LPPoint]) -> Answer:
-        """P = R / sqrt(w); the tilt from the equations' row duals, the multiplier inf (0 without equations)."""
-        return raw.value.answer()
+    def lift(self, raw: Raw[Answer]) -> Answer:
+        """The estimator, and the tilt from the row duals of the equations."""
+        return raw.value
 
 
 def highs_options(options: Options, backend: str) -> dict[str, Any]:
@@ -98,11 +98,11 @@ def highs_options(options: Options, backend: str) -> dict[str, Any]:
     } | {name: value for name, value in limits.items() if value is not None}
 
 
-def _model(program: PrivateLP) -> Any:
+def _model(program: Program) -> Any:
     import highspy
 
-    columns, right = program.cost.size, program.right
-    start, index, value = program.columns()
+    entries, right = program.equations()
+    columns = program.cost.size
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = columns, right.size
     model.col_cost_ = program.cost.ravel()
@@ -112,5 +112,5 @@ def _model(program: PrivateLP) -> Any:
     matrix = model.a_matrix_
     matrix.format_ = highspy.MatrixFormat.kColwise
     matrix.num_col_, matrix.num_row_ = columns, right.size
-    matrix.start_, matrix.index_, matrix.value_ = start, index, value
+    matrix.start_, matrix.index_, matrix.value_ = entries.indptr, entries.indices, entries.data
     return model

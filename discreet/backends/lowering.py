@@ -1,11 +1,20 @@
-"""What the lowerings to other solvers share: scaled losses, perfect privacy's equations, the linear program, its answers.
+"""What the lowerings to other solvers share: scaled losses, the privacy equations, one sparse program, its answers.
 
 **Losses.** Only differences L_il − min_k L_kl decide anything, so solvers get the *excess* loss, whose minimum is 0 in
 every outcome (what is subtracted is the Bayes rule's error probability), in units of the size of the answer.
 
-**Equations.** Perfect privacy, Φ P_i = 0, says that every function of X that Z can predict must be unpredictable from the
-guess. With E over the outcomes, weights w_l, a *feature* is f_rl = Σ_j c_rj a_jl / w_l, of mean 0 and variance 1, and the
-equations are Σ_l w_l f_rl P_il = 0. Two choices of c:
+**Variables** of `Program`, guess by guess: R_il = v_l P_il [m, N], and at a positive finite budget D_ij = (u_ij −
+π_j s_i)/sqrt(ε) [m, n] and s_i = Pr(Ŷ = y_i) [m], so that the leakage is a function of m·(n + 1) variables and its Hessian
+does not fill up over the outcomes.
+
+**Equations**, in this order:
+
+    Σ_i R_il = v_l  for every l,    D_ij = Σ_l (a_jl − π_j w_l) P_il / sqrt(ε),    s_i = Σ_l w_l P_il,
+
+the last two only at a positive finite budget. At budget 0 the equations of perfect privacy, Φ P_i = 0, take their place:
+every function of X that Z can predict must be unpredictable from the guess. With E over the outcomes, weights w_l, a
+*feature* is f_rl = Σ_j c_rj a_jl / w_l, of mean 0 and variance 1, and the equations are Σ_l w_l f_rl P_il = 0. Two choices
+of c:
 
 - `whitened_rows`: orthonormal features, from the singular vectors of sqrt(π_j) φ_jl / sqrt(w_l). As well conditioned as the
   model allows; used by the solvers fed with arrays.
@@ -14,8 +23,9 @@ equations are Σ_l w_l f_rl P_il = 0. Two choices of c:
 Both drop what is implied (Σ_j π_j φ_j = 0; directions whose canonical correlation is rounding). The equations of the
 last guess follow from those of the others, because Σ_i Φ P_i = Φ 1 = 0, so a lowering omits them: its tilt row is 0.
 
-**Variables.** In the linear program they are R_il = sqrt(w_l) P_il, measured better than P (whose small coefficients HiGHS
-drops: ‖ΦP‖ 1e-8 at 20 sensors) and than masses w_l P_il (whose columns the tolerances hide: gap 4e-10 against 2e-11).
+**Scales.** In a linear program v_l = sqrt(w_l), measured better than P (whose small coefficients HiGHS drops: ‖ΦP‖ 1e-8 at
+20 sensors) and than masses w_l P_il (whose columns the tolerances hide: gap 4e-10 against 2e-11). Where the leakage is a
+constraint v_l = 1 measured best but for QICS.
 
 Source: the linear program is that of S. Asoodeh, F. Alajaji, T. Linder, "On maximal correlation, mutual information and data
 privacy", CWIT 2015, and of the paper (docs/theory.md); the canonical correlations are H. O. Lancaster's.
@@ -26,7 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +47,10 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = [
-    "LPPoint",
+    "Equations",
     "Lowered",
     "PrivacyRows",
-    "PrivateLP",
+    "Program",
     "loss_unit",
     "point_of",
     "rows_by_private_value",
@@ -50,14 +60,11 @@ __all__ = [
 _NO_CORRELATION = 1e-14  # canonical correlations under this are the rounding of the model's own numbers
 
 
-_Program = TypeVar("_Program")
-
-
 @dataclass(frozen=True)
-class Lowered(Generic[_Program]):
-    """A program of ours in the form one solver takes: its model, and the options or arguments to run it with."""
+class Lowered:
+    """A program in the form one solver takes: its model, and the options or arguments to run it with."""
 
-    program: _Program
+    program: Program
     model: Any
     options: Any
 
@@ -87,88 +94,136 @@ class PrivacyRows:
 
 
 @dataclass(frozen=True)
-class PrivateLP:
-    """min ⟨cost, R⟩ with R ≥ 0, Σ_i R_il = root_l, Σ_l row_rl R_il = 0 for every r and every guess i but the last.
+class Program:
+    """min cost·x with equations x = right, R ≥ 0 and, at a positive finite budget, leakage(D, s)/ε ≤ 1.
 
-    cost  [m, N] excess losses by root mass, in `unit`s        root  [N] sqrt(w_l); P = R / root
-    row   [r, N] = sqrt(w_l) f_rl; r = 0 at budget inf         unit  error probability per unit of cost
+    cost   [m, N] excess losses by unit of R, in `unit`s of error probability
+    scale  [N] v_l, with R_il = v_l P_il
+    rows   the equations of perfect privacy, none of them at other budgets
     """
 
+    problem: Problem
     cost: Array
-    root: Array
-    row: Array
-    rows: PrivacyRows
+    scale: Array
     unit: float
+    rows: PrivacyRows
 
     @classmethod
-    def of(cls, problem: Problem, equations: Callable[[Problem], PrivacyRows] | None = None) -> PrivateLP:
-        """The program of a problem at budget 0 (by `whitened_rows` unless told otherwise) or inf, without zero masses."""
-        rows = _no_rows(problem) if problem.constraint.oblivious else (equations or whitened_rows)(problem)
-        root = np.sqrt(problem.p_z)
+    def of(cls, problem: Problem, power: float = 0.0) -> Program:
+        """The program of a problem without zero masses, with v_l = (N w_l)^power."""
+        # larger objectives cost the answers their digits where there is a leakage constraint
+        unit = loss_unit(problem, 1e-8 if problem.budget >= problem.entropy_x else 1e-3)
+        return cls._scaled(problem, (problem.N * problem.p_z) ** power, unit, whitened_rows)
+
+    @classmethod
+    def linear(cls, problem: Problem, equations: Equations | None = None) -> Program:
+        """The linear program at budget 0 (by `whitened_rows` unless told otherwise) or inf, with v_l = sqrt(w_l)."""
         unit = loss_unit(problem, 1e-5)  # costs above 1e6 cannot be priced to HiGHS's 1e-10
-        excess = problem.loss - problem.loss.min(axis=0)
-        return cls(excess / root / unit, root, rows.features * root, rows, unit)
+        return cls._scaled(problem, np.sqrt(problem.p_z), unit, equations or whitened_rows)
+
+    @classmethod
+    def _scaled(cls, problem: Problem, scale: Array, unit: float, equations: Equations) -> Program:
+        cost = (problem.loss - problem.loss.min(axis=0)) / scale / unit
+        return cls(problem, cost, scale, unit, equations(problem) if problem.constraint.perfect else _no_rows(problem))
 
     @property
-    def guesses(self) -> int:
-        """m."""
-        return int(self.cost.shape[0])
+    def leaks(self) -> bool:
+        """Whether there is a leakage constraint, and with it D and s; a budget of H(X) is none, as nothing leaks more."""
+        return 0.0 < self.problem.budget < self.problem.entropy_x
 
     @property
-    def right(self) -> Array:
-        """Right-hand sides [N + (m − 1)·r] in the order of the rows of `columns`."""
-        return np.concatenate([self.root, np.zeros((self.guesses - 1) * self.row.shape[0])])
+    def root(self) -> float:
+        """sqrt(ε), the unit of D."""
+        return math.sqrt(self.problem.budget)
 
-    def columns(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Array]:
-        """The matrix by compressed columns, guess by guess: starts [m·N + 1], row numbers and values of the entries.
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many variables R, D and s there are."""
+        m, n = self.problem.m, self.problem.n
+        return m * self.problem.N, m * n * self.leaks, m * self.leaks
 
-        Rows: first the N column sums, then r equations for each guess but the last, whose columns hold a sum only.
-        """
-        m, outcomes = self.cost.shape
-        r = self.row.shape[0]
-        long = (m - 1) * outcomes
-        start = np.concatenate([np.arange(long) * (1 + r), long * (1 + r) + np.arange(outcomes + 1)])
-        index = np.empty((m - 1, outcomes, 1 + r), dtype=np.int32)
-        index[:, :, 0] = np.arange(outcomes)
-        index[:, :, 1:] = outcomes + np.arange((m - 1) * r).reshape(m - 1, 1, r)
-        value = np.ones((m - 1, outcomes, 1 + r))
-        value[:, :, 1:] = self.row.T
-        last = np.arange(outcomes, dtype=np.int32)
-        return (
-            start.astype(np.int32),
-            np.concatenate([index.ravel(), last]),
-            np.concatenate([value.ravel(), np.ones(outcomes)]),
-        )
+    @property
+    def row(self) -> Array:
+        """The privacy equations of one guess [r, N]: Σ_l row_rl R_il = 0."""
+        return self.rows.features * (self.problem.p_z / self.scale)
 
-    def matrix(self) -> Any:
-        """`columns` as a scipy.sparse.csc_matrix."""
+    def privacy_equations(self) -> Any | None:
+        """The privacy equations of every guess but the last, a scipy.sparse array [(m − 1)·r, m·N]; None without any."""
         from scipy import sparse
 
-        start, index, value = self.columns()
-        return sparse.csc_matrix((value, index, start), shape=(self.right.size, self.cost.size))
+        block, guesses = self.row, self.problem.m - 1
+        if block.size == 0 or guesses == 0:
+            return None
+        empty = sparse.csc_array((guesses * block.shape[0], self.problem.N))
+        return sparse.csc_array(sparse.hstack([_diagonal(block, guesses), empty]))
 
+    def equations(self) -> tuple[Any, Array]:
+        """(E, right): a scipy.sparse CSC array [equations, variables] and the right-hand sides."""
+        from scipy import sparse
 
-@dataclass(frozen=True)
-class LPPoint:
-    """Where a solver left a `PrivateLP`.
+        problem, m = self.problem, self.problem.m
+        sums = sparse.hstack([sparse.eye_array(problem.N)] * m)
+        privacy = self.privacy_equations()
+        if self.leaks:
+            shifted = (problem.p_xz - problem.p_x[:, None] * problem.p_z) / self.root
+            links, masses = (_diagonal(-row / self.scale, m) for row in (shifted, problem.p_z[None, :]))
+            law: list[list[Any]] = [[links, sparse.eye_array(links.shape[0]), None], [masses, None, sparse.eye_array(m)]]
+            matrix: Any = sparse.block_array([[sums, None, None], *law])
+        else:
+            matrix = sums if privacy is None else sparse.vstack([sums, privacy])
+        return sparse.csc_array(matrix), np.concatenate([self.scale, np.zeros(matrix.shape[0] - problem.N)])
 
-    variables  R [m·N], guess by guess
-    prices     row duals of the (m − 1)·r equations, in units of cost; empty or not finite where the solver has none
-    """
+    def objective(self) -> Array:
+        """The cost of every variable."""
+        return np.concatenate([self.cost.ravel(), np.zeros(sum(self.sizes[1:]))])
 
-    program: PrivateLP
-    variables: Array
-    prices: Array
+    def uniform_start(self) -> Array:
+        """All variables for the uniform guess, which leaks nothing and is off every bound."""
+        problem, (masses, deviations, guesses) = self.problem, self.sizes
+        start = np.concatenate([np.zeros(masses + deviations), np.full(guesses, 1.0 / problem.m)])
+        start[:masses] = np.tile(self.scale / problem.m, problem.m)
+        return start
 
-    def answer(self) -> Answer:
-        """P = R / root; the tilt from the prices, if there are any, and the multiplier inf (0 without equations)."""
-        program = self.program
-        estimator = self.variables.reshape(program.cost.shape) / program.root
-        each, r = program.guesses - 1, program.row.shape[0]
-        if self.prices.size != each * r or not np.isfinite(self.prices).all():
+    def lower_bounds(self) -> Array:
+        """0 for R and s, −inf for D."""
+        masses, deviations, guesses = self.sizes
+        return np.concatenate([np.zeros(masses), np.full(deviations, -math.inf), np.zeros(guesses)])
+
+    def answer(self, variables: Array, prices: Array, budget_price: float = 0.0) -> Answer:
+        """P = R / v, not repaired, and its duals where they are numbers.
+
+        variables   of which R come first
+        prices      of the equations, in the Lagrangian cost·x + prices·(E x − right) + budget_price·(leakage/ε − 1)
+        """
+        problem = self.problem
+        estimator = variables[: self.cost.size].reshape(self.cost.shape) / self.scale
+        expected = problem.N + (problem.m - 1) * len(self.rows.features) + sum(self.sizes[1:])
+        if prices.size != expected or not (np.isfinite(prices).all() and math.isfinite(budget_price)):
             return Answer(estimator)
-        tilt = program.rows.tilt(self.prices.reshape(each, r) * program.unit, program.guesses)
-        return Answer(estimator, tilt, math.inf if r else 0.0)
+        return Answer(estimator, *self.duals(prices[problem.N :], budget_price))
+
+    def duals(self, prices: Array, budget_price: float) -> tuple[Array, float]:
+        """(tilt [m, n], multiplier) of the prices of all equations but the first N, and of the budget."""
+        problem = self.problem
+        if problem.constraint.perfect:
+            each = prices.reshape(problem.m - 1, len(self.rows.features))
+            return self.rows.tilt(-self.unit * each, problem.m), math.inf
+        if not self.leaks:
+            return np.zeros((problem.m, problem.n)), 0.0
+        slope = -self.unit / self.root * prices[: problem.m * problem.n].reshape(problem.m, problem.n)
+        shift = -self.unit * prices[problem.m * problem.n :, None] - (slope @ problem.p_x)[:, None]  # D holds u − π s
+        return slope + shift, max(0.0, budget_price) * self.unit / problem.budget
+
+
+def _diagonal(block: Array, times: int) -> Any:
+    """The block repeated along the diagonal, sparse."""
+    from scipy import sparse
+
+    return sparse.block_diag([sparse.csc_array(block)] * times)
+
+
+Equations: TypeAlias = Callable[[Problem], PrivacyRows]
+"""What finds the equations of perfect privacy of a problem without zero masses."""
 
 
 def point_of(solver: str, claimed: str, out_of_time: bool, options: Options, variables: Any) -> Array:
@@ -209,7 +264,7 @@ def rows_by_private_value(problem: Problem) -> PrivacyRows:
 
 
 def _no_rows(problem: Problem) -> PrivacyRows:
-    """No equations at all, for a problem without constraint."""
+    """No equations at all, for a problem without perfect privacy."""
     return PrivacyRows(np.zeros((0, problem.N)), np.zeros((0, problem.n)), np.zeros(0, dtype=np.intp))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
 from discreet.backends.highs import SETTINGS, highs_options
-from discreet.backends.lowering import Lowered, LPPoint, PrivateLP, point_of, rows_by_private_value
+from discreet.backends.lowering import Lowered, Program, point_of, rows_by_private_value
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -44,14 +44,14 @@ class Pyomo:
         settings=SETTINGS,
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[PrivateLP]:
+    def lower(self, problem: Problem, options: Options) -> Lowered:
         """The Pyomo model."""
-        program = PrivateLP.of(problem, rows_by_private_value)
+        program = Program.linear(problem, rows_by_private_value)
         wanted = highs_options(options, self.name)
         del wanted["output_flag"]  # Pyomo captures the log
         return Lowered(program, build_model(program), wanted)
 
-    def solve(self, lowered: Lowered[PrivateLP], options: Options) -> Raw[LPPoint]:
+    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
         """Solve once; `claimed` is Pyomo's termination condition. Raises Interrupted, BackendError without a point."""
         from pyomo.contrib.solver.common.results import TerminationCondition
         from pyomo.contrib.solver.solvers.highs import Highs as Solver
@@ -67,14 +67,14 @@ class Pyomo:
         loader = result.solution_loader
         values, prices = _values(lowered, loader) if loader.get_number_of_solutions() else (None, np.zeros(0))
         variables = point_of("HiGHS, through Pyomo,", claimed, late, options, values)
-        return Raw(claimed, LPPoint(lowered.program, variables, prices))
+        return Raw(claimed, lowered.program.answer(variables, -prices))
 
-    def lift(self, raw: Raw[LPPoint]) -> Answer:
-        """P = R / sqrt(w); the tilt from the duals of `perfect_privacy`, the multiplier inf (0 without equations)."""
-        return raw.value.answer()
+    def lift(self, raw: Raw[Answer]) -> Answer:
+        """The estimator, and the tilt from the duals of `perfect_privacy`."""
+        return raw.value
 
 
-def build_model(program: PrivateLP) -> Any:
+def build_model(program: Program) -> Any:
     """The ConcreteModel.
 
     Sets `guesses`, `outcomes`, `private_values`; variable `root_mass[i, z]` = sqrt(w_z) P_iz ≥ 0; objective `excess_error`
@@ -85,7 +85,7 @@ def build_model(program: PrivateLP) -> Any:
 
     m, outcomes = program.cost.shape
     names = [int(j) for j in program.rows.private_values]
-    cost, root = program.cost.tolist(), program.root.tolist()
+    cost, root = program.cost.tolist(), program.scale.tolist()
     row = dict(zip(names, program.row.tolist(), strict=True))
     model = pyo.ConcreteModel(name="perfect privacy")
     model.guesses = pyo.RangeSet(0, m - 1)
@@ -106,9 +106,9 @@ def build_model(program: PrivateLP) -> Any:
     return model
 
 
-def _values(lowered: Lowered[PrivateLP], loader: Any) -> tuple[Array, Array]:
-    """Values of the variables and duals of the equations, in the order of the arrays of `PrivateLP`."""
+def _values(lowered: Lowered, loader: Any) -> tuple[Array, Array]:
+    """Values of the variables and duals of the equations, in the order of those of `Program`."""
     model, values, duals = lowered.model, loader.get_vars(), loader.get_duals()
     variables = [values[model.root_mass[i, z]] for i in model.guesses for z in model.outcomes]
-    prices = [duals[row] for row in model.perfect_privacy.values()]
+    prices = [duals[row] for part in (model.column_sum, model.perfect_privacy) for row in part.values()]
     return np.array(variables), np.array(prices)

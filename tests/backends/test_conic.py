@@ -59,7 +59,7 @@ def test_the_expressions_are_error_probability_and_leakage(solver: str, form: st
     assume(problem.budget > 1e-9)
     lowered = Conic().lower(problem, Options(settings={"solver": solver, "form": form}))
     estimator = pin(lowered, problem, seed)
-    error = lowered.unit * float(lowered.program.objective.value) + problem.bayes_error
+    error = lowered.program.unit * float(lowered.model.objective.value) + problem.bayes_error
     assert error == pytest.approx(problem.error_probability(estimator), rel=1e-12)
     leakage = float(lowered.leakage.value) * problem.budget
     assert leakage == pytest.approx(problem.leakage(estimator), rel=1e-6, abs=1e-13)
@@ -71,8 +71,8 @@ def test_at_budget_zero_the_equations_are_those_of_phi() -> None:
     problem = catalog.build("dirichlet", n=3, m=3, N=12, budget=0.0)
     lowered = Conic().lower(problem, Options())
     estimator = pin(lowered, problem, 3)
-    assert lowered.rows is not None
-    expected = problem.output_law(estimator).deviation[:-1] @ lowered.rows.combination.T
+    assert len(lowered.program.rows.features)
+    expected = problem.output_law(estimator).deviation[:-1] @ lowered.program.rows.combination.T
     np.testing.assert_allclose(lowered.constraints["privacy"].args[0].value, expected, atol=1e-14)
     assert "budget" not in lowered.constraints
 

@@ -13,7 +13,7 @@ from scipy.sparse import csc_matrix
 
 from discreet.backends.contract import Options
 from discreet.backends.highs import METHODS, Highs
-from discreet.backends.lowering import PrivateLP, rows_by_private_value, whitened_rows
+from discreet.backends.lowering import Program, rows_by_private_value, whitened_rows
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
@@ -72,20 +72,20 @@ def test_the_arrays_given_to_highs_evaluate_to_the_error_probability_the_column_
     lowered = Highs().lower(problem, Options())
     model, program = lowered.model, lowered.program
     estimator = random_estimator(problem, seed)
-    point = (estimator * program.root).ravel()
+    point = (estimator * program.scale).ravel()
     error = program.unit * float(np.asarray(model.col_cost_) @ point) + problem.bayes_error
     assert error == pytest.approx(problem.error_probability(estimator), rel=1e-12)
     matrix = csc_matrix(
         (model.a_matrix_.value_, model.a_matrix_.index_, model.a_matrix_.start_), shape=(model.num_row_, model.num_col_)
     )
     activity = matrix @ point
-    np.testing.assert_allclose(activity[: problem.N], program.root, rtol=1e-12)
+    np.testing.assert_allclose(activity[: problem.N], program.scale, rtol=1e-12)
     deviation = problem.output_law(estimator).deviation[:-1]  # A P − π s, from double-length sums
     expected = deviation @ program.rows.combination.T
     np.testing.assert_allclose(
         activity[problem.N :], expected.ravel(), atol=1e-13 * max(1.0, np.abs(program.rows.combination).max(initial=0.0))
     )
-    assert list(model.row_lower_) == list(model.row_upper_) == [*program.root, *np.zeros(expected.size)]
+    assert list(model.row_lower_) == list(model.row_upper_) == [*program.scale, *np.zeros(expected.size)]
 
 
 @given(st.integers(0, 10**6))
@@ -197,7 +197,7 @@ def test_a_positive_budget_is_refused_with_alternatives() -> None:
 
 def test_the_program_counts_in_units_of_the_bayes_error() -> None:
     problem = catalog.build("paper-multi", sensors=10, budget=0.0)
-    program = PrivateLP.of(problem)
+    program = Program.linear(problem)
     assert program.unit == problem.bayes_error
     assert program.cost.min(axis=0).max() == 0.0
     assert np.abs(program.row).max() <= 1.0

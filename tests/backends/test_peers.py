@@ -15,7 +15,7 @@ from judging import lower_bound
 import discreet as ds
 from discreet.backends.contract import Options, Raw, Regime
 from discreet.backends.highs import highs_options
-from discreet.backends.peers.linked import LinkedPoint, LinkedProgram
+from discreet.backends.lowering import Program
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.backends.registry import backend_names, capabilities, load_backend, peers
 from discreet.backends.run import solve
@@ -203,7 +203,7 @@ def test_the_linked_program_is_the_problem() -> None:
     """Law: a point made of any estimator satisfies the equations, and its cost is the excess error probability."""
     rng = np.random.default_rng(2)
     for problem in (SMALL[9], SMALL[11]):
-        program = LinkedProgram.of(problem, 0.5)
+        program = Program.of(problem, 0.5)
         estimator = rng.dirichlet(np.ones(problem.m), problem.N).T
         x = (estimator * program.scale).ravel()
         if program.leaks:
@@ -213,7 +213,7 @@ def test_the_linked_program_is_the_problem() -> None:
         np.testing.assert_allclose(matrix @ x, right, atol=1e-13)
         excess = problem.error_probability(estimator) - problem.bayes_error
         assert program.objective() @ x * program.unit == pytest.approx(excess, rel=1e-12)
-        answer = LinkedPoint(program, x, np.array([math.nan]), 0.0).answer()
+        answer = program.answer(x, np.full(right.size, math.nan))
         np.testing.assert_allclose(answer.estimator, estimator, rtol=1e-14)
         assert answer.tilt is None, "duals that are no numbers are left out"
 

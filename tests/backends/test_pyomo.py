@@ -31,11 +31,11 @@ def test_the_model_evaluates_to_the_error_probability_the_column_sums_and_phi(se
     estimator = random_estimator(problem, seed)
     for i in model.guesses:
         for z in model.outcomes:
-            model.root_mass[i, z].value = estimator[i, z] * program.root[z]
+            model.root_mass[i, z].value = estimator[i, z] * program.scale[z]
     error = program.unit * pyo.value(model.excess_error) + problem.bayes_error
     assert error == pytest.approx(problem.error_probability(estimator), rel=1e-12)
     for z in model.outcomes:
-        assert pyo.value(model.column_sum[z].body) == pytest.approx(program.root[z], rel=1e-12)
+        assert pyo.value(model.column_sum[z].body) == pytest.approx(program.scale[z], rel=1e-12)
     phi = problem.output_law(estimator).deviation / problem.p_x  # (Φ P)_ij
     for r, j in enumerate(int(name) for name in program.rows.private_values):
         size = program.rows.combination[r, j] / (1.0 - problem.p_x[j])  # the feature is this times π_j φ_j / w

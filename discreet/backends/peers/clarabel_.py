@@ -1,8 +1,8 @@
 """Backend `clarabel`: the exponential-cone program handed to Clarabel itself, without a modelling layer.
 
-Method: the variables and equations of `linked`, and for each pair (i, j) one exponential cone (x, y, z), y e^{x/y} ≤ z, with
-y = u_ij/sqrt(ε), z = π_j s_i/sqrt(ε) and x a variable of its own, so that z − y − x is an upper bound of the term
-u log(u/(π s)) − u + π s of the leakage; their sum is held under the budget. Every row is divided by sqrt(ε) or ε as in the
+Method: the variables and equations of `lowering`, and for each pair (i, j) one exponential cone (x, y, z), y e^{x/y} ≤ z,
+with y = u_ij/sqrt(ε), z = π_j s_i/sqrt(ε) and x a variable of its own, so that z − y − x is an upper bound of the term
+u log(u/(π s)) − u + π s of the leakage. Their sum is held under the budget. Every row is divided by sqrt(ε) or ε as in the
 backend `conic`, which reaches the same solver through cvxpy. Sparse arrays are built here, in one pass.
 
 Source: P. J. Goulart, Y. Chen, "Clarabel: an interior-point solver for conic programs with quadratic objectives", 2024
@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
-from discreet.backends.lowering import Lowered, point_of
-from discreet.backends.peers.linked import LinkedPoint, LinkedProgram
+from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
 
@@ -52,13 +51,13 @@ class Clarabel:
         Tuned("tol_feas", ShareOfGap(1e-4, 1e-14), 1e-8, "an infeasibility is a leak, to be compared with a small budget"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[LinkedProgram]:
+    def lower(self, problem: Problem, options: Options) -> Lowered:
         """Clarabel's arrays P, q, A, b and cones, and its settings by name."""
-        program = LinkedProgram.of(problem)
+        program = Program.of(problem)
         limits = {"max_iter": options.max_iterations, "time_limit": options.time_limit}
         return Lowered(program, _cone_program(program), native(self.tuning, options, problem.N, limits))
 
-    def solve(self, lowered: Lowered[LinkedProgram], options: Options) -> Raw[LinkedPoint]:
+    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
         """Run Clarabel; `claimed` is its status. Raises Interrupted at the time limit, BackendError without a point."""
         import clarabel
 
@@ -72,21 +71,21 @@ class Clarabel:
         masses, terms, _ = program.sizes
         budget = prices.size - 3 * terms - program.leaks  # the row of the budget, before those of the cones
         price = float(prices[budget]) if program.leaks else 0.0
-        return Raw(claimed, LinkedPoint(program, variables, prices[: budget - masses], price), int(solution.iterations))
+        return Raw(claimed, program.answer(variables, prices[: budget - masses], price), int(solution.iterations))
 
-    def lift(self, raw: Raw[LinkedPoint]) -> Answer:
-        """P from R; tilt and multiplier from the duals of the equations and of the budget."""
-        return raw.value.answer()
+    def lift(self, raw: Raw[Answer]) -> Answer:
+        """The estimator, and its duals from those of the equations and of the budget."""
+        return raw.value
 
 
-def _cone_program(program: LinkedProgram) -> tuple[Any, ...]:
+def _cone_program(program: Program) -> tuple[Any, ...]:
     """(P, q, A, b, cones) of Clarabel's form min q·x with A x + slack = b; rows: equations, R ≥ 0, budget, cones."""
     import clarabel
     from scipy import sparse
 
     equations, right = program.equations()
     masses, terms, _ = program.sizes
-    known = sum(program.sizes)  # variables of `linked`; after them one x per cone
+    known = sum(program.sizes)  # variables of `lowering`; after them one x per cone
     below = [sparse.hstack([-sparse.eye_array(masses), sparse.csc_array((masses, known - masses + terms))])]
     offsets = [right, np.zeros(masses)]
     cones = [clarabel.ZeroConeT(right.size), clarabel.NonnegativeConeT(masses + program.leaks)]
@@ -100,7 +99,7 @@ def _cone_program(program: LinkedProgram) -> tuple[Any, ...]:
     return sparse.csc_matrix((cost.size, cost.size)), cost, matrix, np.concatenate(offsets), cones
 
 
-def _leakage_rows(program: LinkedProgram) -> Any:
+def _leakage_rows(program: Program) -> Any:
     """Rows of −slack: the budget Σ (z − y − x)/sqrt(ε) ≤ 1 with z − y = −D, then x, y = π s/sqrt(ε) + D, z for each term."""
     from scipy import sparse
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
-from discreet.backends.lowering import Lowered, LPPoint, PrivateLP, point_of
+from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
 
@@ -55,19 +55,20 @@ class Glop:
         ),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[PrivateLP]:
+    def lower(self, problem: Problem, options: Options) -> Lowered:
         """The program as a ModelBuilderHelper, and the settings in GLOP's text format."""
         from ortools.linear_solver.python import model_builder_helper
+        from scipy import sparse
 
-        program = PrivateLP.of(problem)
-        size, right = program.cost.size, program.right
+        program = Program.linear(problem)
+        size, (matrix, right) = program.cost.size, program.equations()
         model = model_builder_helper.ModelBuilderHelper()
         fill: Any = model.fill_model_from_sparse_data  # its stub forgets an argument
-        fill(np.zeros(size), np.full(size, math.inf), program.cost.ravel(), right, right, program.matrix().tocsr())
+        fill(np.zeros(size), np.full(size, math.inf), program.cost.ravel(), right, right, sparse.csr_matrix(matrix))
         settings = native(self.tuning, options, problem.N, {"max_number_of_iterations": options.max_iterations})
         return Lowered(program, model, " ".join(f"{name}: {_text(value)}" for name, value in settings.items()))
 
-    def solve(self, lowered: Lowered[PrivateLP], options: Options) -> Raw[LPPoint]:
+    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
         """Run GLOP; `claimed` is its status. Raises Interrupted at the time limit, BackendError without a point."""
         from ortools.linear_solver.python import model_builder_helper
 
@@ -82,12 +83,11 @@ class Glop:
         # GLOP does not say that time ran out: an end without an optimum this late means it
         late = options.time_limit is not None and claimed != "OPTIMAL" and seconds >= 0.9 * options.time_limit
         variables = point_of("GLOP", claimed, late, options, solver.variable_values() if solver.has_solution() else None)
-        prices = np.asarray(solver.dual_values())[lowered.program.root.size :]
-        return Raw(claimed, LPPoint(lowered.program, variables, prices))
+        return Raw(claimed, lowered.program.answer(variables, -np.asarray(solver.dual_values())))
 
-    def lift(self, raw: Raw[LPPoint]) -> Answer:
-        """P = R / sqrt(w); the tilt from the equations' row duals, the multiplier inf (0 without equations)."""
-        return raw.value.answer()
+    def lift(self, raw: Raw[Answer]) -> Answer:
+        """The estimator, and the tilt from the row duals of the equations."""
+        return raw.value
 
 
 def _text(value: Any) -> str:

@@ -1,6 +1,6 @@
 """Backend `ipopt`: the problem as a sparse nonlinear program for IPOPT, written in CasADi.
 
-Method: the variables and equations of `linked`, and one inequality leakage(D, s)/ε ≤ 1, the leakage as the sum over (i, j)
+Method: the variables and equations of `lowering`, and one inequality leakage(D, s)/ε ≤ 1, the leakage as the sum over (i, j)
 of u log1p(sqrt(ε) D/(π s)) − sqrt(ε) D with u = π s + sqrt(ε) D, which keeps its digits at small budgets (written with plain
 logarithms the gap at 20 of the paper's sensors is 1e-7 instead of 1e-9). CasADi differentiates it twice: the Hessian has
 entries for D and s only. The start is the uniform guess. At budgets 0 and inf the program is linear.
@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
-from discreet.backends.lowering import Lowered, point_of
-from discreet.backends.peers.linked import LinkedPoint, LinkedProgram
+from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
 
@@ -73,11 +72,11 @@ class Ipopt:
         Tuned("mu_min", 1e-17, 1e-11, "adaptive stops at this barrier parameter; the default leaves gaps of 1e-8"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[LinkedProgram]:
+    def lower(self, problem: Problem, options: Options) -> Lowered:
         """The program as a casadi nlpsol function with its options, bounds and start."""
         import casadi
 
-        program = LinkedProgram.of(problem)
+        program = Program.of(problem)
         matrix, right = program.equations()
         x = casadi.MX.sym("x", sum(program.sizes))
         form, derivatives = _functions(program, casadi.DM(matrix.tocsc()), x)
@@ -92,7 +91,7 @@ class Ipopt:
         }
         return Lowered(program, solver, arguments)
 
-    def solve(self, lowered: Lowered[LinkedProgram], options: Options) -> Raw[LinkedPoint]:
+    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
         """Run IPOPT; `claimed` is its return status. Raises Interrupted at the time limit, BackendError without a point."""
         found = lowered.model(**lowered.options)
         statistics = lowered.model.stats()
@@ -101,15 +100,15 @@ class Ipopt:
         variables = point_of("IPOPT", claimed, late, options, np.asarray(found["x"]).ravel())
         program, prices = lowered.program, np.asarray(found["lam_g"]).ravel()
         price = float(prices[-1]) if program.leaks else 0.0
-        point = LinkedPoint(program, variables, prices[: prices.size - program.leaks], price)
-        return Raw(claimed, point, int(statistics["iter_count"]))
+        answer = program.answer(variables, prices[: prices.size - program.leaks], price)
+        return Raw(claimed, answer, int(statistics["iter_count"]))
 
-    def lift(self, raw: Raw[LinkedPoint]) -> Answer:
-        """P from R; tilt and multiplier from lam_g, the multipliers of the Lagrangian f + lam_g·g."""
-        return raw.value.answer()
+    def lift(self, raw: Raw[Answer]) -> Answer:
+        """The estimator, and its duals from lam_g, the multipliers of the Lagrangian f + lam_g·g."""
+        return raw.value
 
 
-def _functions(program: LinkedProgram, matrix: Any, x: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _functions(program: Program, matrix: Any, x: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The program {x, f, g}, and its derivatives: left to find the pattern of g itself, CasADi needs time quadratic in N."""
     import casadi
 
@@ -135,7 +134,7 @@ def _functions(program: LinkedProgram, matrix: Any, x: Any) -> tuple[dict[str, A
     return {"x": x, "f": objective, "g": constraint}, derivatives
 
 
-def _leakage(program: LinkedProgram, law: Any) -> Any:
+def _leakage(program: Program, law: Any) -> Any:
     """leakage/ε as a CasADi expression in D and s, stacked."""
     import casadi
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
-from discreet.backends.lowering import Lowered, LPPoint, PrivateLP, point_of
+from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
 
@@ -65,16 +65,16 @@ class Pdlp:
         Tuned("num_threads", 1, 1, "as every solver configuration"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[PrivateLP]:
+    def lower(self, problem: Problem, options: Options) -> Lowered:
         """The program as a pdlp.QuadraticProgram without quadratic part, and the parameters."""
-        program = PrivateLP.of(problem)
+        program = Program.linear(problem)
         limits = {
             "termination_criteria.time_sec_limit": options.time_limit,
             "termination_criteria.iteration_limit": options.max_iterations,
         }
         return Lowered(program, _model(program), _parameters(native(self.tuning, options, problem.N, limits)))
 
-    def solve(self, lowered: Lowered[PrivateLP], options: Options) -> Raw[LPPoint]:
+    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
         """Run PDLP; `claimed` is its termination reason. Raises Interrupted at the time limit, BackendError otherwise."""
         from ortools.pdlp.python import pdlp
 
@@ -85,22 +85,23 @@ class Pdlp:
         variables = np.asarray(found.primal_solution)
         whole = variables if variables.size == lowered.program.cost.size else None
         variables = point_of("PDLP", claimed, claimed == "TIME_LIMIT", options, whole)
-        prices = np.asarray(found.dual_solution)[lowered.program.root.size :]
-        return Raw(claimed, LPPoint(lowered.program, variables, prices), int(log.iteration_count))
+        answer = lowered.program.answer(variables, -np.asarray(found.dual_solution))
+        return Raw(claimed, answer, int(log.iteration_count))
 
-    def lift(self, raw: Raw[LPPoint]) -> Answer:
-        """P = R / sqrt(w); the tilt from the equations' dual values, the multiplier inf (0 without equations)."""
-        return raw.value.answer()
+    def lift(self, raw: Raw[Answer]) -> Answer:
+        """The estimator, and the tilt from the dual values of the equations."""
+        return raw.value
 
 
-def _model(program: PrivateLP) -> Any:
+def _model(program: Program) -> Any:
     from ortools.pdlp.python import pdlp
+    from scipy import sparse
 
-    size, right = program.cost.size, program.right
+    size, (matrix, right) = program.cost.size, program.equations()
     model = pdlp.QuadraticProgram()
     model.resize_and_initialize(size, right.size)
     model.objective_vector = program.cost.ravel()
-    model.constraint_matrix = program.matrix()
+    model.constraint_matrix = sparse.csc_matrix(matrix)
     model.constraint_lower_bounds = model.constraint_upper_bounds = right
     model.variable_lower_bounds, model.variable_upper_bounds = np.zeros(size), np.full(size, math.inf)
     return model

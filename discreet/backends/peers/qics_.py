@@ -1,7 +1,7 @@
 """Backend `qics`: the leakage as QICS' own classical relative entropy cones, one per guess.
 
 Method: min ⟨L, P⟩ with the last guess eliminated and everything else put in cones, h − G x ∈ K: R_il ≥ 0 for i < m and
-v_l − Σ_i R_il ≥ 0 (`linked` has R and v), Σ_i t_i ≤ 1, and for each guess (ε t_i, u_i, π s_i)/ε in the cone
+v_l − Σ_i R_il ≥ 0 (`lowering` has R and v), Σ_i t_i ≤ 1, and for each guess (ε t_i, u_i, π s_i)/ε in the cone
 {t ≥ Σ_j x_j log(x_j/y_j)} of dimension 2n + 1, u_i = A P_i and s_i written out in P. At budget 0 the cones go and the
 whitened equations of `lowering` come as A x = b; at budget inf nothing but bounds is left. Measured against QICS'
 standard form A x = b with the law of (X, Ŷ) as cone variables, for which it has a shortcut: there it fails to step with gaps
@@ -16,28 +16,18 @@ than 4,000 such variables. Time is checked between iterations only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
-from discreet.backends.lowering import Lowered, point_of
-from discreet.backends.peers.linked import LinkedProgram
+from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.errors import Unsupported
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["Qics"]
-
-
-@dataclass(frozen=True)
-class _Point:
-    program: LinkedProgram
-    variables: Array
-    prices: Array  # of the equations
-    slopes: Array  # of the cones
 
 
 class Qics:
@@ -62,7 +52,7 @@ class Qics:
         Tuned("tol_feas", ShareOfGap(1e-3, 1e-13), 1e-8, "a leak of tol_feas is not small beside a small budget"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[LinkedProgram]:
+    def lower(self, problem: Problem, options: Options) -> Lowered:
         """The arrays c, G, h, A, b and the cones of a qics.Model. Raises Unsupported."""
         variables, most = (problem.m - 1) * problem.N, self.capabilities.largest_outcomes
         if variables > most:
@@ -70,40 +60,45 @@ class Qics:
                 f"backend qics refuses more than {most} variables and here (m − 1) N = {variables}: "
                 "a dense method would take minutes; use tilt or ipopt"
             )
-        program = LinkedProgram.of(problem, 0.5)  # powers of 0 and 1 measured within the noise
+        program = Program.of(problem, 0.5)  # powers of 0 and 1 measured within the noise
         limits = {"max_iter": options.max_iterations, "max_time": options.time_limit}
         model = _model(program) if problem.m > 1 else {}
         return Lowered(program, model, native(self.tuning, options, problem.N, limits))
 
-    def solve(self, lowered: Lowered[LinkedProgram], options: Options) -> Raw[_Point]:
+    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
         """Run QICS; `claimed` is its solution and exit status. Raises Interrupted at the time limit, BackendError."""
         import qics
 
         program = lowered.program
         if program.problem.m == 1:
-            return Raw("one guess: nothing to decide", _Point(program, np.zeros(0), np.zeros(0), np.zeros(0)), 0)
+            return Raw("one guess: nothing to decide", program.answer(program.scale, np.zeros(0)), 0)
         with np.errstate(all="ignore"):  # its line search steps out of the cones and back
             found = qics.Solver(qics.Model(**lowered.model), **lowered.options).solve()
         claimed = f"{found['sol_status']} ({found['exit_status']})"
         variables = point_of("QICS", claimed, found["exit_status"] == "max_time", options, found["x_opt"].ravel())
-        point = _Point(program, variables, found["y_opt"].ravel(), found["z_opt"].vec.ravel())
-        return Raw(claimed, point, int(found["num_iter"]))
+        return Raw(
+            claimed, _answer(program, variables, found["y_opt"].ravel(), found["z_opt"].vec.ravel()), int(found["num_iter"])
+        )
 
-    def lift(self, raw: Raw[_Point]) -> Answer:
-        """P from R, the last guess being the rest; tilt and multiplier from the duals of the cones (at budget 0, of A)."""
-        point = raw.value
-        program, problem = point.program, point.program.problem
-        free = problem.m - 1
-        masses = point.variables[: free * problem.N].reshape(free, problem.N)
-        estimator = np.vstack([masses, program.scale - masses.sum(axis=0)]) / program.scale
-        if free == 0 or not (np.isfinite(point.prices).all() and np.isfinite(point.slopes).all()):
-            return Answer(estimator)
-        if not program.leaks:
-            return Answer(estimator, *program.duals(np.concatenate([np.zeros(problem.N), point.prices]), 0.0))
-        return Answer(estimator, *_cone_duals(program, point.slopes[problem.m * problem.N :]))
+    def lift(self, raw: Raw[Answer]) -> Answer:
+        """The estimator, and its duals from those of the cones (at budget 0, of A)."""
+        return raw.value
 
 
-def _cone_duals(program: LinkedProgram, slopes: Array) -> tuple[Array, float]:
+def _answer(program: Program, variables: Array, prices: Array, slopes: Array) -> Answer:
+    """The last guess is the rest; prices are those of the equations, slopes those of the cones."""
+    problem = program.problem
+    masses = variables[: (problem.m - 1) * problem.N].reshape(-1, problem.N)
+    whole = np.vstack([masses, program.scale - masses.sum(axis=0)]).ravel()
+    if not program.leaks:
+        return program.answer(whole, np.concatenate([np.zeros(problem.N), prices]))
+    estimator = whole.reshape(program.cost.shape) / program.scale
+    if not np.isfinite(slopes).all():
+        return Answer(estimator)
+    return Answer(estimator, *_cone_duals(program, slopes[problem.m * problem.N :]))
+
+
+def _cone_duals(program: Program, slopes: Array) -> tuple[Array, float]:
     """(tilt, multiplier) of the duals of the budget and then, guess by guess, of t_i, u_i and π s_i, in units of 1/ε."""
     problem = program.problem
     n, unit = problem.n, program.unit / problem.budget
@@ -112,7 +107,7 @@ def _cone_duals(program: LinkedProgram, slopes: Array) -> tuple[Array, float]:
     return -unit * tilt, unit * max(0.0, float(slopes[0]))
 
 
-def _model(program: LinkedProgram) -> dict[str, Any]:
+def _model(program: Program) -> dict[str, Any]:
     """What qics.Model takes: min c·x, A x = b, h − G x in the cones."""
     import qics
     from scipy import sparse
@@ -138,7 +133,7 @@ def _model(program: LinkedProgram) -> dict[str, Any]:
     return found | {"cones": cones}
 
 
-def _entropy_rows(program: LinkedProgram) -> tuple[Any, Array]:
+def _entropy_rows(program: Program) -> tuple[Any, Array]:
     """The rows of G and h for Σ_i t_i ≤ 1 and, guess by guess, t_i, u_i/ε, π s_i/ε; the last guess is the rest."""
     from scipy import sparse
 

@@ -1,6 +1,6 @@
 """Backend `trust-constr`: the problem as a sparse nonlinear program with exact second derivatives, by SciPy's trust-constr.
 
-Method: the variables and equations of `linked` as one linear constraint, the bounds, and one nonlinear inequality
+Method: the variables and equations of `lowering` as one linear constraint, the bounds, and one nonlinear inequality
 leakage(D, s)/ε ≤ 1 with its gradient and its sparse Hessian, which has entries for D and s only; SciPy's barrier method
 solves it by sequential quadratic programs in a trust region. The start is the uniform guess. With the law of (X, Ŷ)
 eliminated, as `slsqp` has it, the same method ended on the paper's 5 and 10 sensors with gaps of 0.7 to 0.95 and hundreds of
@@ -28,8 +28,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
-from discreet.backends.lowering import point_of
-from discreet.backends.peers.linked import LinkedPoint, LinkedProgram
+from discreet.backends.lowering import Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.errors import Interrupted
 from discreet.problems.numerics.double_double import Array
@@ -84,12 +83,12 @@ class TrustConstr:
         Tuned("maxiter", 2000, 1000, "40 to 80 are usual"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> LinkedProgram:
-        """The linked program; no tolerance enters here."""
+    def lower(self, problem: Problem, options: Options) -> Program:
+        """The sparse program; no tolerance enters here."""
         del options
-        return LinkedProgram.of(problem)
+        return Program.of(problem)
 
-    def solve(self, lowered: LinkedProgram, options: Options) -> Raw[LinkedPoint]:
+    def solve(self, lowered: Program, options: Options) -> Raw[Answer]:
         """Run trust-constr; `claimed` is its message. Raises Interrupted from its callback, BackendError without a point."""
         from scipy import sparse
         from scipy.optimize import Bounds, minimize
@@ -114,11 +113,11 @@ class TrustConstr:
         claimed = "optimality, constraints and barrier within tolerance" if result.status == 3 else str(result.message)
         variables = point_of("trust-constr", claimed, False, options, result.x)
         price = float(result.v[1][0]) if lowered.leaks else 0.0
-        return Raw(claimed, LinkedPoint(lowered, variables, np.asarray(result.v[0]), price), int(result.nit))
+        return Raw(claimed, lowered.answer(variables, np.asarray(result.v[0]), price), int(result.nit))
 
-    def lift(self, raw: Raw[LinkedPoint]) -> Answer:
-        """P from R; tilt and multiplier from the multipliers v of the Lagrangian f + v·constraints."""
-        return raw.value.answer()
+    def lift(self, raw: Raw[Answer]) -> Answer:
+        """The estimator, and its duals from the multipliers v of the Lagrangian f + v·constraints."""
+        return raw.value
 
 
 def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], bool]:
@@ -135,7 +134,7 @@ def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], 
     return callback
 
 
-def _constraints(program: LinkedProgram) -> list[Any]:
+def _constraints(program: Program) -> list[Any]:
     """SciPy's constraint objects: the equations, then the leakage if there is a budget for it."""
     from scipy import sparse
     from scipy.optimize import LinearConstraint, NonlinearConstraint
@@ -160,13 +159,13 @@ def _constraints(program: LinkedProgram) -> list[Any]:
 class _Leakage:
     """leakage/ε and its derivatives by D and s at a point, by r_ij = u_ij/(π_j s_i) − 1."""
 
-    program: LinkedProgram
+    program: Program
     deviation: Array  # sqrt(ε) D [m, n]
     mass: Array  # s [m, 1]
     ratio: Array  # r [m, n], over −1
 
     @classmethod
-    def at(cls, program: LinkedProgram, x: Array) -> _Leakage:
+    def at(cls, program: Program, x: Array) -> _Leakage:
         masses, terms, _ = program.sizes
         deviation = program.root * x[masses : masses + terms].reshape(program.problem.m, program.problem.n)
         mass = x[masses + terms :, None]
