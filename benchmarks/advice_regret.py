@@ -97,7 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def held_out() -> bool:
     """Leave-one-entry-out over the shipped results; peers are never advised and are left out."""
-    from discreet.reports.advice import cross_validate
+    from advice.held_out import cross_validate
+
     from discreet.reports.measurements import reference_measurements
 
     found = cross_validate(reference_measurements())

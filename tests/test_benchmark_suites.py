@@ -44,8 +44,9 @@ def test_every_file_can_be_imported_at_a_commit_without_reports(load: Any, monke
     for name in [name for name in sys.modules if name.startswith("discreet.reports")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "discreet.reports", None)
-    for path in FOLDER.glob("*.py"):
-        load(path.stem)
+    names = [path.stem for path in FOLDER.glob("*.py")]
+    assert {load(name).__name__ for name in names} == {f"benchmarks.{name}" for name in names}
+    assert sys.modules["discreet.reports"] is None
 
 
 @pytest.mark.parametrize("question", QUESTIONS[:-1])

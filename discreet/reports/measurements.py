@@ -299,6 +299,8 @@ def read_csv(path: Path) -> list[Measurement]:
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise FileError(f"cannot read {path}: {error}; give a file that discreet bench or discreet report wrote") from None
+    if not text:
+        raise FileError(f"{path} is empty; give a file that discreet bench or discreet report wrote")
     reader = csv.DictReader(io.StringIO(text, newline=""))
     return [from_record(record, f"{path}, line {reader.line_num}") for record in reader]
 

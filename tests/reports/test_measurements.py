@@ -144,16 +144,21 @@ def test_a_value_of_the_wrong_kind_is_named_with_its_line(column: str, text: str
 @settings(MODEST, max_examples=25)
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_refused_never_anything_else(data: st.DataObject, tmp_path: Path) -> None:
-    write_csv([example(), example(cell="def")], tmp_path / "whole.csv.gz")
+    written = [example(), example(cell="def")]
+    write_csv(written, tmp_path / "whole.csv.gz")
     whole = (tmp_path / "whole.csv.gz").read_bytes()
     cut = data.draw(st.integers(0, len(whole) - 1))
     flip = data.draw(st.integers(0, 255))
     (tmp_path / "torn.csv.gz").write_bytes(whole[:cut])
     (tmp_path / "bent.csv.gz").write_bytes(whole[:cut] + bytes([whole[cut] ^ flip]) + whole[cut + 1 :])
     (tmp_path / "plain.csv").write_bytes(gzip.decompress(whole)[: data.draw(st.integers(0, 2000))])
-    for name in ("torn.csv.gz", "bent.csv.gz", "plain.csv"):
-        with contextlib.suppress(FileError):
-            read_results([tmp_path / name])
+    with pytest.raises(FileError, match=r"torn\.csv\.gz"):
+        read_results([tmp_path / "torn.csv.gz"])
+    with contextlib.suppress(FileError):
+        assert read_results([tmp_path / "bent.csv.gz"]) == written
+    with contextlib.suppress(FileError):
+        whole_lines = read_results([tmp_path / "plain.csv"])[:-1]  # the last line may be cut within a value
+        assert whole_lines == written[: len(whole_lines)]
 
 
 def test_results_that_are_not_there_or_not_ours(tmp_path: Path) -> None:

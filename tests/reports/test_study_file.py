@@ -158,10 +158,15 @@ def test_what_a_problem_refuses_names_the_instance(old: str, new: str, said: str
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=40), st.integers(0, len(GOOD)))
 def test_any_text_is_a_study_or_refused(junk: str, place: int) -> None:
+    text = GOOD[:place] + junk + GOOD[place:]
     try:
-        parse_study(GOOD[:place] + junk + GOOD[place:], "x")
-    except FileError:
-        return
+        study = parse_study(text, "x.toml")
+    except FileError as error:
+        assert str(error).startswith("x.toml")
+    else:
+        assert study.source == text
+        assert study.name.strip()
+        assert all(0.0 < profile.gap < 1.0 for profile in study.profiles)
 
 
 def test_only_picks_by_title_and_says_when_nothing_fits() -> None:

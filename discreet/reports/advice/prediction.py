@@ -55,7 +55,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Policy:
-    """The judgements that the advice rests on. `cross_validate` on the shipped results tests them together.
+    """The judgements that the advice rests on. `benchmarks/advice_regret.py` tests them together.
 
     safe            certainty from which an option is advised without a warning: about six near entries and no failure
     quantile        of the posterior that is the certainty;   coverage  share of times meant to lie in the interval
