@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Set
+from discreet.cli import screen
+from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set
 
 __all__ = ["advise"]
 
 
 def advise(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.")],
+    problem: Problem,
     parameters: Set = None,
     leakage: Leakage = None,
     equivocation: Equivocation = None,
@@ -44,11 +45,12 @@ def advise(
 
       discreet advise model.npz --results studies/mine
     """
-    from discreet.cli import screen, words
+    from discreet.reports import notation
     from discreet.reports.advice import advise as ask
 
     with screen.waiting("looking at what was measured"):
-        model = words.problem(problem, parameters or (), words.BudgetWords(leakage, equivocation, perfect, fraction))
+        budget = notation.Budget(leakage, equivocation, perfect, fraction)
+        model = notation.problem(problem, notation.pairs(parameters or (), "--set"), budget)
         advice = ask(model, gap, seconds, results=results or (), peers=peers)
     if as_json:
         screen.print_json(advice.to_dict())

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Set
+from discreet.cli import screen
+from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set
 
 if TYPE_CHECKING:
     from discreet.backends.solution import Status
@@ -18,7 +19,7 @@ __all__ = ["audit"]
 
 
 def audit(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.")],
+    problem: Problem,
     solution: Annotated[str, typer.Argument(metavar="SOLUTION.npz", help="A solution file; only its arrays are read.")],
     parameters: Set = None,
     leakage: Leakage = None,
@@ -41,13 +42,14 @@ def audit(
     """
     from discreet.backends.run import audit as audited
     from discreet.backends.solution import Status
-    from discreet.cli import screen, words
     from discreet.problems.files.records import load_solution
     from discreet.problems.inference.adversary import inference
     from discreet.problems.numerics.estimators import normalise
+    from discreet.reports import notation
 
     with screen.waiting("judging"):
-        model = words.problem(problem, parameters or (), words.BudgetWords(leakage, equivocation, perfect, fraction))
+        budget = notation.Budget(leakage, equivocation, perfect, fraction)
+        model = notation.problem(problem, notation.pairs(parameters or (), "--set"), budget)
         stored = load_solution(solution)
         judged = audited(model, stored.estimator, stored.tilt, stored.multiplier, gap=gap)
         found = inference(model, normalise(stored.estimator))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli import screen
 from discreet.cli.flags import Json
 
 if TYPE_CHECKING:
@@ -100,7 +103,6 @@ def _study(name: str) -> Study:
 
 
 def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, as_json: bool) -> None:
-    from discreet.cli import screen
     from discreet.reports.study import Store, cells_of, choose
 
     with screen.waiting("building the problems"):
@@ -123,7 +125,6 @@ def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, as_json:
 
 
 def _measure(study: Study, cells: Sequence[Cell], store: Any, known: dict[str, Any]) -> Summary:
-    from discreet.cli import screen
     from discreet.reports.study import run_cells
 
     try:
@@ -139,7 +140,6 @@ def _measure(study: Study, cells: Sequence[Cell], store: Any, known: dict[str, A
 @contextlib.contextmanager
 def _progress() -> Iterator[Watch]:
     """A bar where a person watches, a line every so often elsewhere."""
-    from discreet.cli import screen
 
     with screen.progress() as bar:
         said = [0.0]
@@ -162,7 +162,6 @@ def _duration(seconds: float) -> str:
 
 
 def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> None:
-    from discreet.cli import screen
     from discreet.problems.errors import FileError
     from discreet.reports.measurements import Measurement
     from discreet.reports.study import Estimate, rows
@@ -187,35 +186,29 @@ def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> No
 
 
 def _profile_table(study: Study) -> Table:
-    from rich.table import Table
+    from discreet.reports.tables import listed
 
-    table = Table(title="Accuracy profiles", title_justify="left", box=None)
-    for heading in ("profile", "relative gap", "backend", "set beyond its defaults"):
-        table.add_column(heading)
+    lines = []
     for profile in study.profiles:
-        for configuration in study.backends:
-            if configuration.profiles is None or profile.name in configuration.profiles:
-                told = {**profile.settings.get(configuration.backend, {}), **configuration.settings}
+        for each in study.backends:
+            if each.profiles is None or profile.name in each.profiles:
+                told = {**profile.settings.get(each.backend, {}), **each.settings}
                 pairs = ", ".join(f"{name} = {value}" for name, value in told.items())
-                table.add_row(profile.name, f"{profile.gap:g}", configuration.label, pairs or "nothing")
-    return table
+                lines.append((profile.name, f"{profile.gap:g}", each.label, pairs or "nothing"))
+    return listed("Accuracy profiles", ("profile", "relative gap", "backend", "set beyond its defaults"), lines)
 
 
 def _cell_table(cells: Sequence[Cell], finished: set[str]) -> Table:
-    from rich.table import Table
-    from rich.text import Text
+    from discreet.reports.tables import listed
 
-    table = Table(title="Cells, in the order of running", title_justify="left", box=None)
-    for heading in ("cell", "repeat", "state"):
-        table.add_column(heading)
+    lines = []
     for cell in cells:
         state = "done" if cell.key in finished else f"out of reach: {cell.skipped}" if cell.skipped else "to run"
-        table.add_row(Text(cell.title), str(cell.repeat), Text(state))
-    return table
+        lines.append((cell.title, str(cell.repeat), state))
+    return listed("Cells, in the order of running", ("cell", "repeat", "state"), lines)
 
 
 def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str], as_json: bool) -> None:
-    from discreet.cli import screen
 
     if as_json:
         screen.print_json(
@@ -235,53 +228,37 @@ def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str],
 
 
 def _status_table(summary: Summary) -> Table:
-    from collections import Counter
-
-    from rich.table import Table
+    from discreet.reports.tables import listed
 
     counts = Counter((row.label, row.status.value) for row in summary.rows)
     statuses = list(summary.statuses)
-    table = Table(title="Cells by backend and status", title_justify="left", box=None)
-    table.add_column("backend")
-    for status in statuses:
-        table.add_column(status, justify="right")
-    for label in sorted({label for label, _ in counts}):
-        table.add_row(label, *(str(counts[label, status] or "–") for status in statuses))
-    return table
+    labels = sorted({label for label, _ in counts})
+    lines = [(label, *(str(counts[label, status] or "–") for status in statuses)) for label in labels]
+    return listed("Cells by backend and status", ("backend", *statuses), lines, right=statuses)
 
 
 # -- finished studies ----------------------------------------------------------------------------------------------------
 
 
 def _answer(place: Path, sql: str, as_json: bool) -> None:
-    from discreet.cli import screen
     from discreet.reports.study import query
 
     names, found = query(place, sql)
     if as_json:
         screen.print_json([{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in found])
         return
-    from rich.table import Table
-    from rich.text import Text
+    from discreet.reports.tables import listed
 
-    table = Table(box=None)
-    for name in names:
-        table.add_column(Text(name))
-    for row in found:
-        table.add_row(*(Text("" if value is None else str(value)) for value in row))
-    screen.output().print(table)
+    screen.output().print(listed("", names, [["" if value is None else str(value) for value in row] for row in found]))
 
 
 def _plain(value: Any) -> Any:
-    import math
-
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
 def _write_reference(place: Path, target: str, as_json: bool) -> None:
-    from discreet.cli import screen
     from discreet.reports.study import write_reference
 
     count = write_reference(place, Path(target))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli import screen
 from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Set, TimeLimit
 
 if TYPE_CHECKING:
-    from discreet.cli.words import BudgetWords
     from discreet.problems.problem import Problem
     from discreet.reports.compare import Case, Comparison
+    from discreet.reports.notation import Budget
 
 __all__ = ["DEFAULT_CASES", "DEFAULT_FRACTIONS", "DEFAULT_TIME_LIMIT", "compare"]
 
@@ -65,12 +66,13 @@ def compare(
 
       discreet compare model.npz --time-limit 60 --out report --json --fail-on-disagreement
     """
-    from discreet.cli import screen, words
+    from discreet.reports import notation
     from discreet.reports.compare import check_comparison_folder, run_comparison, write_comparison
 
     check_comparison_folder(out)
-    chosen = None if backends is None else words.configurations(backends)
-    cases = _cases(problems or [], parameters or [], words.BudgetWords(leakage, equivocation, perfect, fraction))
+    chosen = None if backends is None else notation.configurations(backends)
+    budget = notation.Budget(leakage, equivocation, perfect, fraction)
+    cases = _cases(problems or [], notation.pairs(parameters or (), "--set"), budget)
     with screen.progress() as watch:
         comparison = run_comparison(cases, chosen, gap=gap, time_limit=time_limit, watch=watch)
     written = write_comparison(comparison, out)
@@ -83,23 +85,23 @@ def compare(
         raise typer.Exit(1)
 
 
-def _cases(specs: Sequence[str], parameters: Sequence[str], budget: BudgetWords) -> list[Case]:
-    from discreet.cli import words
+def _cases(specs: Sequence[str], parameters: Mapping[str, str], budget: Budget) -> list[Case]:
     from discreet.problems.errors import InputError
+    from discreet.reports import notation
 
     if parameters and not specs:
         raise InputError("--set needs a problem whose parameters it sets; name one")
     if specs or budget.given:
         chosen = specs or list(dict.fromkeys(spec for spec, _ in DEFAULT_CASES))
-        return [case for spec in chosen for case in _cases_of(spec, words.problem(spec, parameters, budget), budget)]
-    return [_at_fraction(spec, words.problem(spec), fraction) for spec, fraction in DEFAULT_CASES]
+        return [case for spec in chosen for case in _cases_of(spec, notation.problem(spec, parameters, budget), budget)]
+    return [_at_fraction(spec, notation.problem(spec), fraction) for spec, fraction in DEFAULT_CASES]
 
 
-def _cases_of(spec: str, model: Problem, budget: BudgetWords) -> list[Case]:
-    from discreet.cli import words
+def _cases_of(spec: str, model: Problem, budget: Budget) -> list[Case]:
+    from discreet.reports import notation
     from discreet.reports.compare import Case
 
-    if budget.given or words.is_file(spec):
+    if budget.given or notation.is_file(spec):
         return [Case(f"{spec}, ε = {model.budget:.4g} nats", model)]
     leaky = [fraction for fraction in DEFAULT_FRACTIONS if fraction == 0.0 or model.bayes_leakage > 0.0]
     return [_at_fraction(spec, model, fraction) for fraction in leaky]
@@ -113,9 +115,6 @@ def _at_fraction(spec: str, model: Problem, fraction: float) -> Case:
 
 
 def _show(comparison: Comparison) -> None:
-    from rich.text import Text
-
-    from discreet.cli import screen
     from discreet.reports import tables
 
     console = screen.output()
@@ -124,4 +123,4 @@ def _show(comparison: Comparison) -> None:
     if len(comparison.labels) > 1:
         console.print(tables.agreement_table(comparison))
     for sentence in comparison.verdict():
-        console.print(Text(sentence))
+        console.print(sentence)

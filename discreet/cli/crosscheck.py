@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli import screen
 from discreet.cli.flags import Gap, Json
 
 if TYPE_CHECKING:
@@ -46,12 +48,12 @@ def crosscheck(
     """
     from pathlib import Path
 
-    from discreet.cli import screen, words
     from discreet.reports.crosscheck import DEFAULT_SIZE, REQUIRED_VARIABLE, run_crosscheck, select
     from discreet.reports.crosscheck.gate import explanation, github_annotations, write_junit
+    from discreet.reports.notation import split_list
 
-    required = words.split_list(os.environ.get(REQUIRED_VARIABLE, "") if require is None else require)
-    chosen = None if backends is None else words.split_list(backends)
+    required = split_list(os.environ.get(REQUIRED_VARIABLE, "") if require is None else require)
+    chosen = None if backends is None else split_list(backends)
     with screen.waiting("crosschecking"):
         result = run_crosscheck(
             select(seed, DEFAULT_SIZE if size is None else size),
@@ -78,21 +80,15 @@ def crosscheck(
 
 
 def _show(result: Crosscheck) -> None:
-    from collections import Counter
-
-    from rich.table import Table
-    from rich.text import Text
-
     from discreet.backends.solution import Status
-    from discreet.cli import screen
+    from discreet.reports.tables import listed
 
-    table = Table("backend", *(status.value for status in Status))
-    for name in result.backends:
-        counts = Counter(found.status for (_, backend), found in result.solutions.items() if backend == name)
-        table.add_row(Text(name), *(str(counts[status] or "") for status in Status))
+    counts = Counter((backend, found.status) for (_, backend), found in result.solutions.items())
+    statuses = [status.value for status in Status]
+    lines = [(name, *(str(counts[name, status] or "") for status in Status)) for name in result.backends]
     console = screen.output()
-    console.print(table)
+    console.print(listed("", ("backend", *statuses), lines, right=statuses))
     for sentence in result.selection.left_out:
-        console.print(Text(f"left out: {sentence}"))
+        console.print(f"left out: {sentence}")
     counted = f"{len(result.selection.instances)} instances, {len(result.solutions)} attempts"
     console.print(f"{counted}, {len(result.findings)} findings, {result.seconds:.0f} s")

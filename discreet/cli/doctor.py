@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli import screen
 from discreet.cli.flags import Json
 
 if TYPE_CHECKING:
@@ -34,10 +35,10 @@ def doctor(
 
     from discreet.backends.isolated import probe
     from discreet.backends.registry import backend_names
-    from discreet.cli import screen, words
+    from discreet.reports.notation import split_list
 
     names = backend_names()
-    required = words.split_list(require or "")
+    required = split_list(require or "")
     _refuse_unknown(required, names)
     with screen.waiting("asking every backend"), ThreadPoolExecutor(2) as pool:
         probes = list(pool.map(probe, names))

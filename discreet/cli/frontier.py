@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Set
+from discreet.cli import screen
+from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set
 
 if TYPE_CHECKING:
     from discreet.curve import Frontier
@@ -19,7 +20,7 @@ _NAMES = ("frontier.svg", "frontier.png", "frontier.csv", "frontier.json")
 
 
 def frontier(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.")],
+    problem: Problem,
     parameters: Set = None,
     leakage: Leakage = None,
     equivocation: Equivocation = None,
@@ -58,20 +59,17 @@ def frontier(
 
       discreet frontier model.npz --points 20 --csv curve.csv --svg curve.svg
     """
-    from discreet.cli import screen, words
     from discreet.curve import frontier as trace
+    from discreet.reports import notation
     from discreet.reports.figure_svg import standalone
     from discreet.reports.outputs import check_folder, replace_file
 
     if out is not None:
         check_folder(out, _NAMES)
     with screen.progress() as watch:
-        model = words.problem(
-            problem,
-            parameters or (),
-            words.BudgetWords(leakage, equivocation, perfect, fraction),
-            default_budget=math.inf,  # the curve has every budget
-        )
+        budget = notation.Budget(leakage, equivocation, perfect, fraction)
+        words = notation.pairs(parameters or (), "--set")
+        model = notation.problem(problem, words, budget, default_budget=math.inf)  # the curve has every budget
         curve = trace(model, points=points, width=width, backend=backend, gap=gap, time_limit=time_limit, watch=watch)
     drawn = _figure(curve)
     if csv is not None:
@@ -107,7 +105,6 @@ def _figure(curve: Frontier) -> Figure:
 def _write(curve: Frontier, drawn: Figure, out: str) -> None:
     import json
 
-    from discreet.cli import screen
     from discreet.problems.errors import Absent
     from discreet.reports.figure_png import png
     from discreet.reports.figure_svg import standalone

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli import screen
 from discreet.cli.flags import Json, Set
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ def problems(
 
       discreet problems paper-multi --set sensors=10
     """
-    from discreet.cli import screen
     from discreet.problems.catalog import entries
     from discreet.problems.errors import InputError
 
@@ -46,14 +46,14 @@ def problems(
 
 
 def _show_one(spec: str, parameters: list[str], as_json: bool) -> None:
-    from discreet.cli import screen, words
     from discreet.problems.catalog import entry
+    from discreet.reports import notation
 
     found = entry(spec.partition(":")[0])
     model, trouble = None, ""
     with screen.waiting("building"):
         try:
-            model = words.problem(spec, parameters)
+            model = notation.problem(spec, notation.pairs(parameters, "--set"))
         except ImportError as error:  # its data needs an extra
             trouble = str(error)
     if as_json:
@@ -91,6 +91,6 @@ def _instance(model: Problem | None) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    from discreet.reports.tables import shown
+    from discreet.reports.measurements import shown
 
     return value if isinstance(value, bool | int | str | type(None)) else shown(value)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli import screen
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -57,7 +59,6 @@ def report(
 
       discreet report --json
     """
-    from discreet.cli import screen
     from discreet.reports.asv_results import read_asv
     from discreet.reports.html import check_report_path, report_numbers, write_report
     from discreet.reports.outputs import check_folder

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
+from discreet.cli import screen
+
 __all__ = ["reproduce"]
+
+_Number = TypeVar("_Number", int, float)
 
 
 def reproduce(
@@ -33,7 +37,6 @@ def reproduce(
 
       discreet reproduce --out paper --sensors 10 --samples 100000 --edges 0.3,0.5,0.7
     """
-    from discreet.cli import screen, words
     from discreet.paper.page import check_target, write_study
     from discreet.paper.study import Settings, run_study
 
@@ -41,8 +44,8 @@ def reproduce(
         sensors=sensors,
         samples=samples,
         seed=seed,
-        edges=tuple(words.numbers(edges, "--edges")),
-        curve_sensors=tuple(words.whole_numbers(curves, "--curves")),
+        edges=_numbers(edges, float, "--edges", "numbers such as 0.2,0.5"),
+        curve_sensors=_numbers(curves, int, "--curves", "whole numbers such as 1,5,10"),
     )
     check_target(out)
     with screen.progress() as watch:
@@ -53,3 +56,14 @@ def reproduce(
     screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
     if not study.certified:
         raise typer.Exit(1)
+
+
+def _numbers(text: str, kind: type[_Number], flag: str, wanted: str) -> tuple[_Number, ...]:
+    """Numbers separated by commas, at least one."""
+    from discreet.problems.errors import InputError
+    from discreet.reports.notation import split_list
+
+    try:
+        return tuple(kind(word) for word in split_list(text) or [text])
+    except ValueError:
+        raise InputError(f"{flag} has {text!r}; give {wanted}") from None

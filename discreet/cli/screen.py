@@ -17,10 +17,11 @@ _PIPED_WIDTH = 150  # columns where the output is no terminal
 
 
 def output() -> Console:
-    """The console of standard output; wide when it is a file or a pipe."""
+    """The console of standard output; wide when it is a file or a pipe. It shows words as they are, without markup."""
     from rich.console import Console
 
-    return Console() if sys.stdout.isatty() else Console(width=_PIPED_WIDTH)
+    width = None if sys.stdout.isatty() else _PIPED_WIDTH
+    return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
 def print_json(value: Any) -> None:

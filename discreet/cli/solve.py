@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Set, TimeLimit
+from discreet.cli import screen
+from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set, TimeLimit
 
 __all__ = ["solve"]
 
 
 def solve(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.")],
+    problem: Problem,
     parameters: Set = None,
     leakage: Leakage = None,
     equivocation: Equivocation = None,
@@ -42,11 +43,13 @@ def solve(
     """
     from discreet.backends.isolated import solve_isolated
     from discreet.backends.solution import Status
-    from discreet.cli import screen, words
+    from discreet.reports import notation
 
     with screen.waiting("solving"):
-        model = words.problem(problem, parameters or (), words.BudgetWords(leakage, equivocation, perfect, fraction))
-        solution = solve_isolated(model, backend, gap=gap, time_limit=time_limit, settings=words.settings(option or ()))
+        budget = notation.Budget(leakage, equivocation, perfect, fraction)
+        model = notation.problem(problem, notation.pairs(parameters or (), "--set"), budget)
+        settings = notation.settings(notation.pairs(option or (), "--option"))
+        solution = solve_isolated(model, backend, gap=gap, time_limit=time_limit, settings=settings)
     if out is not None and solution.estimator is not None:
         solution.save(out)
     if as_json:

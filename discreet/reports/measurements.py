@@ -32,9 +32,22 @@ __all__ = [
     "from_record",
     "read_csv",
     "reference_measurements",
+    "shown",
     "to_record",
+    "typed",
     "write_csv",
 ]
+
+
+def typed(name: str, values: Mapping[str, Any]) -> str:
+    """name:key=value,key=value as on the command line; lists with commas."""
+    words = [f"{key}={shown(value)}" for key, value in values.items()]
+    return f"{name}:{','.join(words)}" if words else name
+
+
+def shown(value: Any) -> str:
+    """A value as it is typed on the command line."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 @dataclass(frozen=True)
@@ -51,8 +64,7 @@ class Configuration:
     @property
     def label(self) -> str:
         """As typed on the command line: conic, or conic:solver=scs."""
-        pairs = ",".join(f"{name}={value}" for name, value in self.settings.items())
-        return f"{self.backend}:{pairs}" if pairs else self.backend
+        return typed(self.backend, self.settings)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ __all__ = [
     "number",
     "scientific",
     "seconds",
+    "span",
 ]
 
 NOTHING = "–"
@@ -102,6 +103,14 @@ def seconds(value: float) -> str:
     if value >= 9.995:
         return f"{value:.1f}"
     return f"{value:.2f}" if value >= 0.9995 else f"{value:.3f}"
+
+
+def span(seconds: float) -> str:
+    """Seconds with two or three figures, down to microseconds."""
+    for factor, unit in ((1.0, "s"), (1e3, "ms")):
+        if seconds * factor >= 0.995:
+            return f"{seconds * factor:.2g} {unit}" if seconds * factor < 99.5 else f"{seconds * factor:.0f} {unit}"
+    return f"{seconds * 1e6:.0f} µs"
 
 
 def budget(nats: float) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 import discreet as ds
 from discreet.reports.measurements import reference_measurements, write_csv
-from discreet.reports.tables import span
+from discreet.reports.wording import span
 
 run = partial(command.run, "advise")
 

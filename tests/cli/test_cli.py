@@ -21,8 +21,8 @@ from waiting import within
 
 import discreet
 from discreet.backends import registry
-from discreet.cli import words
 from discreet.problems.errors import InputError
+from discreet.reports import notation
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -69,7 +69,7 @@ def test_a_problem_file_is_solved_under_its_own_or_another_budget(tmp_path: Path
     assert json.loads(own.stdout)["budget_nats"] == 0.5
     other = run("solve", str(file), "--backend", "fake-bayes", "--json", "--leakage", "0.25")
     assert json.loads(other.stdout)["budget_nats"] == 0.25
-    assert "is a file; leave --set out" in refused("solve", str(file), "--set", "bins=3")
+    assert "is a file and has no parameters to set" in refused("solve", str(file), "--set", "bins=3")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_disagreement_fails_when_asked(tmp_path: Path, monkeypatch: pytest.Mon
 def test_without_a_budget_a_catalog_problem_is_compared_at_two() -> None:
     from discreet.cli.compare import DEFAULT_CASES, _cases
 
-    cases = _cases(["paper-single", "independent"], [], words.BudgetWords())
+    cases = _cases(["paper-single", "independent"], {}, notation.Budget())
     assert [case.title for case in cases] == [
         "paper-single, 0.5 of the Bayes leakage",
         "paper-single, perfect privacy",
@@ -201,17 +201,17 @@ def test_doctor_tells_the_lethal_from_the_able(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_specifications_are_read() -> None:
-    assert words.problem("paper-multi:sensors=3,bins=5").N == 35
-    assert words.problem("paper-single:bins=5", ["bins=6"]).N == 6
-    found = words.configurations("tilt,conic:solver=scs,eps=1e-3,verbose=true,highs:presolve=none, pyomo")
+    assert notation.problem("paper-multi:sensors=3,bins=5").N == 35
+    assert notation.problem("paper-single:bins=5", {"bins": "6"}).N == 6
+    found = notation.configurations("tilt,conic:solver=scs,eps=1e-3,verbose=true,highs:presolve=none, pyomo")
     assert [c.label for c in found] == ["tilt", "conic:solver=scs,eps=0.001,verbose=True", "highs:presolve=None", "pyomo"]
-    assert words._pieces("edges=.2,.5,.8,bins=4") == ["edges=.2,.5,.8", "bins=4"]
+    assert notation.read("x:edges=.2,.5,.8,bins=4", "problem") == ("x", {"edges": ".2,.5,.8", "bins": "4"})
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_configurations_or_a_sentence(text: str) -> None:
     try:
-        labels = [each.label for each in words.configurations(text)]
+        labels = [each.label for each in notation.configurations(text)]
     except InputError as error:
         labels = [str(error)]
     assert all(isinstance(label, str) for label in labels)

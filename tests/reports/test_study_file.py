@@ -120,8 +120,8 @@ def test_names_joined_by_a_comma_take_the_same_value_and_grids_are_logarithmic()
         ),
         ("bins = [4, 8]", "bins = []", "parameters.bins is"),
         ("bins = [4, 8]", "bins = { from = 8, to = 4, points = 3 }", "goes from 8 to 4"),
-        ('"perfect"]', '"perfct"]', "has 'perfct'; write fraction=0.5"),
-        ('"perfect"]', '"fraction=half"]', "has 'fraction=half'"),
+        ('"perfect"]', '"perfct"]', "'perfct' is no budget; write fraction=0.5"),
+        ('"perfect"]', '"fraction=half"]', "'fraction=half' is no budget"),
         ('"perfect"]', '"fraction=0.5"]', "budgets has 'fraction=0.5' twice"),
         ('backends = ["conic"]', 'backends = ["highs"]', r"reach\[1\].backends: 'highs' is no backend of this study"),
         ('reason = "for the test"', "", r"reach\[1\].reason is missing"),
@@ -162,11 +162,12 @@ def test_any_text_is_a_study_or_refused(junk: str, place: int) -> None:
     try:
         study = parse_study(text, "x.toml")
     except FileError as error:
-        assert str(error).startswith("x.toml")
+        said, name = str(error), "x.toml"
     else:
-        assert study.source == text
+        said, name = study.source, text
         assert study.name.strip()
         assert all(0.0 < profile.gap < 1.0 for profile in study.profiles)
+    assert said.startswith(name)
 
 
 def test_only_picks_by_title_and_says_when_nothing_fits() -> None:

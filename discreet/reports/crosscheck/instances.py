@@ -16,6 +16,7 @@ import numpy as np
 from discreet.problems.catalog import Entry, build, entries
 from discreet.problems.errors import DiscreetError, InputError
 from discreet.problems.problem import Problem
+from discreet.reports.measurements import typed
 
 __all__ = ["DEFAULT_SIZE", "REGIMES", "Instance", "Selection", "select"]
 
@@ -99,7 +100,6 @@ def _usable(rng: np.random.Generator) -> tuple[dict[str, list[Entry]], list[str]
 
 def _instance(entry: Entry, regime: str, rng: np.random.Generator) -> Instance:
     parameters = _parameters(entry, rng)
-    words = ",".join(f"{name}={_word(value)}" for name, value in parameters.items())
     if regime == "perfect":
         flag, budget = "--perfect", {"budget": 0.0}
     elif regime == "oblivious":
@@ -111,11 +111,7 @@ def _instance(entry: Entry, regime: str, rng: np.random.Generator) -> Instance:
         fraction = float(regime.split()[1])
         flag, budget = f"--fraction {fraction:g}", {"fraction": fraction}
     problem = build(entry.name, **parameters, **budget)
-    return Instance(f"{entry.name}:{words}" if words else entry.name, flag, entry.family, regime, problem)
-
-
-def _word(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return Instance(typed(entry.name, parameters), flag, entry.family, regime, problem)
 
 
 def _parameters(entry: Entry, rng: np.random.Generator) -> dict[str, Any]:

@@ -21,11 +21,10 @@ from typing import Any
 from discreet.backends.contract import Regime
 from discreet.backends.registry import capabilities
 from discreet.problems import catalog
-from discreet.problems.catalog.registry import choose_budget
 from discreet.problems.errors import Absent, InputError
-from discreet.problems.files.records import load_problem
 from discreet.problems.problem import Problem
-from discreet.reports.measurements import Configuration
+from discreet.reports import notation
+from discreet.reports.measurements import Configuration, typed
 from discreet.reports.study.machine import machine, versions
 from discreet.reports.study.plan import InstanceSpec, Limits, Profile, Reach, Study
 
@@ -209,69 +208,25 @@ def _build_all(study: Study) -> tuple[list[tuple[InstanceSpec, Instance]], list[
 
 
 def _build(spec: InstanceSpec) -> Iterator[Instance]:
-    if spec.problem.endswith(".npz") or "/" in spec.problem:
-        model = load_problem(spec.problem, default_budget=math.inf)
+    if notation.is_file(spec.problem):
         for word in spec.budgets:
-            yield Instance(_file_name(spec.problem), "file", "file", {}, word, _with_budget(model, word))
+            problem = notation.problem(spec.problem, {}, notation.Budget.read(word), default_budget=math.inf)
+            yield Instance(_file_name(spec.problem), "file", "file", {}, word, problem)
         return
-    name, _, inline = spec.problem.partition(":")
-    fixed = _inline(inline)
+    name, fixed = notation.read(spec.problem, "problem")
     found = catalog.entry(name)
     defaults = {each.name: each.default for each in found.parameters}
     for values in _grid(spec.grid):
         parameters = {**fixed, **values}
-        words = f"{name}:{_pairs(parameters)}" if parameters else name
+        plain = {key: list(value) if isinstance(value, tuple) else value for key, value in (defaults | parameters).items()}
         for word in spec.budgets:
-            if word == "own":
-                problem = catalog.build(name, **parameters)
-            else:
-                problem = _with_budget(catalog.build(name, budget=math.inf, **parameters), word)
-            yield Instance(words, name, found.family, _plain({**defaults, **parameters}), word, problem)
-
-
-def _with_budget(model: Problem, word: str) -> Problem:
-    kind, _, value = word.partition("=")
-    if kind == "own":
-        return model
-    if kind == "perfect":
-        return choose_budget(model, perfect=True)
-    number = {kind: float(value)}
-    return choose_budget(
-        model, fraction=number.get("fraction"), leakage=number.get("budget"), equivocation=number.get("equivocation")
-    )
+            problem = notation.problem(name, parameters, notation.Budget.read(word))
+            yield Instance(typed(name, parameters), name, found.family, plain, word, problem)
 
 
 def _grid(grid: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
     for values in itertools.product(*grid.values()):
         yield {part.strip(): value for key, value in zip(grid, values, strict=True) for part in key.split(",")}
-
-
-def _inline(text: str) -> dict[str, str]:
-    """key=value,key=value as on the command line; a piece without "=" continues the value before it."""
-    found: dict[str, str] = {}
-    last = ""
-    for piece in filter(None, text.split(",")):
-        key, equals, value = piece.partition("=")
-        if equals:
-            last = key.strip()
-            found[last] = value.strip()
-        elif last:
-            found[last] += f",{piece}"
-        else:
-            raise InputError(f"the problem has {piece!r} where key=value is due; write name:key=value,key=value")
-    return found
-
-
-def _pairs(parameters: Mapping[str, Any]) -> str:
-    return ",".join(f"{name}={_shown(value)}" for name, value in parameters.items())
-
-
-def _shown(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()}
 
 
 def _file_name(path: str) -> str:

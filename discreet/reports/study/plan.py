@@ -48,7 +48,8 @@ from typing import Any
 
 from discreet.backends.registry import backend_names, load_backend
 from discreet.problems.catalog import entries
-from discreet.problems.errors import Broken, FileError
+from discreet.problems.errors import Broken, FileError, InputError
+from discreet.reports import notation
 from discreet.reports.measurements import Configuration
 
 __all__ = ["SHIPPED", "InstanceSpec", "Limits", "Profile", "Reach", "Study", "parse_study", "read_study"]
@@ -229,7 +230,7 @@ def _instance(table: _Table, labels: Sequence[str]) -> InstanceSpec:
     name = problem.partition(":")[0]
     parameters = table.table("parameters", empty=True)
     catalog = {each.name: each for each in entries()}
-    if problem.endswith(".npz") or "/" in problem:
+    if notation.is_file(problem):
         if parameters.given():
             raise FileError(f"{table.where}: {parameters.path}: {problem!r} is a file and has no parameters; leave them out")
     else:
@@ -242,22 +243,14 @@ def _instance(table: _Table, labels: Sequence[str]) -> InstanceSpec:
         grid[key] = parameters.values(key)
     budgets = table.words("budgets")
     for word in budgets:
-        _check_budget(word, table)
+        try:
+            notation.Budget.read(word)
+        except InputError as error:
+            raise FileError(f"{table.where}: {table.at('budgets')}: {error}") from None
     table.refuse_twice("budgets", budgets)
     chosen = table.words("backends", labels, "backend of this study") if table.has("backends") else None
     table.finish()
     return InstanceSpec(problem, grid, budgets, chosen, f"{table.where}: {table.path}")
-
-
-def _check_budget(word: str, table: _Table) -> None:
-    kind, equals, value = word.partition("=")
-    if not equals and kind in ("perfect", "own"):
-        return
-    with contextlib.suppress(ValueError):
-        if kind in ("fraction", "budget", "equivocation") and float(value) >= 0.0:
-            return
-    wanted = "fraction=0.5, budget=0.01, equivocation=0.3 (nats), perfect or own"
-    raise FileError(f"{table.where}: {table.at('budgets')} has {word!r}; write {wanted}")
 
 
 def _reach(table: _Table, labels: Sequence[str], profiles: Sequence[str]) -> Reach:

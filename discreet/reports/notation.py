@@ -1,0 +1,157 @@
+"""How problems, budgets and backends are typed, on the command line and in study files.
+
+    PROBLEM   name | file.npz | name:key=value,key=value       paper-multi:sensors=10,bins=4
+    BACKEND   name | name:setting=value,...                     conic:solver=scs
+    BUDGET    fraction=0.5 | budget=0.01 | equivocation=0.3 | perfect | own     in study files; the command line has flags
+
+Between commas, a piece without "=" continues the value before it: paper-single:edges=.2,.5,.8 is one parameter.
+Everything wrong raises InputError (FileError for files).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.problems.catalog import build
+from discreet.problems.catalog.registry import choose_budget
+from discreet.problems.errors import InputError
+from discreet.problems.files.records import load_problem
+from discreet.problems.problem import Problem
+from discreet.reports.measurements import Configuration
+
+__all__ = ["Budget", "configurations", "is_file", "pairs", "problem", "read", "settings", "split_list"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The four ways to give a budget, at most one of them (`choose_budget` says so); none is the problem's own."""
+
+    leakage: float | None = None
+    equivocation: float | None = None
+    perfect: bool = False
+    fraction: float | None = None
+
+    @classmethod
+    def read(cls, word: str) -> Budget:
+        """The budget of a word of a study file."""
+        if word in ("own", "perfect"):
+            return cls(perfect=word == "perfect")
+        kind, _, value = word.partition("=")
+        makers = {
+            "fraction": lambda number: cls(fraction=number),
+            "budget": lambda number: cls(leakage=number),
+            "equivocation": lambda number: cls(equivocation=number),
+        }
+        with contextlib.suppress(ValueError):
+            if kind in makers and float(value) >= 0.0:
+                return makers[kind](float(value))
+        raise InputError(f"{word!r} is no budget; write fraction=0.5, budget=0.01, equivocation=0.3 (nats), perfect or own")
+
+    @property
+    def given(self) -> bool:
+        """Whether any is."""
+        return self != Budget()
+
+    def apply(self, model: Problem) -> Problem:
+        """The same model under this budget."""
+        return choose_budget(
+            model, leakage=self.leakage, equivocation=self.equivocation, perfect=self.perfect, fraction=self.fraction
+        )
+
+
+def is_file(spec: str) -> bool:
+    """Whether a problem is meant as a file: by its suffix or because it has a folder in it."""
+    return spec.endswith(".npz") or "/" in spec or "\\" in spec
+
+
+def problem(
+    spec: str,
+    parameters: Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
+    *,
+    default_budget: float | None = None,
+) -> Problem:
+    """The problem of a specification, its parameters overridden by `parameters`, under a budget if one is given.
+
+    Otherwise a catalog problem has its default budget and a file its own (FileError if it has none and no `default_budget`,
+    in nats, stands for it).
+    """
+    chosen = budget or Budget()
+    if is_file(spec):
+        if parameters:
+            raise InputError(f"{spec!r} is a file and has no parameters to set; leave them out")
+        unbound = math.inf if chosen.given else None
+        return chosen.apply(load_problem(spec, budget=unbound, default_budget=default_budget))
+    name, inline = read(spec, "problem")
+    values = {**inline, **(parameters or {})}
+    reserved = sorted({"budget", "equivocation", "fraction", "name"} & set(values))
+    if reserved:
+        raise InputError(
+            f"{reserved[0]} is not a parameter of a problem here; use --leakage, --equivocation, --perfect or --fraction"
+        )
+    return chosen.apply(build(name, **values, budget=math.inf) if chosen.given else build(name, **values))
+
+
+def configurations(text: str) -> list[Configuration]:
+    """Backends with settings, separated by commas: tilt,conic:solver=scs."""
+    specs: list[str] = []
+    for piece in split_list(text):
+        equals, colon = piece.find("="), piece.find(":")
+        if specs and ":" in specs[-1] and equals >= 0 and not 0 <= colon < equals:
+            specs[-1] += f",{piece}"
+        else:
+            specs.append(piece)
+    found = [read(spec, "backend") for spec in specs]
+    return [Configuration(name, settings(inline)) for name, inline in found]
+
+
+def settings(words: Mapping[str, str]) -> dict[str, Any]:
+    """Words as settings of a backend: integers, numbers, true, false and none are read as such."""
+    return {key: _value(text) for key, text in words.items()}
+
+
+def read(spec: str, what: str) -> tuple[str, dict[str, str]]:
+    """Name and values of name:key=value,key=value; `what` it is names it in messages."""
+    name, _, inline = spec.partition(":")
+    pieces: list[str] = []
+    for piece in filter(None, inline.split(",")):
+        if pieces and "=" not in piece:
+            pieces[-1] += f",{piece}"
+        else:
+            pieces.append(piece)
+    return name, pairs(pieces, f"{what} {spec!r}")
+
+
+def pairs(words: Iterable[str], where: str) -> dict[str, str]:
+    """key=value words as a dictionary; a key given twice is an error."""
+    found: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        key = key.strip()
+        if not (key and equals):
+            raise InputError(f"{where} has {word!r}; write key=value")
+        if key in found:
+            raise InputError(f"{where} gives {key!r} twice; give it once")
+        found[key] = value.strip()
+    return found
+
+
+def split_list(text: str) -> list[str]:
+    """Words separated by commas, without empty ones."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
