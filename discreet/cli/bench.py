@@ -249,7 +249,9 @@ def _answer(place: Path, sql: str, as_json: bool) -> None:
         return
     from discreet.reports.tables import listed
 
-    screen.output().print(listed("", names, [["" if value is None else str(value) for value in row] for row in found]))
+    table = listed("", names, [["" if value is None else str(value) for value in row] for row in found])
+    table.box = None
+    screen.output().print(table)
 
 
 def _plain(value: Any) -> Any:
