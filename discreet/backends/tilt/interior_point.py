@@ -36,6 +36,7 @@ __all__ = ["Outcome", "Shortcut", "solve_interior"]
 
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 _DECADES = range(1, 8)  # −log10 of the τ of a start, for losses of order one
+_FIRST_USED = 0.9  # of the budget, at a start without a tilt
 _ALIGNED = 0.08  # relative misalignment up to which a tilt is worth starting from
 _AS_NEAR = 3.0  # times the least misalignment: no nearer, and better centred with a larger τ
 _MOST_CORRECTORS = 6
@@ -156,17 +157,22 @@ def _next_to(model: Model, tilt: Array, multiplier: float) -> Iterate | None:
 
 
 def _cold(model: Model) -> Iterate:
-    """The central point of no tilt at the largest τ, blended with uniform columns until half of the budget is unused."""
+    """The central point of no tilt at the largest τ, blended with uniform columns until it keeps the budget.
+
+    The multiplier has the size that it takes as budgets shrink, and the tilt is μ log ratio of the law.
+    """
     m, k = model.losses.shape[0], model.features.shape[0]
-    at = _central(model, np.zeros((m, k)), math.inf, 10.0 ** -_DECADES[0])
+    product = 10.0 ** -_DECADES[0]
+    at = _central(model, np.zeros((m, k)), math.inf, product)
     if model.perfect:
         return at
-    blend = 1.0
-    while (leakage := law_of(model, at.estimator).leakage) > 0.5 * model.budget:  # falls about as the square
-        blend *= 0.95 * math.sqrt(0.5 * model.budget / leakage)
-        at = replace(at, estimator=blend * at.estimator + (1.0 - blend) / m)
+    estimator, blend = at.estimator, 1.0
+    while (law := law_of(model, estimator)).leakage > _FIRST_USED * model.budget:  # falls about as the square
+        blend *= 0.95 * math.sqrt(_FIRST_USED * model.budget / law.leakage)
+        estimator = blend * at.estimator + (1.0 - blend) / m
     multiplier = 0.3 / math.sqrt(2.0 * model.budget)
-    return replace(at, multiplier=multiplier, unused=model.budget - leakage)
+    at = _central(model, multiplier * law.gradient, multiplier, product)
+    return replace(at, estimator=estimator, unused=model.budget - law.leakage)
 
 
 def _central(model: Model, tilt: Array, multiplier: float, product: float) -> Iterate:
