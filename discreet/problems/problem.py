@@ -18,12 +18,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.problems.checks import check_total, loss_table, mass_array
 from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.errors import InputError
-from discreet.problems.measures.law import OutputLaw, faint_lift, labelled_law, law_of, output_law
+from discreet.problems.measures.law import OutputLaw, faint_lift, law_of, output_law
 from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
 from discreet.problems.numerics.estimators import Sums
@@ -236,10 +235,6 @@ class Problem:
     def output_law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N]."""
         return self.law_from(self.sums(estimator))
-
-    def labelled_law(self, labels: NDArray[np.intp], count: int) -> OutputLaw:
-        """The joint law of X and a label, each outcome having one of `count` labels [N]."""
-        return labelled_law(self.p_xz, labels, count, self.marginal)
 
     def sums(self, estimator: Array) -> Sums:
         """What an estimator [m, N] adds up to over the outcomes: its law, its error probability and more come of it."""

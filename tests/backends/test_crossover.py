@@ -135,7 +135,7 @@ def test_the_ties_of_an_optimum_determine_it(n: int, m: int, outcomes: int, seed
     assert best.status is ds.Status.CERTIFIED
     assert best.tilt is not None
     tied = np.flatnonzero(best.estimator.max(axis=0) < 1.0)
-    assume((best.estimator @ problem.p_z).min() > 1e-3 and tied.size)
+    assume((best.estimator @ problem.p_z).min() > 1e-3 and 0 < tied.size <= (m - 1) * n)  # a vertex
     allowed, labels = best.estimator[:, tied] > 0.0, best.estimator.argmax(axis=0)
     start = 0.9 * best.estimator[:, tied] + 0.1 * allowed / allowed.sum(axis=0)
     deviation = np.zeros((m, n)) if problem.constraint.perfect else 0.9 * problem.output_law(best.estimator).deviation

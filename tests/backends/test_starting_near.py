@@ -71,7 +71,7 @@ def test_a_good_tilt_saves_iterations(family: str, fraction: float) -> None:
     noise = np.random.default_rng(0).standard_normal(cold.tilt.shape)
     warm = solved(problem, (cold.tilt + 1e-6 * np.abs(cold.tilt).max() * noise, cold.multiplier))
     assert warm.ended == cold.ended == "optimal"
-    assert warm.iterations <= 0.75 * cold.iterations
+    assert warm.iterations <= cold.iterations - 3
     judged = ds.certify(problem, warm.estimator, warm.tilt, None if math.isinf(warm.multiplier) else warm.multiplier)
     assert judged.certificate.relative_gap <= 1e-9
 

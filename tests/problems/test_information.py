@@ -110,8 +110,13 @@ def test_the_law_of_labels_is_that_of_their_indicators(joint: Array, count: int,
     p_xz = joint.sum(axis=1)
     if faint:
         p_xz[0] *= 1e-280
-    labels = np.random.default_rng(seed).integers(0, count, p_xz.shape[1])
-    law, expected = labelled_law(p_xz, labels, count, dd_sum(p_xz)), output_law(p_xz, np.eye(count)[:, labels])
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, count, p_xz.shape[1])
+    apart = np.flatnonzero(rng.random(labels.size) < 0.3)
+    parts = labels.copy()
+    parts[apart] = count + np.arange(apart.size)
+    law = labelled_law(p_xz, labels, count, dd_sum(p_xz), apart)
+    expected = output_law(p_xz, np.eye(count + apart.size)[:, parts])
     np.testing.assert_allclose(law.mass, expected.mass, rtol=1e-15)
     np.testing.assert_allclose(law.deviation, expected.deviation, rtol=1e-14, atol=1e-30 if not faint else 0.0)
 

@@ -34,7 +34,7 @@ from discreet.problems.problem import Problem
 
 __all__ = ["crossover"]
 
-_PIVOTS = 6  # where X has two values, else half as many; more find no more: benchmarks/ablation.py
+_PIVOTS = 5  # more find hardly more: benchmarks/ablation.py
 _RETAINED = 0.75  # of the ties, the heaviest, where they have no common solution
 
 
@@ -50,7 +50,7 @@ def crossover(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is nearly known may be far off
         active = _ActiveSet(problem, tilt, columns)
         deviation = active.deviation(tilt, multiplier)
-        for _ in range(_PIVOTS if problem.n == 2 else _PIVOTS // 2):
+        for _ in range(_PIVOTS):
             if not active.ties:
                 return None
             vertex = Vertex(problem, active.labels, np.array(sorted(active.ties)), active.start())

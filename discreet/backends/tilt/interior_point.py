@@ -6,8 +6,8 @@ is about as near to μ log ratio of its law as at any. Where it is nowhere near,
 tilt is known, the start is the point of no tilt at the largest τ, blended with uniform columns to keep the budget.
 
 Step: Mehrotra's predictor shows how far the products can fall and how the mass of each guess is going to change, about which
-the log ratios are linearised again; his second-order corrector follows, then Gondzio's centrality correctors while they
-lengthen the step.
+the log ratios are linearised again; his second-order corrector follows, with less weight after a short predictor (Colombo,
+Gondzio), then Gondzio's centrality correctors while they lengthen the step.
 
 Stop: when the bracket estimated from the iterate itself (its tilt's dual bound; its error probability plus the price of any
 excess leakage) is within the target, or when it no longer improves; the best iterate seen is returned. The estimate is for
@@ -15,7 +15,8 @@ stopping only: the judge certifies.
 
 Source: docs/theory.md, section 13; S. Mehrotra, "On the implementation of a primal–dual interior point method", SIAM J.
 Optim. 2 (1992); J. Gondzio, "Multiple centrality corrections in a primal–dual method for linear programming", Comput. Optim.
-Appl. 6 (1996).
+Appl. 6 (1996); M. Colombo, J. Gondzio, "Further development of multiple centrality correctors for interior point methods",
+Comput. Optim. Appl. 41 (2008).
 """
 
 from __future__ import annotations
@@ -39,12 +40,15 @@ _DECADES = range(1, 8)  # −log10 of the τ of a start, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
 _ALIGNED = 0.08  # relative misalignment up to which a tilt is worth starting from
 _AS_NEAR = 3.0  # times the least misalignment: no nearer, and better centred with a larger τ
+_SHORT = 4.0  # times the product of the predictor's lengths is the weight of the correction, where that is below one
 _MOST_CORRECTORS = 6
 _ENTRIES_PER_CORRECTOR = 4  # of the tilt
 _LONG_ENOUGH = 0.95  # step that no centrality corrector could lengthen by much
 _AMBITION = 0.3  # how much longer a step each centrality corrector aims at
 _NEIGHBOURHOOD = 10.0  # products between target / this and target × this count as centred
 _FLOOR = 0.1  # of the gap: products need not fall further, where rounding would soon be larger
+_FIRST_TRY = (0.3, 1e-3)  # width of the bracket at which vertices are found: where X has two values; where it has more
+_NARROWER = 0.03  # times the width at the last try: where the next one may find what that did not
 _PATIENCE = 15  # iterations without a better merit before giving up
 
 
@@ -78,8 +82,8 @@ def solve_interior(
 ) -> Outcome:
     """Run the interior point; `deadline` is on time.perf_counter's clock.
 
-    `shortcut` is tried at each further digit of the bracket, and at the end. `near` is a tilt in R^n [m, n] and a multiplier
-    that may be nearly optimal. `max_iterations` is for all starts together.
+    `shortcut` is tried from a bracket of `_FIRST_TRY` on, whenever it is `_NARROWER` than at the last try, and at the end.
+    `near` is a tilt in R^n [m, n] and a multiplier that may be nearly optimal. `max_iterations` is for all starts together.
     """
     close = None if near is None else _next_to(model, *near)
     runs: list[tuple[float, Outcome]] = []
@@ -97,7 +101,8 @@ def _run(
 ) -> tuple[float, Outcome]:
     """The least merit and its outcome."""
     kappa = 0.0 if model.perfect else at.unused * at.multiplier / _mean_product(model, at)
-    best, least, since_best, tried, ended = at, np.inf, 0, 0.1, ""
+    best, least, since_best, ended = at, np.inf, 0, ""
+    worth_a_try = _FIRST_TRY[model.p_x.size > 2]
     for iteration in range(max_iterations + 1):
         law = law_of(model, at.estimator)
         tilted = model.losses + at.tilt @ model.features
@@ -105,8 +110,8 @@ def _run(
         since_best += 1
         if merit < least:
             best, least, since_best = at, merit, 0
-        if shortcut is not None and gap < width <= 0.1 * tried:
-            tried = width
+        if shortcut is not None and gap < width <= worth_a_try:
+            worth_a_try = _NARROWER * width
             found = shortcut(_outcome(model, at, iteration, "optimal", width))
             if found is not None:
                 return 0.0, found
@@ -286,7 +291,9 @@ def _corrected(model: Model, at: Iterate, newton: Newton, kappa: float, floor: f
     target = max(floor * error, min(1.0, max(1e-8, then / now)) ** 3 * now) / (at.estimator.shape[0] + kappa)
     growth = 1.0 + primal * (predictor.estimator @ model.mass) / (at.estimator @ model.mass)
     newton.anticipate(np.clip(growth, 1.0 - _TO_BOUNDARY[1], 1.0 / (1.0 - _TO_BOUNDARY[1])))
-    return target, newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)
+    weight = min(1.0, _SHORT * primal * dual)  # of a short step's correction, which is of what is far beyond the boundary
+    products = weight * predictor.estimator * predictor.slack
+    return target, newton.direction(target, products, weight * predictor.unused * predictor.multiplier)
 
 
 def _recentred(at: Iterate, newton: Newton, step: Direction, lengths: tuple[float, float], targets: Array) -> Direction:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
-from discreet.problems.measures.law import OutputLaw, faint_lift, labelled_law, law_of
+from discreet.problems.measures.law import OutputLaw, labelled_law
 from discreet.problems.measures.mutual_information import phi_divergence, support_ceiling
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -38,13 +38,10 @@ class Vertex:
     """
 
     def __init__(self, problem: Problem, labels: NDArray[np.intp], ties: NDArray[np.intp], start: Array) -> None:
-        m, parts, own = problem.m, labels.copy(), labels[ties]
-        parts[ties] = m  # apart from the others
-        law = labelled_law(problem.p_xz, parts, m + 1, problem.marginal)
+        m, own = problem.m, labels[ties]
+        law = labelled_law(problem.p_xz, labels, m, problem.marginal, apart=ties)
         self._problem, self._own, self._fixed = problem, own, OutputLaw(law.mass[:m], law.deviation[:m], law.p_x)
-        lift = faint_lift(law.p_x)
-        joint = np.ldexp(problem.p_xz[:, ties].T, lift)
-        self._tied = law_of((joint, np.zeros_like(joint)), problem.marginal, lift)
+        self._tied = OutputLaw(law.mass[m:], law.deviation[m:], law.p_x)
         self._guesses, self._places = np.nonzero((start > 0.0) & (np.arange(m)[:, None] != own))
         self._start = start[self._guesses, self._places]
         moves = np.eye(m)[self._guesses] - np.eye(m)[own[self._places]]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
@@ -115,7 +112,8 @@ class Vertex:
             excess = law.leakage_ceiling(2.0**-54) / budget - 1.0
             if excess <= 0.0:
                 duals = multiplier * np.log1p(ratio)
-                duals[never] = tilt[never] - support_ceiling(tilt[never], law.p_x, multiplier)[:, None]
+                if never.any():
+                    duals[never] = tilt[never] - support_ceiling(tilt[never], law.p_x, multiplier)[:, None]
                 return Point(columns, duals, multiplier)
             inside = 2.0 * inside + 1.5 * excess
         return None
@@ -169,7 +167,7 @@ class _Newton:
         rows = _sizes(matrix)
         matrix /= rows[:, None]
         columns = _sizes(matrix.T)
-        step = _least_squares(matrix / columns, right / rows)
+        step = _solution(matrix / columns, right / rows)
         return None if step is None else step / columns
 
 
@@ -177,6 +175,17 @@ def _sizes(matrix: Array) -> Array:
     """The largest entry of each row, 1 for a row of zeros: what equilibrates it."""
     sizes = np.abs(matrix).max(axis=1)
     return np.where(sizes > 0.0, sizes, 1.0)
+
+
+def _solution(matrix: Array, right: Array) -> Array | None:
+    """Of an equilibrated square system; that of least norm where it is singular to working precision."""
+    try:
+        solution = np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:
+        solution = np.full(right.shape, np.inf)
+    if np.abs(solution).max() < 1e6 * np.abs(right).max():
+        return np.asarray(solution)
+    return _least_squares(matrix, right)
 
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:

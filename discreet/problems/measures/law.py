@@ -99,11 +99,20 @@ def output_law(p_xz: Array, estimator: Array, marginal: DoubleDouble | None = No
     return law_of(expected_sums(estimator, lifted), p_x, lift)
 
 
-def labelled_law(p_xz: Array, labels: NDArray[np.intp], count: int, marginal: DoubleDouble) -> OutputLaw:
-    """The law of (X, label) for outcomes [N] that each have one of `count` labels; marginal as in `output_law`."""
+def labelled_law(
+    p_xz: Array, labels: NDArray[np.intp], count: int, marginal: DoubleDouble, apart: NDArray[np.intp]
+) -> OutputLaw:
+    """The law of (X, label) for outcomes [N] that each have one of `count` labels; marginal as in `output_law`.
+
+    The outcomes apart [K] count for no label; the last K rows are the laws of (X, that outcome).
+    """
     lift = faint_lift(marginal[0])
     lifted = np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
-    return law_of(labelled_sums(labels, count, lifted), marginal, lift)
+    parts = labels.copy()
+    parts[apart] = count
+    high, low = labelled_sums(parts, count, lifted)
+    single = lifted[:, apart].T
+    return law_of((np.concatenate([high, single]), np.concatenate([low, np.zeros_like(single)])), marginal, lift)
 
 
 def faint_lift(p_x: Array) -> NDArray[np.int32]:
