@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import discreet as ds
-from discreet.backends.continuous.quantiser import edge_gradient, even_edges
+from discreet.backends.continuous.quantiser import edge_gradient
 from discreet.problems.continuous import ContinuousProblem, paper_continuous
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.sensors import even_edges
 
 
 def optimum(problem: ContinuousProblem, edges: Array) -> ds.Solution:

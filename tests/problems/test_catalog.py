@@ -379,7 +379,7 @@ def test_a_name_is_entered_once_and_completely():
     def undocumented(size=3):
         return np.ones((1, 1, size))
 
-    enter = {"family": "paper", "summary": "", "meanings": {}}
+    enter = {"family": "paper", "summary": ""}
     with pytest.raises(ValueError, match="already has an entry named 'paper-single'"):
         registry.register("paper-single", **enter)(model)
     with pytest.raises(ValueError, match="every parameter of the entry 'new'"):

@@ -15,7 +15,7 @@ from scipy import integrate, special, stats
 from discreet.problems import sensors
 from discreet.problems.errors import InputError
 from discreet.problems.sensors import (
-    Normal,
+    NormalDensity,
     check_edges,
     count_vectors,
     iid_sensors,
@@ -159,8 +159,8 @@ def test_normal_tails_keep_relative_precision_on_both_sides():
 def test_light_normal_law_equals_scipys():
     edges = check_edges(EDGES)
     theirs = interval_masses(stats.norm(0.4, 0.1), edges)
-    np.testing.assert_array_equal(interval_masses(Normal(0.4, 0.1), edges), theirs)
-    np.testing.assert_array_equal(interval_masses(Normal(np.array([[0.0], [0.4]]), 0.1), edges)[1], theirs)
+    np.testing.assert_array_equal(interval_masses(NormalDensity(0.4, 0.1), edges), theirs)
+    np.testing.assert_array_equal(interval_masses(NormalDensity(np.array([[0.0], [0.4]]), 0.1), edges)[1], theirs)
 
 
 def test_a_distribution_without_survival_function_gets_its_upper_tail_from_its_density():
@@ -197,10 +197,10 @@ def test_discrete_laws_use_half_open_bins():
 )
 def test_interval_masses_sum_to_one_and_merge(cuts, mean, sigma):
     edges = np.array([-math.inf, *sorted(cuts), math.inf])
-    masses = interval_masses(Normal(mean, sigma), edges)
+    masses = interval_masses(NormalDensity(mean, sigma), edges)
     assert (masses >= 0.0).all()
     assert masses.sum() == pytest.approx(1.0, abs=1e-14)
-    coarse = interval_masses(Normal(mean, sigma), edges[[0, *range(2, edges.size)]])
+    coarse = interval_masses(NormalDensity(mean, sigma), edges[[0, *range(2, edges.size)]])
     assert coarse[0] == pytest.approx(masses[0] + masses[1], abs=1e-15, rel=1e-12)
 
 

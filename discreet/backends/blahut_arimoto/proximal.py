@@ -263,26 +263,24 @@ class ProximalSweep:
     # -- Newton ----------------------------------------------------------------------------------------------------
 
     def _direction(self) -> tuple[Array, float, float]:
-        """The Newton direction (dt [m, n], dμ) and its slope gᵀ H⁻¹ g."""
-        m, n = self.point.gradient.shape
-        perfect = self._outcomes.perfect
-        reference = int(np.argmax(self.point.estimator @ self._outcomes.mass))
-        others = [i for i in range(m) if i != reference]
-        matrix = self._curvature(others)
-        common = -(self.point.estimator @ self._outcomes.mass) @ self.point.law.excess  # Σ_i dev_i = 0 exactly
-        parts = [self.point.gradient[others].ravel()]
-        if not perfect:
-            parts += [common, np.array([self.point.price_gradient])]
-        gradient = np.concatenate(parts)
+        """The Newton direction (dt [m, n], dμ) and its slope gᵀ H⁻¹ g.
+
+        Coordinates: t_i − t_r for every guess but the reference r, the likeliest; and, but at budget 0, the tilt common to
+        all guesses, and μ.
+        """
+        point, outcomes = self.point, self._outcomes
+        m, n = point.gradient.shape
+        mass = point.estimator @ outcomes.mass
+        steps = _coordinates(m, n, int(np.argmax(mass)), outcomes.perfect)
+        common = -mass @ point.law.excess  # Σ_i dev_i = 0 exactly
+        others = np.delete(point.gradient, int(np.argmax(mass)), axis=0).ravel()
+        gradient = others if outcomes.perfect else np.concatenate([others, common, [point.price_gradient]])
+        matrix = self._curvature(steps)
         solution = _solve_scaled(matrix, gradient)
-        if not perfect:
+        if not outcomes.perfect:
             solution = self._within_reach(matrix, gradient, solution)
-        direction = np.zeros((m, n))
-        direction[others] = solution[: (m - 1) * n].reshape(m - 1, n)
-        if perfect:
-            return direction, 0.0, float(gradient @ solution)
-        direction += solution[(m - 1) * n : m * n]
-        return direction, float(solution[-1]), float(gradient @ solution)
+        found = steps @ solution  # [m, n + 1]
+        return found[:, :n], float(found[0, n]), float(gradient @ solution)
 
     def _within_reach(self, matrix: Array, gradient: Array, solution: Array) -> Array:
         """The solution, or the best one among those that keep μ between 0.3 and 3 times its present value."""
@@ -293,64 +291,32 @@ class ProximalSweep:
         rest = _solve_scaled(matrix[:-1, :-1], gradient[:-1] - price * matrix[:-1, -1])
         return np.append(rest, price)
 
-    def _curvature(self, others: list[int]) -> Array:
-        """−Hessian of D in the coordinates (t_i − t_reference for the others, common tilt, μ)."""
-        outcomes, law, eta = self._outcomes, self.point.law, self._eta
-        second, first, zeroth = self._moments()
-        m, n = law.excess.shape
-        rho, kappa = law.excess, law.divergence
-        blocks = second - np.einsum("ika,kb->iakb", first, rho) - np.einsum("ia,ikb->iakb", rho, first)
-        blocks += np.einsum("ik,ia,kb->iakb", zeroth, rho, rho)
-        blocks *= eta
-        size = (m - 1) * n
-        if outcomes.perfect:
-            matrix: Array = blocks[np.ix_(others, range(n), others, range(n))].reshape(size, size)
-            return matrix + _gauge(matrix, n)
-        mixed = zeroth @ rho  # Σ_k G_ik ρ_k  [m, n]
-        common_block = eta * np.einsum("ia,ib->ab", rho, mixed)
-        common_rows = eta * (np.einsum("ik,ia,kb->akb", zeroth, rho, rho) - np.einsum("ia,ikb->akb", rho, first))
-        price_rows = eta * (np.einsum("k,ika->ia", kappa, first) - (zeroth @ kappa)[:, None] * rho)
-        price_common = -eta * (kappa @ mixed)
-        price_price = eta * float(kappa @ zeroth @ kappa)
+    def _curvature(self, steps: Array) -> Array:
+        """−Hessian of D in the coordinates whose `steps` [m, n + 1, size] they are.
 
-        cost = self._cost_curvature()  # [m, n+1, n+1] in (t_i, μ)
-        for i in range(m):
-            blocks[i, :, i, :] += cost[i, :n, :n]
-        common_rows += np.transpose(cost[:, :n, :n], (1, 0, 2))
-        price_rows += cost[:, :n, n]
-        common_block += cost[:, :n, :n].sum(axis=0)
-        price_common += cost[:, :n, n].sum(axis=0)
-        price_price += float(cost[:, n, n].sum())
-
-        full = np.zeros((m * n + 1, m * n + 1))
-        full[:size, :size] = blocks[np.ix_(others, range(n), others, range(n))].reshape(size, size)
-        full[size:-1, :size] = common_rows[:, others, :].reshape(n, size)
-        full[:size, size:-1] = full[size:-1, :size].T
-        full[size:-1, size:-1] = common_block
-        full[-1, :size] = full[:size, -1] = price_rows[others].ravel()
-        full[-1, size:-1] = full[size:-1, -1] = price_common
-        full[-1, -1] = price_price
-        full[:-1, :-1] += _gauge(full[:-1, :-1], n)
-        return full
-
-    def _moments(self) -> tuple[Array, Array, Array]:
-        """Covariances over guesses, Σ_l w_l P_il (δ_ik − P_kl) times f f' [m,n,m,n], f [m,m,n] and 1 [m,m].
-
-        Diagonal blocks are minus the sum of the others, so that 1 − P is never formed.
+        By (t_i, μ) the cost c_il changes as (f_l − ρ_i, κ_i), with ρ the excess and κ the divergence of the tilted law;
+        η times the covariance over guesses is Σ_{i<k} w_l P_il P_kl (∂c_il − ∂c_kl)(∂c_il − ∂c_kl)ᵀ, where 1 − P is never
+        formed. A tilt common to all guesses leaves f_l out of the differences, exactly.
         """
-        estimator, feature = self.point.estimator, self._outcomes.feature
-        m, n = estimator.shape[0], feature.shape[0]
-        second, first, zeroth = np.zeros((m, n, m, n)), np.zeros((m, m, n)), np.zeros((m, m))
+        outcomes, law = self._outcomes, self.point.law
+        m, n = law.excess.shape
+        estimator, extended = self.point.estimator, np.vstack([outcomes.feature, np.ones_like(outcomes.mass)])
+        constant = np.einsum("ia,iax->ix", np.column_stack([law.excess, -law.divergence]), steps)
+        own = steps[:, :n].copy()
+        own[:, :, (m - 1) * n :] = 0.0
+        slopes = np.concatenate([own, -constant[:, None, :]], axis=1)  # of c_il by (f_l, 1), [m, n + 1, size]
+        matrix = np.zeros((steps.shape[2], steps.shape[2]))
         for i in range(m):
             for k in range(i + 1, m):
-                weight = self._outcomes.mass * estimator[i] * estimator[k]
-                weighted = feature * weight
-                pair = weighted @ feature.T, weighted.sum(axis=1), float(weight.sum())
-                for a, b, sign in ((i, k, -1.0), (k, i, -1.0), (i, i, 1.0), (k, k, 1.0)):
-                    second[a, :, b, :] += sign * pair[0]
-                    first[a, b] += sign * pair[1]
-                    zeroth[a, b] += sign * pair[2]
-        return second, first, zeroth
+                difference = slopes[i] - slopes[k]
+                moments = (extended * (outcomes.mass * estimator[i] * estimator[k])) @ extended.T
+                matrix += difference.T @ (self._eta * moments) @ difference
+        if outcomes.perfect:
+            return matrix + _gauge(matrix, n)
+        for curvature, step in zip(self._cost_curvature(), steps, strict=True):
+            matrix += step.T @ curvature @ step
+        matrix[:-1, :-1] += _gauge(matrix[:-1, :-1], n)
+        return matrix
 
     def _cost_curvature(self) -> Array:
         """s_i times the Hessian of cost_i(t_i, μ) [m, n + 1, n + 1]: a perspective, so flat along (t_i, μ) itself."""
@@ -362,6 +328,18 @@ class ProximalSweep:
         mass = (self.point.estimator @ self._outcomes.mass)[:, None, None] / multiplier
         ray = np.concatenate([np.broadcast_to(np.eye(n), covariance.shape), -law.log_ratio[:, None, :]], axis=1)
         return np.asarray(mass * (ray @ covariance @ np.transpose(ray, (0, 2, 1))))
+
+
+def _coordinates(m: int, n: int, reference: int, perfect: bool) -> Array:
+    """How (t_i, μ) of every guess changes with each coordinate, [m, n + 1, size]."""
+    others = np.delete(np.eye(m), reference, axis=1)  # [m, m − 1]
+    tilts = np.kron(others, np.eye(n)).reshape(m, n, -1)
+    if perfect:
+        return np.concatenate([tilts, np.zeros((m, 1, tilts.shape[2]))], axis=1)
+    both = np.concatenate([tilts, np.tile(np.eye(n), (m, 1, 1)), np.zeros((m, n, 1))], axis=2)
+    price = np.zeros((m, 1, both.shape[2]))
+    price[:, :, -1] = 1.0
+    return np.concatenate([both, price], axis=1)
 
 
 def _gauge(matrix: Array, n: int) -> Array:

@@ -29,8 +29,9 @@ from discreet.problems.checks import whole
 from discreet.problems.continuous import ContinuousProblem, IntervalRule
 from discreet.problems.errors import BackendError, InputError
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.sensors import even_edges
 
-__all__ = ["QuantiserDesign", "design_quantiser", "edge_gradient", "even_edges"]
+__all__ = ["QuantiserDesign", "design_quantiser", "edge_gradient"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +100,6 @@ def design_quantiser(
     if found is None:
         raise BackendError("no start of the quantiser design led to a solution")
     return QuantiserDesign(found[1], _solved(problem, found[1]), best, reached)
-
-
-def even_edges(bins: int, low: float, high: float) -> Array:
-    """Edges [bins + 1] of equally wide bins over [low, high], the outer two stretched to ±inf."""
-    return np.concatenate([[-np.inf], np.linspace(low, high, bins + 1)[1:-1], [np.inf]])
 
 
 def edge_gradient(problem: ContinuousProblem, edges: Array, solution: Solution) -> Array:

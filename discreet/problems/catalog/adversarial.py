@@ -6,41 +6,37 @@ Each is valid and has a well-defined answer; what it attacks is named in its sum
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 
 from discreet.problems.catalog.paper import paper_single
-from discreet.problems.catalog.random_ import random_joint
-from discreet.problems.catalog.registry import register
-from discreet.problems.checks import positive, whole
+from discreet.problems.catalog.random_ import Outcomes, Private, Public, Seed, random_joint
+from discreet.problems.catalog.registry import Number, Whole, register
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 __all__ = ["duplicated", "independent", "near_deterministic", "slack_budget", "tiny_budget", "x_equals_y", "zero_mass"]
 
-_SIZES = {"n": "private values", "m": "public values", "N": "outcomes", "seed": "seed of the generator"}
-
 
 @register(
     "zero-mass",
     family="adversarial",
     summary="a share of the outcomes never happens, nor do one private and one public value",
-    meanings={**_SIZES, "share": "share of outcomes with probability zero, in [0, 1)"},
 )
 def zero_mass(
-    n: int = 3,
-    m: int = 3,
-    N: int = 60,  # noqa: N803
-    share: float = 0.4,
-    seed: int = 0,
+    n: Annotated[int, Whole("private values", 2)] = 3,
+    m: Annotated[int, Whole("public values", 2)] = 3,
+    N: Outcomes = 60,  # noqa: N803
+    share: Annotated[float, Number("share of outcomes with probability zero, in [0, 1)", zero=True, most=1.0)] = 0.4,
+    seed: Seed = 0,
 ) -> Array:
     """A random joint in which the last private value, the last public value and random outcomes have probability zero."""
-    n, m, N = whole(n, "n", 2), whole(m, "m", 2), whole(N, "N", 1)  # noqa: N806
-    dead = math.floor(positive(share, "share", zero=True, most=1.0) * N)
+    dead = math.floor(share * N)
     if dead == N:
         raise InputError(f"share is {share!r}, which leaves none of {N} outcomes; give less than 1")
-    rng = np.random.default_rng(whole(seed, "seed", 0))
+    rng = np.random.default_rng(seed)
     joint = random_joint(n, m, N, sparsity=0.0, concentration=1.0, rng=rng)
     joint[-1], joint[:, -1] = 0.0, 0.0
     joint[:, :, rng.permutation(N)[:dead]] = 0.0
@@ -51,19 +47,18 @@ def zero_mass(
     "near-deterministic",
     family="adversarial",
     summary="every outcome tells (x, y) up to a tiny noise: posteriors at the corners of the simplex",
-    meanings={**_SIZES, "noise": "probability, given the outcome, of another (x, y) than its own; in [0, 1]"},
 )
 def near_deterministic(
-    n: int = 3,
-    m: int = 2,
-    N: int = 60,  # noqa: N803
-    noise: float = 1e-9,
-    seed: int = 0,
+    n: Private = 3,
+    m: Public = 2,
+    N: Outcomes = 60,  # noqa: N803
+    noise: Annotated[
+        float, Number("probability, given the outcome, of another (x, y) than its own; in [0, 1]", zero=True, most=1.0)
+    ] = 1e-9,
+    seed: Seed = 0,
 ) -> Array:
     """Outcome l belongs to one (x, y); the others share `noise` evenly. noise = 0 is a deterministic channel."""
-    n, m, N = whole(n, "n", 1), whole(m, "m", 1), whole(N, "N", 1)  # noqa: N806
-    noise = positive(noise, "noise", zero=True, most=1.0)
-    rng = np.random.default_rng(whole(seed, "seed", 0))
+    rng = np.random.default_rng(seed)
     pairs = n * m
     given = np.full((pairs, N), noise / max(1, pairs - 1))
     given[np.arange(N) % pairs, np.arange(N)] = 1.0 - noise if pairs > 1 else 1.0
@@ -74,18 +69,16 @@ def near_deterministic(
     "duplicated",
     family="adversarial",
     summary="every outcome split into proportional copies: highly degenerate optima",
-    meanings={**_SIZES, "N": "different outcomes", "copies": "how many outcomes each is split into; there are N · copies"},
 )
 def duplicated(
-    n: int = 2,
-    m: int = 3,
-    N: int = 12,  # noqa: N803
-    copies: int = 8,
-    seed: int = 0,
+    n: Private = 2,
+    m: Public = 3,
+    N: Annotated[int, Whole("different outcomes")] = 12,  # noqa: N803
+    copies: Annotated[int, Whole("how many outcomes each is split into; there are N · copies")] = 8,
+    seed: Seed = 0,
 ) -> Array:
     """A random joint of N outcomes, each split into `copies` of random masses; the optimum is that of the N outcomes."""
-    n, m, N, copies = whole(n, "n", 1), whole(m, "m", 1), whole(N, "N", 1), whole(copies, "copies", 1)  # noqa: N806
-    rng = np.random.default_rng(whole(seed, "seed", 0))
+    rng = np.random.default_rng(seed)
     joint = random_joint(n, m, N, sparsity=0.0, concentration=1.0, rng=rng)
     shares = rng.dirichlet(np.ones(copies), size=N)
     return np.asarray((joint[:, :, :, None] * shares).reshape(n, m, N * copies))
@@ -95,16 +88,14 @@ def duplicated(
     "x-equals-y",
     family="adversarial",
     summary="the private variable is the public one: every bit of usefulness leaks",
-    meanings={"n": "values of X = Y", "N": "outcomes", "seed": "seed of the generator"},
 )
 def x_equals_y(
-    n: int = 3,
-    N: int = 40,  # noqa: N803
-    seed: int = 0,
+    n: Annotated[int, Whole("values of X = Y")] = 3,
+    N: Outcomes = 40,  # noqa: N803
+    seed: Seed = 0,
 ) -> Array:
     """A random p(x, z) with Y = X."""
-    n, N = whole(n, "n", 1), whole(N, "N", 1)  # noqa: N806
-    rng = np.random.default_rng(whole(seed, "seed", 0))
+    rng = np.random.default_rng(seed)
     p_xz = random_joint(n, 1, N, sparsity=0.0, concentration=1.0, rng=rng)[:, 0, :]
     joint = np.zeros((n, n, N))
     joint[np.arange(n), np.arange(n)] = p_xz
@@ -115,20 +106,18 @@ def x_equals_y(
     "independent",
     family="adversarial",
     summary="Z says nothing about X: Φ = 0 exactly, the Bayes rule leaks nothing and every budget is slack",
-    meanings=_SIZES,
 )
 def independent(
-    n: int = 2,
-    m: int = 3,
-    N: int = 40,  # noqa: N803
-    seed: int = 0,
+    n: Private = 2,
+    m: Public = 3,
+    N: Outcomes = 40,  # noqa: N803
+    seed: Seed = 0,
 ) -> Array:
     """p(x) p(y, z) with dyadic factors, so that the products, and with them Φ = 0, are exact in floating point.
 
     The Bayes rule leaks 0 nats, so the default budget and every `fraction` are perfect privacy.
     """
-    n, m, N = whole(n, "n", 1), whole(m, "m", 1), whole(N, "N", 1)  # noqa: N806
-    rng = np.random.default_rng(whole(seed, "seed", 0))
+    rng = np.random.default_rng(seed)
     parts = 1 << 20  # probabilities that are multiples of 2^-20 multiply exactly
     p_x = rng.multinomial(parts, rng.dirichlet(np.full(n, 2.0))) / parts
     p_yz = rng.multinomial(parts, rng.dirichlet(np.full(m * N, 1.0))).reshape(m, N) / parts
@@ -139,19 +128,23 @@ def independent(
     "tiny-budget",
     family="adversarial",
     summary="the paper's single sensor with a budget of 1e-12 nats: nearly perfect privacy, an enormous multiplier",
-    meanings={"bins": "bins of the sensor", "nats": "the leakage budget when none is asked for otherwise"},
 )
-def tiny_budget(bins: int = 64, nats: float = 1e-12) -> Problem:
+def tiny_budget(
+    bins: Annotated[int, Whole("bins of the sensor", 2)] = 64,
+    nats: Annotated[float, Number("the leakage budget when none is asked for otherwise", zero=True)] = 1e-12,
+) -> Problem:
     """`paper_single(bins)` at `nats`; budget, equivocation or fraction replace it."""
-    return paper_single(bins, budget=positive(nats, "nats", zero=True))
+    return paper_single(bins, budget=nats)
 
 
 @register(
     "slack-budget",
     family="adversarial",
     summary="the paper's single sensor with a budget above what the Bayes rule leaks: the constraint does nothing",
-    meanings={"bins": "bins of the sensor", "factor": "budget ÷ leakage of the Bayes rule when none is asked for otherwise"},
 )
-def slack_budget(bins: int = 64, factor: float = 2.0) -> Problem:
+def slack_budget(
+    bins: Annotated[int, Whole("bins of the sensor", 2)] = 64,
+    factor: Annotated[float, Number("budget ÷ leakage of the Bayes rule when none is asked for otherwise", zero=True)] = 2.0,
+) -> Problem:
     """`paper_single(bins)` at `factor` times the Bayes rule's leakage; budget, equivocation or fraction replace it."""
-    return paper_single(bins, fraction=positive(factor, "factor", zero=True))
+    return paper_single(bins, fraction=factor)

@@ -7,14 +7,14 @@ marked *assumed* are round values of a plausible size, chosen by us.
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 
-from discreet.problems.catalog.registry import register
-from discreet.problems.checks import positive, whole
+from discreet.problems.catalog.registry import Number, Whole, register
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.sensors import Normal, interval_masses, single_sensor
+from discreet.problems.sensors import NormalDensity, even_edges, interval_masses, single_sensor
 
 __all__ = ["building", "road", "smart_meter"]
 
@@ -26,26 +26,16 @@ __all__ = ["building", "road", "smart_meter"]
     "smart-meter",
     family="application",
     summary="X: somebody is home; Y: the heat pump runs; Z: mean power of a quarter of an hour, binned",
-    meanings={
-        "bins": "bins of power, even from 0 to 6 kW with the last one open",
-        "home": "Pr(somebody is home)",
-        "heating_home": "Pr(heat pump runs) when somebody is home",
-        "heating_away": "Pr(heat pump runs) when nobody is home",
-        "base": "mean power of an empty house, kW",
-        "living": "mean power added by people at home, kW",
-        "heating": "mean power added by the heat pump, kW",
-        "variation": "standard deviation ÷ mean of the power",
-    },
 )
 def smart_meter(
-    bins: int = 24,
-    home: float = 0.6,
-    heating_home: float = 0.5,
-    heating_away: float = 0.25,
-    base: float = 0.25,
-    living: float = 0.7,
-    heating: float = 1.8,
-    variation: float = 0.45,
+    bins: Annotated[int, Whole("bins of power, even from 0 to 6 kW with the last one open", 2)] = 24,
+    home: Annotated[float, Number("Pr(somebody is home)", zero=True, most=1.0)] = 0.6,
+    heating_home: Annotated[float, Number("Pr(heat pump runs) when somebody is home", zero=True, most=1.0)] = 0.5,
+    heating_away: Annotated[float, Number("Pr(heat pump runs) when nobody is home", zero=True, most=1.0)] = 0.25,
+    base: Annotated[float, Number("mean power of an empty house, kW")] = 0.25,
+    living: Annotated[float, Number("mean power added by people at home, kW", zero=True)] = 0.7,
+    heating: Annotated[float, Number("mean power added by the heat pump, kW", zero=True)] = 1.8,
+    variation: Annotated[float, Number("standard deviation ÷ mean of the power")] = 0.45,
 ) -> Array:
     """A grid operator wants to know which flexible loads run; the household would rather not tell when it is out.
 
@@ -55,16 +45,8 @@ def smart_meter(
     """
     from scipy import stats
 
-    bins = whole(bins, "bins", 2)
-    p_x = np.array([1.0 - positive(home, "home", zero=True, most=1.0), home])
-    away = positive(heating_away, "heating_away", zero=True, most=1.0)
-    runs = np.array([away, positive(heating_home, "heating_home", zero=True, most=1.0)])
-    base, living, heating = (
-        positive(base, "base"),
-        positive(living, "living", zero=True),
-        positive(heating, "heating", zero=True),
-    )
-    square = positive(variation, "variation") ** 2
+    p_x, runs = np.array([1.0 - home, home]), np.array([heating_away, heating_home])
+    square = variation**2
     laws = [[stats.gamma(1.0 / square, scale=(base + living * x + heating * y) * square) for y in (0, 1)] for x in (0, 1)]
     p_xy = p_x[:, None] * np.stack([1.0 - runs, runs], axis=1)
     return single_sensor(laws, p_xy, np.append(np.linspace(0.0, 6.0, bins), math.inf))
@@ -77,28 +59,20 @@ def smart_meter(
     "building",
     family="application",
     summary="X: room empty, few or many people; Y: external heat load; Z: temperature and CO2 on a product grid",
-    meanings={
-        "temperature_bins": "bins of temperature, even over 16 to 28 °C with open ends",
-        "co2_bins": "bins of CO2, even over 400 to 1600 ppm with open ends",
-        "few": "people up to which a room counts as holding few",
-        "many": "most people in the room",
-        "fresh_air": "usual fresh air, litres per second",
-        "loss": "heat loss of the room and answer of its control, W/K",
-        "temperature_noise": "standard deviation of the temperature reading, K",
-        "co2_noise": "standard deviation of the CO2 reading, ppm",
-        "coupling": "how far the load goes with occupancy: 0 independent, 1 fully; the share of each load stays",
-    },
 )
 def building(
-    temperature_bins: int = 12,
-    co2_bins: int = 12,
-    few: int = 4,
-    many: int = 12,
-    fresh_air: float = 60.0,
-    loss: float = 300.0,
-    temperature_noise: float = 0.7,
-    co2_noise: float = 60.0,
-    coupling: float = 1.0,
+    temperature_bins: Annotated[int, Whole("bins of temperature, even over 16 to 28 °C with open ends", 2)] = 12,
+    co2_bins: Annotated[int, Whole("bins of CO2, even over 400 to 1600 ppm with open ends", 2)] = 12,
+    few: Annotated[int, Whole("people up to which a room counts as holding few")] = 4,
+    many: Annotated[int, Whole("most people in the room", 2)] = 12,
+    fresh_air: Annotated[float, Number("usual fresh air, litres per second")] = 60.0,
+    loss: Annotated[float, Number("heat loss of the room and answer of its control, W/K")] = 300.0,
+    temperature_noise: Annotated[float, Number("standard deviation of the temperature reading, K")] = 0.7,
+    co2_noise: Annotated[float, Number("standard deviation of the CO2 reading, ppm")] = 60.0,
+    coupling: Annotated[
+        float,
+        Number("how far the load goes with occupancy: 0 independent, 1 fully; the share of each load stays", True, 1.0),
+    ] = 1.0,
 ) -> Array:
     """The climate control wants the external heat load; the readings also tell how many people are in the room.
 
@@ -109,13 +83,8 @@ def building(
     (temperature bin) · co2_bins + (CO2 bin). The heat and CO2 of a person are from the handbooks cited in the code;
     all else is assumed.
     """
-    bins = whole(temperature_bins, "temperature_bins", 2), whole(co2_bins, "co2_bins", 2)
-    few, many = whole(few, "few", 1), whole(many, "many", 2)
     if many <= few:
         raise InputError(f"many is {many} and few is {few}; give many > few")
-    fresh_air, loss = positive(fresh_air, "fresh_air"), positive(loss, "loss")
-    temperature_noise, co2_noise = positive(temperature_noise, "temperature_noise"), positive(co2_noise, "co2_noise")
-    coupling = positive(coupling, "coupling", zero=True, most=1.0)
     outdoor = 420.0  # ppm: NOAA Global Monitoring Laboratory, Mauna Loa annual mean of 2023 (421), rounded
     breath = 0.0052  # litres of CO2 per second, adult at office work: ANSI/ASHRAE 62.1, informative appendix (0.31 L/min)
     heat = 75.0  # W sensible, office work: ASHRAE Handbook of Fundamentals 2013, chapter 18, table 1
@@ -126,21 +95,16 @@ def building(
     coupled = np.array([[0.5, 0.4, 0.1], [0.25, 0.5, 0.25], [0.1, 0.4, 0.5]])  # load given occupancy: sun and people
     share = coupling * coupled + (1.0 - coupling) * (p_x @ coupled)  # p(load) is the same for every coupling
     people = np.arange(many + 1.0)
-    joint = np.zeros((3, 3, bins[0] * bins[1]))
+    joint = np.zeros((3, 3, temperature_bins * co2_bins))
     for y in range(3):
-        temperature = Normal((set_point[y] + heat * people / loss)[:, None], temperature_noise)
-        co2 = Normal((outdoor + 1e6 * breath * people / air[y])[:, None], co2_noise)
-        warm = interval_masses(temperature, _open_edges(16.0, 28.0, bins[0]))
-        stale = interval_masses(co2, _open_edges(400.0, 1600.0, bins[1]))
+        temperature = NormalDensity((set_point[y] + heat * people / loss)[:, None], temperature_noise)
+        co2 = NormalDensity((outdoor + 1e6 * breath * people / air[y])[:, None], co2_noise)
+        warm = interval_masses(temperature, even_edges(temperature_bins, 16.0, 28.0))
+        stale = interval_masses(co2, even_edges(co2_bins, 400.0, 1600.0))
         reading = (warm[:, :, None] * stale[:, None, :]).reshape(people.size, -1)  # Pr(outcome given k, y)
         for x, present in enumerate((people == 0, (people > 0) & (people <= few), people > few)):
             joint[x, y] = p_x[x] * share[x, y] * reading[present].mean(axis=0)
     return joint
-
-
-def _open_edges(low: float, high: float, bins: int) -> Array:
-    """Edges [bins + 1]: even over [low, high], the outer bins open."""
-    return np.concatenate([[-math.inf], np.linspace(low, high, bins + 1)[1:-1], [math.inf]])
 
 
 # -- road --------------------------------------------------------------------------------------------------------------
@@ -150,26 +114,16 @@ def _open_edges(low: float, high: float, bins: int) -> Array:
     "road",
     family="application",
     summary="X: speed class of a vehicle; Y: the road segment it is on; Z: its measured position, binned",
-    meanings={
-        "bins": "bins of measured position, even over the road with open ends",
-        "segments": "road segments to tell apart",
-        "length": "length of a segment, m",
-        "limit": "speed limit, km/h",
-        "deviation": "standard deviation of the speed inside a class ÷ the limit",
-        "delay": "seconds since the vehicle passed the gate",
-        "start": "standard deviation of where it was then, m",
-        "noise": "standard deviation of the position measurement, m",
-    },
 )
 def road(
-    bins: int = 40,
-    segments: int = 4,
-    length: float = 50.0,
-    limit: float = 50.0,
-    deviation: float = 0.1,
-    delay: float = 8.0,
-    start: float = 30.0,
-    noise: float = 10.0,
+    bins: Annotated[int, Whole("bins of measured position, even over the road with open ends", 2)] = 40,
+    segments: Annotated[int, Whole("road segments to tell apart", 2)] = 4,
+    length: Annotated[float, Number("length of a segment, m")] = 50.0,
+    limit: Annotated[float, Number("speed limit, km/h")] = 50.0,
+    deviation: Annotated[float, Number("standard deviation of the speed inside a class ÷ the limit", zero=True)] = 0.1,
+    delay: Annotated[float, Number("seconds since the vehicle passed the gate", zero=True)] = 8.0,
+    start: Annotated[float, Number("standard deviation of where it was then, m")] = 30.0,
+    noise: Annotated[float, Number("standard deviation of the position measurement, m")] = 10.0,
 ) -> Array:
     """Traffic control wants to know which segment a vehicle is on; its position, `delay` seconds on, also tells its speed.
 
@@ -179,13 +133,10 @@ def road(
     are assumed but the noise: K. Merry, P. Bettinger, "Smartphone GPS accuracy study in an urban environment", PLOS ONE 14
     (2019), find errors of 7 to 13 m.
     """
-    bins, segments = whole(bins, "bins", 2), whole(segments, "segments", 2)
-    length, limit, noise = positive(length, "length"), positive(limit, "limit"), positive(noise, "noise")
-    start, delay = positive(start, "start"), positive(delay, "delay", zero=True)
     p_x = 0.3, 0.5, 0.2  # slow, at the limit, speeding; assumed, as their mean speeds
     centres = np.array([0.75, 1.0, 1.3]) * limit / 3.6 * delay  # m
-    sigma = math.hypot(start, positive(deviation, "deviation", zero=True) * limit / 3.6 * delay)
-    borders, edges = _open_edges(0.0, segments * length, segments), _open_edges(0.0, segments * length, bins)
+    sigma = math.hypot(start, deviation * limit / 3.6 * delay)
+    borders, edges = even_edges(segments, 0.0, segments * length), even_edges(bins, 0.0, segments * length)
     joint = np.zeros((3, segments, bins))
     for x, centre in enumerate(centres):
         # what lies beyond 12 standard deviations is under 1e-32
@@ -207,4 +158,4 @@ def _smeared(low: float, high: float, centre: float, sigma: float, noise: float,
     s = (low + half * (2.0 * np.arange(panels)[:, None] + 1.0 + nodes)).ravel()
     density = np.exp(-0.5 * ((s - centre) / sigma) ** 2) / (sigma * math.sqrt(2.0 * math.pi))
     weight = half * np.tile(weights, panels) * density
-    return np.asarray(weight @ interval_masses(Normal(s[:, None], noise), edges))
+    return np.asarray(weight @ interval_masses(NormalDensity(s[:, None], noise), edges))

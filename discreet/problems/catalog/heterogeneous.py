@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
 from discreet.problems.catalog.paper import paper_edges
-from discreet.problems.catalog.registry import register
+from discreet.problems.catalog.registry import Means, Whole, register
 from discreet.problems.checks import whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
@@ -24,37 +25,31 @@ from discreet.problems.sensors import PAPER_WEIGHT_Y, grouped_sensors, linear_co
 
 __all__ = ["multi_groups", "multi_mixed"]
 
-_MEANINGS = {
-    "bins": "bins of each sensor, cut as in paper-single",
-    "correlation": "correlation of X and Y; p(x) and p(y) stay .7, .3 and .5, .5",
-}
+_Bins = Annotated[int, Whole("bins of each sensor, cut as in paper-single", 2)]
+_Correlation = Annotated[float, Means("correlation of X and Y; p(x) and p(y) stay .7, .3 and .5, .5")]
 
 
 @register(
     "multi-mixed",
     family="sensors",
     summary="sensors that all differ, from far from X to close to it: pooled counts, or counts by group",
-    meanings={
-        "sensors": "number of sensors M",
-        **_MEANINGS,
-        "weight_x": "how much of X the first and the last sensor see; those between are spaced evenly",
-        "sigma": "standard deviation of the noise of the first and the last sensor, spaced likewise",
-        "groups": "1: pooled counts; g: counts of g runs of neighbours apart; M: every report",
-    },
 )
 def multi_mixed(
-    sensors: int = 6,
-    bins: int = 4,
-    weight_x: tuple[float, ...] = (0.1, 0.7),
-    sigma: tuple[float, ...] = (0.2, 0.2),
-    correlation: float = 0.0,
-    groups: int = 1,
+    sensors: Annotated[int, Whole("number of sensors M")] = 6,
+    bins: _Bins = 4,
+    weight_x: Annotated[
+        tuple[float, ...], Means("how much of X the first and the last sensor see; those between are spaced evenly")
+    ] = (0.1, 0.7),
+    sigma: Annotated[
+        tuple[float, ...], Means("standard deviation of the noise of the first and the last sensor, spaced likewise")
+    ] = (0.2, 0.2),
+    correlation: _Correlation = 0.0,
+    groups: Annotated[int, Whole("1: pooled counts; g: counts of g runs of neighbours apart; M: every report")] = 1,
 ) -> Array:
     """M sensors of which no two are the same; the pooled counts have a Poisson-multinomial law.
 
     Outcomes are in the order of `sensors.count_vectors`, by group in that of `sensors.grouped_count_vectors`.
     """
-    sensors, groups = whole(sensors, "sensors", 1), whole(groups, "groups", 1)
     if groups > sensors:
         raise InputError(f"groups is {groups} and sensors is {sensors}; give at most one group per sensor")
     edges, prior = paper_edges(bins), _prior(correlation)
@@ -68,21 +63,14 @@ def multi_mixed(
     "multi-groups",
     family="sensors",
     summary="groups of like sensors, some far from X and some close to it: counts by group, or pooled",
-    meanings={
-        "sizes": "number of sensors of each group",
-        **_MEANINGS,
-        "weight_x": "how much of X the sensors of each group see",
-        "sigma": "standard deviation of the noise of each group",
-        "pooled": "pool the counts of all groups",
-    },
 )
 def multi_groups(
-    sizes: tuple[int, ...] = (3, 3),
-    bins: int = 4,
-    weight_x: tuple[float, ...] = (0.1, 0.7),
-    sigma: tuple[float, ...] = (0.2, 0.2),
-    correlation: float = 0.0,
-    pooled: bool = False,
+    sizes: Annotated[tuple[int, ...], Means("number of sensors of each group")] = (3, 3),
+    bins: _Bins = 4,
+    weight_x: Annotated[tuple[float, ...], Means("how much of X the sensors of each group see")] = (0.1, 0.7),
+    sigma: Annotated[tuple[float, ...], Means("standard deviation of the noise of each group")] = (0.2, 0.2),
+    correlation: _Correlation = 0.0,
+    pooled: Annotated[bool, Means("pool the counts of all groups")] = False,
 ) -> Array:
     """Groups of identical sensors. Counts by group are a sufficient statistic of all reports: nothing is lost.
 

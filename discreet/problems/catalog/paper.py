@@ -10,10 +10,11 @@ Entropy Constrained Approach", numerical section.
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 
-from discreet.problems.catalog.registry import register
+from discreet.problems.catalog.registry import Whole, register
 from discreet.problems.checks import whole
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, paper_conditional, paper_p_xy
@@ -34,9 +35,10 @@ def paper_edges(bins: int) -> Array:
     "paper-single",
     family="paper",
     summary="the paper's single sensor: Z = 0.6 Y + 0.4 X + noise, binned",
-    meanings={"bins": "number of bins of Z; 4 are cut at .2, .5, .8, others evenly over [−.5, 1.5]"},
 )
-def paper_single(bins: int = 4) -> Array:
+def paper_single(
+    bins: Annotated[int, Whole("number of bins of Z; 4 are cut at .2, .5, .8, others evenly over [−.5, 1.5]", 2)] = 4,
+) -> Array:
     """The paper's single sensor, N = bins outcomes (two bins are cut at .5)."""
     return paper_p_xy()[:, :, None] * paper_conditional(paper_edges(bins))
 
@@ -45,11 +47,10 @@ def paper_single(bins: int = 4) -> Array:
     "paper-multi",
     family="paper",
     summary="the paper's M sensors: counts per bin of independent copies of the single sensor",
-    meanings={"sensors": "number of sensors M; N = C(M + bins − 1, bins − 1) outcomes", "bins": "bins of each sensor"},
 )
 def paper_multi(
-    sensors: int = 5,
-    bins: int = 4,
+    sensors: Annotated[int, Whole("number of sensors M; N = C(M + bins − 1, bins − 1) outcomes")] = 5,
+    bins: Annotated[int, Whole("bins of each sensor", 2)] = 4,
 ) -> Array:
     """The paper's M sensors of `bins` bins each; outcomes are the count vectors in the order of `sensors.count_vectors`."""
     return iid_sensors(paper_conditional(paper_edges(bins)), paper_p_xy(), sensors)

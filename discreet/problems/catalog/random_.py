@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from discreet.problems.catalog.registry import register
-from discreet.problems.checks import positive, whole
+from discreet.problems.catalog.registry import Number, Whole, register
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["dirichlet", "mixture", "random_joint", "weighted_mixture"]
+__all__ = ["Outcomes", "Private", "Public", "Seed", "dirichlet", "mixture", "random_joint", "weighted_mixture"]
+
+Private = Annotated[int, Whole("private values")]
+Public = Annotated[int, Whole("public values")]
+Outcomes = Annotated[int, Whole("outcomes")]
+Seed = Annotated[int, Whole("seed of the generator", 0)]
 
 
 def random_joint(n: int, m: int, outcomes: int, *, sparsity: float, concentration: float, rng: np.random.Generator) -> Array:
@@ -32,62 +36,41 @@ def random_joint(n: int, m: int, outcomes: int, *, sparsity: float, concentratio
     "dirichlet",
     family="random",
     summary="random sparse joint tensor",
-    meanings={
-        "n": "private values",
-        "m": "public values",
-        "N": "outcomes",
-        "sparsity": "probability that an entry is zero, in [0, 1]",
-        "concentration": "shape of the gamma entries: small is uneven, 1 is uniform on the simplex",
-        "seed": "seed of the generator",
-    },
 )
 def dirichlet(
-    n: int = 3,
-    m: int = 3,
-    N: int = 100,  # noqa: N803 (the symbol of the theory)
-    sparsity: float = 0.3,
-    concentration: float = 1.0,
-    seed: int = 0,
+    n: Private = 3,
+    m: Public = 3,
+    N: Outcomes = 100,  # noqa: N803 (the symbol of the theory)
+    sparsity: Annotated[float, Number("probability that an entry is zero, in [0, 1]", zero=True, most=1.0)] = 0.3,
+    concentration: Annotated[
+        float, Number("shape of the gamma entries: small is uneven, 1 is uniform on the simplex")
+    ] = 1.0,
+    seed: Seed = 0,
 ) -> Array:
     """A point of the simplex of joint tensors, drawn from a symmetric Dirichlet law, with random zeros."""
-    return random_joint(
-        whole(n, "n", 1),
-        whole(m, "m", 1),
-        whole(N, "N", 1),
-        sparsity=positive(sparsity, "sparsity", zero=True, most=1.0),
-        concentration=positive(concentration, "concentration"),
-        rng=np.random.default_rng(whole(seed, "seed", 0)),
-    )
+    return random_joint(n, m, N, sparsity=sparsity, concentration=concentration, rng=np.random.default_rng(seed))
 
 
 @register(
     "mixture",
     family="random",
     summary="posteriors of a sample from a Gaussian mixture, one component per (x, y), each point an outcome",
-    meanings={
-        "n": "private values",
-        "m": "public values",
-        "N": "points; each is an outcome of probability 1/N",
-        "d": "dimension of the points",
-        "spread": "standard deviation of the component means per coordinate, in units of the noise's",
-        "seed": "seed of the generator",
-    },
 )
 def mixture(
-    n: int = 2,
-    m: int = 2,
-    N: int = 1000,  # noqa: N803 (the symbol of the theory)
-    d: int = 2,
-    spread: float = 1.5,
-    seed: int = 0,
+    n: Private = 2,
+    m: Public = 2,
+    N: Annotated[int, Whole("points; each is an outcome of probability 1/N")] = 1000,  # noqa: N803
+    d: Annotated[int, Whole("dimension of the points")] = 2,
+    spread: Annotated[
+        float, Number("standard deviation of the component means per coordinate, in units of the noise's", zero=True)
+    ] = 1.5,
+    seed: Seed = 0,
 ) -> Array:
     """Z given (x, y) is N(mean_xy, identity); p(x, y) is Dirichlet(5). The model (means, weights) does not depend on N."""
-    sizes = whole(n, "n", 1), whole(m, "m", 1)
-    points, d = whole(N, "N", 1), whole(d, "d", 1)
-    rng = np.random.default_rng(whole(seed, "seed", 0))
-    means = positive(spread, "spread", zero=True) * rng.standard_normal((sizes[0] * sizes[1], d))
+    rng = np.random.default_rng(seed)
+    means = spread * rng.standard_normal((n * m, d))
     weights = rng.dirichlet(np.full(means.shape[0], 5.0))  # a concentration that keeps weights away from zero
-    return (_posteriors(means, weights, points, rng) / points).reshape(*sizes, points)
+    return (_posteriors(means, weights, N, rng) / N).reshape(n, m, N)
 
 
 def _posteriors(means: Array, weights: Array, points: int, rng: np.random.Generator) -> Array:
@@ -110,33 +93,23 @@ def _posteriors(means: Array, weights: Array, points: int, rng: np.random.Genera
     "weighted-mixture",
     family="random",
     summary="a Gaussian mixture on scattered points, each point an outcome weighted by its density",
-    meanings={
-        "n": "private values",
-        "m": "public values",
-        "N": "points; each is an outcome whose probability is its share of the density",
-        "d": "dimension of the points: the more, the further apart the masses",
-        "variance": "of a component in each coordinate, in units of that of the component means",
-        "seed": "seed of the generator",
-    },
 )
 def weighted_mixture(
-    n: int = 2,
-    m: int = 5,
-    N: int = 1000,  # noqa: N803 (the symbol of the theory)
-    d: int = 4,
-    variance: float = 0.7,
-    seed: int = 0,
+    n: Private = 2,
+    m: Public = 5,
+    N: Annotated[int, Whole("points; each is an outcome whose probability is its share of the density")] = 1000,  # noqa: N803
+    d: Annotated[int, Whole("dimension of the points: the more, the further apart the masses")] = 4,
+    variance: Annotated[float, Number("of a component in each coordinate, in units of that of the component means")] = 0.7,
+    seed: Seed = 0,
 ) -> Array:
     """Density of component (x, y) at points from a wider Gaussian; p(x, y) is uniform on the simplex before it is scaled."""
-    sizes, points, d = (whole(n, "n", 1), whole(m, "m", 1)), whole(N, "N", 1), whole(d, "d", 1)
-    width = positive(variance, "variance")
-    rng = np.random.default_rng(whole(seed, "seed", 0))
-    centres = rng.standard_normal((*sizes, d))
-    places = 1.5 * rng.standard_normal((points, d))
-    weights = rng.dirichlet(np.ones(sizes[0] * sizes[1])).reshape(sizes)
-    joint = np.empty((*sizes, points))
-    for pair in np.ndindex(*sizes):
-        joint[pair] = -0.5 * ((places - centres[pair]) ** 2).sum(axis=1) / width
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((n, m, d))
+    places = 1.5 * rng.standard_normal((N, d))
+    weights = rng.dirichlet(np.ones(n * m)).reshape(n, m)
+    joint = np.empty((n, m, N))
+    for pair in np.ndindex(n, m):
+        joint[pair] = -0.5 * ((places - centres[pair]) ** 2).sum(axis=1) / variance
     np.exp(joint - joint.max(), out=joint)
     joint *= weights[:, :, np.newaxis]
     return joint

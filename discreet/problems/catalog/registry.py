@@ -1,8 +1,9 @@
 """The registry of catalog entries: what exists, what it can be told, and how it is built from words.
 
 An entry is written as a pure function of its own parameters (a random one takes a seed) that returns a joint tensor. The
-registry makes a builder of it, which also takes a budget and gives the problem its name. Parameters are read from the
-signature, so that Python, the command line and `discreet problems` cannot disagree.
+registry makes a builder of it, which also takes a budget and gives the problem its name. What a parameter means and which
+values it takes stand once, in the annotations of the signature, so that Python, the command line and `discreet problems`
+cannot disagree.
 """
 
 from __future__ import annotations
@@ -11,22 +12,71 @@ import difflib
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
-from discreet.problems.checks import positive
+from discreet.problems.checks import positive, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["DEFAULT_FRACTION", "FAMILIES", "Entry", "Parameter", "build", "choose_budget", "entries", "entry", "register"]
+__all__ = [
+    "DEFAULT_FRACTION",
+    "FAMILIES",
+    "Entry",
+    "Means",
+    "Number",
+    "Parameter",
+    "Whole",
+    "build",
+    "choose_budget",
+    "entries",
+    "entry",
+    "register",
+]
 
 DEFAULT_FRACTION = 0.5
 """Budget of a catalog problem when none is asked for: this share of what the Bayes rule leaks."""
 
 FAMILIES = ("paper", "sensors", "random", "application", "survey", "adversarial")
 """The kinds of entries, in the order in which they are listed."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a parameter means, in its annotation: `Annotated[str, Means("private column")]`."""
+
+    meaning: str
+
+    def checked(self, value: Any, name: str) -> Any:
+        """The value as the entry's function gets it, or InputError."""
+        del name
+        return value
+
+
+@dataclass(frozen=True)
+class Whole(Means):
+    """An integer of at least `least`."""
+
+    least: int = 1
+
+    def checked(self, value: Any, name: str) -> int:
+        """The integer, or InputError."""
+        return whole(value, name, self.least)
+
+
+@dataclass(frozen=True)
+class Number(Means):
+    """A finite number > 0 (≥ 0 with `zero`) and ≤ `most`."""
+
+    zero: bool = False
+    most: float = math.inf
+
+    def checked(self, value: Any, name: str) -> float:
+        """The number, or InputError."""
+        positive(value, name, zero=self.zero, most=self.most)
+        return float(value)
 
 
 @dataclass(frozen=True)
@@ -67,9 +117,9 @@ _ENTRIES: dict[str, Entry] = {}
 
 
 def register(
-    name: str, *, family: str, summary: str, meanings: Mapping[str, str], extra: str = ""
+    name: str, *, family: str, summary: str, extra: str = ""
 ) -> Callable[[Callable[..., Array | Problem]], Callable[..., Problem]]:
-    """Decorator that makes a builder of a model and enters it under a name. `meanings` explains every parameter.
+    """Decorator that makes a builder of a model and enters it under a name. Annotations explain every parameter (`Means`).
 
     The model returns a joint tensor [n, m, N], whose sum may be off one by rounding, or a `Problem`. The builder takes the
     model's parameters, and by keyword at most one of budget, equivocation (nats) and fraction. Without any of them a
@@ -86,8 +136,11 @@ def register(
             raise ValueError(f"the entry {name!r} has the family {family!r}; use one of: {', '.join(FAMILIES)}")
         signature = inspect.signature(model)
         own = signature.parameters.values()
-        if {p.name for p in own} != set(meanings) or any(p.default is inspect.Parameter.empty for p in own):
-            raise ValueError(f"every parameter of the entry {name!r} needs a default and one line in meanings")
+        hints = get_type_hints(model, include_extras=True)
+        notes = {p.name: next(iter(getattr(hints.get(p.name), "__metadata__", ())), None) for p in own}
+        means = {key: note for key, note in notes.items() if isinstance(note, Means)}
+        if set(means) != set(notes) or any(p.default is inspect.Parameter.empty for p in own):
+            raise ValueError(f"every parameter of the entry {name!r} needs a default, and its meaning in the annotation")
 
         @functools.wraps(model)
         def build(
@@ -98,7 +151,7 @@ def register(
             **parameters: Any,
         ) -> Problem:
             given = signature.bind(*args, **parameters)
-            made = model(*given.args, **given.kwargs)
+            made = model(**{key: means[key].checked(value, key) for key, value in given.arguments.items()})
             problem = _named(made, _ENTRIES[name].title(**given.arguments))
             if budget is None and equivocation is None and fraction is None and problem.constraint.oblivious:
                 fraction = DEFAULT_FRACTION
@@ -106,7 +159,7 @@ def register(
 
         words = [p for p in inspect.signature(build, follow_wrapped=False).parameters.values() if p.kind is p.KEYWORD_ONLY]
         build.__signature__ = signature.replace(parameters=[*own, *words], return_annotation="Problem")  # type: ignore[attr-defined]
-        parameters = tuple(Parameter(p.name, p.default, meanings[p.name]) for p in own)
+        parameters = tuple(Parameter(p.name, p.default, means[p.name].meaning) for p in own)
         _ENTRIES[name] = Entry(name, family, summary, parameters, extra, build)
         return build
 

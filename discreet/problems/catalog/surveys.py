@@ -12,45 +12,41 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.catalog.registry import register
-from discreet.problems.checks import whole
+from discreet.problems.catalog.registry import Means, Number, Whole, register
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 from discreet.problems.samples import DEFAULT_SMOOTHING
 
 __all__ = ["anes96", "fair"]
 
-_MEANINGS = {
-    "x": "private column",
-    "y": "public column",
-    "z": "columns the estimator sees",
-    "y_classes": "quantile classes of the public column",
-    "bins": "quantile bins of the columns of z: one number for all, or one per column",
-    "smoothing": "pseudo-records per cell, spread as p(x, y) of the whole sample",
-    "min_count": "cells with fewer respondents are gathered into one outcome",
-}
+_X = Annotated[str, Means("private column")]
+_Y = Annotated[str, Means("public column")]
+_Z = Annotated[tuple[str, ...], Means("columns the estimator sees")]
+_Classes = Annotated[int, Whole("quantile classes of the public column")]
+_Bins = Annotated[int | tuple[int, ...], Means("quantile bins of the columns of z: one number for all, or one per column")]
+_Smoothing = Annotated[float, Number("pseudo-records per cell, spread as p(x, y) of the whole sample", zero=True)]
+_Least = Annotated[int, Whole("cells with fewer respondents are gathered into one outcome", 0)]
 
 
 @register(
     "anes96",
     family="survey",
     summary="944 voters of 1996: X: the vote; Y: income class; Z: age, TV news, education, left–right self-placement",
-    meanings=_MEANINGS,
     extra="data",
 )
 def anes96(
-    x: str = "vote",
-    y: str = "income",
-    z: tuple[str, ...] = ("age", "TVnews", "educ", "selfLR"),
-    y_classes: int = 3,
-    bins: int | tuple[int, ...] = (4, 3, 3, 3),
-    smoothing: float = DEFAULT_SMOOTHING,
-    min_count: int = 0,
+    x: _X = "vote",
+    y: _Y = "income",
+    z: _Z = ("age", "TVnews", "educ", "selfLR"),
+    y_classes: _Classes = 3,
+    bins: _Bins = (4, 3, 3, 3),
+    smoothing: _Smoothing = DEFAULT_SMOOTHING,
+    min_count: _Least = 0,
 ) -> Problem:
     """Guess a voter's income class from a short questionnaire without telling whether the vote went to Clinton or Dole.
 
@@ -64,17 +60,16 @@ def anes96(
     "fair",
     family="survey",
     summary="6366 married women: X: any affair; Y: rating of the marriage; Z: age, years, children, religion, education",
-    meanings=_MEANINGS,
     extra="data",
 )
 def fair(
-    x: str = "any_affair",
-    y: str = "rate_marriage",
-    z: tuple[str, ...] = ("age", "yrs_married", "children", "religious", "educ"),
-    y_classes: int = 2,
-    bins: int | tuple[int, ...] = (4,),
-    smoothing: float = DEFAULT_SMOOTHING,
-    min_count: int = 0,
+    x: _X = "any_affair",
+    y: _Y = "rate_marriage",
+    z: _Z = ("age", "yrs_married", "children", "religious", "educ"),
+    y_classes: _Classes = 2,
+    bins: _Bins = (4,),
+    smoothing: _Smoothing = DEFAULT_SMOOTHING,
+    min_count: _Least = 0,
 ) -> Problem:
     """Guess how a woman rates her marriage from plain facts about her, without telling whether she had an affair.
 
@@ -108,7 +103,7 @@ def _survey(
     counts = counts * len(z) if len(counts) == 1 else counts
     return Problem.from_samples(
         table[x],
-        _classes(table[y], whole(y_classes, "y_classes", 1)),
+        _classes(table[y], y_classes),
         {column: table[column] for column in z},
         math.inf,
         bins=counts,

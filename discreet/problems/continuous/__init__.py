@@ -8,9 +8,10 @@ bound        the integral of the least tilted loss, from below, by sign-certifie
 """
 
 from discreet.problems.continuous.bound import Sweep, sweep
-from discreet.problems.continuous.density import Density, Mixture, NormalDensity
+from discreet.problems.continuous.density import Density, Mixture
 from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
 from discreet.problems.continuous.rule import IntervalRule
+from discreet.problems.sensors import NormalDensity
 
 __all__ = [
     "ContinuousProblem",

@@ -35,55 +35,10 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.sensors.bins import has_own_sf
 
-__all__ = ["LEVELS", "Component", "Density", "Mixture", "NormalDensity", "component", "expand", "midpoints"]
+__all__ = ["LEVELS", "Component", "Density", "Mixture", "component", "expand", "midpoints"]
 
 LEVELS = np.array([1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, *np.arange(0.04, 0.51, 0.06)])
 """Probabilities in each tail at which quantiles are taken; the last one is the median but for 0.02."""
-
-
-@dataclass(frozen=True)
-class NormalDensity:
-    """The normal law with a mean and a standard deviation σ > 0: scipy.stats.norm without the second its import takes."""
-
-    mean: float
-    sigma: float
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.mean) and math.isfinite(self.sigma) and self.sigma > 0.0):
-            raise InputError(f"a normal density with mean {self.mean} and σ {self.sigma}; both must be finite and σ > 0")
-
-    def pdf(self, z: Any) -> Array:
-        """Density at z."""
-        x = (np.asarray(z, dtype=np.float64) - self.mean) / self.sigma
-        return np.asarray(np.exp(-0.5 * np.minimum(np.abs(x), 1e100) ** 2) / (math.sqrt(2.0 * math.pi) * self.sigma))
-
-    def cdf(self, z: Any) -> Array:
-        """Pr(Z ≤ z)."""
-        from scipy.special import ndtr
-
-        return np.asarray(ndtr((np.asarray(z, dtype=np.float64) - self.mean) / self.sigma))
-
-    def sf(self, z: Any) -> Array:
-        """Pr(Z > z), relatively precise in the upper tail."""
-        from scipy.special import ndtr
-
-        return np.asarray(ndtr((self.mean - np.asarray(z, dtype=np.float64)) / self.sigma))
-
-    def ppf(self, p: Any) -> Array:
-        """Quantiles."""
-        from scipy.special import ndtri
-
-        return np.asarray(self.mean + self.sigma * ndtri(p))
-
-    def isf(self, p: Any) -> Array:
-        """Upper quantiles."""
-        from scipy.special import ndtri
-
-        return np.asarray(self.mean - self.sigma * ndtri(p))
-
-    def rvs(self, size: int, random_state: np.random.Generator) -> Array:
-        """Draws [size]."""
-        return random_state.normal(self.mean, self.sigma, size)
 
 
 @dataclass(frozen=True, eq=False)

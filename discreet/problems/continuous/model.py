@@ -22,13 +22,13 @@ import numpy as np
 
 from discreet.problems.checks import checked_prior, loss_table, positive
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.continuous.density import Component, NormalDensity, component, expand
+from discreet.problems.continuous.density import Component, component, expand
 from discreet.problems.continuous.modes import FAMILIES
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
-from discreet.problems.sensors import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, paper_p_xy
+from discreet.problems.sensors import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, NormalDensity, paper_p_xy
 
 __all__ = ["ACCURACY", "ContinuousProblem", "paper_continuous"]
 

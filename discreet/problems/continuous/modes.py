@@ -18,6 +18,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.sensors import NormalDensity
 
 __all__ = ["FAMILIES", "known_breakpoints", "ratio_family"]
 
@@ -58,7 +59,7 @@ FAMILIES: dict[str, Callable[..., list[float]]] = {
 
 def known_breakpoints(entry: Any) -> Array | list[float] | None:
     """Breakpoints of a frozen scipy.stats distribution (or a normal density); None when they are not known."""
-    if hasattr(entry, "sigma") and hasattr(entry, "mean") and not callable(entry.mean):
+    if isinstance(entry, NormalDensity):
         return [float(entry.mean)]
     family = FAMILIES.get(getattr(getattr(entry, "dist", None), "name", ""))
     if family is None:
@@ -72,7 +73,7 @@ def ratio_family(entry: Any) -> Hashable | None:
     """A key that densities share exactly when their ratios are known to be monotone between breakpoints; None if unknown."""
     if hasattr(entry, "ratio_family"):
         return entry.ratio_family  # type: ignore[no-any-return]
-    if hasattr(entry, "sigma") and hasattr(entry, "mean") and not callable(entry.mean):
+    if isinstance(entry, NormalDensity):
         return "normal", float(entry.sigma)
     family = getattr(getattr(entry, "dist", None), "name", "")
     if family in ("laplace", "expon", "uniform"):

@@ -16,7 +16,7 @@ Estimation: An Entropy Constrained Approach".
 
 from __future__ import annotations
 
-from discreet.problems.sensors.bins import Normal, binned_law, check_edges, interval_masses, single_sensor
+from discreet.problems.sensors.bins import NormalDensity, binned_law, check_edges, even_edges, interval_masses, single_sensor
 from discreet.problems.sensors.counts import count_vectors
 from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES
 from discreet.problems.sensors.paper import (
@@ -43,10 +43,11 @@ __all__ = [
     "PAPER_SIGMA",
     "PAPER_WEIGHT_X",
     "PAPER_WEIGHT_Y",
-    "Normal",
+    "NormalDensity",
     "binned_law",
     "check_edges",
     "count_vectors",
+    "even_edges",
     "grouped_count_vectors",
     "grouped_sensors",
     "iid_sensors",

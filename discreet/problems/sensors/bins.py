@@ -6,6 +6,7 @@ that tail probabilities keep their *relative* precision.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from discreet.problems.checks import TOTAL_TOLERANCE, checked_prior
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Normal", "binned_law", "check_edges", "has_own_sf", "interval_masses", "single_sensor"]
+__all__ = ["NormalDensity", "binned_law", "check_edges", "even_edges", "has_own_sf", "interval_masses", "single_sensor"]
 
 
 def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any) -> Array:
@@ -79,6 +80,11 @@ def check_edges(edges: Any) -> Array:
     return bins
 
 
+def even_edges(bins: int, low: float, high: float) -> Array:
+    """Edges [bins + 1] of equally wide bins over [low, high], the outer two stretched to ±inf."""
+    return np.concatenate([[-np.inf], np.linspace(low, high, bins + 1)[1:-1], [np.inf]])
+
+
 def interval_masses(distribution: Any, edges: Array) -> Array:
     """Pr(e_k < Z ≤ e_{k+1}) [..., N] of a frozen distribution with checked edges [N + 1], relatively precise in both tails.
 
@@ -101,27 +107,58 @@ def interval_masses(distribution: Any, edges: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Normal:
-    """Normal laws with means [..., 1] and a standard deviation: scipy.stats.norm without the second its import takes."""
+class NormalDensity:
+    """The normal law with a mean and a standard deviation σ > 0: scipy.stats.norm without the second its import takes.
+
+    Means [..., 1] give one row each to `interval_masses`. Raises InputError for numbers that are not finite, or σ ≤ 0.
+    """
 
     mean: Any
     sigma: Any
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.mean).all() and np.isfinite(self.sigma).all() and np.all(self.sigma > 0.0)):
+            raise InputError(f"a normal density with mean {self.mean} and σ {self.sigma}; both must be finite and σ > 0")
+
+    def pdf(self, z: Any) -> Array:
+        """Density at z."""
+        x = np.minimum(np.abs(self._standard(z)), 1e100)
+        return np.asarray(np.exp(-0.5 * x**2) / (math.sqrt(2.0 * math.pi) * self.sigma))
 
     def cdf(self, z: Any) -> Array:
         """Pr(Z ≤ z)."""
         from scipy.special import ndtr
 
-        return np.asarray(ndtr((z - self.mean) / self.sigma))
+        return np.asarray(ndtr(self._standard(z)))
 
     def sf(self, z: Any) -> Array:
         """Pr(Z > z), relatively precise in the upper tail."""
         from scipy.special import ndtr
 
-        return np.asarray(ndtr((self.mean - z) / self.sigma))
+        return np.asarray(ndtr(-self._standard(z)))
+
+    def ppf(self, p: Any) -> Array:
+        """Quantiles."""
+        from scipy.special import ndtri
+
+        return np.asarray(self.mean + self.sigma * ndtri(p))
+
+    def isf(self, p: Any) -> Array:
+        """Upper quantiles."""
+        from scipy.special import ndtri
+
+        return np.asarray(self.mean - self.sigma * ndtri(p))
 
     def median(self) -> Any:
         """The mean."""
         return self.mean
+
+    def rvs(self, size: int, random_state: np.random.Generator) -> Array:
+        """Draws [size]."""
+        return random_state.normal(self.mean, self.sigma, size)
+
+    def _standard(self, z: Any) -> Any:
+        return (np.asarray(z, dtype=np.float64) - self.mean) / self.sigma
 
 
 def has_own_sf(distribution: Any) -> bool:
