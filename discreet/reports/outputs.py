@@ -6,16 +6,14 @@ changed since, is somebody else's.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from discreet.problems.errors import FileError
+from discreet.problems.files.archive import replacing
 
 __all__ = ["MANIFEST", "check_folder", "replace_file", "write_folder"]
 
@@ -28,10 +26,11 @@ def replace_file(path: str | Path, content: str | bytes) -> Path:
     """Write a file all or nothing over whatever stands there: a temporary file takes its place. Raises FileError."""
     target = Path(path)
     try:
-        return _replace(target, content)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise FileError(f"{str(target)!r} cannot be written: {reason}; choose another place") from error
+        with replacing(target, overwrite=True) as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
+    except (FileError, ValueError) as error:
+        raise FileError(f"{error}; choose another place") from None
+    return target
 
 
 def check_folder(folder: str | Path, names: Iterable[str]) -> None:
@@ -63,9 +62,9 @@ def write_folder(folder: str | Path, contents: Mapping[str, str | bytes], record
         new = {name: [_digest(content)] for name, content in contents.items()}
         # Both generations while files change over, so that an interruption leaves nothing that looks foreign.
         both = {name: [*old.get(name, []), *new.get(name, [])] for name in {*old, *new}}
-        _replace(directory / MANIFEST, _manifest(record, both))
-        written = tuple(_replace(directory / name, content) for name, content in contents.items())
-        _replace(directory / MANIFEST, _manifest(record, old | new))
+        replace_file(directory / MANIFEST, _manifest(record, both))
+        written = tuple(replace_file(directory / name, content) for name, content in contents.items())
+        replace_file(directory / MANIFEST, _manifest(record, old | new))
     except OSError as error:
         raise FileError(f"{directory} cannot be written: {error.strerror or error}; choose another --out") from error
     return written
@@ -99,23 +98,3 @@ def _refuse_foreign(path: Path, digests: list[str]) -> None:
 
 def _digest(content: str | bytes) -> str:
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
-
-
-def _replace(path: Path, content: str | bytes) -> Path:
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}-")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content.encode() if isinstance(content, str) else content)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    return path
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from discreet.problems.errors import FileError
-from discreet.reports import outputs
 from discreet.reports.outputs import MANIFEST, check_folder, replace_file, write_folder
 
 CONTENTS = {"a.txt": "one", "b.bin": b"\x00\xff"}
@@ -87,7 +86,7 @@ def test_an_interruption_leaves_a_folder_that_can_be_written_again(tmp_path: Pat
         replace(source, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(outputs.os, "replace", interrupted)
+        patch.setattr(os, "replace", interrupted)
         with pytest.raises(KeyboardInterrupt):
             write_folder(tmp_path, {"a.txt": "new", "b.bin": "new"}, {})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.bin", MANIFEST]  # nothing temporary
@@ -110,7 +109,7 @@ def test_one_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: p
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(outputs.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(FileError, match="No space left"):
         replace_file(target, "newer")
     assert target.read_text() == "new"

@@ -12,7 +12,6 @@ from test_measurements import example
 
 from discreet.problems.errors import FileError
 from discreet.reports.study import Store, query, rows
-from discreet.reports.study import store as store_module
 
 pytest.importorskip("duckdb")
 
@@ -68,7 +67,7 @@ def test_two_runs_on_one_folder_are_refused(folder: Path) -> None:
 
 
 def test_a_temporary_file_that_a_kill_left_behind_is_removed(folder: Path) -> None:
-    left = folder / "cells" / ".abc.tmp"
+    left = folder / "cells" / ".abc.parquet.0123.part"
     left.write_bytes(b"half a row")
     with Store(folder) as store:
         assert not left.exists()
@@ -82,7 +81,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(folder: Path, step: str, 
 
     with Store(folder) as store:
         with monkeypatch.context() as patch:
-            patch.setattr(store_module.os, step, full)
+            patch.setattr(os, step, full)
             with pytest.raises(FileError, match="No space left on device; make room there and run the same command again"):
                 store.add(example(cell="f" * 16))
         assert len(store.finished()[0]) == 4

@@ -19,12 +19,14 @@ import getpass
 import os
 import platform
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any, get_type_hints
 
 from discreet.problems.errors import FileError
+from discreet.problems.files.archive import replacing
 from discreet.reports.measurements import COLUMNS, Measurement, from_record, read_csv, to_record, write_csv
 from discreet.reports.outputs import replace_file
 from discreet.reports.study.machine import without_folders
@@ -59,7 +61,6 @@ class Store:
         self.folder = folder
         self.cells = folder / "cells"
         self._lock: IO[bytes] | None = None
-        self._connection: Any = None
 
     def __enter__(self) -> Store:
         try:
@@ -68,14 +69,11 @@ class Store:
         except (OSError, ValueError) as error:
             raise FileError(f"{str(self.folder)!r} cannot hold a study: {error}; choose another --out") from None
         _take_lock(self._lock, self.folder)
-        for left in self.cells.glob(".*.tmp"):
+        for left in self.cells.glob(".*.part"):
             left.unlink(missing_ok=True)
-        self._connection = self._duckdb.connect()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._connection is not None:
-            self._connection.close()
         if self._lock is not None:
             self._lock.close()
 
@@ -104,20 +102,13 @@ class Store:
 
     def add(self, row: Measurement) -> None:
         """Write the row of a finished cell, for good. Raises FileError when the disk is full or the folder is gone."""
-        target = self.cells / f"{row.cell}.parquet"
-        temporary = self.cells / f".{row.cell}.tmp"
         try:
-            _write_parquet(self._connection, row, temporary)
-            _sync(temporary)
-            os.replace(temporary, target)
-            _sync(self.cells)
-        except (OSError, self._duckdb.Error) as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+            with replacing(self.cells / f"{row.cell}.parquet", overwrite=True) as stream:
+                stream.write(_parquet(row))
+        except (FileError, OSError, self._duckdb.Error) as error:
             raise FileError(
-                f"a result cannot be written to {self.folder}: {reason}; make room there and run the same command again, "
-                "every cell finished before is kept"
+                f"a result cannot be written: {' '.join(str(error).split())}; make room there and run the same command "
+                "again, every cell finished before is kept"
             ) from None
 
     def _set_aside(self, path: Path, reason: str) -> str:
@@ -138,7 +129,7 @@ def rows(folder: str | Path) -> list[Measurement]:
     cells = _cells_folder(Path(folder))
     found = []
     for path, read in _read_each(cells):
-        if isinstance(read, Exception):
+        if isinstance(read, FileError):
             raise FileError(
                 f"{path} cannot be read: {read}; run discreet bench on the folder again to measure its cell anew"
             )
@@ -151,13 +142,12 @@ def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]
 
     Nothing outside the folder can be read or written by it. Raises FileError for a query that DuckDB refuses.
     """
-    duckdb = _duckdb()
-    table = rows(folder)
+    duckdb, cells = _duckdb(), _cells_folder(Path(folder))
     with contextlib.closing(duckdb.connect()) as connection:
         connection.execute(f"CREATE TABLE cells ({', '.join(f'{name} {kind}' for name, kind in _columns().items())})")
-        holes = ", ".join("?" for _ in COLUMNS)
-        if table:
-            connection.executemany(f"INSERT INTO cells VALUES ({holes})", [_values(row) for row in table])
+        if any(cells.glob("[!.]*.parquet")):
+            files = "read_parquet(?, union_by_name = true)"
+            connection.execute(f"INSERT INTO cells BY NAME SELECT * FROM {files}", [str(cells / "[!.]*.parquet")])
         connection.execute("SET enable_external_access = false")
         try:
             answer = connection.execute(sql)
@@ -174,78 +164,37 @@ def _cells_folder(folder: Path) -> Path:
     return cells
 
 
-def _values(row: Measurement) -> list[Any]:
-    return list(to_record(row).values())
-
-
-def _write_parquet(connection: Any, row: Measurement, path: Path) -> None:
+def _parquet(row: Measurement) -> bytes:
+    """A Parquet file of one row. DuckDB writes to files only."""
     holes = ", ".join(f"?::{kind} AS {name}" for name, kind in _columns().items())
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE cell AS SELECT {holes}", _values(row))
-    place = str(path).replace("'", "''")
-    connection.execute(f"COPY cell TO '{place}' (FORMAT parquet)")
+    duckdb = _duckdb()
+    duckdb.execute(f"CREATE OR REPLACE TEMP TABLE cell AS SELECT {holes}", list(to_record(row).values()))
+    with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
+        place = f"{folder}/cell.parquet".replace("'", "''")
+        duckdb.execute(f"COPY cell TO '{place}' (FORMAT parquet)")
+        return Path(folder, "cell.parquet").read_bytes()
 
 
 def _read_parquet(path: Path) -> list[Measurement]:
     """The rows of one Parquet file; FileError where it is not one of ours."""
     duckdb = _duckdb()
-    with contextlib.closing(duckdb.connect()) as connection:
-        return _read_one(duckdb, connection, path)
-
-
-def _read_one(duckdb: Any, connection: Any, path: Path) -> list[Measurement]:
     try:
-        answer = connection.execute("SELECT * FROM read_parquet(?)", [str(path)])
+        answer = duckdb.execute("SELECT * FROM read_parquet(?)", [str(path)])
         names = [column[0] for column in answer.description]
         return [from_record(dict(zip(names, values, strict=True)), str(path)) for values in answer.fetchall()]
     except duckdb.Error as error:
         raise FileError(f"cannot read {path}: {' '.join(str(error).split())}") from None
 
 
-def _read_each(cells: Path) -> Iterator[tuple[Path, Any]]:
-    """Every finished file with its row, or the error that reading it raised. All at once where none is damaged."""
-    duckdb = _duckdb()
-    paths = sorted(cells.glob("[!.]*.parquet"))
-    if not paths:
-        return
-    with contextlib.closing(duckdb.connect()) as connection:
-        whole = _read_together(duckdb, connection, paths)
-        for path in paths:
-            row = whole.get(path.name)
-            yield path, row if row is not None else _row_or_error(duckdb, connection, path)
-
-
-def _read_together(duckdb: Any, connection: Any, paths: list[Path]) -> Mapping[str, Measurement]:
-    try:
-        answer = connection.execute(
-            "SELECT * FROM read_parquet(?, union_by_name = true, filename = true)", [[str(path) for path in paths]]
-        )
-        names = [column[0] for column in answer.description]
-        found: dict[str, Measurement] = {}
-        for values in answer.fetchall():
-            record = dict(zip(names, values, strict=True))
-            name = Path(record["filename"]).name
-            found[name] = from_record(record, name)
-        return found
-    except (duckdb.Error, FileError):
-        return {}  # looked at one by one then
-
-
-def _row_or_error(duckdb: Any, connection: Any, path: Path) -> Measurement | Exception:
-    try:
-        found = _read_one(duckdb, connection, path)
-    except FileError as error:
-        return error
-    return found[0] if len(found) == 1 else FileError(f"{path.name} holds {len(found)} rows where one is due")
-
-
-def _sync(path: Path) -> None:
-    if path.is_dir() and os.name != "posix":
-        return  # Windows opens no folders
-    descriptor = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _read_each(cells: Path) -> Iterator[tuple[Path, Measurement | FileError]]:
+    """Every finished file with its row, or the error that reading it raised."""
+    for path in sorted(cells.glob("[!.]*.parquet")):
+        try:
+            found = _read_parquet(path)
+        except FileError as error:
+            yield path, error
+        else:
+            yield path, found[0] if len(found) == 1 else FileError(f"{path.name} holds {len(found)} rows, not one")
 
 
 def _take_lock(stream: IO[bytes], folder: Path) -> None:
