@@ -63,7 +63,10 @@ def _numbers(text: str, kind: type[_Number], flag: str, wanted: str) -> tuple[_N
     from discreet.problems.errors import InputError
     from discreet.reports.notation import split_list
 
-    try:
-        return tuple(kind(word) for word in split_list(text) or [text])
-    except ValueError:
-        raise InputError(f"{flag} has {text!r}; give {wanted}") from None
+    found = []
+    for word in split_list(text) or [text]:
+        try:
+            found.append(kind(word))
+        except ValueError:
+            raise InputError(f"{flag} has {word!r}; give {wanted}") from None
+    return tuple(found)

@@ -142,8 +142,8 @@ _SHAPES = (
 def _guess_words(study: Study) -> str:
     return (
         f"The estimator that keeps X perfectly private and errs least about Y, at {_sensors(study.settings.guess_sensors)}: "
-        "whatever it says, the law of X stays what it was. Bars are relative frequencies in simulated guesses with exact "
-        "(Clopper–Pearson) intervals, marks the exact values."
+        "whatever it says, the law of X stays what it was. Shown are relative frequencies in simulated guesses with exact "
+        "(Clopper–Pearson) intervals, and beside them the exact values."
     )
 
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
-from typing import Any
 
 import numpy as np
 
-from discreet.backends.solution import Status
 from discreet.paper.study import GuessRow, SensorRow, Study
 from discreet.reports import wording
 from discreet.reports.figures import Figure, Series
+from discreet.reports.outputs import csv_text
 from discreet.reports.pictures import curve_grid, floats
 
 __all__ = ["figures", "tables"]
-
-_APART = 0.2  # of the distance of two categories: the exact value's mark beside the simulated bar
 
 
 def figures(study: Study) -> tuple[Figure, ...]:
@@ -43,18 +37,13 @@ def tables(study: Study) -> dict[str, str]:
         for row in curve.rows
     ]
     return {
-        "sensors.csv": _csv([f.name for f in fields(SensorRow)], (asdict(row).values() for row in study.sensors)),
-        "guesses.csv": _csv([f.name for f in fields(GuessRow)], (asdict(row).values() for row in study.guesses)),
-        "curves.csv": _csv(columns, lines),
+        "sensors.csv": csv_text(
+            [each.name for each in fields(SensorRow)],
+            ((asdict(row) | {"status": row.status.value}).values() for row in study.sensors),
+        ),
+        "guesses.csv": csv_text([each.name for each in fields(GuessRow)], (asdict(row).values() for row in study.guesses)),
+        "curves.csv": csv_text(columns, lines),
     }
-
-
-def _csv(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([value.value if isinstance(value, Status) else value for value in row] for row in rows)
-    return text.getvalue()
 
 
 def _inference(study: Study) -> Figure:
@@ -72,7 +61,7 @@ def _inference(study: Study) -> Figure:
         series=(
             Series("from the local estimates", counts, tuple(row.local_x_error for row in rows), "both", 1),
             Series("Fano's bound (sharp)", counts, tuple(row.local_x_fano for row in rows), "line", 2),
-            Series("without seeing anything, or only a perfectly private guess", (1.0,), (blind,), "level", 5),
+            Series("without seeing anything, or only a perfectly private guess", counts, (blind,) * len(rows), "line", 5),
         ),
         description=(
             f"From {wording.number(rows[0].local_x_error, 3)} with one sensor to {wording.number(last.local_x_error, 3)} "
@@ -84,6 +73,7 @@ def _inference(study: Study) -> Figure:
 def _guesses(study: Study) -> Figure:
     rows, settings = study.guesses, study.settings
     places = tuple(float(k) for k in range(len(rows)))
+    lows, highs = tuple(row.low for row in rows), tuple(row.high for row in rows)
     hints = tuple(f"{row.hits} of {row.draws}: {row.simulated:.4f}, [{row.low:.4f}, {row.high:.4f}]" for row in rows)
     inside = sum(row.low <= row.exact <= row.high for row in rows)
     return Figure(
@@ -96,19 +86,11 @@ def _guesses(study: Study) -> Figure:
         categories=tuple(f"X={row.x} | Ŷ={row.guess}" for row in rows),
         y_range=(0.0, 1.0),
         series=(
-            Series("simulated", places, tuple(row.simulated for row in rows), "bars", 0, _lows(rows), _highs(rows), hints),
-            Series("exact", tuple(place + _APART for place in places), tuple(row.exact for row in rows), "points", 1),
+            Series("simulated", places, tuple(row.simulated for row in rows), "points", 0, lows, highs, hints),
+            Series("exact", tuple(place + 0.2 for place in places), tuple(row.exact for row in rows), "points", 1),
         ),
         description=f"{inside} of {len(rows)} intervals cover the exact value, which is the prior of X for either guess.",
     )
-
-
-def _lows(rows: Sequence[GuessRow]) -> tuple[float, ...]:
-    return tuple(row.low for row in rows)
-
-
-def _highs(rows: Sequence[GuessRow]) -> tuple[float, ...]:
-    return tuple(row.high for row in rows)
 
 
 def _utility(study: Study) -> Figure:

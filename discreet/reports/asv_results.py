@@ -1,8 +1,8 @@
 """Results of asv over commits: reading them as plain records, and a picture, a table and a CSV of them for a snapshot.
 
 A record is one benchmark at one point of its grid on one commit. A line of the picture is one benchmark at one point of its
-grid on one machine, measured on two commits or more. Ratios to a target (units that begin with ×) are told as kept or not;
-everything else has its value on every commit, oldest first.
+grid on one machine, measured on two commits or more. The table has the oldest and the newest value of every line; a ratio
+to a target (its unit begins with ×) that is at most 1 on every commit is only counted.
 
 asv 0.6 keeps one JSON file for each commit and environment, under a folder for each machine. Values are flat lists over the
 grid of parameters, the last parameter running fastest. NaN is a skip, null a failure or a timeout; they stay distinct here.
@@ -13,8 +13,6 @@ Source: asv 0.6.6, `asv.results.Results` (api version 2); read here from the for
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections import Counter
@@ -28,6 +26,7 @@ from typing import Any, Literal
 from discreet.problems.errors import FileError
 from discreet.reports import wording
 from discreet.reports.figures import Figure, Series
+from discreet.reports.outputs import csv_text
 
 __all__ = ["AsvRecord", "commits_csv", "commits_figure", "commits_section", "read_asv"]
 
@@ -142,10 +141,9 @@ class _Line:
     values: dict[str, AsvRecord]
 
     @property
-    def change(self) -> float:
-        """Oldest value ÷ newest; nan where that is undefined."""
-        known = list(self.values.values())
-        return known[0].value / known[-1].value if known[-1].value else math.nan
+    def numbers(self) -> list[float]:
+        """The values, oldest first."""
+        return [record.value for record in self.values.values()]
 
 
 def commits_figure(records: Sequence[AsvRecord]) -> Figure | None:
@@ -156,22 +154,23 @@ def commits_figure(records: Sequence[AsvRecord]) -> Figure | None:
     kinds = Counter(line.method for line in every)
     method = min(kinds, key=lambda name: (-kinds[name], name))
     timed = [line for line in every if line.method == method]
-    moved = sorted(timed, key=lambda line: (-_span(line), line.label))[:8]
+    moved = sorted(timed, key=lambda line: (-max(line.numbers) / min(line.numbers), line.label))[:8]
     shown = [line for line in timed if line in moved]
-    order = _commits(records, timed)
+    dates = {record.commit: record.date for record in records}
+    order = sorted({commit for line in timed for commit in line.values}, key=lambda commit: (dates[commit], commit))
     place = {commit: k for k, commit in enumerate(order)}
     series = tuple(
         Series(
             line.label,
             tuple(float(place[commit]) for commit in line.values),
-            tuple(record.value for record in line.values.values()),
+            tuple(line.numbers),
             "both",
             tone,
             hints=tuple(f"{line.label}, {commit[:8]}: {each.value:.3g} s" for commit, each in line.values.items()),
         )
         for tone, line in enumerate(shown)
     )
-    told = "; ".join(f"{line.label}: {_plain(line, 0)} s, then {_plain(line, -1)} s" for line in shown)
+    told = "; ".join(f"{line.label}: {_figures(line.numbers[0])} s, then {_figures(line.numbers[-1])} s" for line in shown)
     stride = math.ceil(len(order) / 6)
     return Figure(
         "commits",
@@ -187,7 +186,7 @@ def commits_figure(records: Sequence[AsvRecord]) -> Figure | None:
 
 
 def commits_section(records: Sequence[AsvRecord]) -> str:
-    """The Markdown below the picture; empty without records."""
+    """The Markdown below the picture: the ends of every line; empty without records."""
     if not records:
         return ""
     lines = _lines(records)
@@ -197,29 +196,35 @@ def commits_section(records: Sequence[AsvRecord]) -> str:
     days = sorted(date[:10] for date in known.values())
     machines = ", ".join(sorted({record.machine for record in records}))
     when = " … ".join(dict.fromkeys((days[0], days[-1])))
-    parts = [
-        f"Results of asv on {len(known)} commits ({when}), measured on {machines}; all are in [commits.csv](commits.csv).\n"
-    ]
-    units = dict.fromkeys(line.unit for line in lines if not line.unit.startswith("×"))
-    parts += [_values(records, [line for line in lines if line.unit == unit], unit) for unit in units]
-    ratios = [line for line in lines if line.unit.startswith("×")]
-    if ratios:
-        parts.append(_ratios(records, ratios))
-    return "\n".join(parts)
+    kept = [line for line in lines if line.unit.startswith("×") and max(line.numbers) <= 1.0005]
+    shown = [line for line in lines if line not in kept]
+    ratios = (
+        f" Left out are {len(kept)} ratios to a target (certified gap ÷ gap asked for, true leakage ÷ budget) that are at "
+        "most 1 on every commit."
+    )
+    rows = [
+        [f"{line.method}: {line.label}", line.unit, str(len(line.numbers)), _figures(line.numbers[0]),
+         _figures(line.numbers[-1]), wording.number(line.numbers[0] / line.numbers[-1], 2)]
+        for line in shown
+    ]  # fmt: skip
+    heads = ("benchmark", "unit", "commits", "oldest", "newest", "oldest ÷ newest")
+    return (
+        f"Results of asv on {len(known)} commits ({when}), measured on {machines}; all are in [commits.csv](commits.csv)."
+        f"{ratios if kept else ''}\n\n{wording.markdown_table(heads, rows)}"
+    )
 
 
 def commits_csv(records: Sequence[AsvRecord]) -> str:
     """One line for every value; what was skipped has none."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("benchmark", "parameters", "commit", "date", "machine", "outcome", "value", "low", "high", "unit"))
+    columns = ("benchmark", "parameters", "commit", "date", "machine", "outcome", "value", "low", "high", "unit")
+    lines = []
     for record in records:
         if record.outcome != "skipped":
-            numbers = (value if math.isfinite(value) else "" for value in (record.value, record.low, record.high))
+            numbers = (value if math.isfinite(value) else None for value in (record.value, record.low, record.high))
             place = ", ".join(f"{name}={value}" for name, value in record.parameters)
             known = (record.benchmark, place, record.commit[:12], record.date, record.machine, record.outcome)
-            writer.writerow((*known, *numbers, record.unit))
-    return text.getvalue()
+            lines.append((*known, *numbers, record.unit))
+    return csv_text(columns, lines)
 
 
 def _lines(records: Sequence[AsvRecord]) -> list[_Line]:
@@ -249,49 +254,6 @@ def _label(benchmark: str, parameters: Sequence[tuple[str, str]]) -> str:
 
 def _natural(label: str) -> list[tuple[str, float]]:
     return [("", float(word)) if word.isdigit() else (word, 0.0) for word in label.replace("=", " ").split()]
-
-
-def _commits(records: Sequence[AsvRecord], lines: Sequence[_Line]) -> list[str]:
-    dates = {record.commit: record.date for record in records}
-    return sorted({commit for line in lines for commit in line.values}, key=lambda commit: (dates[commit], commit))
-
-
-def _span(line: _Line) -> float:
-    values = [record.value for record in line.values.values()]
-    return math.log(max(values) / min(values))
-
-
-def _plain(line: _Line, at: int) -> str:
-    return wording.number(list(line.values.values())[at].value, 2)
-
-
-def _values(records: Sequence[AsvRecord], lines: Sequence[_Line], unit: str) -> str:
-    order = _commits(records, lines)
-    methods = len({line.method for line in lines}) > 1
-    rows = [
-        [f"{line.method}: {line.label}" if methods else line.label, *_cells(line, order), wording.number(line.change, 2)]
-        for line in lines
-    ]
-    heads = (f"{lines[0].method}, {unit}" if not methods else unit, *(commit[:7] for commit in order), "oldest ÷ newest")
-    return wording.markdown_table(heads, rows)
-
-
-def _ratios(records: Sequence[AsvRecord], lines: Sequence[_Line]) -> str:
-    over = [line for line in lines if any(record.value > 1.0005 for record in line.values.values())]
-    kept = (
-        f"{len(lines) - len(over)} of {len(lines)} tracked ratios to a target (certified gap ÷ gap asked for, true leakage "
-        "÷ budget) are at most 1 on every commit."
-    )
-    if not over:
-        return kept + "\n"
-    order = _commits(records, over)
-    rows = [[f"{line.method.removeprefix('track_')}: {line.label}", *_cells(line, order)] for line in over]
-    return f"{kept} The others:\n\n" + wording.markdown_table(("ratio", *(commit[:7] for commit in order)), rows)
-
-
-def _cells(line: _Line, order: Sequence[str]) -> list[str]:
-    cells = (line.values.get(commit) for commit in order)
-    return [wording.NOTHING if record is None else _figures(record.value) for record in cells]
 
 
 def _figures(value: float) -> str:

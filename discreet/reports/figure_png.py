@@ -72,16 +72,11 @@ def _draw(series: Series, axes: Any) -> None:
     mark = {"circle": "o", "diamond": "D", "square": "s", "triangle": "^", "cross": "P"}[series.marker]
     lengths = [0.5 * float(length) for length in series.dash.split()]
     dash: Any = (0, lengths) if lengths else "solid"
-    if series.kind == "level":
-        axes.axhline(series.y[0], color=colour, linewidth=1.8, linestyle=dash, label=label)
-    elif series.kind in ("points", "bars"):
+    if series.kind == "points":
         if series.low:
             reach = [[abs(end - y) for y, end in zip(series.y, ends, strict=True)] for ends in (series.low, series.high)]
             axes.errorbar(series.x, series.y, yerr=reach, fmt="none", ecolor=_INK, capsize=4, linewidth=1.2)
-        if series.kind == "bars":
-            axes.bar(series.x, series.y, width=0.34, color=colour, alpha=0.55, label=label)
-        else:
-            axes.plot(series.x, series.y, linestyle="none", marker=mark, color=colour, markersize=5.5, label=label)
+        axes.plot(series.x, series.y, linestyle="none", marker=mark, color=colour, markersize=5.5, label=label)
     else:
         if series.low:
             axes.fill_between(series.x, series.low, series.high, color=colour, alpha=0.28, linewidth=0.0)

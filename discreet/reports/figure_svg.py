@@ -29,7 +29,7 @@ FIGURE_STYLE = (
 .fig .soft{fill:var(--soft);font-size:11.5px}.fig .tick{fill:var(--soft);font-size:11px}
 .fig .grid{stroke:var(--line);stroke-width:1}.fig .axis{stroke:var(--soft);stroke-width:1.2;fill:none}
 .fig .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}
-.fig .band{opacity:.28;stroke:none}.fig .bar{opacity:.55}.fig .whisker{stroke:var(--ink);stroke-width:1.3;fill:none}
+.fig .band{opacity:.28;stroke:none}.fig .whisker{stroke:var(--ink);stroke-width:1.3;fill:none}
 .fig .mark{stroke:var(--paper);stroke-width:.8}.fig .paper{fill:var(--paper)}.fig .zone{fill:#c2255c;opacity:.08}
 @media (prefers-color-scheme:dark){.fig{--ink:#e8edf3;--soft:#a3afbd;--line:#2d3642;--paper:#161b22;"""
     + _DARK_TONES
@@ -45,7 +45,7 @@ def svg(figure: Figure, *, titled: bool = True, style: str = "") -> str:
     size = f' width="{1.5 * _WIDTH:g}" height="{1.5 * plane.height:g}"' if style else ""
     heading = [_text(12, 22, figure.title, "title"), _text(12, 40, figure.subtitle, "soft")] if titled else []
     parts = [*heading, *_legend(figure, plane.top - 8.0), *_frame(figure, plane)]
-    parts += [piece for series in figure.series for piece in _drawn(figure, series, plane)]
+    parts += [piece for series in figure.series for piece in _drawn(series, plane)]
     return (
         f'<svg class="fig" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:g} {plane.height:g}"{size} role="img" '
         f'aria-label="{escape(figure.title)}. {escape(figure.description)}">{inside}{"".join(parts)}</svg>'
@@ -124,8 +124,6 @@ def _legend(figure: Figure, bottom: float) -> list[str]:
 
 def _sample(series: Series, x: float, y: float) -> Iterable[str]:
     end = x + _KEY - 8.0
-    if series.kind == "bars":
-        return [f'<rect class="bar" {_fill(series)} x="{x:.1f}" y="{y - 5:.1f}" width="{end - x:.1f}" height="10"/>']
     line = [] if series.kind == "points" else [f'<path class="line" {_stroke(series)} d="M{x:.1f} {y:.1f}H{end:.1f}"/>']
     mark = [_mark(series, 0.5 * (x + end), y, 4.0)] if series.kind in ("points", "both") else []
     return [*line, *mark]
@@ -157,14 +155,9 @@ def _frame(figure: Figure, plane: _Plane) -> list[str]:
 # -- the series ------------------------------------------------------------------------------------------------------------
 
 
-def _drawn(figure: Figure, series: Series, plane: _Plane) -> list[str]:
-    if series.kind == "level":
-        y = plane.y(series.y[0])
-        return [f'<path class="line" {_stroke(series)} d="M{plane.left:g} {y:.1f}H{_WIDTH - _RIGHT:g}"/>']
+def _drawn(series: Series, plane: _Plane) -> list[str]:
     xs, ys = [plane.x(value) for value in series.x], [plane.y(value) for value in series.y]
     parts = []
-    if series.kind == "bars":
-        parts += _bars(figure, series, plane)
     if series.kind == "steps":
         path = "".join(f"H{x:.2f}V{y:.2f}" for x, y in zip(xs[1:], ys[1:], strict=True))
         parts.append(f'<path class="line" {_stroke(series)} d="M{xs[0]:.2f} {ys[0]:.2f}{path}"/>')
@@ -178,16 +171,6 @@ def _drawn(figure: Figure, series: Series, plane: _Plane) -> list[str]:
         hints = series.hints or ("",) * len(xs)
         parts += [_mark(series, x, y, 3.4, hint) for x, y, hint in zip(xs, ys, hints, strict=True)]
     return parts
-
-
-def _bars(figure: Figure, series: Series, plane: _Plane) -> list[str]:
-    width = 0.34 * (plane.x(1.0) - plane.x(0.0))
-    hints = series.hints or ("",) * len(series.x)
-    return [
-        f'<rect class="bar" {_fill(series)} x="{plane.x(x) - 0.5 * width:.1f}" y="{plane.y(y):.1f}" width="{width:.1f}" '
-        f'height="{plane.bottom - plane.y(y):.1f}">{_hint(hint)}</rect>'
-        for x, y, hint in zip(series.x, series.y, hints, strict=True)
-    ]
 
 
 def _band(series: Series, plane: _Plane) -> list[str]:

@@ -24,15 +24,14 @@ MARKERS = ("circle", "diamond", "square", "triangle", "cross", "circle")
 
 Tick = tuple[float, str]
 Range = tuple[float, float]
-Kind = Literal["line", "points", "both", "bars", "level", "steps"]
+Kind = Literal["line", "points", "both", "steps"]
 
 
 @dataclass(frozen=True)
 class Series:
-    """One thing drawn. `low` and `high` are the ends of intervals: whiskers of points and bars, a band around a line.
+    """One thing drawn. `low` and `high` are the ends of intervals: whiskers of points, a band around a line.
 
-    kind    "line"; "points"; "both"; "bars", from 0; "level": a line across the whole figure at y[0]; "steps": a line that
-            keeps its height until the next x
+    kind    "line"; "points"; "both"; "steps": a line that keeps its height until the next x
     tone    index of its colour, dash and marker; beyond the six colours they come again with other dashes and markers
     hints   words for each point, shown when pointed at
     """

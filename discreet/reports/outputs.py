@@ -6,7 +6,9 @@ changed since, is somebody else's.
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,7 +17,7 @@ from typing import Any
 from discreet.problems.errors import FileError
 from discreet.problems.files.archive import replacing
 
-__all__ = ["MANIFEST", "check_folder", "replace_file", "write_folder"]
+__all__ = ["MANIFEST", "check_folder", "csv_text", "replace_file", "write_folder"]
 
 MANIFEST = "made-by-discreet.json"
 
@@ -31,6 +33,15 @@ def replace_file(path: str | Path, content: str | bytes) -> Path:
     except (FileError, ValueError) as error:
         raise FileError(f"{error}; choose another place") from None
     return target
+
+
+def csv_text(columns: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
+    """A table as comma-separated text; None is an empty cell."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(lines)
+    return text.getvalue()
 
 
 def check_folder(folder: str | Path, names: Iterable[str]) -> None:

@@ -227,7 +227,7 @@ def curve_figure(
         series=(
             Series("between the envelopes", floats(grid), floats(upper), "line", 0, floats(lower), floats(upper)),
             Series("solved", floats(solved), floats(at), "points", 0, hints=hints),
-            Series("the Bayes rule, no privacy", (0.0, envelope.horizon), (bayes_error, bayes_error), "level", 5),
+            Series("the Bayes rule, no privacy", (0.0, envelope.horizon), (bayes_error, bayes_error), "line", 5),
         ),
         description=(
             f"The best error probability falls from {wording.number(perfect, 4)} at perfect privacy to "

@@ -6,8 +6,6 @@ named by their last part, messages lose their paths, and tracebacks are left out
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +17,7 @@ from discreet.reports.asv_results import AsvRecord, commits_csv, commits_figure,
 from discreet.reports.figure_svg import standalone
 from discreet.reports.html.data import cleaned
 from discreet.reports.measurements import Measurement
-from discreet.reports.outputs import check_folder, write_folder
+from discreet.reports.outputs import check_folder, csv_text, write_folder
 from discreet.reports.pictures import data_figure, leakage_figure, performance_figure, precision_figure, time_figure, tones
 from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE, Mean, means, noise_floor
 from discreet.reports.statistics.agreement import agreements
@@ -59,16 +57,9 @@ def _contents(rows: Sequence[Measurement], commits: Sequence[AsvRecord]) -> dict
         each for each in (leakage_figure(claimed_leaks(ordered)), *figures, commits_figure(commits)) if each is not None
     ]
     page = _page(ordered, found, [figure.name for figure in drawn], commits)
+    results = csv_text(_record(found[0]), (_record(trial).values() for trial in found))
     history = {"commits.csv": commits_csv(commits)} if commits else {}
-    return {"README.md": page, **{f"{f.name}.svg": standalone(f) for f in drawn}, "results.csv": _csv(found), **history}
-
-
-def _csv(found: Sequence[Trial]) -> str:
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(_record(found[0])), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_record(trial) for trial in found)
-    return text.getvalue()
+    return {"README.md": page, **{f"{f.name}.svg": standalone(f) for f in drawn}, "results.csv": results, **history}
 
 
 def _record(trial: Trial) -> dict[str, str | int | float | None]:

@@ -32,17 +32,17 @@ FIGURE = Figure(
         Series("points", (0.0, 1.0), (0.5, 0.05), "points", 1, (0.4, 0.04), (0.6, 0.06), ("i", "<k>")),
         Series("both", (0.0, 2.0), (0.02, 0.03), "both", 2),
         *(Series(f"tone {tone}", (1.0,), (0.2,), "points", tone) for tone in (3, 4, 5)),
-        Series("", (0.0,), (0.3,), "level", 5),
+        Series("", (0.0, 2.0), (0.3, 0.3), "line", 5),
     ),
     description="what it shows",
 )  # fmt: skip
-BARS = Figure(
-    name="bars",
-    title="Bars",
+CATEGORIES = Figure(
+    name="categories",
+    title="Categories",
     subtitle="",
     x_label="",
     y_label="",
-    series=(Series("a", (0.0, 1.0), (0.3, 0.7), "bars", 0, (0.2, 0.6), (0.4, 0.8)),),
+    series=(Series("a", (0.0, 1.0), (0.3, 0.7), "points", 0, (0.2, 0.6), (0.4, 0.8)),),
     description="",
     categories=("one", "two"),
     y_range=(0.0, 1.0),
@@ -85,7 +85,7 @@ def test_values_that_cannot_be_shown_are_left_out_of_the_ends() -> None:
     assert extent([], False, padded=True) == (0.5, 1.5)
 
 
-@pytest.mark.parametrize("figure", [FIGURE, BARS], ids=lambda figure: figure.name)
+@pytest.mark.parametrize("figure", [FIGURE, CATEGORIES], ids=lambda figure: figure.name)
 def test_the_file_is_well_formed_and_says_what_it_shows(figure: Figure) -> None:
     root = ET.fromstring(standalone(figure))
     assert root.attrib["role"] == "img"
@@ -101,7 +101,7 @@ def test_the_file_is_well_formed_and_says_what_it_shows(figure: Figure) -> None:
 
 
 def test_everything_stays_inside_the_box() -> None:
-    for figure in (FIGURE, BARS):
+    for figure in (FIGURE, CATEGORIES):
         root = ET.fromstring(standalone(figure))
         width, height = map(float, root.attrib["viewBox"].split()[2:])
         for element in root.iter():
@@ -141,7 +141,7 @@ def test_tones_stand_out_from_their_ground(tones: tuple[str, ...], ground: str) 
         assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
-@pytest.mark.parametrize("figure", [FIGURE, BARS], ids=lambda figure: figure.name)
+@pytest.mark.parametrize("figure", [FIGURE, CATEGORIES], ids=lambda figure: figure.name)
 def test_png(figure: Figure) -> None:
     pytest.importorskip("matplotlib")
     drawn = figure_png.png(figure)

@@ -112,10 +112,10 @@ def test_history_is_a_table_a_picture_and_a_file(tmp_path: Path) -> None:
             assert path.read_bytes() == (tmp_path / "a" / path.name).read_bytes()
     page = (tmp_path / "a" / "README.md").read_text(encoding="utf-8")
     assert "on 4 commits (2026-01-01 … 2026-01-04), measured on box" in page
-    assert "| time_solve, seconds | 0000000 | 0000000 | 0000000 | 0000000 | oldest ÷ newest |" in page
-    assert "| tilt, Bins 20 | 0.5 | – | – | 0.5 | 1 |\n| tilt, Bins 100 | 8 | 4 | 2 | 1 | 8 |\n" in page
-    assert "1 of 2 tracked ratios to a target" in page
-    assert "| gap_over_target: tilt, Bins 20 | 1 | 9 | 9 | 9 |" in page
+    assert "| time_solve: tilt, Bins 20 | seconds | 2 | 0.5 | 0.5 | 1 |\n" in page
+    assert "| time_solve: tilt, Bins 100 | seconds | 4 | 8 | 1 | 8 |\n" in page
+    assert "Left out are 1 ratios to a target" in page
+    assert "| track_gap_over_target: tilt, Bins 20 | × target | 4 | 1 | 9 | 0.11 |" in page
     drawn = (tmp_path / "a" / "commits.svg").read_text(encoding="utf-8")
     assert "tilt, Bins 100: 8 s, then 1 s" in "".join(ET.fromstring(drawn).get("aria-label", ""))
     with (tmp_path / "a" / "commits.csv").open(encoding="utf-8", newline="") as stream:
