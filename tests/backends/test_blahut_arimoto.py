@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from discreet.backends.blahut_arimoto import BlahutArimoto
 from discreet.backends.blahut_arimoto.outcomes import Bracket, Duals, Limits, Outcomes
 from discreet.backends.blahut_arimoto.plain import Step, constrained_sweep, log_normalise, plain_sweeps, uniform_start
-from discreet.backends.blahut_arimoto.proximal import ProximalSweep, proximal_sweeps
+from discreet.backends.blahut_arimoto.proximal import ProximalSweep, coordinates, proximal_sweeps
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution, Status
@@ -172,7 +172,7 @@ def test_gradient_and_curvature_of_the_dual_match_differences(seed: int, perfect
     last = problem.m - 1  # coordinates of the system: tilts relative to the last guess's, the common tilt, the multiplier
     relative = (move[:last] - move[last]).ravel()
     vector = relative if perfect else np.concatenate([relative, move[last], [price]])
-    matrix = start._curvature(list(range(last)))
+    matrix = start._curvature(coordinates(problem.m, problem.n, last, perfect))
     gauge = np.zeros_like(matrix)
     for k in range(0, len(matrix) - (not perfect), problem.n):  # what the system adds along directions that change nothing
         block = slice(k, k + problem.n)

@@ -39,7 +39,7 @@ from discreet.backends.blahut_arimoto.plain import (
 )
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["ProximalSweep", "proximal_sweeps"]
+__all__ = ["ProximalSweep", "coordinates", "proximal_sweeps"]
 
 
 _STALLED = "stopped: no further progress"
@@ -271,7 +271,7 @@ class ProximalSweep:
         point, outcomes = self.point, self._outcomes
         m, n = point.gradient.shape
         mass = point.estimator @ outcomes.mass
-        steps = _coordinates(m, n, int(np.argmax(mass)), outcomes.perfect)
+        steps = coordinates(m, n, int(np.argmax(mass)), outcomes.perfect)
         common = -mass @ point.law.excess  # Σ_i dev_i = 0 exactly
         others = np.delete(point.gradient, int(np.argmax(mass)), axis=0).ravel()
         gradient = others if outcomes.perfect else np.concatenate([others, common, [point.price_gradient]])
@@ -330,7 +330,7 @@ class ProximalSweep:
         return np.asarray(mass * (ray @ covariance @ np.transpose(ray, (0, 2, 1))))
 
 
-def _coordinates(m: int, n: int, reference: int, perfect: bool) -> Array:
+def coordinates(m: int, n: int, reference: int, perfect: bool) -> Array:
     """How (t_i, μ) of every guess changes with each coordinate, [m, n + 1, size]."""
     others = np.delete(np.eye(m), reference, axis=1)  # [m, m − 1]
     tilts = np.kron(others, np.eye(n)).reshape(m, n, -1)
