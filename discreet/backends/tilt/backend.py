@@ -24,6 +24,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, whole
 from discreet.backends.slack import bayes_answer
 from discreet.backends.tilt.continuation import predicted
+from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds, solve_whole
 from discreet.backends.tilt.statement import rule_of
@@ -73,10 +74,18 @@ class Tilt:
         return _in_blocks(lowered, options, limits)
 
     def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[Answer] | None:
-        """The solution next to other budgets of the same model; None where it has to be solved afresh."""
-        starts = list(predicted(problem, known))
-        if not starts or Precision.of(problem, options.gap).unresolved:
+        """The solution next to other budgets of the same model; None where it has to be solved afresh.
+
+        Where X has two values the vertex next to predicted duals is most often the solution; else the rounds start there.
+        """
+        starts, precision = list(predicted(problem, known)), Precision.of(problem, options.gap)
+        if not starts or precision.unresolved:
             return None
+        near = starts[0]
+        vertex = crossover(problem, near.tilt, near.multiplier, precision) if problem.n == 2 else None
+        if vertex is not None and vertex[1] <= precision.bracket:
+            point = vertex[0]
+            return Raw("optimal (followed)", _answer(point.columns, point.tilt, point.multiplier, problem), 0)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
             raw = _in_blocks(BlockProblem.of(problem), options, _limits(problem, options), starts)
         return replace(raw, claimed="optimal (followed)") if raw.claimed == "optimal" else None
