@@ -81,11 +81,11 @@ class Tilt:
         starts, precision = list(predicted(problem, known)), Precision.of(problem, options.gap)
         if not starts or precision.unresolved:
             return None
-        near = starts[0]
-        vertex = crossover(problem, near.tilt, near.multiplier, precision) if problem.n == 2 else None
-        if vertex is not None and vertex[1] <= precision.bracket:
-            point = vertex[0]
-            return Raw("optimal (followed)", _answer(point.columns, point.tilt, point.multiplier, problem), 0)
+        for near in starts if problem.n == 2 else []:
+            vertex = crossover(problem, near.tilt, near.multiplier, precision)
+            if vertex is not None and vertex[1] <= precision.bracket:
+                point = vertex[0]
+                return Raw("optimal (followed)", _answer(point.columns, point.tilt, point.multiplier, problem), 0)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
             raw = _in_blocks(BlockProblem.of(problem), options, _limits(problem, options), starts)
         return replace(raw, claimed="optimal (followed)") if raw.claimed == "optimal" else None

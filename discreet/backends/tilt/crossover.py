@@ -81,21 +81,20 @@ class _ActiveSet:
         self._problem, self._every = problem, np.arange(problem.N)
         losses = problem.loss + tilt @ problem.p_xz
         self.ties: dict[int, Array] = {}
+        self._known = False  # where the shares of the ties start
         if columns is None:
-            columns = np.zeros_like(losses)
-            columns[losses.argmin(axis=0), self._every] = 1.0
+            self.labels = losses.argmin(axis=0)
+            self._least(losses)
+            return
         active = columns * problem.p_z > losses - losses.min(axis=0)
         self.labels = columns.argmax(axis=0)
         active[self.labels, self._every] = True
         hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
-        most = (problem.m - 1) * (problem.n - problem.constraint.perfect)  # ties that an optimum may need
-        self._known = 0 < hesitating.size <= most
         if not hesitating.size:
-            first, second, margin = self._two_best(losses)
-            outcome = int(margin.argmin())
-            self._tie(outcome, int(first[outcome]), int(second[outcome]))
-        elif hesitating.size <= most:
+            self._least(losses)
+        elif hesitating.size <= (problem.m - 1) * (problem.n - problem.constraint.perfect):  # ties that an optimum may need
             self.ties = {at: np.where(active[:, at], columns[:, at], 0.0) for at in hesitating.tolist()}
+            self._known = True
         elif problem.n == 2:
             self._round(hesitating, columns, losses)
 
@@ -181,6 +180,12 @@ class _ActiveSet:
             place = min(int(np.searchsorted(np.cumsum(p_z[held]), wanted)), held.size - 1)
             self.labels[held[:place]], self.labels[held[place:]] = other, one
             self._tie(int(held[place]), one, other)
+
+    def _least(self, losses: Array) -> None:
+        """The outcome with the least margin is a tie."""
+        first, second, margin = self._two_best(losses)
+        outcome = int(margin.argmin())
+        self._tie(outcome, int(first[outcome]), int(second[outcome]))
 
     def _tie(self, outcome: int, one: int, other: int) -> None:
         column = np.zeros(self._problem.m)
