@@ -31,10 +31,8 @@ import numpy as np
 
 from discreet.backends.blahut_arimoto.outcomes import Bracket, Duals, Outcomes, TiltedLaw
 from discreet.backends.blahut_arimoto.plain import (
-    constrained_sweep,
     first_multiplier,
     log_normalise,
-    own_duals,
     uniform_start,
 )
 from discreet.problems.numerics.double_double import Array
@@ -43,8 +41,6 @@ __all__ = ["ProximalSweep", "coordinates", "proximal_sweeps"]
 
 
 _STALLED = "stopped: no further progress"
-_GROWTH = 4.0  # first factor of the step η
-
 # -- the loop ------------------------------------------------------------------------------------------------------------
 
 
@@ -52,7 +48,7 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
     """Exact proximal sweeps from the uniform guess, of growing or constant step η. Returns why it stopped."""
     pace = _Pace(1.0 / outcomes.spread, growing)
     log_estimator = uniform_start(outcomes)
-    duals = Duals(bracket.duals.tilt, math.inf) if outcomes.perfect else None
+    duals = Duals(bracket.duals.tilt, math.inf if outcomes.perfect else first_multiplier(outcomes))
     while not (verdict := bracket.verdict()):
         if (bracket.stalled >= 6 and growing) or pace.ended(outcomes.spread):  # rounding is reached
             return _with_perfect_privacy(outcomes, bracket, log_estimator)
@@ -62,17 +58,15 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
             log_estimator = free
             bracket.offer(np.exp(free), None)
             bracket.stalled = 0
-            pace.faster(0)
+            pace.faster()
             continue
-        if duals is None:
-            duals = _first_duals(outcomes, log_estimator)
         sweep = ProximalSweep(outcomes, log_estimator, duals, pace.eta)
-        steps = _newton(outcomes, sweep, bracket)
+        solved = _newton(outcomes, sweep, bracket)
         bracket.offer(sweep.point.estimator, sweep.point.duals)
         duals = sweep.point.duals  # also of a sweep given up: they are nearer than those it started from
-        if steps:
+        if solved:
             log_estimator = sweep.point.log_estimator
-            pace.faster(steps)
+            pace.faster()
         else:
             pace.slower()
     return verdict
@@ -109,67 +103,46 @@ def _priced(outcomes: Outcomes, private: Bracket) -> Duals | None:
 
 
 class _Pace:
-    """The step η: it grows by a factor that itself grows while sweeps are easy, and backs off when one fails."""
+    """The step η: it grows eightfold after a sweep that was solved, and backs off after one that was not."""
 
     def __init__(self, eta: float, growing: bool) -> None:
         self.eta = eta
-        self._solved: float | None = None
-        self._growth = _GROWTH
-        self._growing = growing
+        self._solved = math.inf
+        self._growth = 8.0 if growing else 1.0
 
-    def faster(self, steps: int) -> None:
-        """After a sweep that took this many Newton steps (0: none were needed)."""
+    def faster(self) -> None:
+        """After a sweep that was solved."""
         self._solved = self.eta
-        if not self._growing:
-            return
-        if steps > 9:
-            self._growth = max(2.0, 0.5 * self._growth)
-        elif steps:  # easy
-            self._growth = min(10.0, 2.0 * self._growth)
         self.eta *= self._growth
 
     def slower(self) -> None:
         """After a sweep that Newton's method did not solve: nearer to the last that it did."""
-        if self._solved is None:
-            self.eta /= _GROWTH
-            return
-        self._growth = max(1.2, math.sqrt(self._growth))
-        self.eta = self._solved * self._growth if self._growing else self.eta / 2.0
+        self.eta = math.sqrt(self.eta * self._solved) if self._solved < self.eta else self.eta / 8.0
 
     def ended(self, spread: float) -> bool:
         """Whether η has left the range in which it means anything: beyond 10^18 no digit is left to gain."""
         return not 1e-18 < self.eta * spread < 1e18
 
 
-def _newton(outcomes: Outcomes, sweep: ProximalSweep, bracket: Bracket) -> int:
-    """Newton steps until the sweep is solved; their number, or 0 if it was not: then its step η was too long.
+def _newton(outcomes: Outcomes, sweep: ProximalSweep, bracket: Bracket) -> bool:
+    """Newton steps until the sweep is solved; False if it was not: then its step η was too long.
 
     Solved is a predicted gain of 1e-22 in units of the costs' spread, with a leakage within a thousandth of ε.
     """
-    for steps in range(1, 31):
+    for _ in range(30):
         gain = sweep.step()
         bracket.passes += 1
         if gain <= 1e-22 * outcomes.spread:
-            solved = outcomes.perfect or sweep.residual[1] <= 1e-3 * outcomes.budget
-            return steps if solved else 0
+            return outcomes.perfect or sweep.residual[1] <= 1e-3 * outcomes.budget
         if bracket.verdict():
-            return 0
-    return 0
+            return False
+    return False
 
 
 def _free_sweep(outcomes: Outcomes, log_estimator: Array, eta: float) -> Array | None:
     """log P⁺ of the sweep without a constraint when it keeps the budget; else None."""
     free = log_normalise(log_estimator - eta * outcomes.cost)
     return free if outcomes.law(np.exp(free)).leakage() <= outcomes.target else None
-
-
-def _first_duals(outcomes: Outcomes, log_estimator: Array) -> Duals:
-    """The tilt that a few plain sweeps point to."""
-    multiplier = first_multiplier(outcomes)
-    for _ in range(3):
-        log_estimator, found = constrained_sweep(outcomes, log_estimator, multiplier)
-        multiplier = found or multiplier
-    return own_duals(outcomes, log_estimator, multiplier)
 
 
 # -- one sweep -----------------------------------------------------------------------------------------------------------
