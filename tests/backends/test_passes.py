@@ -12,18 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.backends.tilt.passes import (
-    Scan,
-    classified,
-    sample,
-    scan,
-    shell_top,
-    use_compiled,
-    wanted_margin,
-)
+from discreet.backends.tilt.cells import SHELLS, classified, shell_top
+from discreet.backends.tilt.passes import Scan, sample, scan, wanted_margin
 from discreet.backends.tilt.point import Grouping
-from discreet.backends.tilt.strips import SHELLS, compiled_pass
 from discreet.problems.blocks import ArrayBlocks, Chunk
+from discreet.problems.numerics import label_strips
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
 
@@ -313,13 +306,9 @@ def test_totals_are_sums_of_the_stored_numbers() -> None:
 
 @NUMBA
 def test_compiled_passes_are_used_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    huge, big, small = (ArrayBlocks(np.zeros((2, count)), np.zeros((2, count))) for count in (2_000_000, 1 << 14, 1 << 10))
-    monkeypatch.setattr(compiled_pass, "ready", lambda n, m: False)
-    assert [use_compiled(blocks, None) for blocks in (huge, big, small)] == [True, False, False]
-    monkeypatch.setattr(compiled_pass, "ready", lambda n, m: True)
-    assert [use_compiled(blocks, None) for blocks in (huge, big, small)] == [True, True, False]
-    assert use_compiled(small, True)
-    assert not use_compiled(huge, False)
+    for loaded, pays in ((False, [True, False, False]), (True, [True, True, False])):
+        monkeypatch.setattr(label_strips._kernel, "asked", lambda loaded=loaded: loaded)
+        assert [label_strips.compiled_pays(count) for count in (2_000_000, 1 << 14, 1 << 10)] == pays
 
 
 @settings(max_examples=40)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.problems.numerics.double_double import Array, DoubleDouble
+from discreet.problems.numerics.label_strips import STRIP
 from discreet.problems.numerics.label_sums import Tally, compiled_tally, tally
-from discreet.problems.numerics.strip_sums import STRIP
 from discreet.problems.numerics.tilted_losses import in_order_losses
 
 _U = 2.0**-53
@@ -53,14 +53,12 @@ def assert_same_sums(one: DoubleDouble, other: DoubleDouble) -> None:
     assert np.all(np.abs(difference) <= np.abs(size) * Fraction(2.0**-84))
 
 
-def assert_agree(compiled: Tally, plain: Tally, shift: float) -> None:
+def assert_agree(compiled: Tally, plain: Tally) -> None:
     for one, other in ((compiled.joint, plain.joint), (compiled.loss, plain.loss), (compiled.errors, plain.errors)):
         assert_same_sums(one, other)
     assert compiled.doubt <= plain.doubt * (1.0 + 1e-9) + 1e-317
     assert compiled.wasted == pytest.approx(plain.wasted, rel=1e-9, abs=1e-30)
     assert compiled.astray == pytest.approx(plain.astray, rel=1e-12)
-    assert (compiled.worst >= plain.worst * (1.0 - 1e-12)).all()
-    assert (compiled.worst <= plain.worst * (1.0 + 1e-12) + 4.0 * shift).all()
     assert compiled.smallest == plain.smallest
 
 
@@ -83,8 +81,7 @@ def test_both_passes_agree(n: int, m: int, count: int, kind: str, seed: int, apa
     rule = size * rng.normal(size=(m, n))
     a, loss = outcomes(kind, n, m, count, rule, rng)
     tilt = rule - apart * size * rng.random((m, 1))
-    shift = float(np.abs(tilt - rule).max())
-    assert_agree(compiled_tally(a, loss, rule, tilt), tally(a, loss, rule, tilt), shift)
+    assert_agree(compiled_tally(a, loss, rule, tilt), tally(a, loss, rule, tilt))
 
 
 @settings(max_examples=40, deadline=None)
@@ -150,7 +147,7 @@ def test_sums_of_long_chunks_are_put_together() -> None:
     rng = np.random.default_rng(2)
     a, loss = rng.dirichlet(np.full(400_000, 0.1), size=2) / 2, rng.random((3, 400_000)) * 1e-6
     rule = rng.normal(size=(3, 2))
-    assert_agree(compiled_tally(a, loss, rule, rule), tally(a, loss, rule, rule), 0.0)
+    assert_agree(compiled_tally(a, loss, rule, rule), tally(a, loss, rule, rule))
 
 
 def test_any_layout_of_arrays_will_do() -> None:
@@ -163,4 +160,3 @@ def test_any_layout_of_arrays_will_do() -> None:
         again = compiled_tally(one, other, rule, rule)
         for mine, theirs in zip((*again.joint, *again.errors), (*found.joint, *found.errors), strict=True):
             assert np.array_equal(mine, theirs)
-        assert again.worst.tolist() == found.worst.tolist()

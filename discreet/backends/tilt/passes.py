@@ -1,13 +1,9 @@
-"""One pass over the outcomes under a tilt, in NumPy and, where numba is installed, compiled (`strips`).
+"""One pass over all outcomes under a tilt, chunk by chunk, on several threads.
 
 A pass finds for every outcome which guess is best, by how much (its margin), and the sum of the least tilted losses, which
-is the dual bound. Outcomes with a margin up to a threshold are retained as they are; all others are summed into cells of
-equal best guess, second best guess and shell, shells being eight to an octave of the margin, read off the bits of its
-floating-point representation. Outcomes whose margin reaches a bound are screened: they share one cell for each best guess,
-with that guess in the place of the second.
-
-Both versions visit outcomes in the same chunks, keep one partial sum per chunk and add the partial sums in order, so results
-do not depend on the number of threads. Labels, margins and lists are the same in both; the sums agree to rounding.
+is the dual bound. Outcomes with a margin up to a threshold are retained as they are; all others are summed into `cells`.
+Chunks are the same with and without numba, each has a partial sum, and these are added in order, so results do not depend on
+the number of threads.
 
 Source: discreet, docs/theory.md, section 18.
 """
@@ -21,26 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.tilt.cells import SHELLS, Part, classified, compiled_pass, least_two, numpy_pass
 from discreet.backends.tilt.point import Grouping
-from discreet.backends.tilt.strips import BOTTOM, SHELLS, SHIFT, ChunkPass, Part, compiled_pass
 from discreet.problems.blocks import Blocks, Chunk, in_order
-from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.label_strips import compiled_pays
 
-__all__ = [
-    "Sample",
-    "Scan",
-    "classified",
-    "least_two",
-    "sample",
-    "scan",
-    "shell_top",
-    "use_compiled",
-    "wanted_margin",
-]
-
-_COMPILED_FROM = 1 << 14  # outcomes from which a compiled pass pays, once it is loaded
-_LOADED_FROM = 2_000_000  # outcomes from which loading it, about a second, pays for one solve
+__all__ = ["Sample", "Scan", "sample", "scan", "wanted_margin"]
 
 _Index = NDArray[np.intp]
 
@@ -107,7 +90,7 @@ def scan(
     screen = max(screen, threshold)
     most = blocks.N if most is None else most
     gathered = _Gathered(blocks.n, blocks.m, tilt, threshold, screen, most)
-    chunk_pass = _chunk_pass(blocks, compiled)
+    chunk_pass = compiled_pass if (compiled_pays(blocks.N) if compiled is None else compiled) else numpy_pass
 
     def work(chunk: Chunk) -> tuple[Part, _Index, Array]:
         p_xz, loss = chunk.read()
@@ -118,12 +101,6 @@ def scan(
     for found in in_order(blocks.chunks(), threads, work):
         gathered.add(*found)
     return gathered.scan()
-
-
-def _chunk_pass(blocks: Blocks, compiled: bool | None) -> ChunkPass:
-    if not use_compiled(blocks, compiled):
-        return _numpy_pass
-    return compiled_pass(blocks.n, blocks.m)
 
 
 class _Gathered:
@@ -174,74 +151,6 @@ class _Gathered:
         self._cells[cells.keys] += cells.merge(columns[:, ~kept]).T
         self._counts[cells.keys] += cells.counts
         self._retained, self._columns = [retained[kept]], [columns[:, kept]]
-
-
-def use_compiled(blocks: Blocks, wanted: bool | None) -> bool:
-    """Compiled where asked for; otherwise where it pays: where numba has to be loaded first, from some million outcomes."""
-    if wanted is not None:
-        return wanted
-    if blocks.N < _COMPILED_FROM or not compiled_available():
-        return False
-    if blocks.N >= _LOADED_FROM:
-        return True
-    return compiled_pass.ready(blocks.n, blocks.m)
-
-
-# -- one chunk in NumPy --------------------------------------------------------------------------------------------------
-
-
-def _numpy_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, strip: int, most: int) -> Part:
-    """The pass over one chunk in NumPy; it lowers the threshold where it would retain more than `most`."""
-    margin, key, least = classified(p_xz, loss, tilt, screen)
-    if np.count_nonzero(margin <= threshold) > most:
-        threshold = min(threshold, math.nextafter(float(np.partition(margin, most)[most]), -math.inf))
-    massless = np.isnan(margin)
-    retained, rows = np.flatnonzero(margin <= threshold), np.concatenate([p_xz, loss])
-    if retained.size or massless.any():
-        summed = np.flatnonzero(margin > threshold)
-        least, key, rows = np.where(massless, 0.0, least), key[summed], rows[:, summed]
-    cells = Grouping.of(key)
-    weights = np.zeros((2, 0))
-    if strip:
-        starts = np.arange(0, least.size, strip)
-        weights = np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)])
-    return Part(float(least.sum()), threshold, retained, cells.keys, cells.merge(rows).T, cells.counts, weights)
-
-
-def classified(p_xz: Array, loss: Array, tilt: Array, screen: float = math.inf) -> tuple[Array, _Index, Array]:
-    """Margin (nan without mass, inf where screened), cell key and least tilted loss, rounded as in the compiled pass."""
-    m = loss.shape[0]
-    tilted = loss + tilt[:, :1] * p_xz[:1]
-    mass = p_xz[0].copy()
-    for j in range(1, p_xz.shape[0]):
-        tilted += tilt[:, j : j + 1] * p_xz[j]
-        mass += p_xz[j]
-    best, least, second, runner = least_two(tilted)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a loss may be any multiple of its outcome's mass
-        lead = runner - least
-        distant = (lead >= screen * mass) & (mass > 0.0) & (screen < math.inf)
-        margin = np.where(distant, math.inf, np.where(mass > 0.0, lead / mass, math.nan))
-    shell = np.clip((margin.view(np.int64) >> SHIFT) - BOTTOM, 0, SHELLS - 1)
-    return margin, (best * m + np.where(distant, best, second)) * SHELLS + shell, least
-
-
-def least_two(rows: Array) -> tuple[_Index, Array, _Index, Array]:
-    """Place and value of the least and of the second least of every column [m, ·]; the first of equals. Overwrites rows."""
-    if rows.shape[0] == 2:  # the usual case, several times as fast by comparison
-        best = (rows[1] < rows[0]).astype(np.intp)
-        return best, np.minimum(rows[0], rows[1]), 1 - best, np.maximum(rows[0], rows[1])
-    places = np.arange(rows.shape[1])
-    best = np.argmin(rows, axis=0)
-    least = rows[best, places]
-    rows[best, places] = math.inf
-    second = np.argmin(rows, axis=0)
-    return best, least, second, rows[second, places]
-
-
-def shell_top(shell: int | _Index) -> Array:
-    """The margins at which shells end; −1 gives where the first one begins."""
-    bits = (np.minimum(shell, SHELLS - 1) + 1 + BOTTOM) << SHIFT
-    return np.asarray(bits, dtype=np.int64).view(np.float64)
 
 
 # -- margins to expect under another tilt --------------------------------------------------------------------------------
@@ -298,7 +207,8 @@ def sample(blocks: Blocks, first: Scan, strip: int, count: int, *, threads: int 
         p_xz, loss = chunk.read()
         used, which = np.unique(strips, return_inverse=True)
         within = used[:, None] * strip + np.arange(strip)
-        held = np.concatenate([p_xz, loss])[:, np.minimum(within, chunk.count - 1)]
+        there = np.minimum(within, chunk.count - 1)
+        held = np.concatenate([np.take(p_xz, there, axis=1), np.take(loss, there, axis=1)])
         weight = held[: blocks.n].sum(axis=0) + per_error * held[blocks.n :].min(axis=0)
         weight[within >= chunk.count] = 0.0
         place = (np.cumsum(weight, axis=1)[which] <= reach[:, None]).sum(axis=1)

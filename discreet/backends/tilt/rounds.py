@@ -25,17 +25,18 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.precision import Precision
+from discreet.backends.tilt.cells import SHELLS, least_two, shell_top
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import Outcome, solve_interior
 from discreet.backends.tilt.model import model_of
-from discreet.backends.tilt.passes import Scan, least_two, sample, scan, shell_top, wanted_margin
+from discreet.backends.tilt.passes import Scan, sample, scan, wanted_margin
 from discreet.backends.tilt.point import Ending, Grouping, Point
-from discreet.backends.tilt.strips import SHELLS, STRIP
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.measures.law import output_law, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.label_strips import STRIP
 from discreet.problems.problem import Problem
 
 __all__ = [

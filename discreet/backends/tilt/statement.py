@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.passes import Scan, classified, scan, shell_top
+from discreet.backends.tilt.cells import SHELLS, classified, shell_top
+from discreet.backends.tilt.passes import Scan, scan
 from discreet.backends.tilt.point import Grouping
 from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, solve_whole
-from discreet.backends.tilt.strips import SHELLS
 from discreet.problems.blocks import BlockProblem, Chunk, in_order
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.numerics.double_double import Array

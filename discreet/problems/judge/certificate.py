@@ -17,8 +17,8 @@ class KKTResiduals:
     complementarity  Σ_il P_il r_il: probability spent on guesses that are not best
     alignment        Σ_i μ g(u_i) − t_i·u_i: tilts that are not μ log ratio
     slackness        μ (ε − leakage): budget left unused at a positive price
-    worst_entry      max_il P_il r_il / w_l: the loss of the worst outcome, given that outcome (of a blended rule: an upper
-                     bound of it)
+    worst_entry      max_il P_il r_il / w_l: the loss of the worst outcome, given that outcome; inf where it is not known: of
+                     densities, and of a rule that ignores some outcomes
     """
 
     complementarity: float

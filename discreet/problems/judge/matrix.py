@@ -13,20 +13,17 @@ import numpy as np
 
 from discreet.problems.errors import InputError
 from discreet.problems.judge.conclusion import Duals, End, Worth
-from discreet.problems.judge.least import least_of_labels
 from discreet.problems.measures.law import LEAK_FREE, phi_residual
 from discreet.problems.measures.leak_free import remove_leakage
 from discreet.problems.measures.mutual_information import feasible_duals, tilts_from_ratio
-from discreet.problems.numerics.double_double import Array, dd_add
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import column_error, normalise
-from discreet.problems.numerics.label_sums import under_labels
+from discreet.problems.numerics.label_sums import tally_for
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
 
 __all__ = ["MatrixCase"]
-
-_BLOCK_OUTCOMES = 1 << 14  # whose temporaries stay in cache
 
 
 class MatrixCase:
@@ -111,14 +108,8 @@ class MatrixCase:
 
     def _least(self, tilt: Array) -> tuple[float, ...]:
         """Parts of Σ_l min_i of the tilted losses. Any labels will do: those of the computed least are taken."""
-        p_xz, loss, found = self._problem.p_xz, self._problem.loss, None
-        for start in range(0, p_xz.shape[1], _BLOCK_OUTCOMES):
-            a, own = p_xz[:, start : start + _BLOCK_OUTCOMES], loss[:, start : start + _BLOCK_OUTCOMES]
-            losses = in_order_losses(a, own, tilt)
-            here = under_labels(a, own, tilt, losses.argmin(axis=0), losses)
-            found = here if found is None else (dd_add(found[0], here[0]), dd_add(found[1], here[1]), found[2] + here[2])
-        assert found is not None
-        return least_of_labels(*found, tilt)
+        found = tally_for(self._problem.N)(self._problem.p_xz, self._problem.loss, tilt, tilt)
+        return found.least(tilt, found.doubt)
 
     def worst_entry(self, answer: Array, tilt: Array) -> float:
         """max_il P_il r_il / w_l."""

@@ -28,12 +28,11 @@ from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, i
 from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.errors import InputError
 from discreet.problems.judge.conclusion import Duals, End, Worth
-from discreet.problems.judge.least import SUM_ROUNDING, least_of_labels, tally_for
 from discreet.problems.measures.law import OutputLaw, faint_lift, law_of
 from discreet.problems.measures.mutual_information import feasible_duals, support_ceiling
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum
-from discreet.problems.numerics.label_sums import Tally
-from discreet.problems.numerics.rounding import SMALLEST, UNIT
+from discreet.problems.numerics.label_sums import Tally, tally_for
+from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
 from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
@@ -241,7 +240,7 @@ class RuleCase:
         tilt, sums, total = self._tilt, self._seen.sums, self._total
         shift, size = self._shift(), float(np.abs(tilt).max())
         doubt = sums.doubt if size > 0.0 or sums.wasted > 0.0 else 0.0  # without a tilt the losses are as they are stored
-        parts = least_of_labels(sums.loss, sums.joint, doubt + self._unseen(), tilt)
+        parts = sums.least(tilt, doubt + self._unseen())
         if shift:
             parts = (*parts, -(shift + 4.0 * UNIT * (size + shift)) * total * (1.0 + 8.0 * UNIT))
         if total != 1.0 and all(map(math.isfinite, parts)):
@@ -268,19 +267,17 @@ class RuleCase:
         return max(0.0, reached + possible) * (1.0 + 2.0**-30) + (abs(reached) + possible) * 2.0**-40
 
     def worst_entry(self, answer: Rule, tilt: Array) -> float:
-        """max_il P_il r_il / w_l; of a blended rule an upper bound of it. `tilt` differs from the pass's by a shift only."""
-        sums, drawn = self._seen.sums, self._drawn
-        worst = sums.astray
+        """max_il P_il r_il / w_l; not known of a blended rule. `tilt` differs from the pass's by a shift only."""
+        if answer.share > 0.0:
+            return math.inf
+        worst, drawn = self._seen.sums.astray, self._drawn
         if drawn.label.size:
             losses = in_order_losses(drawn.mass, drawn.loss, tilt)
             wasted = (drawn.columns * (losses - losses.min(axis=0))).max(axis=0)
             mass = drawn.mass.sum(axis=0)
             with np.errstate(over="ignore"):
                 worst = max(worst, float(np.divide(wasted, mass, out=np.zeros_like(mass), where=mass > 0.0).max()))
-        if answer.share == 0.0:
-            return worst
-        ignored = float((answer.towards * sums.worst)[answer.towards > 0.0].max())  # the others may be infinitely bad
-        return max((1.0 - answer.share) * worst if answer.share < 1.0 else 0.0, answer.share * ignored)
+        return worst
 
 
 def _check_shapes(problem: Problem | BlockProblem, rule: Rule, tilt: Array | None) -> None:

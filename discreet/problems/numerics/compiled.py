@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable
-from functools import cache, update_wrapper
+from functools import cache, wraps
 from importlib.util import find_spec
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -21,7 +21,6 @@ from discreet.problems.numerics.double_double import Array
 __all__ = ["compile_seconds", "compiled_available", "flat", "jit", "once", "prefetch"]
 
 _lock = threading.RLock()
-_Built = TypeVar("_Built")
 
 
 def compiled_available() -> bool:
@@ -29,29 +28,22 @@ def compiled_available() -> bool:
     return find_spec("numba") is not None
 
 
-class _Once(Generic[_Built]):
-    def __init__(self, build: Callable[..., _Built]) -> None:
-        self._kept, self._asked = cache(build), set[tuple[Any, ...]]()
-        update_wrapper(self, build)
-
-    def __call__(self, *arguments: Any) -> _Built:
-        with _lock:
-            self._asked.add(arguments)
-            return self._kept(*arguments)
-
-    def ready(self, *arguments: Any) -> bool:
-        """Whether these arguments have been asked for before."""
-        return arguments in self._asked
-
-
-def once(build: Callable[..., _Built]) -> _Once[_Built]:
+def once(build: Callable[..., Any]) -> Any:
     """`functools.cache` under a lock: threads that ask at the same time share one result (and one compilation)."""
-    return _Once(build)
+    kept = cache(build)
+
+    @wraps(build)
+    def locked(*arguments: Any) -> Any:
+        with _lock:
+            return kept(*arguments)
+
+    locked.asked = lambda: kept.cache_info().currsize > 0  # type: ignore[attr-defined]
+    return locked
 
 
 def compile_seconds() -> float:
     """Seconds this process has spent compiling so far; what is found on disk is not compiled."""
-    return _heard().duration if _heard.ready() and _heard().done else 0.0
+    return _heard().duration if _heard.asked() and _heard().done else 0.0
 
 
 @once

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["LARGEST_TILT", "SMALLEST", "TOTAL_ROUNDING", "UNIT"]
+__all__ = ["LARGEST_TILT", "SMALLEST", "SUM_ROUNDING", "TOTAL_ROUNDING", "UNIT"]
 
 UNIT = 2.0**-53
 """u: an operation whose result is of normal size errs by at most u times that result (round to nearest)."""
 
 SMALLEST = 5e-324
 """The smallest positive number: an operation whose result is subnormal errs by at most half of it."""
+
+SUM_ROUNDING = 2.0**-85
+"""Relative, of double-double sums of numbers ≥ 0 over any number of outcomes that can be visited."""
 
 TOTAL_ROUNDING = 2.0**-49
 """By how much, relative, the stored Σ π of a problem may differ from one."""

@@ -28,9 +28,8 @@ from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Layout, npy_layout, replacing, stored_members
 from discreet.problems.files.records import printable
 from discreet.problems.measures.mutual_information import entropy
-from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
-from discreet.problems.numerics.label_sums import Tally, compiled_tally, tally
+from discreet.problems.numerics.label_sums import Tally, tally_for
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL
 
 __all__ = ["block_problem", "blocks_from", "map_problem", "write_blocks"]
@@ -58,11 +57,11 @@ def block_problem(
     """
     if blocks.N < 1:
         raise InputError("the blocks hold no outcomes; give at least one")
-    fast = compiled_available() and blocks.N >= 1 << 18  # from where waiting for a compiled kernel pays
+    count = tally_for(blocks.N)
     masses: DoubleDouble | None = None
     losses: DoubleDouble | None = None
     seen = 0
-    for found in in_order(blocks.chunks(), threads, partial(_checked, blocks, fast)):
+    for found in in_order(blocks.chunks(), threads, partial(_checked, blocks, count)):
         if found.start != seen:
             raise InputError(f"a chunk starts at outcome {found.start} where {seen} comes next; give chunks in order")
         seen += found.count
@@ -88,7 +87,7 @@ class _Checked:
     losses: DoubleDouble
 
 
-def _checked(blocks: Blocks, fast: bool, chunk: Chunk) -> _Checked:
+def _checked(blocks: Blocks, count: Callable[[Array, Array, Array, Array], Tally], chunk: Chunk) -> _Checked:
     """The totals of a chunk [n], [m], all entries looked at."""
     a, loss = chunk.read()
     for what, array, rows in (("p_xz", a, blocks.n), ("loss", loss, blocks.m)):
@@ -96,11 +95,9 @@ def _checked(blocks: Blocks, fast: bool, chunk: Chunk) -> _Checked:
             raise InputError(
                 f"the {what} of the chunk at outcome {chunk.start} has shape {list(array.shape)}; give {[rows, chunk.count]}"
             )
-    if not fast:
-        _refuse_no_masses(chunk.start, a, loss)
     nothing = np.zeros((blocks.m, blocks.n))
-    sums: Tally = (compiled_tally if fast else tally)(a, loss, nothing, nothing)
-    if fast and not (sums.smallest >= 0.0 and sums.joint[0].sum() <= 1.0 and sums.errors[0].max() <= LARGEST_LOSS):
+    sums = count(a, loss, nothing, nothing)
+    if not (sums.smallest >= 0.0 and sums.joint[0].sum() <= 1.0 and sums.errors[0].max() <= LARGEST_LOSS):
         _refuse_no_masses(chunk.start, a, loss)  # sums that are not too large have no entries that are
     if not any(row.min() > 0.0 for row in a):
         _refuse_stray_losses(chunk.start, a, loss)

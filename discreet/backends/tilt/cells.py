@@ -1,0 +1,165 @@
+"""Cells: outcomes of equal best guess, second best guess and shell of margin, in NumPy and compiled by numba.
+
+Shells are eight to an octave of the margin, read off the bits of its floating-point representation. Outcomes whose margin
+reaches a bound are *screened*: they share one cell for each best guess, with that guess in the place of the second. Outcomes
+with a margin up to a threshold are retained, in no cell. Labels, margins and lists are the same in both versions; the sums
+agree to rounding.
+
+Source: discreet, docs/theory.md, section 18.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.backends.tilt.point import Grouping
+from discreet.problems.numerics.compiled import flat, jit, once
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.label_strips import strip_sums
+from discreet.problems.numerics.tilted_losses import in_order_losses
+
+__all__ = ["SHELLS", "ChunkPass", "Part", "classified", "compiled_pass", "least_two", "numpy_pass", "shell_top"]
+
+_SHELL_BITS = 3
+SHELLS = 44 << _SHELL_BITS
+"""Shells of a pair of guesses: of margins from 2⁻⁴² to 4; what is smaller or larger shares the last one on its side."""
+_BOTTOM = (1023 - 42) << _SHELL_BITS  # the leading bits of the margin at which the first shell begins
+_SHIFT = 52 - _SHELL_BITS  # by how much to shift the bits of a margin for its leading bits
+
+_Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What a pass found in one chunk.
+
+    total      Σ_l min_i tilted loss
+    threshold  the one asked for, or a lower one
+    retained   places of the outcomes with a margin ≤ threshold, increasing                      [K]
+    keys       cells that hold outcomes, increasing                                              [C]
+    sums       of (p_xz, loss) in these cells                                                    [C, n + m]
+    counts     of outcomes in these cells                                                        [C]
+    weights    mass and Σ min_i tilted loss of every so many consecutive outcomes                [2, G]
+    """
+
+    total: float
+    threshold: float
+    retained: _Index
+    keys: _Index
+    sums: Array
+    counts: _Index
+    weights: Array
+
+
+ChunkPass = Callable[[Array, Array, Array, float, float, int, int], Part]
+"""The pass over one chunk (p_xz, loss, tilt, threshold, screen, group, most)."""
+
+
+def shell_top(shell: int | _Index) -> Array:
+    """The margins at which shells end; −1 gives where the first one begins."""
+    bits = (np.minimum(shell, SHELLS - 1) + 1 + _BOTTOM) << _SHIFT
+    return np.asarray(bits, dtype=np.int64).view(np.float64)
+
+
+def least_two(rows: Array) -> tuple[_Index, Array, _Index, Array]:
+    """Place and value of the least and of the second least of every column [m, ·]; the first of equals. Overwrites rows."""
+    if rows.shape[0] == 2:  # the usual case, several times as fast by comparison
+        best = (rows[1] < rows[0]).astype(np.intp)
+        return best, np.minimum(rows[0], rows[1]), 1 - best, np.maximum(rows[0], rows[1])
+    places = np.arange(rows.shape[1])
+    best = np.argmin(rows, axis=0)
+    least = rows[best, places]
+    rows[best, places] = math.inf
+    second = np.argmin(rows, axis=0)
+    return best, least, second, rows[second, places]
+
+
+def classified(p_xz: Array, loss: Array, tilt: Array, screen: float = math.inf) -> tuple[Array, _Index, Array]:
+    """Margin (nan without mass, inf where screened), cell key and least tilted loss of outcomes [n, ·], [m, ·]."""
+    best, least, second, runner = least_two(in_order_losses(p_xz, loss, tilt))
+    mass = p_xz.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a loss may be any multiple of its outcome's mass
+        lead = runner - least
+        distant = (lead >= screen * mass) & (mass > 0.0) & (screen < math.inf)
+        margin = np.where(distant, math.inf, np.where(mass > 0.0, lead / mass, math.nan))
+    shell = np.clip((margin.view(np.int64) >> _SHIFT) - _BOTTOM, 0, SHELLS - 1)
+    return margin, (best * loss.shape[0] + np.where(distant, best, second)) * SHELLS + shell, least
+
+
+def numpy_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, group: int, most: int) -> Part:
+    """The pass over one chunk in NumPy; it lowers the threshold where it would retain more than `most`."""
+    margin, key, least = classified(p_xz, loss, tilt, screen)
+    if np.count_nonzero(margin <= threshold) > most:
+        threshold = min(threshold, math.nextafter(float(np.partition(margin, most)[most]), -math.inf))
+    massless = np.isnan(margin)
+    retained, rows = np.flatnonzero(margin <= threshold), np.concatenate([p_xz, loss])
+    if retained.size or massless.any():
+        summed = np.flatnonzero(margin > threshold)
+        least, key, rows = np.where(massless, 0.0, least), key[summed], rows[:, summed]
+    cells = Grouping.of(key)
+    weights = np.zeros((2, 0))
+    if group:
+        starts = np.arange(0, least.size, group)
+        weights = np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)])
+    return Part(float(least.sum()), threshold, retained, cells.keys, cells.merge(rows).T, cells.counts, weights)
+
+
+def compiled_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, group: int, most: int) -> Part:
+    """The same, compiled: screened outcomes are summed in strips, the others visited one by one."""
+    m, n = tilt.shape
+    strips = strip_sums(p_xz, loss, tilt, screen, group=group)
+    cells, counts = np.zeros((m * m * SHELLS, n + m)), np.zeros(m * m * SHELLS, dtype=np.int64)
+    screened = np.arange(m) * (m + 1) * SHELLS + SHELLS - 1  # the cell of each label
+    cells[screened], counts[screened] = strips.sums[0], strips.counts
+    total = float(np.trace(cells[screened, n:]) + (tilt * cells[screened, :n]).sum())
+    near, rows = np.empty(strips.unclear.size, dtype=np.intp), (*flat(p_xz), *flat(loss))
+    rest, found = _visit(n, m)(strips.unclear, *rows, np.array(tilt), threshold, near, cells, counts)
+    keys = np.flatnonzero(counts)
+    return Part(total + rest, threshold, near[:found].copy(), keys, cells[keys], counts[keys], strips.weights)
+
+
+@once
+def _visit(n: int, m: int) -> Any:
+    """Compiled, with loops of constant length: outcomes are retained or added to cells. Returns Σ min_i and how many are."""
+    shells, bottom, shift = SHELLS, _BOTTOM, _SHIFT
+
+    def run(places, p_xz, p_step, loss, l_step, tilt, threshold, near, cells, counts):  # type: ignore[no-untyped-def]
+        total, found = 0.0, 0
+        for at in places:
+            mass = 0.0
+            for j in range(n):
+                mass += p_xz[j * p_step + at]
+            if mass == 0.0:
+                continue
+            best = second = 0
+            least = runner_up = np.inf
+            for i in range(m):
+                value = loss[i * l_step + at]
+                for j in range(n):
+                    value += tilt[i, j] * p_xz[j * p_step + at]
+                if value < least:
+                    best, second, least, runner_up = i, best, value, least
+                elif value < runner_up:
+                    second, runner_up = i, value
+            total += least
+            margin = (runner_up - least) / mass
+            if margin <= threshold:
+                near[found] = at
+                found += 1
+                continue
+            shell = int(np.float64(margin).view(np.int64) >> shift) - bottom
+            key = (best * m + second) * shells + min(max(shell, 0), shells - 1)
+            counts[key] += 1
+            for j in range(n):
+                cells[key, j] += p_xz[j * p_step + at]
+            for i in range(m):
+                cells[key, n + i] += loss[i * l_step + at]
+        return total, found
+
+    return jit(run)
