@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import sys
 import time
 from collections import Counter
@@ -241,23 +240,18 @@ def _status_table(summary: Summary) -> Table:
 
 
 def _answer(place: Path, sql: str, as_json: bool) -> None:
+    from discreet.reports.outputs import plain
     from discreet.reports.study import query
 
     names, found = query(place, sql)
     if as_json:
-        screen.print_json([{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in found])
+        screen.print_json([plain(dict(zip(names, row, strict=True))) for row in found])
         return
     from discreet.reports.tables import listed
 
     table = listed("", names, [["" if value is None else str(value) for value in row] for row in found])
     table.box = None
     screen.output().print(table)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
 def _write_reference(place: Path, target: str, as_json: bool) -> None:

@@ -25,8 +25,8 @@ def output() -> Console:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output, strictly: no NaN, no infinity."""
-    print(json.dumps(value, indent=2, allow_nan=False))
+    """One JSON document on standard output, strictly: no NaN, no infinity; what JSON lacks, such as a date, as its words."""
+    print(json.dumps(value, indent=2, allow_nan=False, default=str))
 
 
 def say(sentence: str) -> None:

@@ -27,7 +27,7 @@ from discreet.reports import wording
 from discreet.reports.figure_svg import standalone
 from discreet.reports.html.page import report_page
 from discreet.reports.measurements import Configuration, Measurement
-from discreet.reports.outputs import check_folder, write_folder
+from discreet.reports.outputs import check_folder, plain, write_folder
 from discreet.reports.pictures import gap_figure, leakage_figure
 from discreet.reports.statistics.agreement import Agreement, agreements
 from discreet.reports.statistics.claims import claimed_leaks
@@ -119,7 +119,8 @@ class Comparison:
             )
         else:
             sentences.append(f"All {answers} answers kept their budget." if answers else "No backend answered.")
-        sentences.append(self._agreement_sentence())
+        sentences.append(wording.agreement(len(self.agreements), len(self.disagreements)))
+        sentences += [f"On {pair.case} those of {pair.first} and {pair.second} do." for pair in self.disagreements[:1]]
         for value, words in (
             ("failed", "failed"),
             ("timed-out", "ran out of time"),
@@ -132,20 +133,6 @@ class Comparison:
             sentences.append(f"No answer is certified on {'; '.join(self.uncertified_cases)}.")
         return sentences
 
-    def _agreement_sentence(self) -> str:
-        pairs, against = self.agreements, self.disagreements
-        if against:
-            first = against[0]
-            return (
-                f"{len(against)} of {len(pairs)} pairs of certified brackets exclude one another, first {first.first} and "
-                f"{first.second} on {first.case}: at least one certificate is wrong."
-            )
-        return (
-            f"All {len(pairs)} pairs of certified brackets intersect."
-            if pairs
-            else "No two backends answered the same problem."
-        )
-
     def to_dict(self) -> dict[str, Any]:
         """The record for machines: plain numbers and strings, units in the names, None where undefined."""
         return {
@@ -156,8 +143,8 @@ class Comparison:
             "environment": dict(self.environment),
             "disagreements": len(self.disagreements),
             "uncertified_cases": list(self.uncertified_cases),
-            "cases": [_plain(self._facts(case)) for case in self.cases],
-            "rows": [_plain(_record(row)) for row in self.rows],
+            "cases": [plain(self._facts(case)) for case in self.cases],
+            "rows": [plain(_record(row)) for row in self.rows],
             "agreements": [pair.to_dict() for pair in self.agreements],
         }
 
@@ -206,11 +193,6 @@ def _record(row: Measurement) -> dict[str, Any]:
         "certify_seconds": row.certify_seconds,
         "versions": dict(row.versions),
     }
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    undefined = {name for name, value in values.items() if isinstance(value, float) and not math.isfinite(value)}
-    return {name: None if name in undefined else value for name, value in values.items()}
 
 
 # -- running -------------------------------------------------------------------------------------------------------------

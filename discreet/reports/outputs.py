@@ -10,6 +10,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from discreet.problems.errors import FileError
 from discreet.problems.files.archive import replacing
 
-__all__ = ["MANIFEST", "check_folder", "csv_text", "replace_file", "write_folder"]
+__all__ = ["MANIFEST", "check_folder", "csv_text", "plain", "replace_file", "write_folder"]
 
 MANIFEST = "made-by-discreet.json"
 
@@ -33,6 +34,15 @@ def replace_file(path: str | Path, content: str | bytes) -> Path:
     except (FileError, ValueError) as error:
         raise FileError(f"{error}; choose another place") from None
     return target
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON can hold it: None for numbers that are not finite, lists for tuples, all the way down."""
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def csv_text(columns: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:

@@ -6,8 +6,7 @@ named by their last part, messages lose their paths, and tracebacks are left out
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,12 @@ from discreet.reports.asv_results import AsvRecord, commits_csv, commits_figure,
 from discreet.reports.figure_svg import standalone
 from discreet.reports.html.data import cleaned
 from discreet.reports.measurements import Measurement
-from discreet.reports.outputs import check_folder, csv_text, write_folder
+from discreet.reports.outputs import check_folder, csv_text, plain, write_folder
 from discreet.reports.pictures import data_figure, leakage_figure, performance_figure, precision_figure, time_figure, tones
-from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE, Mean, means, noise_floor
-from discreet.reports.statistics.agreement import agreements
-from discreet.reports.statistics.claims import Failure, claim_records, claimed_leaks, failure_groups
+from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE
+from discreet.reports.statistics.claims import claimed_leaks
 from discreet.reports.statistics.numbers import report_numbers
-from discreet.reports.statistics.scaling import WIDEST, Scaling, crossovers, fit_exponent, scalings, sweeps
+from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, trials
 
 __all__ = ["NAMES", "publish"]
@@ -56,7 +54,7 @@ def _contents(rows: Sequence[Measurement], commits: Sequence[AsvRecord]) -> dict
     drawn = [
         each for each in (leakage_figure(claimed_leaks(ordered)), *figures, commits_figure(commits)) if each is not None
     ]
-    page = _page(ordered, found, [figure.name for figure in drawn], commits)
+    page = _page(report_numbers(ordered), [figure.name for figure in drawn], commits)
     results = csv_text(_record(found[0]), (_record(trial).values() for trial in found))
     history = {"commits.csv": commits_csv(commits)} if commits else {}
     return {"README.md": page, **{f"{f.name}.svg": standalone(f) for f in drawn}, "results.csv": results, **history}
@@ -69,7 +67,7 @@ def _record(trial: Trial) -> dict[str, str | int | float | None]:
         "problem": row.problem,
         "family": row.family,
         "budget": row.budget_word,
-        "budget_nats": _number(row.budget_nats),
+        "budget_nats": plain(row.budget_nats),
         "private_values": row.private_values,
         "guesses": row.guesses,
         "outcomes": row.outcomes,
@@ -78,198 +76,150 @@ def _record(trial: Trial) -> dict[str, str | int | float | None]:
         "repeats": len(trial.rows),
         "status": max(trial.rows, key=lambda each: not each.certified).status.value,
         "claimed": row.claimed,
-        "lower": _number(row.lower),
-        "upper": _number(row.upper),
-        "relative_gap": _number(row.relative_gap),
-        "leakage_over_budget": _number(row.leakage_over_budget),
+        "lower": plain(row.lower),
+        "upper": plain(row.upper),
+        "relative_gap": plain(row.relative_gap),
+        "leakage_over_budget": plain(row.leakage_over_budget),
         "seconds": trial.seconds,
         "peak_bytes": max(peaks, default=None),
         "message": row.message,
     }
 
 
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 # -- the page --------------------------------------------------------------------------------------------------------------
 
 
-def _page(
-    rows: Sequence[Measurement],
-    found: Sequence[Trial],
-    pictures: Iterable[str],
-    commits: Sequence[AsvRecord] = (),
-) -> str:
-    """The text of README.md. `pictures` are the stems of the files there are."""
-    shown, numbers = set(pictures), report_numbers(rows)
+def _page(numbers: Mapping[str, Any], pictures: Collection[str], commits: Sequence[AsvRecord]) -> str:
+    """The text of README.md. `numbers` are those of `report_numbers`, `pictures` the stems of the files there are."""
+
+    def picture(name: str, words: str) -> str:
+        return f"![{words}]({name}.svg)\n" if name in pictures else ""
+
     parts = [
         "# Measured: every backend on every family\n",
-        _summary(numbers["summary"], rows),
-        _picture("leakage", "True leakage over budget of every answer called optimal, by backend", shown),
-        _picture("time", "Seconds against the number of outcomes, by backend", shown),
+        _summary(numbers["summary"]),
+        picture("leakage", "True leakage over budget of every answer called optimal, by backend"),
+        picture("time", "Seconds against the number of outcomes, by backend"),
         "## What a claim is worth\n",
         'A claim is a backend calling its answer solved ("optimal"); it is true when the judge certified the gap asked for, '
         "within the budget.\n",
-        _claims(rows),
+        _table(_CLAIMS, numbers["claims"]),
         "## How cost grows\n",
-        _exponents(found),
+        _exponents(numbers["sweeps"]),
         "## Who solves what, how fast\n",
-        _picture("performance", "Performance profile", shown),
-        _picture("data", "Share of tasks solved within a time", shown),
-        _picture("precision", "Seconds against the certified gap", shown),
-        _means(found),
+        picture("performance", "Performance profile"),
+        picture("data", "Share of tasks solved within a time"),
+        picture("precision", "Seconds against the certified gap"),
+        _means(numbers["means"]),
         "## Over commits\n" if commits else "",
-        _picture("commits", "Seconds over commits", shown),
+        picture("commits", "Seconds over commits"),
         commits_section(commits),
         "## Agreement\n",
-        _agreement(rows),
+        _agreement(numbers["agreement"]),
         "## What was not certified, and why\n",
-        _failures(rows),
+        _failures(numbers["failures"]),
         "## Measured on\n",
-        _origin(numbers["origin"]),
+        wording.markdown_table(
+            ("", ""), [(name, ", ".join(map(str, all_of_it))) for name, all_of_it in numbers["origin"].items()]
+        ),
         "One line a trial: [results.csv](results.csv).\n",
     ]
     return "\n".join(part for part in parts if part)
 
 
-def _summary(counted: Mapping[str, int], rows: Sequence[Measurement]) -> str:
+_CLAIMS = {
+    "backend": "contestant", "attempts": "attempts", "claimed": "claims", "true": "true_claims",
+    "correct rate": "correct_rate", "broke the budget": "violations", "worst leakage ÷ budget": "worst_leakage",
+    "certified, not claimed": "unclaimed",
+}  # fmt: skip
+_FITS = {"backend": "contestant", "exponent": "exponent", "from": "low", "to": "high", "sizes": "points"}
+_MEANS = {
+    "backend": "contestant",
+    "tasks": "tasks",
+    "failures": "failures",
+    "seconds": "seconds",
+    "from": "low",
+    "to": "high",
+}
+_FAILURES = {"backend": "contestant", "status": "status", "reason": "reason", "times": "count", "for example": "example"}
+
+
+def _table(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """A table of records; `columns` are headings with the names of their values."""
+    return wording.markdown_table(tuple(columns), [[_cell(row[name]) for name in columns.values()] for row in rows])
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return wording.NOTHING
+    return wording.scientific(value, 2) if isinstance(value, float) else str(value)
+
+
+def _summary(counted: Mapping[str, int]) -> str:
     return (
         f"{counted['trials']} trials of {counted['contestants']} backends on {counted['tasks']} tasks (a problem, a budget, "
         f"a gap to be certified), {counted['attempts']} attempts in all. {counted['certified_tasks']} tasks were certified "
-        f"by at least one backend; {sum(row.violated for row in rows)} answers broke their budget.\n"
+        f"by at least one backend; {counted['violations']} answers called solved broke their budget.\n"
     )
 
 
-def _picture(name: str, words: str, shown: set[str]) -> str:
-    return f"![{words}]({name}.svg)\n" if name in shown else ""
-
-
-def _claims(rows: Sequence[Measurement]) -> str:
-    lines = [
-        [r.contestant, str(r.attempts), str(r.claims), str(r.true_claims), _percent(r.correct_rate), str(r.violations),
-         _worst(r.worst_leakage), str(r.unclaimed)]
-        for r in claim_records(rows)
-    ]  # fmt: skip
-    heads = ("backend", "attempts", "claimed", "true", "correct rate", "broke the budget", "worst leakage ÷ budget",
-             "certified, not claimed")  # fmt: skip
-    return wording.markdown_table(heads, lines)
-
-
-def _exponents(found: Sequence[Trial]) -> str:
-    lines, crossed = [], ""
-    floor = noise_floor(found)
-    shown: set[str] = set()
-    for sweep in sweeps(found):
-        if sweep.size in shown or not sweep.constrained:
-            continue
-        shown.add(sweep.size)  # the widest of its kind comes first
-        what = {"outcomes": "outcomes N", "sensors": "sensors", "alphabet": "n = m"}[sweep.size]
-        lines += [_exponent(f"time by {what}", fit) for fit in map(fit_exponent, sweep.series) if fit is not None]
-        if sweep.size == "outcomes":
-            own = [t for t in found if (t.rows[0].entry, t.rows[0].budget_word, t.task.gap) == sweep.key]
-            lines += [_exponent("memory by outcomes N", fit) for fit in scalings(own, "outcomes", "bytes")]
-            crossed = "".join(
-                f"- {c.faster} is faster than {c.slower} from N ≈ {wording.number(c.size, 2)} on\n"
-                for c in crossovers(sweep.series, floor if math.isfinite(floor) else 1.0)
-            )
-    if not lines:
+def _exponents(sweeps: Iterable[Mapping[str, Any]]) -> str:
+    """Fits and crossovers of the widest constrained sweep of each kind of size."""
+    widest: dict[str, Mapping[str, Any]] = {}
+    for sweep in sweeps:
+        if sweep["constrained"]:
+            widest.setdefault(sweep["size"], sweep)
+    names = {"outcomes": "outcomes N", "sensors": "sensors", "alphabet": "n = m"}
+    told = [f"Time by {names[size]}:\n\n{_table(_FITS, sweep['fits'])}" for size, sweep in widest.items() if sweep["fits"]]
+    if not told:
         return "No sweep says how cost grows: too few sizes above the least cost, or intervals too wide.\n"
     note = (
-        "Exponents of cost ≈ c · size^a over certified trials, least squares on logarithmic axes, only where cost is at "
-        f"least twice its least; 95 % interval. Wider ones than ± {WIDEST:g} are not told.\n\n"
+        "Exponents of cost ≈ c · size^a over certified trials with 95 % intervals: least squares on logarithmic axes, only "
+        f"where cost is at least twice its least. Intervals wider than ± {WIDEST:g} are left out.\n"
     )
-    fitted = wording.markdown_table(("cost", "backend", "exponent", "interval", "sizes", "from"), lines)
-    return note + fitted + (f"\nCrossovers beyond the noise:\n\n{crossed}" if crossed else "")
+    crossed = "".join(
+        f"- {each['faster']} is faster than {each['slower']} from N ≈ {wording.number(each['size'], 2)} on\n"
+        for each in widest.get("outcomes", {"crossovers": ()})["crossovers"]
+    )
+    return "\n".join([note, *told, *([f"Crossovers beyond the noise:\n\n{crossed}"] if crossed else [])])
 
 
-def _exponent(what: str, fit: Scaling) -> list[str]:
-    interval = f"{fit.low:.2f} … {fit.high:.2f}"
-    return [what, fit.contestant, f"{fit.exponent:.2f}", interval, str(fit.points), f"{fit.from_size:,.0f}"]
-
-
-def _means(found: Sequence[Trial]) -> str:
-    by_name: dict[str, dict[float | None, Mean]] = {}
-    for mean in means(found):
-        by_name.setdefault(mean.contestant, {})[mean.penalty] = mean
-    if not by_name:
+def _means(found: Mapping[str, Any]) -> str:
+    if not found["rows"]:
         return ""
-    first = next(iter(by_name.values()))[PENALTIES[0]]
-    shared = max(own[None].tasks for own in by_name.values())
-    columns = (*PENALTIES, None) if shared else PENALTIES
-    lines = [
-        [name, f"{own[PENALTIES[0]].tasks - own[PENALTIES[0]].failures} of {own[PENALTIES[0]].tasks}",
-         *(_mean(own[k]) for k in columns)]
-        for name, own in by_name.items()
-    ]  # fmt: skip
-    heads = ["backend", "certified of tried", *(f"failures × {k:g} limits" for k in PENALTIES)]
-    heads += [f"the {shared} all solved"] if shared else []
-    alone = "" if shared else f"\nNo task was certified by all {len(by_name)}, so there is no mean over what all solved.\n"
-    return (
-        f"Shifted geometric means of seconds with 95 % intervals over tasks. The shift is {first.shift:.3g} s, the "
-        f"{SHIFT_PERCENTILE:g}th percentile of all successful times. {_noise(found)}\n"
-        + wording.markdown_table(heads, lines)
-        + alone
+    floor = found["noise_floor"]
+    noise = (
+        "No trial was repeated: how much of a difference is noise is not known."
+        if floor is None
+        else f"Repeats of the same trial differ by a factor of up to {floor:.2f} (95th percentile of an A/A test): smaller "
+        "differences say nothing."
     )
+    parts = [
+        f"Shifted geometric means of seconds with 95 % intervals over tasks. The shift is {found['shift']:.3g} s, the "
+        f"{SHIFT_PERCENTILE:g}th percentile of all successful times. {noise}\n"
+    ]
+    for penalty in (*PENALTIES, None):
+        rows = [row for row in found["rows"] if row["penalty"] == penalty]
+        if penalty is not None:
+            parts.append(f"A failure counts as {penalty:g} time limits:\n\n{_table(_MEANS, rows)}")
+        elif rows[0]["tasks"]:
+            parts.append(f"Over the tasks that all certified:\n\n{_table(_MEANS, rows)}")
+        else:
+            parts.append(f"No task was certified by all {len(rows)}, so there is no mean over what all solved.\n")
+    return "\n".join(parts)
 
 
-def _noise(found: Sequence[Trial]) -> str:
-    floor = noise_floor(found)
-    if not math.isfinite(floor):
-        return "No trial was repeated: how much of a difference is noise is not known.\n"
-    return (
-        f"Repeats of the same trial differ by a factor of up to {floor:.2f} (95th percentile of an A/A test): smaller "
-        "differences say nothing.\n"
-    )
+def _agreement(found: Mapping[str, Any]) -> str:
+    said = f"{wording.agreement(found['met'], len(found['against']))}\n"
+    if found["touching"]:
+        said += f"{found['touching']} of them, under perfect privacy, intersect only within what counts as leak-free.\n"
+    against = "".join(f"- {pair['case']}: {pair['first']} and {pair['second']}\n" for pair in found["against"])
+    return f"{said}\n{against}" if against else said
 
 
-def _mean(mean: Mean) -> str:
-    return wording.NOTHING if math.isnan(mean.seconds) else f"{mean.seconds:.3g} ({mean.low:.2g} … {mean.high:.2g})"
-
-
-def _agreement(rows: Sequence[Measurement]) -> str:
-    found = agreements(rows)
-    if not found:
-        return "No two backends answered the same problem.\n"
-    touching = sum(pair.touching for pair in found)
-    near = f"{touching} of them, under perfect privacy, only within what counts as leak-free in double precision.\n"
-    against = [pair for pair in found if not pair.agree]
-    if not against:
-        all_of_them = f"All {len(found)} pairs of certified brackets of the same problem intersect."
-        return f"{all_of_them} {near}" if touching else f"{all_of_them}\n"
-    told = "".join(f"- {pair.case}: {pair.first} and {pair.second}\n" for pair in against)
-    wrong = f"{len(against)} of {len(found)} pairs of brackets exclude one another; a certificate is wrong:"
-    return f"{wrong}\n\n{told}\n{near if touching else ''}"
-
-
-def _failures(rows: Sequence[Measurement]) -> str:
-    groups = [group for group in failure_groups(rows) if group.status not in NOT_TRIED]
-    lines = [_failure(group) for group in groups[:40]]
-    if not lines:
+def _failures(found: Sequence[Mapping[str, Any]]) -> str:
+    groups = [group for group in found if group["status"] not in {status.value for status in NOT_TRIED}]
+    if not groups:
         return "Nothing.\n"
-    more = f"\n… and {len(groups) - len(lines)} reasons more.\n" if len(groups) > len(lines) else ""
-    return wording.markdown_table(("backend", "status", "reason", "times", "for example"), lines) + more
-
-
-def _failure(group: Failure) -> list[str]:
-    return [group.contestant, group.status.value, group.reason, str(group.count), group.example]
-
-
-def _origin(found: Mapping[str, Sequence[Any]]) -> str:
-    days = found["days"]
-    told = {
-        "date": " … ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
-        "machine": "; ".join(found["machines"]),
-        "threads": ", ".join(map(str, found["threads"])),
-        "commit": ", ".join(found["commits"]),
-        "versions": ", ".join(found["versions"]),
-    }
-    return wording.markdown_table(("", ""), [(name, words or "not recorded") for name, words in told.items()])
-
-
-def _percent(share: float) -> str:
-    return wording.NOTHING if math.isnan(share) else f"{100.0 * share:.4g} %"
-
-
-def _worst(ratio: float) -> str:
-    return wording.NOTHING if math.isnan(ratio) else wording.scientific(ratio)
+    more = f"\n… and {len(groups) - 40} reasons more.\n" if len(groups) > 40 else ""
+    return _table(_FAILURES, groups[:40]) + more

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOTHING",
+    "agreement",
     "bracket",
     "budget",
     "difference",
@@ -120,6 +121,13 @@ def budget(nats: float) -> str:
     if math.isinf(nats):
         return "no privacy constraint"
     return f"budget {number(nats, 6)} nats ({number(nats / math.log(2.0), 4)} bits)"
+
+
+def agreement(pairs: int, against: int) -> str:
+    """How many of so many pairs of certified brackets exclude one another, in a sentence."""
+    if against:
+        return f"{against} of {pairs} pairs of certified brackets exclude one another: at least one certificate is wrong."
+    return f"All {pairs} pairs of certified brackets intersect." if pairs else "No two backends answered the same problem."
 
 
 def facts(problem: Problem) -> str:

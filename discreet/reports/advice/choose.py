@@ -22,8 +22,9 @@ from discreet.backends.registry import backend_names, capabilities, load_backend
 from discreet.problems.errors import InputError, Unsupported
 from discreet.problems.problem import Problem
 from discreet.reports.advice.evidence import FEATURES, Cell, Features, Option, cells_of, joined
-from discreet.reports.advice.prediction import Prospect, TimeModel, plain, prospects, rank, telling_kind
+from discreet.reports.advice.prediction import Prospect, TimeModel, prospects, rank, telling_kind
 from discreet.reports.measurements import Measurement, reference_measurements
+from discreet.reports.outputs import plain
 
 __all__ = ["Advice", "advise", "machine_factor"]
 

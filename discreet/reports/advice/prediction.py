@@ -38,6 +38,7 @@ from discreet.backends.contract import Options
 from discreet.backends.solution import Status
 from discreet.problems.numerics.double_double import Array
 from discreet.reports.advice.evidence import Cell, Features, Option
+from discreet.reports.outputs import plain
 
 __all__ = [
     "POLICY",
@@ -46,7 +47,6 @@ __all__ = [
     "Prospect",
     "TimeModel",
     "certainty",
-    "plain",
     "prospects",
     "rank",
     "telling_kind",
@@ -324,8 +324,3 @@ def rank(considered: Iterable[Prospect]) -> list[Prospect]:
         key=lambda each: (each.failures > POLICY.unscathed, -round(each.certainty, 1), each.seconds),
     )
     return [*safe, *unsafe]
-
-
-def plain(value: float) -> float | None:
-    """The number, or None where it is not finite."""
-    return float(value) if math.isfinite(value) else None

@@ -13,6 +13,7 @@ from typing import Any
 from discreet.backends.solution import Status
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.measurements import Measurement
+from discreet.reports.outputs import plain
 from discreet.reports.pictures import tones
 from discreet.reports.statistics.claims import claims_success, reason_of
 from discreet.reports.statistics.numbers import machine_words, specification
@@ -73,7 +74,7 @@ def page_data(rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source
         "source": source,
         "rows": len(rows),
         "words": {name: _column([value(row) for row in rows]) for name, value in _WORDS.items()},
-        "numbers": {name: [_number(value(row)) for row in rows] for name, value in _NUMBERS.items()},
+        "numbers": {name: [plain(value(row)) for row in rows] for name, value in _NUMBERS.items()},
         "timings": [[float(seconds) for seconds in _timings(row)] for row in rows],
         "tones": known | {name: len(known) + k for k, name in enumerate(others)},
         "statuses": {status.value: status.meaning for status in Status},
@@ -88,10 +89,6 @@ def _column(values: Sequence[str]) -> dict[str, Any]:
     return {"words": words, "at": [place[value] for value in values]}
 
 
-def _number(value: float | int | None) -> float | int | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
 def _timings(row: Measurement) -> list[float]:
     warm = row.samples[1:] if len(row.samples) > 1 else (row.seconds,)
     return [seconds for seconds in warm if 0.0 < seconds < math.inf]
@@ -99,5 +96,5 @@ def _timings(row: Measurement) -> list[float]:
 
 def _asv(record: AsvRecord) -> list[Any]:
     place = ", ".join(f"{name}={value}" for name, value in record.parameters)
-    numbers = [_number(value) for value in (record.value, record.low, record.high)]
+    numbers = [plain(value) for value in (record.value, record.low, record.high)]
     return [record.benchmark, place, record.commit[:8], record.date, record.machine, record.outcome, *numbers, record.unit]

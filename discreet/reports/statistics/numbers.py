@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from discreet.reports.measurements import Measurement
+from discreet.reports.outputs import plain
 from discreet.reports.statistics.aggregates import (
     PENALTIES,
     SHIFT_PERCENTILE,
@@ -61,8 +62,7 @@ def report_numbers(rows: Sequence[Measurement]) -> dict[str, Any]:
         "failures": [asdict(group) | {"status": group.status.value} for group in failure_groups(ordered)],
         "origin": _origin(ordered),
     }
-    plain: dict[str, Any] = _plain(numbers)
-    return plain
+    return dict(plain(numbers))
 
 
 def machine_words(row: Measurement) -> str:
@@ -121,11 +121,3 @@ def _origin(rows: Sequence[Measurement]) -> dict[str, Any]:
         "commits": sorted({row.commit[:12] for row in rows} - {""}),
         "threads": sorted({row.threads for row in rows}),
     }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -32,7 +32,6 @@ __all__ = [
     "Sweep",
     "crossovers",
     "fit_exponent",
-    "scalings",
     "series_by_size",
     "sweeps",
 ]
@@ -76,10 +75,6 @@ class Scaling:
     points: int
     from_size: float
 
-    def at(self, size: float) -> float:
-        """The fitted cost at a size."""
-        return float(self.factor * size**self.exponent)
-
 
 @dataclass(frozen=True)
 class Crossover:
@@ -103,23 +98,14 @@ class Sweep:
     successes: int
     series: tuple[Series, ...]
 
-    @property
-    def key(self) -> tuple[str, str, float]:
-        """What its trials have in common: entry, budget and gap."""
-        return self.entry, self.budget, self.gap
 
-
-def series_by_size(found: Iterable[Trial], size: str, cost: str = "seconds") -> tuple[Series, ...]:
-    """Costs by size for each configuration. `size` is one of SIZES, `cost` "seconds" or "bytes".
-
-    Bytes are the peak beyond the imports.
-    """
+def series_by_size(found: Iterable[Trial], size: str) -> tuple[Series, ...]:
+    """Seconds by size for each configuration; `size` is one of SIZES."""
     table: dict[str, dict[float, list[float]]] = {}
     for trial in found:
         place = SIZES[size](trial.rows[0])
-        value = _cost(trial, cost)
-        if trial.success and place is not None and place > 0.0 and value is not None and value > 0.0:
-            table.setdefault(trial.contestant, {}).setdefault(place, []).append(value)
+        if trial.success and place is not None and place > 0.0 and trial.seconds > 0.0:
+            table.setdefault(trial.contestant, {}).setdefault(place, []).append(trial.seconds)
     return tuple(
         Series(name, tuple(sorted(table[name])), tuple(float(np.median(table[name][s])) for s in sorted(table[name])))
         for name in sorted(table)
@@ -142,12 +128,6 @@ def fit_exponent(series: Series) -> Scaling | None:
     if reach > WIDEST:
         return None
     return Scaling(series.contestant, slope, slope - reach, slope + reach, math.exp(intercept), len(sizes), sizes[0])
-
-
-def scalings(found: Iterable[Trial], size: str, cost: str = "seconds") -> tuple[Scaling, ...]:
-    """The fits of every configuration that has one."""
-    fits = (fit_exponent(series) for series in series_by_size(found, size, cost))
-    return tuple(fit for fit in fits if fit is not None)
 
 
 def crossovers(all_series: Sequence[Series], noise: float = 1.0) -> tuple[Crossover, ...]:
@@ -206,13 +186,6 @@ def _above_floor(series: Series) -> tuple[tuple[float, ...], tuple[float, ...]]:
     while start > 0 and series.costs[start - 1] >= ABOVE_FLOOR * floor:
         start -= 1
     return series.sizes[start:], series.costs[start:]
-
-
-def _cost(trial: Trial, cost: str) -> float | None:
-    if cost == "seconds":
-        return trial.seconds
-    known = [row.solve_bytes for row in trial.rows if row.solve_bytes is not None]
-    return float(np.median(known)) if known else None
 
 
 def _parameter(row: Measurement, name: str) -> float | None:
