@@ -16,7 +16,7 @@ from typing import Any
 
 from discreet.backends.contract import Options
 from discreet.backends.process import GRACE_SECONDS, STARTUP_SECONDS, Child
-from discreet.backends.registry import Availability, backend_names
+from discreet.backends.registry import Availability, refuse_unknown_names
 from discreet.backends.run import Attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.backends.worker import Probe, status_bytes
@@ -120,9 +120,7 @@ def probe(backend: str) -> Probe:
 
 
 def _check_request(backend: str, options: Options, memory_limit: int | None, threads: int | None) -> None:
-    names = backend_names()
-    if backend not in names:
-        raise InputError(f"there is no backend {backend!r}; choose one of: {', '.join(names)}")
+    refuse_unknown_names([backend])
     if threads is not None and threads < 1:
         raise InputError(f"threads is {threads}; give at least 1")
     for name, value in options.settings.items():

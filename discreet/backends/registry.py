@@ -13,6 +13,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -28,6 +29,7 @@ __all__ = [
     "capabilities",
     "load_backend",
     "peers",
+    "refuse_unknown_names",
     "require_libraries",
     "versions_of",
 ]
@@ -96,10 +98,16 @@ def backend_names(kind: Kind | None = None) -> tuple[str, ...]:
 
 def load_backend(name: str) -> AnyBackend | Policy:
     """The backend object; its solver library need not be there yet. Raises InputError for an unknown name, Broken."""
-    targets = _targets()
-    if name not in targets:
-        raise InputError(f"there is no backend {name!r}; choose one of: {', '.join(targets)}")
-    return _load(name, targets[name])
+    refuse_unknown_names([name])
+    return _load(name, _targets()[name])
+
+
+def refuse_unknown_names(names: Iterable[str]) -> None:
+    """Raise InputError for the first name that is no backend's."""
+    known = backend_names()
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        raise InputError(f"there is no backend {unknown!r}; choose one of: {', '.join(known)}")
 
 
 @cache

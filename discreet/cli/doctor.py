@@ -34,12 +34,12 @@ def doctor(
     from concurrent.futures import ThreadPoolExecutor
 
     from discreet.backends.isolated import probe
-    from discreet.backends.registry import backend_names
+    from discreet.backends.registry import backend_names, refuse_unknown_names
     from discreet.reports.notation import split_list
 
     names = backend_names()
     required = split_list(require or "")
-    _refuse_unknown(required, names)
+    refuse_unknown_names(required)
     with screen.waiting("asking every backend"), ThreadPoolExecutor(2) as pool:
         probes = list(pool.map(probe, names))
     if as_json:
@@ -53,14 +53,6 @@ def doctor(
         screen.say(f"required backend {found.name} is {found.state}: {found.reason}")
     if missing:
         raise typer.Exit(1)
-
-
-def _refuse_unknown(required: list[str], names: tuple[str, ...]) -> None:
-    from discreet.problems.errors import InputError
-
-    unknown = next((name for name in required if name not in names), None)
-    if unknown is not None:
-        raise InputError(f"there is no backend {unknown!r} to require; choose from: {', '.join(names)}")
 
 
 def _described(probe: Probe) -> dict[str, Any]:

@@ -37,8 +37,9 @@ def reproduce(
 
       discreet reproduce --out paper --sensors 10 --samples 100000 --edges 0.3,0.5,0.7
     """
-    from discreet.paper.page import check_target, write_study
+    from discreet.paper.page import NAMES, write_study
     from discreet.paper.study import Settings, run_study
+    from discreet.reports.outputs import check_folder
 
     settings = Settings(
         sensors=sensors,
@@ -47,7 +48,7 @@ def reproduce(
         edges=_numbers(edges, float, "--edges", "numbers such as 0.2,0.5"),
         curve_sensors=_numbers(curves, int, "--curves", "whole numbers such as 1,5,10"),
     )
-    check_target(out)
+    check_folder(out, NAMES)
     with screen.progress() as watch:
         study = run_study(settings, watch)
     written, missing = write_study(study, out)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from html import escape
 from pathlib import Path
 
-from discreet.paper.pictures import figures, tables
+from discreet.paper.pictures import FIGURES, figures, tables
 from discreet.paper.study import Study
 from discreet.problems.errors import Absent
 from discreet.reports import wording
@@ -15,33 +15,18 @@ from discreet.reports.figure_png import png, require_matplotlib
 from discreet.reports.figure_svg import FIGURE_STYLE, standalone, svg
 from discreet.reports.figures import Figure
 from discreet.reports.html.page import document, folded, sentences, table
-from discreet.reports.outputs import check_folder, write_folder
+from discreet.reports.outputs import write_folder
 
-__all__ = ["NAMES", "check_target", "page", "write_study"]
+__all__ = ["NAMES", "page", "write_study"]
 
 NAMES = (
     "index.html",
-    *(
-        f"{name}.{kind}"
-        for name in (
-            "inference-of-x",
-            "x-given-guess",
-            "cost-of-perfect-privacy",
-            "privacy-utility-curves",
-            "privacy-utility-shapes",
-        )
-        for kind in ("svg", "png")
-    ),
+    *(f"{name}.{kind}" for name in FIGURES for kind in ("svg", "png")),
     "sensors.csv",
     "guesses.csv",
     "curves.csv",
 )
 """Every file that a study writes, beside the manifest."""
-
-
-def check_target(folder: str | Path) -> None:
-    """Raise FileError if `write_study` would refuse this folder."""
-    check_folder(folder, NAMES)
 
 
 def write_study(study: Study, folder: str | Path) -> tuple[tuple[Path, ...], str]:
@@ -148,26 +133,12 @@ def _guess_words(study: Study) -> str:
 
 
 def _utility_words(study: Study) -> str:
-    better = [row.sensors for row in study.sensors if row.private_y_error < row.local_y_error]
-    if not better:
-        compared = "Here the best fusion of the local estimates, which hides nothing, errs less at every M."
-    elif len(better) == len(study.sensors):
-        compared = "It errs less than the best fusion of the local estimates, which hides nothing, at every M."
-    else:
-        compared = f"It errs less than the best fusion of the local estimates, which hides nothing, at M = {_runs(better)}."
-    floor = "The Bayes rule from all measurements is the floor."
-    return f"The perfectly private estimator sees all measurements. {compared} {floor}"
-
-
-def _runs(numbers: Sequence[int]) -> str:
-    """1, 3–5, 9."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    better = sum(row.private_y_error < row.local_y_error for row in study.sensors)
+    return (
+        "The perfectly private estimator sees all measurements. It errs less than the best fusion of the local estimates, "
+        f"which hides nothing, at {better} of the {len(study.sensors)} numbers of sensors. The Bayes rule from all "
+        "measurements errs least."
+    )
 
 
 # -- the tables --------------------------------------------------------------------------------------------------------
@@ -186,7 +157,8 @@ def _sensor_table(study: Study) -> str:
         )
         for row in study.sensors
     ]
-    return _folded_table("Error probabilities for every number of sensors", headings, rows)
+    words = "Error probabilities for every number of sensors"
+    return folded(words, table(words, headings, rows))
 
 
 def _guess_table(study: Study) -> str:
@@ -229,11 +201,7 @@ def _curve_table(study: Study) -> str:
                 f"{100 * curve.width:.2g} %",
             )
         )
-    return _folded_table("Landmarks of the curves", headings, rows)
-
-
-def _folded_table(words: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return folded(words, table(words, headings, rows))
+    return folded("Landmarks of the curves", table("Landmarks of the curves", headings, rows))
 
 
 def _settings(study: Study) -> str:

@@ -12,7 +12,16 @@ from discreet.reports.figures import Figure, Series
 from discreet.reports.outputs import csv_text
 from discreet.reports.pictures import curve_grid, floats
 
-__all__ = ["figures", "tables"]
+__all__ = ["FIGURES", "figures", "tables"]
+
+FIGURES = (
+    "inference-of-x",
+    "x-given-guess",
+    "cost-of-perfect-privacy",
+    "privacy-utility-curves",
+    "privacy-utility-shapes",
+)
+"""Names of the figures in the order of the page."""
 
 
 def figures(study: Study) -> tuple[Figure, ...]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.backends.contract import Kind, Regime
-from discreet.backends.registry import backend_names, capabilities, peers
+from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
 from discreet.backends.solution import Status
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
@@ -245,9 +245,7 @@ def _plan(cases: Sequence[Case], configurations: Sequence[Configuration] | None)
     _refuse_repetition("problem", [case.title for case in cases])
     if configurations is not None:
         _refuse_repetition("backend", [configuration.label for configuration in configurations])
-        unknown = next((each.backend for each in configurations if each.backend not in backend_names()), None)
-        if unknown is not None:
-            raise InputError(f"there is no backend {unknown!r}; choose from: {', '.join(backend_names())}")
+        refuse_unknown_names(each.backend for each in configurations)
         if not configurations:
             raise InputError("there is no backend to compare; give at least one")
         return [(case, configuration) for case in cases for configuration in configurations]

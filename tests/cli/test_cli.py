@@ -101,7 +101,7 @@ def test_a_problem_file_is_solved_under_its_own_or_another_budget(tmp_path: Path
         (("--frobnicate",), "--frobnicate"),
         (("problems", "nope"), "the catalog has no problem 'nope'"),
         (("problems", "--set", "bins=3"), "give NAME"),
-        (("doctor", "--require", "nobody"), "there is no backend 'nobody' to require"),
+        (("doctor", "--require", "nobody"), "there is no backend 'nobody'"),
         (("compare", "--set", "bins=3"), "--set needs a problem"),
         (("compare", "paper-single", "paper-single"), "is given twice"),
         (("compare", "paper-single", "--backends", "nobody"), "there is no backend 'nobody'"),

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from discreet.backends import run
-from discreet.backends.contract import Kind, Options, Regime
-from discreet.backends.registry import backend_names, capabilities, peers
+from discreet.backends.contract import Kind, Options
+from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
 from discreet.backends.solution import Solution
 from discreet.problems.errors import FileError, InputError
 from discreet.reports.crosscheck.crew import attempts
@@ -88,9 +88,7 @@ def run_crosscheck(
     Raises InputError for an unknown backend or an option out of range.
     """
     names = tuple(dict.fromkeys(backends)) if backends is not None else _usual(required)
-    for name in (*names, *required):
-        if name not in backend_names():
-            raise InputError(f"there is no backend {name!r}; choose from: {', '.join(backend_names())}")
+    refuse_unknown_names((*names, *required))
     if jobs < 1 or not within > 0.0 or not names:
         raise InputError("give at least one backend, at least one job and a positive number of seconds")
     options, started = Options(gap, time_limit), time.monotonic()
@@ -122,11 +120,7 @@ def _usual(required: Sequence[str]) -> tuple[str, ...]:
 
 def _served(selection: Selection, name: str) -> list[Instance]:
     able = capabilities().get(name)
-    return [
-        each
-        for each in selection.instances
-        if able is None or (Regime.of(each.problem) in able.regimes and each.problem.N <= able.largest_outcomes)
-    ]
+    return [each for each in selection.instances if able is None or not able.refusal(each.problem)]
 
 
 def _answers(name: str, solutions: dict[tuple[str, str], Solution]) -> int:
