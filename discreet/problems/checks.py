@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from discreet.problems.errors import InputError
-from discreet.problems.numerics.double_double import Array, dd_sum
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
 
 __all__ = [
     "TOTAL_TOLERANCE",
@@ -17,6 +18,7 @@ __all__ = [
     "loss_table",
     "mass_array",
     "positive",
+    "row_totals",
     "whole",
 ]
 
@@ -52,14 +54,21 @@ def check_entries(array: Array, what: str, start: int = 0) -> None:
             raise InputError(f"{what}{index} is {value!r}, which is {word}; every entry must be finite and ≥ 0")
 
 
-def check_total(array: Array, what: str) -> float:
-    """The sum of the entries, which must be one within `TOTAL_TOLERANCE`."""
+def row_totals(array: Array, what: str) -> DoubleDouble:
+    """The sums of the rows of array [k, ·], double-double [k]; together they must be one within `TOTAL_TOLERANCE`."""
     with np.errstate(over="ignore", invalid="ignore"):
-        rough = float(array.sum())
-    total = float(dd_sum(array.reshape(-1))[0]) if rough < 2.0 else rough  # huge entries would overflow the exact sum
+        total = float(array.sum())
+    if total < 2.0:  # huge entries would overflow the exact sums
+        sums = dd_sum(array)
+        total = math.fsum([*sums[0], *sums[1]])
     if abs(total - 1.0) > TOTAL_TOLERANCE:
         raise InputError(f"{what} sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum")
-    return total
+    return sums
+
+
+def check_total(array: Array, what: str) -> float:
+    """The sum of the entries, which must be one within `TOTAL_TOLERANCE`."""
+    return math.fsum(float(part[0]) for part in row_totals(array.reshape(1, -1), what))
 
 
 def checked_prior(p_xy: Any) -> Array:

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import check_total, loss_table, mass_array
+from discreet.problems.checks import check_total, loss_table, mass_array, row_totals
 from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.errors import InputError
-from discreet.problems.measures.law import OutputLaw, faint_lift, law_of, output_law
+from discreet.problems.measures.law import OutputLaw, output_law
 from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
-from discreet.problems.numerics.estimators import Sums
+from discreet.problems.numerics.estimators import expected_loss
 from discreet.problems.samples import SampleReport, joint_of_samples
 
 __all__ = ["LARGEST_LOSS", "ROUNDED_TOTAL", "PhiRank", "Problem"]
@@ -57,12 +57,14 @@ class Problem:
 
     p_xz        private joint a_jl = p(x_j, z_l)                         [n, N], sums to 1
     loss        loss mass L_il = E[loss(Y, y_i); Z = z_l]                [m, N], ≥ 0
+    marginal    π_j, not rounded to doubles                         double-double [n]
     constraint  the leakage budget ε (`budget` gives its nats)
     name        for people; no meaning
     """
 
     p_xz: Array
     loss: Array
+    marginal: DoubleDouble
     constraint: LeakageBudget
     name: str
     samples: SampleReport | None
@@ -90,9 +92,11 @@ class Problem:
             raise InputError(
                 f"p_xz has {a.shape[1]} outcomes and loss has {cost.shape[1]}; both need shape [·, N] with the same N"
             )
-        total = check_total(a, "p_xz")
+        marginal = row_totals(a, "p_xz")
+        total = math.fsum([*marginal[0], *marginal[1]])
         if abs(total - 1.0) > ROUNDED_TOTAL:
             a, cost = a / total, cost / total
+            marginal = dd_sum(a)
         if cost.max() > LARGEST_LOSS:
             index = tuple(int(k) for k in np.argwhere(cost > LARGEST_LOSS)[0])
             raise InputError(f"loss{list(index)} is {cost[index]:g}, above {LARGEST_LOSS:g}; state losses in a larger unit")
@@ -103,6 +107,7 @@ class Problem:
         cost.setflags(write=False)
         object.__setattr__(self, "p_xz", a)
         object.__setattr__(self, "loss", cost)
+        object.__setattr__(self, "marginal", marginal)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "samples", samples)
         object.__setattr__(self, "constraint", constraint_of(budget, equivocation, self.entropy_x))
@@ -177,11 +182,6 @@ class Problem:
         return int(self.p_xz.shape[1])
 
     @cached_property
-    def marginal(self) -> DoubleDouble:
-        """π_j [n], not rounded to doubles."""
-        return dd_sum(self.p_xz)
-
-    @cached_property
     def p_x(self) -> Array:
         """π_j = p(x_j) [n]."""
         return _frozen(self.marginal[0])
@@ -230,22 +230,11 @@ class Problem:
 
     def error_probability(self, estimator: Array) -> float:
         """⟨L, P⟩ of an estimator [m, N]: its error probability under 0/1 loss, its expected loss otherwise."""
-        return self.sums(estimator).error
+        return expected_loss(estimator, self.loss)
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N]."""
-        return self.law_from(self.sums(estimator))
-
-    def sums(self, estimator: Array) -> Sums:
-        """What an estimator [m, N] adds up to over the outcomes: its law, its error probability and more come of it."""
-        return Sums(estimator, self.p_xz, self.loss)
-
-    def law_from(self, sums: Sums) -> OutputLaw:
-        """The joint law of (X, Ŷ) under an estimator of which the sums are at hand."""
-        lift = faint_lift(self.marginal[0])
-        if lift.any():
-            return output_law(self.p_xz, sums.estimator, self.marginal)
-        return law_of(sums.joint, self.marginal, lift)
+        return output_law(self.p_xz, estimator, self.marginal)
 
     def leakage(self, estimator: Array) -> float:
         """I(X; Ŷ) in nats under an estimator [m, N]."""

@@ -11,7 +11,7 @@ from judging import lower_bound
 from discreet.problems.judge import certify
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import Sums, certain, column_error, expected_sums, normalise
+from discreet.problems.numerics.estimators import column_error, expected_sums, normalise
 from discreet.problems.problem import Problem
 
 _N = 6000
@@ -44,14 +44,18 @@ def test_sums_keep_twice_the_working_precision(m: int, drawn: int) -> None:
         for j in range(2):
             assert _close(high[i, j], low[i, j], _exact(estimator[i], values[j]))
     losses = rng.random((m, _N))
-    high, low = Sums(estimator, losses[:0], losses).loss
+    high, low = expected_sums(estimator, losses)
     for i in range(m):
-        assert _close(high[i], low[i], _exact(estimator[i], losses[i]))
+        assert _close(high[i, i], low[i, i], _exact(estimator[i], losses[i]))
 
 
 def test_a_column_is_certain_only_with_nothing_beside_its_one() -> None:
-    estimator = np.array([[1.0, 0.5, 1.0, 0.0, 1.0], [0.0, 0.5, 1e-300, 1.0, -0.0]])
-    assert certain(estimator).tolist() == [[True, False, False, False, True], [False, False, False, True, False]]
+    estimator = np.array([[1.0, 1.0, 0.0, 1.0], [0.0, 1e-300, 1.0, -0.0]])
+    assert column_error(normalise(estimator[:, [0, 2, 3]])) == 0.0
+    assert 1e-300 <= column_error(normalise(estimator)) <= 1.1e-300
+    for many in (1, _N):  # by products, and without those that need not be formed
+        weights, values = np.repeat(estimator, many, axis=1), np.full((1, 4 * many), 1.0 / 4 / many)
+        assert float(expected_sums(weights, values)[0][1, 0]) == pytest.approx(0.25, rel=1e-15)
 
 
 def test_columns_that_are_certain_have_no_rounding() -> None:

@@ -370,6 +370,5 @@ def test_a_repair_that_is_found_wrongly_makes_the_bracket_wide_and_never_wrong(d
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matrix, "remove_leakage", lambda *_: (garbled, problem.output_law(problem.bayes_estimator)))
         patch.setattr(conclusion, "least_share", somewhere)
-        patch.setattr(conclusion, "share_within", somewhere)
         verdict = certify(problem, problem.bayes_estimator)
     _assert_proven(problem, verdict)

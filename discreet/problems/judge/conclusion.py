@@ -36,7 +36,7 @@ import numpy as np
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.judge.certificate import Certificate, KKTResiduals
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
-from discreet.problems.measures.leak_free import least_share, share_within
+from discreet.problems.measures.leak_free import least_share
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 
@@ -204,20 +204,20 @@ def _ranked(case: Case, ends: Iterable[End]) -> list[tuple[float, End]]:
 
 def _blended(case: Case, end: End) -> tuple[Any, Worth, float] | None:
     """Blended just far enough, proven; None if rounding keeps even ever deeper aims outside the budget."""
-    made: dict[float, tuple[Any, Worth]] = {}
-
-    def ceiling(share: float) -> float:
-        made[share] = case.blended(share, end)
-        worth = made[share][1]
-        return worth.law.leakage_ceiling(worth.doubt)
-
-    share: float | None = 1.0
-    if end.worth.error > case.own.error:  # else nothing is gained by keeping part of the answer
-        share = share_within(case.own.law, end.worth.law, case.constraint.nats, case.blended_doubt, ceiling)
-    if share is None:
-        return None
-    answer, worth = made[share] if share in made else case.blended(share, end)
-    return (answer, worth, share) if _keeps_budget(case.constraint, worth) else None
+    budget, own = case.constraint.nats, case.own
+    target = budget
+    for _ in range(8):
+        keep = end.worth.error > own.error  # else nothing is gained by keeping part of the answer
+        share = least_share(own.law, end.worth.law, target, case.blended_doubt) if keep else 1.0
+        if share is None:
+            break
+        answer, worth = case.blended(share, end)
+        if _keeps_budget(case.constraint, worth):
+            return answer, worth, share
+        target -= 2.0 * (worth.law.leakage_ceiling(worth.doubt) - budget)
+        if share == 1.0 or target <= 0.0:
+            break
+    return None
 
 
 # -- the lower side ----------------------------------------------------------------------------------------------------

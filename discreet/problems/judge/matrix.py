@@ -1,4 +1,4 @@
-"""A matrix [m, N] as a case for the judge: certain columns are added up as they are, the others as products.
+"""A matrix [m, N] as a case for the judge: entries that are one need no products.
 
 The error probability and the law of (X, Ŷ) are sums in twice the working precision of the stored numbers. Repairs are
 matrices again, stored and added up anew, so what is certified is what is returned.
@@ -52,14 +52,13 @@ class MatrixCase:
 
     def _worth(self, estimator: Array) -> Worth:
         problem = self._problem
-        sums = problem.sums(estimator)
         unpriced = self.constraint.perfect or self.constraint.oblivious
-        doubt = 0.0 if unpriced else column_error(estimator, sums.split)
-        error, missed = sums.error, 0.0
+        error, missed = problem.error_probability(estimator), 0.0
         if error < 1e-290 and bool(((problem.loss > 0.0) & (estimator > 0.0)).any()):
             missed = SMALLEST * estimator.size
         # A sum of terms ≥ 0 in twice the working precision; columns sum to one within m + 1 units, also blended ones.
-        return Worth(problem.law_from(sums), error, (problem.m + 8) * UNIT, missed, doubt)
+        doubt = 0.0 if unpriced else column_error(estimator)
+        return Worth(problem.output_law(estimator), error, (problem.m + 8) * UNIT, missed, doubt)
 
     def blended(self, share: float, end: End) -> tuple[Array, Worth]:
         """Entries rounded, columns made to sum to one again; a whole end as it is."""

@@ -3,8 +3,6 @@
 - `remove_leakage` moves an estimator, as little as its own randomisation allows, onto Φ P = 0.
 - Leakage is convex along P_θ = (1 − θ) P + θ P⁰ and zero at θ = 1 where P⁰ leaks nothing, so the least θ that meets a
   budget is a scalar root (`least_share`), found on [m, n] numbers, since the law of (X, Ŷ) is linear in P.
-- What is stored of a blend is rounded, and its columns sum to one within a unit in the last place only. `share_within`
-  therefore aims deeper until a ceiling of the leakage of what is stored keeps the budget.
 
 Nothing here is taken on trust: who uses it computes the leakage of what comes out.
 
@@ -13,8 +11,6 @@ Source: docs/theory.md, section 9 (repair).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, output_law, phi_residual
@@ -22,7 +18,7 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.numerics.rounding import UNIT
 
-__all__ = ["least_share", "remove_leakage", "share_within"]
+__all__ = ["least_share", "remove_leakage"]
 
 
 def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tuple[Array, OutputLaw] | None:
@@ -75,27 +71,6 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
     with np.errstate(over="ignore", invalid="ignore"):  # hopeless steps are recognised by not being finite
         move = y @ feature
         return np.asarray(move - (estimator * move).sum(axis=0))
-
-
-def share_within(
-    start: OutputLaw, end: OutputLaw, budget: float, slack: float, ceiling: Callable[[float], float]
-) -> float | None:
-    """The least share θ of `end` for which ceiling(θ) ≤ budget; None if even ever deeper aims stay outside.
-
-    slack: relative uncertainty of the laws; ceiling(θ): what the leakage of the blend, as it is stored, does not exceed.
-    """
-    target = budget
-    for _ in range(8):
-        share = least_share(start, end, target, slack)
-        if share is None:
-            return None
-        over = ceiling(share) - budget
-        if over <= 0.0:
-            return share
-        target -= 2.0 * over
-        if share == 1.0 or target <= 0.0:
-            return None
-    return None
 
 
 def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -> float | None:

@@ -1,44 +1,19 @@
-"""Sums over outcomes under an estimator most of whose columns are certain of their guess.
+"""Estimators [m, N] made column-stochastic, and sums over outcomes under them in twice the working precision.
 
-An optimal estimator randomises at a few ties only. Where a column is certain its products with what it weighs need not be
-formed: they are the numbers themselves or nothing. The sums are double-double, over the same terms.
-
-The law of an estimator, its error probability and, where its certain guesses are the best ones, the bound of its duals need
-the same sums over the certain columns: `Sums` forms each once.
+An optimal estimator randomises at a few ties only. Where an entry is one, its product with what it weighs is that number
+itself, and where it is zero nothing: the other products only are formed.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum
 
-__all__ = ["Split", "Sums", "certain", "column_error", "expected_sums", "labelled_sums", "normalise"]
+__all__ = ["column_error", "expected_loss", "expected_sums", "labelled_sums", "normalise"]
 
-_MANY = 1 << 13  # entries of an estimator from which looking for certain columns pays
-
-
-def certain(estimator: Array) -> NDArray[np.bool_]:
-    """[m, N] where a column of an estimator [m, N] of entries ≥ 0 is certain of that guess: one there, zero elsewhere."""
-    used: NDArray[np.bool_] = estimator != 0.0
-    number = used[0].astype(np.int16)
-    for row in used[1:]:
-        number += row
-    used &= estimator == 1.0
-    used &= number == 1
-    return used
-
-
-@dataclass(frozen=True, eq=False)
-class Split:
-    """Where a column of an estimator [m, N] is certain of a guess, sure [m, N]; and the indices of the others, rest [K]."""
-
-    sure: NDArray[np.bool_]
-    rest: NDArray[np.intp]
+_MANY = 1 << 13  # entries from which looking for products that need not be formed pays
 
 
 def normalise(estimator: Array) -> Array:
@@ -64,71 +39,41 @@ def normalise(estimator: Array) -> Array:
     return np.asarray(clipped)
 
 
-def column_error(estimator: Array, split: Split | None = None) -> float:
+def column_error(estimator: Array) -> float:
     """How far the columns of a normalised estimator [m, N] are from summing to one: 0 without randomisation."""
-    drawn = estimator[:, ~certain(estimator).any(axis=0) if split is None else split.rest]
+    drawn = estimator[:, (estimator != 0.0).sum(axis=0) > 1]
     if not drawn.size:
         return 0.0
-    high, low = dd_sum(np.ascontiguousarray(drawn.T))
-    return float(np.abs((high - 1.0) + low).max()) * (1.0 + 2.0**-40)
-
-
-class Sums:
-    """Sums over the outcomes under an estimator [m, N], given p_xz [n, N] and loss [m, N]; entries under 1e150 in size."""
-
-    def __init__(self, estimator: Array, p_xz: Array, loss: Array) -> None:
-        self.estimator, self._p_xz, self._loss = estimator, p_xz, loss
-
-    @cached_property
-    def split(self) -> Split | None:
-        """None where products all over cost less."""
-        if self.estimator.size < _MANY:
-            return None
-        sure = certain(self.estimator)
-        rest = np.flatnonzero(~sure.any(axis=0))
-        return None if rest.size > 0.5 * self.estimator.shape[1] else Split(sure, rest)
-
-    @cached_property
-    def certain_joint(self) -> DoubleDouble:
-        """Σ a_l over the columns certain of each guess, double-double [m, n]; needs the split."""
-        assert self.split is not None
-        return _stacked([dd_sum(np.compress(mine, self._p_xz, axis=1)) for mine in self.split.sure])
-
-    @cached_property
-    def certain_loss(self) -> DoubleDouble:
-        """Σ L_il over the columns certain of guess i, double-double [m]; needs the split."""
-        assert self.split is not None
-        return _stacked([dd_sum(row[mine]) for row, mine in zip(self._loss, self.split.sure, strict=True)])
-
-    @property
-    def joint(self) -> DoubleDouble:
-        """Σ_l P_il a_jl, double-double [m, n]."""
-        if self.split is None:
-            return dd_dot(self.estimator[:, None, :], self._p_xz[None, :, :])
-        rest = self.split.rest
-        if not rest.size:
-            return self.certain_joint
-        return dd_add(self.certain_joint, dd_dot(self.estimator[:, None, rest], self._p_xz[None, :, rest]))
-
-    @property
-    def loss(self) -> DoubleDouble:
-        """Σ_l P_il L_il, double-double [m]."""
-        if self.split is None:
-            return dd_dot(self._loss, self.estimator)
-        rest = self.split.rest
-        if not rest.size:
-            return self.certain_loss
-        return dd_add(self.certain_loss, dd_dot(self._loss[:, rest], self.estimator[:, rest]))
-
-    @property
-    def error(self) -> float:
-        """Σ_il P_il L_il."""
-        return float(dd_sum(self.loss[0])[0])
+    total: DoubleDouble = (drawn[0], np.zeros(drawn.shape[1]))
+    for row in drawn[1:]:
+        total = dd_add(total, (row, np.zeros_like(row)))
+    return float(np.abs((total[0] - 1.0) + total[1]).max()) * (1.0 + 2.0**-40)
 
 
 def expected_sums(estimator: Array, values: Array) -> DoubleDouble:
-    """Σ_l P_il v_jl, double-double [m, n], for an estimator [m, N] and values [n, N]; entries under 1e150 in size."""
-    return Sums(estimator, values, values[:0]).joint
+    """Σ_l P_il v_l, double-double [m, k], for an estimator [m, N] and values [k, N] under 1e150 in size."""
+    if estimator.size < _MANY:
+        return dd_dot(estimator[:, None, :], values[None, :, :])
+    return _stacked([_weighted(row, values) for row in estimator])
+
+
+def expected_loss(estimator: Array, loss: Array) -> float:
+    """Σ_il P_il L_il for an estimator and losses [m, N]."""
+    if estimator.size < _MANY:
+        own = dd_dot(loss, estimator)[0]
+    else:
+        own = np.array([_weighted(row, losses[None, :])[0][0] for row, losses in zip(estimator, loss, strict=True)])
+    return float(dd_sum(own)[0])
+
+
+def _weighted(weights: Array, values: Array) -> DoubleDouble:
+    """Σ_l w_l v_l, double-double [k], for weights [N]."""
+    whole = weights == 1.0
+    drawn = (weights != 0.0) & ~whole
+    if np.count_nonzero(drawn) > 0.5 * weights.size:
+        return dd_dot(values, weights)
+    certain = dd_sum(np.compress(whole, values, axis=1))
+    return dd_add(certain, dd_dot(np.compress(drawn, values, axis=1), weights[drawn])) if drawn.any() else certain
 
 
 def labelled_sums(labels: NDArray[np.intp], count: int, values: Array) -> DoubleDouble:
