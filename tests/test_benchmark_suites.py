@@ -147,12 +147,19 @@ def test_no_answer_is_a_failure_and_a_late_refusal_a_skip(
     assert len(calls) == 1
 
 
-def test_a_refusal_while_memory_is_measured_is_a_skip_too(load: Any) -> None:
+def test_a_refusal_while_memory_is_measured_is_a_skip_too(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = pytest.importorskip("asv_runner.benchmarks.mark", reason="the extra `bench` is not installed")
     grid = load("bench_alphabets").AlphabetsMemory()
-    grid.setup("slsqp", 4)
-    with pytest.raises(mark.SkipNotImplemented, match="slsqp refuses more than 300 variables"):
-        grid.peakmem_solve("slsqp", 4)
+    with pytest.raises(NotImplementedError, match="slsqp refuses more than 300 variables"):
+        grid.setup("slsqp", 4)
+
+    def refuse(*_: Any) -> None:
+        raise ds.problems.errors.Unsupported("not this one")
+
+    grid.setup("tilt", 4)
+    monkeypatch.setattr(type(ds.backends.load_backend("tilt")), "lower", refuse)
+    with pytest.raises(mark.SkipNotImplemented, match="not this one"):
+        grid.peakmem_solve("tilt", 4)
 
 
 def test_the_three_questions_about_an_answer_are_put_to_one_answer(

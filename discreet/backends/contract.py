@@ -133,6 +133,7 @@ class Capabilities:
 
     regimes            the budgets it serves
     largest_outcomes   N of arrays above which it refuses; outcomes in blocks have no such limit
+    largest_variables  (m − 1) N above which it refuses: a dense method would take minutes
     gives_duals        whether its answers carry tilt and multiplier
     method             one line: the method
     citation           where the method is described
@@ -158,6 +159,7 @@ class Capabilities:
     extra: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     peer: bool = False
+    largest_variables: float = math.inf
     reach: tuple[Reach, ...] = ()
 
     def __post_init__(self) -> None:
@@ -178,6 +180,8 @@ class Capabilities:
             return f"does not serve {regime.value}"
         if isinstance(problem, Problem) and problem.N > self.largest_outcomes:
             return f"refuses more than {self.largest_outcomes} outcomes and this problem has {problem.N}"
+        if isinstance(problem, Problem) and (variables := (problem.m - 1) * problem.N) > self.largest_variables:
+            return f"refuses more than {self.largest_variables} variables and here (m − 1) N = {variables}"
         return ""
 
 

@@ -19,11 +19,11 @@ from discreet.backends.process import GRACE_SECONDS, STARTUP_SECONDS, Child
 from discreet.backends.registry import Availability, refuse_unknown_names
 from discreet.backends.run import Attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
-from discreet.backends.worker import Probe, status_bytes
+from discreet.backends.worker import status_bytes
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
-__all__ = ["Probe", "attempt_isolated", "failed_start", "next_attempt", "probe", "solve_isolated"]
+__all__ = ["attempt_isolated", "failed_start", "next_attempt", "probe", "solve_isolated"]
 
 
 def solve_isolated(
@@ -103,7 +103,7 @@ def next_attempt(child: Child, backend: str, limit: float | None, extra: float =
     return found
 
 
-def probe(backend: str) -> Probe:
+def probe(backend: str) -> Availability:
     """`registry.availability` in a process of its own: a library that kills the process at import is *broken*."""
     _check_request(backend, Options(), None, None)
     with Child("discreet.backends.worker:serve_probe", (backend,), 1) as child:
@@ -114,9 +114,9 @@ def probe(backend: str) -> Probe:
         except TimeoutError:
             reason = f"the process had not imported it within {STARTUP_SECONDS:g} s"
         else:
-            assert isinstance(found, Probe)  # the only word there is
+            assert isinstance(found, Availability)  # the only word there is
             return found
-    return Probe(Availability(backend, "broken", f"backend {backend} does not import: {reason}", {}), None)
+    return Availability(backend, "broken", f"backend {backend} does not import: {reason}")
 
 
 def _check_request(backend: str, options: Options, memory_limit: int | None, threads: int | None) -> None:

@@ -13,8 +13,8 @@ import importlib
 import importlib.metadata
 import importlib.util
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 
 from discreet.backends.contract import AnyBackend, Backend, Capabilities, Kind, Policy
@@ -57,12 +57,17 @@ _OWN = {
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether a backend can run here. state is "available", "absent" or "broken"; reason says what to do about it."""
+    """Whether a backend can run here.
+
+    state          "available", "absent" or "broken"; reason: what to do about it
+    capabilities   what it can do; None when its module does not even load
+    """
 
     name: str
     state: str
-    reason: str
-    versions: dict[str, str]
+    reason: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    capabilities: Capabilities | None = None
 
 
 def _targets() -> dict[str, str]:
@@ -155,14 +160,14 @@ def require_libraries(backend: AnyBackend | Policy) -> None:
 
 def availability(name: str) -> Availability:
     """Whether the backend can run here, by really importing what it needs."""
+    able: Capabilities | None = None
     try:
         backend = load_backend(name)
+        able = backend.capabilities
         require_libraries(backend)
-    except Absent as error:
-        return Availability(name, "absent", str(error), {})
-    except Broken as error:
-        return Availability(name, "broken", str(error), {})
-    return Availability(name, "available", "", versions_of(backend))
+    except (Absent, Broken) as error:
+        return Availability(name, "absent" if isinstance(error, Absent) else "broken", str(error), capabilities=able)
+    return Availability(name, "available", "", versions_of(backend), able)
 
 
 def versions_of(backend: AnyBackend | Policy) -> dict[str, str]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -217,20 +218,14 @@ def attempt(problem: AnyProblem, backend: str, options: Options, reduced: Reduce
 
 def conclude(problem: AnyProblem, tried: Attempt, options: Options) -> Solution:
     """Judge an attempt; the status follows from the certificate, never from the backend's word."""
-    if tried.answer is None:
-        return _solution(problem, tried, tried.status or Status.FAILED, tried.message, None, tried.timings)
-    started = time.perf_counter()
-    verdict = certify(
-        problem, tried.answer.estimator, tried.answer.tilt, tried.answer.multiplier, anchors=tried.answer.anchors
-    )
-    timings = replace(tried.timings, certify_seconds=time.perf_counter() - started)
-    status = derive_status(verdict.certificate, options.gap)
-    return _solution(problem, tried, status, status.meaning, verdict, timings)
-
-
-def _solution(
-    problem: AnyProblem, tried: Attempt, status: Status, message: str, verdict: Verdict[Any] | None, timings: Timings
-) -> Solution:
+    status, message, timings = tried.status or Status.FAILED, tried.message, tried.timings
+    verdict, answer = None, tried.answer
+    if answer is not None:
+        started = time.perf_counter()
+        verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, anchors=answer.anchors)
+        timings = replace(timings, certify_seconds=time.perf_counter() - started)
+        status = derive_status(verdict.certificate, options.gap)
+        message = status.meaning
     return Solution(
         problem, tried.backend, status, message, tried.claimed, verdict, tried.iterations, tried.passes, timings,
         tried.versions,
@@ -239,8 +234,9 @@ def _solution(
 
 def _run(solver: AnyBackend, problem: AnyProblem, reduced: Reduced | None, options: Options, clock: _Clock) -> Attempt:
     with clock.step("lower_seconds"):
-        if isinstance(problem, Problem) and reduced is None and not (solver.capabilities.streams and _many(problem)):
-            reduced = reduce(problem)
+        if isinstance(problem, Problem) and reduced is None:
+            in_blocks = solver.capabilities.streams and problem.N >= _IN_BLOCKS_FROM
+            reduced = None if in_blocks else reduce(problem)
         lowered = solver.lower(_handed_over(problem, reduced), options)
     with clock.step("solve_seconds"):
         raw: Raw[Any] = solver.solve(lowered, options)
@@ -250,10 +246,6 @@ def _run(solver: AnyBackend, problem: AnyProblem, reduced: Reduced | None, optio
         _check_shapes(problem, answer)
     taken = clock.timings()
     return Attempt(solver.name, answer, None, "", raw.claimed, raw.iterations, taken, versions_of(solver), passes=raw.passes)
-
-
-def _many(problem: Problem) -> bool:
-    return problem.N >= _IN_BLOCKS_FROM
 
 
 def _handed_over(problem: AnyProblem, reduced: Reduced | None) -> AnyProblem:
@@ -296,18 +288,14 @@ class _Clock:
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
         self._compiled = compile_seconds()
-        self._step = ""
-        self._started = 0.0
 
-    def step(self, name: str) -> _Clock:
-        self._step = name
-        return self
-
-    def __enter__(self) -> None:
-        self._started = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._seconds[self._step] = time.perf_counter() - self._started
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[name] = time.perf_counter() - started
 
     def timings(self) -> Timings:
         return Timings(**self._seconds, compile_seconds=compile_seconds() - self._compiled)

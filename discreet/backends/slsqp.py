@@ -32,7 +32,7 @@ import numpy as np
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.lowering import PrivacyRows, loss_unit, whitened_rows
 from discreet.backends.unused_guesses import duals_of_law
-from discreet.problems.errors import Interrupted, Unsupported
+from discreet.problems.errors import Interrupted
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.measures.leak_free import least_share
 from discreet.problems.numerics.double_double import Array
@@ -48,7 +48,8 @@ class Slsqp:
     name = "slsqp"
     capabilities = Capabilities(
         regimes=frozenset(Regime),
-        largest_outcomes=300,  # (m − 1) N
+        largest_outcomes=300,
+        largest_variables=300,
         gives_duals=True,
         method="sequential quadratic programming with dense least squares (SciPy's SLSQP)",
         citation="D. Kraft, A software package for sequential quadratic programming, DFVLR-FB 88-28 (1988)",
@@ -56,13 +57,8 @@ class Slsqp:
     )
 
     def lower(self, problem: Problem, options: Options) -> SmoothProgram:
-        """The objective, its constraints and a feasible start; exact, no tolerance enters here. Raises Unsupported."""
-        variables, most = (problem.m - 1) * problem.N, self.capabilities.largest_outcomes
-        if variables > most:
-            raise Unsupported(
-                f"backend slsqp refuses more than {most} variables and here (m − 1) N = {variables}: a dense "
-                "method would take minutes; use tilt, conic or blahut-arimoto"
-            )
+        """The objective, its constraints and a feasible start; exact, no tolerance enters here."""
+        del options
         return SmoothProgram.of(problem)
 
     def solve(self, lowered: SmoothProgram, options: Options) -> Raw[_Point]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -181,11 +181,7 @@ class Solution:
             "kkt": {name: number(value) for name, value in judged.kkt.to_dict().items()} if judged else None,
             "multiplier": number(self.multiplier),
             "iterations": self.iterations,
-            "lower_seconds": self.timings.lower_seconds,
-            "solve_seconds": self.timings.solve_seconds,
-            "lift_seconds": self.timings.lift_seconds,
-            "certify_seconds": self.timings.certify_seconds,
-            "compile_seconds": self.timings.compile_seconds,
+            **asdict(self.timings),
             "versions": dict(self.versions),
         }
 

@@ -11,35 +11,23 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from discreet.backends.contract import Backend, Capabilities, Options
-from discreet.backends.registry import Availability, availability, load_backend, require_libraries
+from discreet.backends.contract import Backend, Options
+from discreet.backends.registry import availability, load_backend, require_libraries
 from discreet.backends.run import Attempt, attempt
 from discreet.backends.solution import Timings
-from discreet.problems.errors import Broken, InputError
+from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
-__all__ = ["Probe", "serve_attempt", "serve_probe", "status_bytes"]
-
-
-@dataclass(frozen=True)
-class Probe:
-    """Whether a backend can run here, and what it can do (None when its module does not even load)."""
-
-    availability: Availability
-    capabilities: Capabilities | None
+__all__ = ["serve_attempt", "serve_probe", "status_bytes"]
 
 
 def serve_probe(say: Callable[[Any], None], backend: str) -> None:
-    """Say the `Probe` of a backend."""
-    found = availability(backend)
-    try:
-        say(Probe(found, load_backend(backend).capabilities))
-    except Broken:
-        say(Probe(found, None))
+    """Say whether a backend can run here."""
+    say(availability(backend))
 
 
 def serve_attempt(

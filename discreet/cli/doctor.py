@@ -10,7 +10,7 @@ from discreet.cli import screen
 from discreet.cli.flags import Json
 
 if TYPE_CHECKING:
-    from discreet.backends.isolated import Probe
+    from discreet.backends.registry import Availability
 
 __all__ = ["doctor"]
 
@@ -48,15 +48,15 @@ def doctor(
         from discreet.reports.tables import doctor_table
 
         screen.output().print(doctor_table(probes))
-    missing = [p.availability for p in probes if p.availability.name in required and p.availability.state != "available"]
+    missing = [p for p in probes if p.name in required and p.state != "available"]
     for found in missing:
         screen.say(f"required backend {found.name} is {found.state}: {found.reason}")
     if missing:
         raise typer.Exit(1)
 
 
-def _described(probe: Probe) -> dict[str, Any]:
-    found, able = probe.availability, probe.capabilities
+def _described(probe: Availability) -> dict[str, Any]:
+    found, able = probe, probe.capabilities
     plain = None
     if able is not None:
         plain = {

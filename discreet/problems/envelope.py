@@ -127,13 +127,8 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound], horizon: float | None
     perfect = [bound.lower for bound in known if bound.budget == 0.0]
     for bound in known:
         if bound.lower > 0.0 and np.isfinite(bound.multiplier):  # a lower side of 0 stands for "nothing proven"
-            rounding = (
-                4.0
-                * TOTAL_ROUNDING
-                * (  # of its terms, and as Σ π is one within that only
-                    bound.lower + bound.multiplier * horizon
-                )
-            )
+            terms = bound.lower + bound.multiplier * horizon
+            rounding = 4.0 * TOTAL_ROUNDING * terms  # theirs, and as Σ π is one within that only
             tangents.append((bound.budget, bound.lower - rounding, bound.multiplier))
     lines = np.array(tangents)
     at_zero = float((lines[:, 1] + lines[:, 2] * lines[:, 0]).max())

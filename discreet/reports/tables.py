@@ -20,7 +20,7 @@ from discreet.reports.measurements import Measurement, shown
 from discreet.reports.statistics.agreement import summarise
 
 if TYPE_CHECKING:
-    from discreet.backends.isolated import Probe
+    from discreet.backends.registry import Availability
     from discreet.problems.catalog.registry import Entry
     from discreet.problems.inference.adversary import Inference
     from discreet.problems.judge import Certificate
@@ -233,14 +233,14 @@ def entry_table(entry: Entry, problem: Problem | None, trouble: str) -> Table:
     return facts(f"{entry.name}: {entry.summary}", lines)
 
 
-def doctor_table(probes: Sequence[Probe]) -> Table:
+def doctor_table(probes: Sequence[Availability]) -> Table:
     """Every backend: whether it can run here, what it can do, and what to do about it if it cannot."""
     heads = ("backend", "state", "budgets", "problems", "largest N", "versions, or the reason")
     return listed("Backends", heads, map(_doctor_line, probes), right=("largest N",))
 
 
-def _doctor_line(probe: Probe) -> Sequence[_Cell]:
-    found, able = probe.availability, probe.capabilities
+def _doctor_line(probe: Availability) -> Sequence[_Cell]:
+    found, able = probe, probe.capabilities
     state = Text(found.state, _STATES[found.state])
     if able is None:
         return found.name, state, wording.NOTHING, wording.NOTHING, wording.NOTHING, found.reason

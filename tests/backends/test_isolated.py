@@ -130,12 +130,12 @@ def test_bad_input_is_the_callers_and_raises(model: Problem) -> None:
 def test_probing_survives_a_lethal_import(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_BACKENDS", f"{fake_backends.TRIAL},{fake_backends.LETHAL}")
     lethal = probe("fake-lethal")
-    assert lethal.availability.state == "broken"
-    assert "exit code 9" in lethal.availability.reason
+    assert lethal.state == "broken"
+    assert "exit code 9" in lethal.reason
     assert lethal.capabilities is None
     good = probe("fake-bayes")
-    assert good.availability.state == "available"
-    assert "numpy" in good.availability.versions
+    assert good.state == "available"
+    assert "numpy" in good.versions
     assert good.capabilities == fake_backends.Bayes().capabilities
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.continuous import ContinuousProblem, IntervalRule, Sweep
-from discreet.problems.continuous.density import midpoints
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.roots import bisected
 
 __all__ = ["Boundaries", "relative_difference", "trace"]
 
@@ -40,16 +40,10 @@ def trace(problem: ContinuousProblem, tilt: Array, swept: Sweep) -> Boundaries:
     at_low = relative_difference(problem, tilt, low, left, right)
     at_high = relative_difference(problem, tilt, high, left, right)
     rooted = apart & (at_low <= 0.0) & (at_high >= 0.0)
-    for _ in range(200):
-        middle = midpoints(low, high)
-        inside = rooted & (low < middle) & (middle < high)
-        if not inside.any():
-            break
-        value = relative_difference(problem, tilt, np.where(inside, middle, 0.0), left, right)
-        low = np.where(inside & (value <= 0.0), middle, low)
-        high = np.where(inside & (value > 0.0), middle, high)
+    brackets = np.where(rooted, low, 0.0), np.where(rooted, high, 0.0)
+    low, high = bisected(lambda z: relative_difference(problem, tilt, z, left, right) <= 0.0, *brackets)
     positions = np.where(rooted, low, swept.edges[1:-1])
-    beside = (relative_difference(problem, tilt, np.where(rooted, side, 0.0), left, right) for side in (low, high))
+    beside = (relative_difference(problem, tilt, side, left, right) for side in (low, high))
     jump = np.maximum(*map(np.abs, beside)) > 1e-6  # of tilted losses per density, at the last bit
     return _increasing(Boundaries(positions, swept.labels, ~rooted | jump))
 

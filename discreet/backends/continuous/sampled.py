@@ -24,6 +24,7 @@ duality of docs/theory.md.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ from discreet.backends.run import solve
 from discreet.problems.checks import checked_prior, loss_table, whole
 from discreet.problems.errors import BackendError, InputError
 from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.leak_free import least_share
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -282,20 +284,17 @@ def _calibrated(model: SampledModel, posterior: Array, tilt: Array, aim: float) 
     """
     posterior = posterior[:, :, :200_000]  # enough draws to set a coin on
     tilts = _candidates(model, tilt)
-    measured = [_measure(model, posterior, each) for each in tilts]
-    laws, errors = np.stack([law for law, _ in measured]), np.array([error for _, error in measured])
-    leaks = _leakages(model, laws) > aim
-    above, below = np.flatnonzero(leaks), np.flatnonzero(~leaks)
-    best = below[errors[below].argmin()]
-    if not above.size:
-        return SampledRule(tilts[best], tilts[best], 0.0)
-    first, second = (each.ravel() for each in np.meshgrid(above, below))
-    share = _least_shares(model, laws[first], laws[second], aim)
-    cost = (1.0 - share) * errors[first] + share * errors[second]
-    k = int(cost.argmin())
-    if cost[k] >= errors[best]:
-        return SampledRule(tilts[best], tilts[best], 0.0)
-    return SampledRule(tilts[first[k]], tilts[second[k]], float(share[k]))
+    laws, errors = zip(*(_measure(model, posterior, each) for each in tilts), strict=True)
+    leaks = [law.leakage() > aim for law in laws]
+    below = [k for k, over in enumerate(leaks) if not over]
+    best = min(below, key=lambda k: errors[k])
+    least, found = errors[best], SampledRule(tilts[best], tilts[best], 0.0)
+    for first, second in itertools.product(np.flatnonzero(leaks), below):
+        share = least_share(laws[first], laws[second], aim, 0.0) or 0.0
+        cost = (1.0 - share) * errors[first] + share * errors[second]
+        if cost < least:
+            least, found = cost, SampledRule(tilts[first], tilts[second], share)
+    return found
 
 
 def _candidates(model: SampledModel, tilt: Array) -> list[Array]:
@@ -305,28 +304,11 @@ def _candidates(model: SampledModel, tilt: Array) -> list[Array]:
     return [constant, *(scale * tilt for scale in (0.0, *(1.0 - steps), 1.0, *(1.0 + steps)))]
 
 
-def _measure(model: SampledModel, posterior: Array, tilt: Array) -> tuple[Array, float]:
-    """Joint law of X and Ŷ [guesses, n] of a tilted Bayes rule on draws, and its error probability."""
-    labels = model.labels(posterior, tilt)
+def _measure(model: SampledModel, posterior: Array, tilt: Array) -> tuple[OutputLaw, float]:
+    """Joint law of X and Ŷ of a tilted Bayes rule on draws, for the model's own prior of X, and its error probability."""
+    labels, p_x = model.labels(posterior, tilt), model.prior.sum(axis=1)
     private, loss = posterior.sum(axis=1), model.loss.T @ posterior.sum(axis=0)
-    joint = [np.bincount(labels, weights=row, minlength=model.guesses) / labels.size for row in private]
-    return np.stack(joint, axis=1), float(loss[labels, np.arange(labels.size)].mean())
-
-
-def _leakages(model: SampledModel, laws: Array) -> Array:
-    """I(X; Ŷ) [K] of joint laws [K, guesses, n], with the model's own prior."""
-    p_x = model.prior.sum(axis=1)
-    masses = laws.sum(axis=2)
-    pairs = zip(laws, masses, strict=True)
-    return np.array([OutputLaw(mass, joint - mass[:, None] * p_x, p_x).leakage() for joint, mass in pairs])
-
-
-def _least_shares(model: SampledModel, first: Array, second: Array, aim: float) -> Array:
-    """Least share of the second law of each pair with which the mixture leaks at most `aim`; the second alone does."""
-    low, high = np.zeros(first.shape[0]), np.ones(first.shape[0])
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        mixed = (1.0 - middle)[:, None, None] * first + middle[:, None, None] * second
-        leaks = _leakages(model, mixed) > aim
-        low, high = np.where(leaks, middle, low), np.where(leaks, high, middle)
-    return high
+    joint = np.stack([np.bincount(labels, weights=row, minlength=model.guesses) for row in private], axis=1) / labels.size
+    mass = joint.sum(axis=1)
+    law = OutputLaw(mass, joint - mass[:, None] * p_x, p_x)
+    return law, float(loss[labels, np.arange(labels.size)].mean())

@@ -10,10 +10,11 @@ certified like any other.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.problems.continuous import ContinuousProblem, IntervalRule
-from discreet.problems.continuous.density import midpoints
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.roots import bisected
 
 __all__ = ["cut", "tidied"]
 
@@ -21,13 +22,13 @@ __all__ = ["cut", "tidied"]
 def tidied(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> IntervalRule:
     """Neighbours of one label joined, and neighbours at which the same guesses tie averaged by mass.
 
-    Tilted losses within 1e-6 of the mass of a cell count as tied, and probabilities under 1e-9 as none.
+    Tilted losses within 1e-7 of the mass of a cell count as tied, and probabilities under 1e-9 as none.
     """
     estimator = np.where(rule.estimator < 1e-9, 0.0, rule.estimator)
     estimator /= estimator.sum(axis=0)
     discrete = problem.on(rule.edges)
     tilted = discrete.loss + tilt @ discrete.p_xz
-    tied = tilted <= tilted.min(axis=0) + 1e-6 * discrete.p_z
+    tied = tilted <= tilted.min(axis=0) + 1e-7 * discrete.p_z
     kind = (tied * (2.0 ** np.arange(problem.m))[:, None]).sum(axis=0)  # the set of tied guesses, as a number
     single = tied.sum(axis=0) == 1
     kind = np.where(single, -1.0 - estimator.argmax(axis=0), kind)
@@ -59,17 +60,12 @@ def _split_by_mass(problem: ContinuousProblem, low: float, high: float, shares: 
     """Points that leave given shares of the mass of (low, high] to their left, by bisection."""
     inner = problem.quantiles
     bottom, top = np.clip([low, high], inner[0] - np.ptp(inner), inner[-1] + np.ptp(inner))
-    left, right = np.full(shares.size, bottom), np.full(shares.size, top)
     whole = _mass(problem, low, high)
-    for _ in range(200):
-        middle = midpoints(left, right)
-        inside = (left < middle) & (middle < right)
-        if not inside.any():
-            break
-        masses = np.array([_mass(problem, low, point) for point in middle])
-        under = masses < shares * whole
-        left, right = np.where(inside & under, middle, left), np.where(inside & ~under, middle, right)
-    return left
+
+    def before(points: Array) -> NDArray[np.bool_]:
+        return np.array([_mass(problem, low, point) for point in points]) < shares * whole
+
+    return bisected(before, np.full(shares.size, bottom), np.full(shares.size, top))[0]
 
 
 def _mass(problem: ContinuousProblem, low: float, high: float) -> float:

@@ -280,7 +280,6 @@ def _kind(default: Any) -> tuple[str, Callable[[str], Any]]:
         int: ("an integer", int),
         float: ("a number", _read_number),
         str: ("a word", str),
-        type(None): ("a number or none", _read_optional),
     }
     return kinds[type(default)]
 
@@ -298,12 +297,3 @@ def _read_number(text: str) -> float:
     if math.isnan(value):
         raise ValueError(text)
     return value
-
-
-def _read_optional(text: str) -> int | float | None:
-    if text.lower() == "none":
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        return _read_number(text)

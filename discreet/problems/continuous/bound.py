@@ -36,9 +36,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.continuous.density import midpoints
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.roots import midpoints
 from discreet.problems.numerics.rounding import UNIT
 
 __all__ = ["Sweep", "sweep"]

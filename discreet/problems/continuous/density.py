@@ -32,10 +32,11 @@ from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.continuous.modes import known_breakpoints, ratio_family
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.roots import bisected, midpoints
 from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.sensors.bins import has_own_sf
 
-__all__ = ["LEVELS", "Component", "Density", "Mixture", "component", "expand", "midpoints"]
+__all__ = ["LEVELS", "Component", "Density", "Mixture", "component", "expand"]
 
 LEVELS = np.array([1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, *np.arange(0.04, 0.51, 0.06)])
 """Probabilities in each tail at which quantiles are taken; the last one is the median but for 0.02."""
@@ -186,12 +187,12 @@ def _quantiles(bare: Component, entry: Any, levels: Array) -> tuple[Array, Array
 
 def _bisected(bare: Component, levels: Array, side: int) -> Array:
     """Quantiles of the lower (side 0) or upper (1) tail by bisection in the coordinate asinh z."""
-    low, high = np.full(levels.shape, -700.0), np.full(levels.shape, 700.0)  # sinh of more would overflow
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        left_of = (bare.tails(np.sinh(middle))[side] < levels) ^ (side == 1)
-        low, high = np.where(left_of, middle, low), np.where(left_of, high, middle)
-    return np.asarray(np.sinh(0.5 * (low + high)))
+
+    def before(x: Array) -> NDArray[np.bool_]:
+        return np.asarray((bare.tails(np.sinh(x))[side] < levels) ^ (side == 1))
+
+    ends = np.full(levels.shape, 700.0)  # sinh of more would overflow
+    return np.asarray(np.sinh(bisected(before, -ends, ends)[0]))
 
 
 def _located(bare: Component, entry: Any) -> Array:
@@ -272,11 +273,3 @@ def _differences(density: Component, low: Array, high: Array, nodes: Array, weig
 def _at_pole(density: Component, low: Array, high: Array) -> NDArray[np.bool_]:
     """Whether the density is infinite at an end: between such neighbouring doubles there is nothing left to compare."""
     return np.asarray(np.isinf(density.pdf(low)) | np.isinf(density.pdf(high)))
-
-
-def midpoints(low: Array, high: Array) -> Array:
-    """Middles of finite intervals: arithmetic, but geometric where the ends have one sign and differ fourfold."""
-    with np.errstate(all="ignore"):
-        far = (low * high > 0.0) & (np.maximum(np.abs(low), np.abs(high)) > 4.0 * np.minimum(np.abs(low), np.abs(high)))
-        geometric = np.sign(low) * np.sqrt(np.abs(low)) * np.sqrt(np.abs(high))
-    return np.asarray(np.where(far, geometric, 0.5 * low + 0.5 * high))

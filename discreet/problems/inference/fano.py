@@ -7,6 +7,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.roots import bisected
+
 __all__ = ["fano_bound"]
 
 
@@ -26,17 +32,12 @@ def fano_bound(equivocation_nats: float, n: int, *, sharp: bool = False) -> floa
 
 
 def _invert_fano(equivocation_nats: float, n: int) -> float:
-    def gap(e: float) -> float:
-        binary = -sum(q * math.log(q) for q in (e, 1.0 - e) if q > 0)
-        return binary + e * math.log(n - 1) - equivocation_nats
+    def below(e: Array) -> NDArray[np.bool_]:
+        return np.asarray(-xlogy(e, e) - xlogy(1.0 - e, 1.0 - e) + e * math.log(n - 1) < equivocation_nats)
 
-    low, high = 0.0, 1.0 - 1.0 / n  # the left side increases on this interval
-    if gap(high) <= 0:
-        return high
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if gap(middle) < 0:
-            low = middle
-        else:
-            high = middle
-    return low
+    from scipy.special import xlogy
+
+    largest = 1.0 - 1.0 / n  # up to it the left side increases, to log n
+    if equivocation_nats >= math.log(n) * (1.0 - 1e-15):
+        return largest
+    return float(bisected(below, 0.0, largest)[0])

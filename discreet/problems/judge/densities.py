@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 
 from discreet.problems.continuous.bound import sweep
-from discreet.problems.continuous.density import midpoints
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.errors import InputError
@@ -23,6 +22,7 @@ from discreet.problems.judge.conclusion import Duals, End, Worth, conclude
 from discreet.problems.judge.matrix import MatrixCase
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.roots import midpoints
 
 __all__ = ["DensityCase"]
 

@@ -42,6 +42,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.roots import bisected
 from discreet.problems.sensors.counts import deviance, lattice_size, log_factor
 from discreet.problems.sensors.inputs import checked_law, said
 from discreet.problems.streams.lattice_kernels import Run, Tables, compiled_generate, compiled_windows, generate, windows
@@ -252,8 +253,9 @@ def _limit(tail: float, degrees: int) -> float:
     """The T of the module's theorem, rounded upward; inf for tail = 0."""
     if tail == 0.0:
         return math.inf
-    low, high = float(degrees), 10.0 * (degrees - math.log(tail)) + 10.0
-    for _ in range(100):
-        x = 0.5 * (low + high)
-        low, high = (x, high) if -x + degrees * (1.0 + math.log(x / degrees)) > math.log(tail) else (low, x)
-    return (high + degrees * math.log(2.0)) * (1.0 + 1e-9)  # covers the rounding of S
+
+    def above(x: Array) -> NDArray[np.bool_]:
+        return np.asarray(degrees * (1.0 + np.log(x / degrees)) - x > math.log(tail))
+
+    _, x = bisected(above, degrees, 10.0 * (degrees - math.log(tail)) + 10.0)
+    return (float(x) + degrees * math.log(2.0)) * (1.0 + 1e-9)  # covers the rounding of S

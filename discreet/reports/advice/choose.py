@@ -221,7 +221,7 @@ def _absence(name: str) -> str:
 @cache
 def _trouble(name: str) -> str:
     """Why a backend cannot run here, found in a process of its own where it has libraries; empty when it can."""
-    return probe(name).availability.reason if load_backend(name).capabilities.libraries else ""
+    return probe(name).reason if load_backend(name).capabilities.libraries else ""
 
 
 def _reasons(
