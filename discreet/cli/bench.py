@@ -18,7 +18,9 @@ from discreet.cli.flags import Json
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from discreet.reports.study import Cell, Study, Summary, Watch
+    from discreet.reports.study.cells import Cell
+    from discreet.reports.study.plan import Study
+    from discreet.reports.study.runner import Summary, Watch
 
 __all__ = ["bench"]
 
@@ -89,7 +91,7 @@ def _place(study: str, out: str | None) -> Path:
 
 def _study(name: str) -> Study:
     from discreet.problems.errors import FileError
-    from discreet.reports.study import read_study
+    from discreet.reports.study.plan import read_study
 
     if not Path(name).is_dir():
         return read_study(name)
@@ -102,7 +104,8 @@ def _study(name: str) -> Study:
 
 
 def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, as_json: bool) -> None:
-    from discreet.reports.study import Store, cells_of, choose
+    from discreet.reports.study.cells import cells_of, choose
+    from discreet.reports.study.store import Store
 
     with screen.waiting("building the problems"):
         work = cells_of(study)
@@ -124,7 +127,7 @@ def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, as_json:
 
 
 def _measure(study: Study, cells: Sequence[Cell], store: Any, known: dict[str, Any]) -> Summary:
-    from discreet.reports.study import run_cells
+    from discreet.reports.study.runner import run_cells
 
     try:
         with _progress() as watch:
@@ -163,7 +166,8 @@ def _duration(seconds: float) -> str:
 def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> None:
     from discreet.problems.errors import FileError
     from discreet.reports.measurements import Measurement
-    from discreet.reports.study import Estimate, rows
+    from discreet.reports.study.runner import Estimate
+    from discreet.reports.study.store import rows
 
     known: list[Measurement] = []
     if (place / "cells").is_dir():
@@ -241,7 +245,7 @@ def _status_table(summary: Summary) -> Table:
 
 def _answer(place: Path, sql: str, as_json: bool) -> None:
     from discreet.reports.outputs import plain
-    from discreet.reports.study import query
+    from discreet.reports.study.store import query
 
     names, found = query(place, sql)
     if as_json:
@@ -255,7 +259,7 @@ def _answer(place: Path, sql: str, as_json: bool) -> None:
 
 
 def _write_reference(place: Path, target: str, as_json: bool) -> None:
-    from discreet.reports.study import write_reference
+    from discreet.reports.study.store import write_reference
 
     count = write_reference(place, Path(target))
     if as_json:

@@ -12,7 +12,7 @@ from discreet.cli import screen
 from discreet.cli.flags import Gap, Json
 
 if TYPE_CHECKING:
-    from discreet.reports.crosscheck import Crosscheck
+    from discreet.reports.crosscheck.gate import Crosscheck
 
 __all__ = ["crosscheck"]
 
@@ -48,8 +48,14 @@ def crosscheck(
     """
     from pathlib import Path
 
-    from discreet.reports.crosscheck import DEFAULT_SIZE, REQUIRED_VARIABLE, run_crosscheck, select
-    from discreet.reports.crosscheck.gate import explanation, github_annotations, write_junit
+    from discreet.reports.crosscheck.gate import (
+        REQUIRED_VARIABLE,
+        explanation,
+        github_annotations,
+        run_crosscheck,
+        write_junit,
+    )
+    from discreet.reports.crosscheck.instances import DEFAULT_SIZE, select
     from discreet.reports.notation import split_list
 
     required = split_list(os.environ.get(REQUIRED_VARIABLE, "") if require is None else require)

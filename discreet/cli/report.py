@@ -86,7 +86,7 @@ def report(
 def _rows(results: Sequence[str]) -> list[Measurement]:
     from discreet.problems.errors import InputError
     from discreet.reports.measurements import reference_measurements
-    from discreet.reports.study import read_results
+    from discreet.reports.study.store import read_results
 
     if not results:
         return reference_measurements()

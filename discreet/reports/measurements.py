@@ -16,7 +16,7 @@ import io
 import json
 import math
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -65,6 +65,10 @@ class Configuration:
     def label(self) -> str:
         """As typed on the command line: conic, or conic:solver=scs."""
         return typed(self.backend, self.settings)
+
+    def named_in(self, words: Sequence[str]) -> bool:
+        """Whether one of the words is its label, or its backend, which means it with any settings."""
+        return self.label in words or self.backend in words
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pytest
 from waiting import within
 
 from discreet.reports.measurements import read_csv
-from discreet.reports.study import rows
+from discreet.reports.study.store import rows
 
 pytest.importorskip("duckdb")
 

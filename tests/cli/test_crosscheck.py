@@ -14,7 +14,7 @@ from discreet.backends import run
 from discreet.cli.app import app
 from discreet.problems.judge import Verdict, certify
 from discreet.problems.problem import Problem
-from discreet.reports.crosscheck import select
+from discreet.reports.crosscheck.instances import select
 
 TWO = ["--backends", "tilt,blahut-arimoto", "--size", "3"]
 

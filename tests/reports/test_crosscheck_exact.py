@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.reports.crosscheck import select
 from discreet.reports.crosscheck.exact import broken, recompute
-from discreet.reports.crosscheck.instances import REGIMES
+from discreet.reports.crosscheck.instances import REGIMES, select
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from discreet.reports.measurements import (
     to_record,
     write_csv,
 )
-from discreet.reports.study import Store, read_results, rows
+from discreet.reports.study.store import Store, read_results, rows
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
 WORD = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)

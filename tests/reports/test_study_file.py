@@ -10,7 +10,8 @@ from discreet.backends.contract import Kind, Regime
 from discreet.backends.registry import backend_names, load_backend
 from discreet.problems.catalog import entries
 from discreet.problems.errors import FileError, InputError
-from discreet.reports.study import SHIPPED, cells_of, choose, parse_study, read_study
+from discreet.reports.study.cells import cells_of, choose
+from discreet.reports.study.plan import SHIPPED, parse_study, read_study
 
 GOOD = """
 name = "small"
@@ -125,7 +126,6 @@ def test_names_joined_by_a_comma_take_the_same_value_and_grids_are_logarithmic()
         ('"perfect"]', '"fraction=0.5"]', "budgets has 'fraction=0.5' twice"),
         ('backends = ["conic"]', 'backends = ["highs"]', r"reach\[1\].backends: 'highs' is no backend of this study"),
         ('reason = "for the test"', "", r"reach\[1\].reason is missing"),
-        ('reason = "for the test"', 'reason = "x"\nregime = "prefect"', "'prefect' is no regime"),
     ],
 )
 def test_a_mistake_is_named(old: str, new: str, said: str) -> None:

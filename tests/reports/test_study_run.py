@@ -18,7 +18,11 @@ from waiting import within
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
 from discreet.reports.measurements import Measurement
-from discreet.reports.study import Store, cells_of, measure, parse_study, rows, run_cells, runner
+from discreet.reports.study import runner
+from discreet.reports.study.cells import cells_of
+from discreet.reports.study.plan import parse_study
+from discreet.reports.study.runner import measure, run_cells
+from discreet.reports.study.store import Store, rows
 
 pytest.importorskip("duckdb")
 

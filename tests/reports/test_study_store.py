@@ -11,7 +11,7 @@ import pytest
 from test_measurements import example
 
 from discreet.problems.errors import FileError
-from discreet.reports.study import Store, query, rows
+from discreet.reports.study.store import Store, query, rows
 
 pytest.importorskip("duckdb")
 
@@ -98,7 +98,7 @@ def test_a_write_that_really_fails_loses_nothing(folder: Path) -> None:
 
     code = (
         "import resource, signal, sys; from pathlib import Path\n"
-        "from test_measurements import example; from discreet.reports.study import Store\n"
+        "from test_measurements import example; from discreet.reports.study.store import Store\n"
         "from discreet.problems.errors import FileError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "with Store(Path(sys.argv[1])) as store:\n"
@@ -115,7 +115,7 @@ def test_a_write_that_really_fails_loses_nothing(folder: Path) -> None:
 
 
 def test_a_folder_of_another_study_is_refused(folder: Path) -> None:
-    from discreet.reports.study import read_study
+    from discreet.reports.study.plan import read_study
 
     quick, default = read_study("quick"), read_study("default")
     with Store(folder) as store:

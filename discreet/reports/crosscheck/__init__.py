@@ -4,18 +4,4 @@
 `exact` recomputes what the judge proved in long decimal arithmetic, and `gate` decides and writes it down.
 """
 
-from __future__ import annotations
-
-from discreet.reports.crosscheck.gate import REQUIRED_VARIABLE, Crosscheck, Finding, run_crosscheck
-from discreet.reports.crosscheck.instances import DEFAULT_SIZE, Instance, Selection, select
-
-__all__ = [
-    "DEFAULT_SIZE",
-    "REQUIRED_VARIABLE",
-    "Crosscheck",
-    "Finding",
-    "Instance",
-    "Selection",
-    "run_crosscheck",
-    "select",
-]
+__all__: list[str] = []

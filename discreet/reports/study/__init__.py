@@ -9,32 +9,6 @@ machine   what a measurement depends on besides the problem
 
 from __future__ import annotations
 
-from discreet.reports.study.cells import Cell, Work, cells_of, choose
-from discreet.reports.study.plan import SHIPPED, InstanceSpec, Limits, Profile, Reach, Study, parse_study, read_study
-from discreet.reports.study.runner import Estimate, Summary, Watch, measure, run_cells
-from discreet.reports.study.store import Store, query, read_results, rows, write_reference
+from discreet.reports.study.store import read_results
 
-__all__ = [
-    "SHIPPED",
-    "Cell",
-    "Estimate",
-    "InstanceSpec",
-    "Limits",
-    "Profile",
-    "Reach",
-    "Store",
-    "Study",
-    "Summary",
-    "Watch",
-    "Work",
-    "cells_of",
-    "choose",
-    "measure",
-    "parse_study",
-    "query",
-    "read_results",
-    "read_study",
-    "rows",
-    "run_cells",
-    "write_reference",
-]
+__all__ = ["read_results"]

@@ -139,10 +139,10 @@ def cells_of(study: Study) -> Work:
     cells = []
     for repeat in range(study.repeats):
         batch = [
-            Cell(instance, each, profile, repeat, study.limits, _beyond(study.reach, instance, each, profile))
+            Cell(instance, each, profile, repeat, study.limits, _beyond(study.reach, instance, each))
             for spec, instance in built
             for each in study.backends
-            if _takes_part(spec, each) and _serves(able, instance, each)
+            if (spec.backends is None or each.named_in(spec.backends)) and _serves(able, instance, each)
             for profile in study.profiles
             if each.profiles is None or profile.name in each.profiles
         ]
@@ -161,26 +161,13 @@ def choose(cells: Sequence[Cell], only: Sequence[str]) -> tuple[Cell, ...]:
     return found
 
 
-def _takes_part(spec: InstanceSpec, configuration: Configuration) -> bool:
-    return spec.backends is None or configuration.label in spec.backends or configuration.backend in spec.backends
-
-
 def _serves(able: Mapping[str, Any], instance: Instance, configuration: Configuration) -> bool:
     return configuration.backend not in able or Regime.of(instance.problem) in able[configuration.backend].regimes
 
 
-def _beyond(reach: Sequence[Reach], instance: Instance, configuration: Configuration, profile: Profile) -> str:
-    problem = instance.problem
-    regime = Regime.of(problem).name.lower()
-    for limit in reach:
-        if configuration.label not in limit.backends and configuration.backend not in limit.backends:
-            continue
-        if (limit.regime and regime != limit.regime) or (limit.profiles and profile.name not in limit.profiles):
-            continue
-        unlimited = math.isinf(limit.outcomes_above) and math.isinf(limit.unknowns_above)
-        if unlimited or problem.N > limit.outcomes_above or problem.N * problem.m > limit.unknowns_above:
-            return limit.reason
-    return ""
+def _beyond(reach: Sequence[Reach], instance: Instance, configuration: Configuration) -> str:
+    reasons = (each.reason for each in reach if configuration.named_in(each.backends) and each.excludes(instance.problem))
+    return next(reasons, "")
 
 
 def _refuse_same(cells: Sequence[Cell]) -> None:

@@ -49,6 +49,7 @@ from typing import Any
 from discreet.backends.registry import backend_names, load_backend
 from discreet.problems.catalog import entries
 from discreet.problems.errors import Broken, FileError, InputError
+from discreet.problems.problem import Problem
 from discreet.reports import notation
 from discreet.reports.measurements import Configuration
 
@@ -105,16 +106,17 @@ class Reach:
 
     backends         labels or names (a name means every setting of it)
     outcomes_above   N above which it is out of reach; `unknowns_above` the same for m N
-    regime           perfect, constrained or oblivious; "" for all
-    profiles         names of accuracy profiles; empty for all
     """
 
     backends: tuple[str, ...]
     reason: str
     outcomes_above: float = math.inf
     unknowns_above: float = math.inf
-    regime: str = ""
-    profiles: tuple[str, ...] = ()
+
+    def excludes(self, problem: Problem) -> bool:
+        """Whether the problem is out of reach; every one is where no size is given."""
+        sizes = self.outcomes_above, self.unknowns_above
+        return sizes == (math.inf, math.inf) or problem.N > sizes[0] or problem.N * problem.m > sizes[1]
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ def parse_study(text: str, where: str) -> Study:
     table.refuse_twice("backends", [each.label for each in backends])
     labels = list(dict.fromkeys([*(each.label for each in backends), *(each.backend for each in backends)]))
     instances = tuple(_instance(each, labels) for each in table.tables("instances"))
-    reach = tuple(_reach(each, labels, known) for each in table.tables("reach", empty=True))
+    reach = tuple(_reach(each, labels) for each in table.tables("reach", empty=True))
     limits = _limits(table.table("limits", empty=True))
     repeats, seed = table.whole("repeats", 1, least=1), table.whole("seed", 0, least=0)
     table.finish()
@@ -191,13 +193,13 @@ def _limits(table: _Table) -> Limits:
 
 def _profiles(table: _Table) -> tuple[Profile, ...]:
     found = []
-    for name in table.given():
+    for name in table.data:
         inner = table.table(name)
         gap = inner.number("gap", None)
         if not gap < 1.0:
             raise inner.wrong("gap", "a relative gap between 0 and 1, such as 1e-9")
         settings = inner.table("settings", empty=True)
-        by_backend = {backend: _settings(settings.table(backend), backend) for backend in settings.given()}
+        by_backend = {backend: _settings(settings.table(backend), backend) for backend in settings.data}
         inner.finish()
         found.append(Profile(name, gap, by_backend))
     if not found:
@@ -208,7 +210,7 @@ def _profiles(table: _Table) -> tuple[Profile, ...]:
 def _settings(table: _Table, backend: str) -> dict[str, Any]:
     """Everything in the table, as settings of a backend."""
     table.known(backend, backend_names(), "backend")
-    for name in table.given():
+    for name in table.data:
         if table.has(name) and isinstance(table.data[name], dict):
             raise table.wrong(name, "a value")
         with contextlib.suppress(Broken):  # the cells will say so
@@ -231,12 +233,12 @@ def _instance(table: _Table, labels: Sequence[str]) -> InstanceSpec:
     parameters = table.table("parameters", empty=True)
     catalog = {each.name: each for each in entries()}
     if notation.is_file(problem):
-        if parameters.given():
+        if parameters.data:
             raise FileError(f"{table.where}: {parameters.path}: {problem!r} is a file and has no parameters; leave them out")
     else:
         table.known(name, catalog, "problem of the catalog", "problem")
     grid = {}
-    for key in parameters.given():
+    for key in parameters.data:
         for part in key.split(","):
             own = [each.name for each in catalog[name].parameters]
             parameters.known(part.strip(), own, f"parameter of {name}", key)
@@ -253,16 +255,12 @@ def _instance(table: _Table, labels: Sequence[str]) -> InstanceSpec:
     return InstanceSpec(problem, grid, budgets, chosen, f"{table.where}: {table.path}")
 
 
-def _reach(table: _Table, labels: Sequence[str], profiles: Sequence[str]) -> Reach:
+def _reach(table: _Table, labels: Sequence[str]) -> Reach:
     backends = table.words("backends", labels, "backend of this study")
     reason = table.text("reason")
     outcomes, unknowns = table.number("outcomes_above", math.inf), table.number("unknowns_above", math.inf)
-    regime = table.text("regime", "")
-    if regime:
-        table.known(regime, ("perfect", "constrained", "oblivious"), "regime", "regime")
-    chosen = table.words("profiles", profiles, "profile") if table.has("profiles") else ()
     table.finish()
-    return Reach(backends, reason, outcomes, unknowns, regime, chosen)
+    return Reach(backends, reason, outcomes, unknowns)
 
 
 class _Table:
@@ -277,10 +275,6 @@ class _Table:
     def at(self, key: str) -> str:
         """The full name of a key."""
         return f"{self.path}.{key}" if self.path and key else self.path or key
-
-    def given(self) -> list[str]:
-        """The keys it has, in order."""
-        return list(self.data)
 
     def has(self, key: str) -> bool:
         """Whether the key is given."""
