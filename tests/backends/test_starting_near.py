@@ -32,7 +32,7 @@ def solved(problem: Problem, near: tuple[np.ndarray, float] | None = None) -> Ou
 def test_the_least_slack_makes_probabilities_sum_to_one(m: int, seed: int, decades: float) -> None:
     excess = 10.0**decades * np.random.default_rng(seed).random((m, 40))
     excess -= excess.min(axis=0)
-    total = (1.0 / (_least_slack(excess) + excess)).sum(axis=0)
+    total = (1.0 / (_least_slack(excess[None]) + excess)).sum(axis=0)
     assert (np.abs(total - 1.0) < 1e-2).all()
     assert (total > 1.0 - 1e-15).all()  # approached from the left: the reduced losses stay positive
 
@@ -47,11 +47,11 @@ def test_starts_are_inside_and_centred(m: int, fraction: float, warm: bool) -> N
     assert at is not None
     assert at.estimator.min() > 0.0
     assert at.slack.min() > 0.0
-    np.testing.assert_allclose(at.estimator.sum(axis=0), 1.0, rtol=1e-14)
+    np.testing.assert_allclose(at.estimator.sum(axis=1), 1.0, rtol=1e-14)
     np.testing.assert_allclose(
-        at.column_dual + at.slack, model.losses + at.tilt @ model.features, rtol=1e-14 * at.slack.max(), atol=1e-14
+        at.column_dual[:, None] + at.slack, model.losses + at.tilt @ model.features, rtol=1e-14 * at.slack.max(), atol=1e-14
     )
-    products = at.estimator * at.slack / model.barrier
+    products = at.estimator * at.slack / model.barrier[:, None]
     assert products.max() <= (1.02 if warm or fraction == 0.0 else 10.0) * products.min()
 
 

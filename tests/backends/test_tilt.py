@@ -174,14 +174,28 @@ def test_model_coordinates_agree_with_the_problem() -> None:
     problem = reduce(catalog.build("dirichlet", n=4, m=3, N=40, fraction=0.3)).problem
     model = model_of(problem)
     estimator = np.random.default_rng(1).dirichlet(np.ones(3), problem.N).T
-    law = law_of(model, estimator)
+    law = law_of(model, estimator[None])
     expected = problem.output_law(estimator)
     assert np.allclose(law.mass, expected.mass, rtol=1e-13)
     assert np.allclose(law.deviation, expected.deviation, rtol=0, atol=1e-15)
     assert law.leakage == pytest.approx(problem.leakage(estimator), rel=1e-11)
     rows = np.random.default_rng(2).normal(size=(3, problem.n))
     tilted = model.losses + model.coordinates(rows) @ model.features
-    assert np.allclose(tilted * problem.p_z, problem.loss + rows @ problem.p_xz, rtol=0, atol=1e-15)
+    assert np.allclose(tilted[0] * problem.p_z, problem.loss + rows @ problem.p_xz, rtol=0, atol=1e-15)
+
+
+def test_outcomes_in_blocks_are_solved_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,001 outcomes in four blocks, of which the last is not full."""
+    problem = catalog.build("mixture", n=3, m=4, N=1001, seed=1, fraction=0.3)
+    whole = solve_interior(model_of(problem), gap=1e-9, max_iterations=50)
+    monkeypatch.setattr("discreet.backends.tilt.model._BLOCK_ENTRIES", 1)
+    model = model_of(problem)
+    assert model.losses.shape == (4, 4, 251)
+    np.testing.assert_array_equal(model.joined(model.losses), problem.loss / problem.p_z)
+    found = solve_interior(model, gap=1e-9, max_iterations=50)
+    assert found.iterations == whole.iterations
+    np.testing.assert_allclose(found.estimator, whole.estimator, atol=1e-6)
+    np.testing.assert_allclose(found.tilt, whole.tilt, rtol=1e-6)
 
 
 def test_merging_rare_outcomes_keeps_what_it_promises() -> None:

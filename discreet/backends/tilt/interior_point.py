@@ -127,7 +127,7 @@ def _run(
 
 
 def _outcome(model: Model, at: Iterate, iterations: int, ended: str, width: float) -> Outcome:
-    return Outcome(at.estimator, at.tilt @ model.frame.T, at.multiplier, iterations, ended, width)
+    return Outcome(model.joined(at.estimator), at.tilt @ model.frame.T, at.multiplier, iterations, ended, width)
 
 
 def _ending(merit: float, since_best: int, exhausted: bool, deadline: float | None) -> str:
@@ -166,7 +166,7 @@ def _cold(model: Model) -> Iterate:
 
     The multiplier has the size that it takes as budgets shrink, and the tilt is μ log ratio of the law.
     """
-    m, k = model.losses.shape[0], model.features.shape[0]
+    m, k = model.losses.shape[1], model.features.shape[1]
     product = 10.0 ** -_DECADES[0]
     at = _central(model, np.zeros((m, k)), math.inf, product)
     if model.perfect:
@@ -183,26 +183,26 @@ def _cold(model: Model) -> Iterate:
 def _central(model: Model, tilt: Array, multiplier: float, product: float) -> Iterate:
     """The one point with that tilt [m, k] whose products are all product × barrier."""
     tilted = model.losses + tilt @ model.features
-    least = tilted.min(axis=0)
-    products = product * model.barrier
-    slack = (tilted - least) / products
-    slack += _least_slack(slack)
+    least = tilted.min(axis=1)
+    products = product * model.barrier[:, None]
+    slack = (tilted - least[:, None]) / products
+    slack += _least_slack(slack)[:, None]
     estimator = 1.0 / slack
-    estimator /= estimator.sum(axis=0)
+    estimator /= estimator.sum(axis=1)[:, None]
     slack *= products
-    return Iterate(estimator, slack, least - slack.min(axis=0), tilt, multiplier, 0.0)
+    return Iterate(estimator, slack, least - slack.min(axis=1), tilt, multiplier, 0.0)
 
 
 def _least_slack(excess: Array) -> Array:
-    """r in [1, m] with Σ_i 1 / (r + excess_i) = 1, for excesses [m, N] of which the least is 0; Newton's method.
+    """r in [1, m] with Σ_i 1 / (r + excess_i) = 1, for excesses [K, m, W] of which the least is 0; Newton's method.
 
     1 / Σ is concave and increasing in r, so that its iterates approach from the left, and at first at least double.
     """
-    r = np.ones(excess.shape[1])
-    for _ in range(4 + excess.shape[0].bit_length()):
-        inverse = 1.0 / (r + excess)
-        total = inverse.sum(axis=0)
-        r += total * (total - 1.0) / np.einsum("il,il->l", inverse, inverse)
+    r = np.ones((excess.shape[0], excess.shape[2]))
+    for _ in range(4 + excess.shape[1].bit_length()):
+        inverse = 1.0 / (r[:, None] + excess)
+        total = inverse.sum(axis=1)
+        r += total * (total - 1.0) / np.einsum("bil,bil->bl", inverse, inverse)
     return r
 
 
@@ -220,7 +220,7 @@ def _misalignment(model: Model, at: Iterate) -> float:
 
 def _mean_product(model: Model, at: Iterate) -> float:
     """Σ_l w_l Σ_i P_il z_il / m, which is τ on the central path."""
-    return float(np.einsum("il,il->l", at.estimator, at.slack) @ model.mass / at.estimator.shape[0])
+    return model.total(np.einsum("bil,bil->bl", at.estimator, at.slack)) / len(at.tilt)
 
 
 def _merit(model: Model, at: Iterate, law: Law, tilted: Array, gap: float) -> tuple[float, float]:
@@ -229,14 +229,14 @@ def _merit(model: Model, at: Iterate, law: Law, tilted: Array, gap: float) -> tu
     width is that of the bracket the iterate proves, relative and up to rounding; merit is width over gap. Leakage above the
     budget is priced at what blending with a constant guess costs, and must besides be at the level of rounding.
     """
-    error = float(np.einsum("il,il->l", model.losses, at.estimator) @ model.mass)
+    error = model.total(np.einsum("bil,bil->bl", model.losses, at.estimator))
     if model.perfect:
-        width = error - float(tilted.min(axis=0) @ model.mass)
+        width = error - model.total(tilted.min(axis=1))
         leaking = float(np.abs(law.deviation / model.p_x).max())
         return max(width / (gap * error), leaking / Precision.leak_free), max(abs(width) / error, leaking)
     excess = min(1.0, max(0.0, law.leakage / model.budget - 1.0))
     error += excess * max(0.0, model.constant_error - error)
-    lower = float((tilted - _support(model, at)[:, None]).min(axis=0) @ model.mass) - at.multiplier * model.budget
+    lower = model.total((tilted - _support(model, at)[:, None]).min(axis=1)) - at.multiplier * model.budget
     width = (error - lower) / error
     return max(width / gap, excess / model.undercut), width
 
@@ -260,7 +260,7 @@ def _advance(model: Model, at: Iterate, law: Law, tilted: Array, kappa: float, g
     """One predictor–corrector step; None when the linear algebra has broken down."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         newton = Newton(model, at, law, tilted, kappa)
-        target, step = _corrected(model, at, newton, kappa, _FLOOR * gap)
+        target, step = _corrected(model, at, law.mass, newton, kappa, _FLOOR * gap)
         lengths = _lengths(model, at, step)
         for _ in range(_correctors(at)):
             if min(lengths) >= _LONG_ENOUGH:
@@ -274,7 +274,7 @@ def _advance(model: Model, at: Iterate, law: Law, tilted: Array, kappa: float, g
         moved = _moved(at, step, *(min(1.0, share * length) for length in lengths))
     if not (np.isfinite(moved.estimator).all() and moved.estimator.min() > 0.0 and moved.slack.min() > 0.0):
         return None
-    return replace(moved, estimator=moved.estimator / moved.estimator.sum(axis=0))
+    return replace(moved, estimator=moved.estimator / moved.estimator.sum(axis=1)[:, None])
 
 
 def _correctors(at: Iterate) -> int:
@@ -282,14 +282,16 @@ def _correctors(at: Iterate) -> int:
     return max(1, min(_MOST_CORRECTORS, at.tilt.size // _ENTRIES_PER_CORRECTOR))
 
 
-def _corrected(model: Model, at: Iterate, newton: Newton, kappa: float, floor: float) -> tuple[float, Direction]:
+def _corrected(
+    model: Model, at: Iterate, mass: Array, newton: Newton, kappa: float, floor: float
+) -> tuple[float, Direction]:
     """Mehrotra's target for the products and the direction corrected for what the predictor announces."""
     predictor = newton.direction(0.0)
     primal, dual = (min(1.0, length) for length in _lengths(model, at, predictor))
     now, then = _total_product(model, at), _total_product(model, _moved(at, predictor, primal, dual))
-    error = float(np.einsum("il,il->l", model.losses, at.estimator) @ model.mass)
-    target = max(floor * error, min(1.0, max(1e-8, then / now)) ** 3 * now) / (at.estimator.shape[0] + kappa)
-    growth = 1.0 + primal * (predictor.estimator @ model.mass) / (at.estimator @ model.mass)
+    error = model.total(np.einsum("bil,bil->bl", model.losses, at.estimator))
+    target = max(floor * error, min(1.0, max(1e-8, then / now)) ** 3 * now) / (at.estimator.shape[1] + kappa)
+    growth = 1.0 + primal * np.matmul(predictor.estimator, model.mass[:, :, None]).sum(axis=0)[:, 0] / mass
     newton.anticipate(np.clip(growth, 1.0 - _TO_BOUNDARY[1], 1.0 / (1.0 - _TO_BOUNDARY[1])))
     weight = min(1.0, _SHORT * primal * dual)  # of a short step's correction, which is of what is far beyond the boundary
     products = weight * predictor.estimator * predictor.slack
@@ -299,16 +301,20 @@ def _corrected(model: Model, at: Iterate, newton: Newton, kappa: float, floor: f
 def _recentred(at: Iterate, newton: Newton, step: Direction, lengths: tuple[float, float], targets: Array) -> Direction:
     """Gondzio's corrector: bring the products that a longer step would leave far from their targets back towards them."""
     primal, dual = (min(1.0, length + _AMBITION) for length in lengths)
-    products = at.estimator + primal * step.estimator
-    products *= at.slack + dual * step.slack
-    missing = np.clip(products, targets / _NEIGHBOURHOOD, targets * _NEIGHBOURHOOD)
-    missing -= products
-    return newton.again(np.maximum(missing, -_NEIGHBOURHOOD * targets, out=missing))
+    missing = np.empty_like(at.slack)
+    for b, target in enumerate(targets):
+        products = at.estimator[b] + primal * step.estimator[b]
+        products *= at.slack[b] + dual * step.slack[b]
+        np.minimum(products, target * _NEIGHBOURHOOD, out=missing[b])
+        np.maximum(missing[b], target / _NEIGHBOURHOOD, out=missing[b])
+        missing[b] -= products
+        np.maximum(missing[b], -_NEIGHBOURHOOD * target, out=missing[b])
+    return newton.again(missing)
 
 
 def _total_product(model: Model, at: Iterate) -> float:
     budget = 0.0 if model.perfect else at.unused * at.multiplier
-    return float(_mean_product(model, at) * at.estimator.shape[0] + budget)
+    return _mean_product(model, at) * len(at.tilt) + budget
 
 
 def _lengths(model: Model, at: Iterate, step: Direction) -> tuple[float, float]:
@@ -324,7 +330,7 @@ def _lengths(model: Model, at: Iterate, step: Direction) -> tuple[float, float]:
 
 
 def _longest(values: Array, changes: Array) -> float:
-    worst = -float((changes / values).min())
+    worst = -min(float((change / value).min()) for change, value in zip(changes, values, strict=True))
     return 1.0 / worst if worst > 0.0 else math.inf
 
 

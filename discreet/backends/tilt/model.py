@@ -5,6 +5,9 @@ its centred posterior and B [n, n − 1] a basis with π'B = 0 and B' diag(π) B
 coordinates (α_i, ξ_i), t_i = α_i 1 + B ξ_i, so that c_l·t_i is F_l·(α_i, ξ_i); a row u_i = A P_i as (mass s_i, deviation
 d_i). Near independence s is of order one and d tiny, and neither is ever formed from the other.
 
+Outcomes lie in blocks of at most W, of which every array holds one after the other, [blocks, ·, W]: each kernel goes through
+them once, and what it works on meanwhile stays in cache. The last block is filled up with outcomes of no mass.
+
 At perfect privacy only d_i = 0 is asked; B is then rotated to the canonical directions and those that Z says nothing about
 are dropped, so that the constraints are independent.
 
@@ -26,19 +29,21 @@ __all__ = ["Law", "Model", "law_of", "model_of"]
 
 _RANK_TOLERANCE = 1e-13  # canonical correlations below this are rounding: X and Z are independent in that direction
 _RAREST = 2.0**-40  # of 1/N: below, the barrier of an outcome matters no more, and would only cost digits
+_BLOCK_ENTRIES = 1 << 16  # numbers per block for each of the m k entries of the tilt: 512 KiB, half of a usual cache
 _NEAR_INDEPENDENCE = -0.5  # of a ratio − 1: above, the deviation knows its logarithm, below the joint law does
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A problem lowered for the interior point; k coordinates per guess.
+    """A problem lowered for the interior point; k coordinates per guess, N outcomes in K blocks of W.
 
-    mass      w_l                        [N]
-    barrier   ω_l / w_l, see below       [N]
-    losses    ℓ_il                       [m, N]
-    features  F                          [k, N], first row ones
-    weighted  F·w                        [k, N]
-    p_xz      a_jl                       [n, N]
+    outcomes  N
+    mass      w_l                        [K, W], 0 beyond the N outcomes
+    barrier   ω_l / w_l, see below       [K, W]
+    losses    ℓ_il                       [K, m, W]
+    features  F                          [K, k, W], first row ones
+    weighted  F·w                        [K, k, W]
+    p_xz      a_jl                       [K, n, W]
     p_x       π_j                        [n]
     basis     B                          [n, k − 1]
     frame     (1, B): coordinates → R^n  [n, k]
@@ -52,6 +57,7 @@ class Model:
     is the mean of both. It adds up to one, so that the path's gap is m τ.
     """
 
+    outcomes: int
     mass: Array
     barrier: Array
     losses: Array
@@ -70,6 +76,14 @@ class Model:
     def perfect(self) -> bool:
         """Perfect privacy: budget 0."""
         return self.budget == 0.0
+
+    def total(self, rows: Array) -> float:
+        """Σ_l w_l r_l of rows [K, W]."""
+        return float(np.vdot(self.mass, rows))
+
+    def joined(self, blocks: Array) -> Array:
+        """[K, r, W] → [r, N]."""
+        return blocks.transpose(1, 0, 2).reshape(blocks.shape[1], -1)[:, : self.outcomes]
 
     def coordinates(self, rows: Array) -> Array:
         """(α, ξ) [m, k] of dual rows in R^n [m, n]."""
@@ -116,13 +130,15 @@ def model_of(problem: Problem) -> Model:
     features = np.concatenate([np.ones((1, problem.N)), directions])
     frame = np.concatenate([np.ones((problem.n, 1)), basis], axis=1)
     undercut = Precision.of(problem, 0.0).undercut
+    width = max(256, _BLOCK_ENTRIES // (problem.m * features.shape[0]))
     return Model(
-        mass,
-        0.5 + 0.5 / np.maximum(problem.N * mass, _RAREST),
-        problem.loss / mass,
-        features,
-        features * mass,
-        problem.p_xz,
+        problem.N,
+        _in_blocks(mass[None], width)[:, 0],
+        _in_blocks(0.5 + 0.5 / np.maximum(problem.N * mass[None], _RAREST), width, 1.0)[:, 0],
+        _in_blocks(problem.loss / mass, width),
+        _in_blocks(features, width),
+        _in_blocks(features * mass, width),
+        _in_blocks(problem.p_xz, width),
         p_x,
         basis,
         frame,
@@ -133,11 +149,22 @@ def model_of(problem: Problem) -> Model:
     )
 
 
+def _in_blocks(rows: Array, width: int, beyond: float = 0.0) -> Array:
+    """[r, N] → [K, r, W] with W ≤ width, the last block filled up."""
+    r, outcomes = rows.shape
+    count = -(-outcomes // width)
+    if count == 1:
+        return rows[None]
+    filled = np.full((r, count * -(-outcomes // count)), beyond)
+    filled[:, :outcomes] = rows
+    return np.ascontiguousarray(filled.reshape(r, count, -1).transpose(1, 0, 2))
+
+
 def law_of(model: Model, estimator: Array) -> Law:
-    """The law of (X, Ŷ) under a strictly positive estimator [m, N]."""
-    coordinates = estimator @ model.weighted.T
+    """The law of (X, Ŷ) under a strictly positive estimator [K, m, W]."""
+    coordinates = np.matmul(estimator, model.weighted.transpose(0, 2, 1)).sum(axis=0)
     mass = coordinates[:, 0]
-    joint = estimator @ model.p_xz.T
+    joint = np.matmul(estimator, model.p_xz.transpose(0, 2, 1)).sum(axis=0)
     base = mass[:, None] * model.p_x
     deviation = (coordinates[:, 1:] @ model.basis.T) * model.p_x
     x = np.maximum(deviation / base, -1.0)

@@ -34,12 +34,11 @@ __all__ = ["Direction", "Iterate", "Newton"]
 
 _EQUILIBRATIONS = 3
 _REFINEMENTS = 2
-_BLOCK_ENTRIES = 1 << 16  # numbers per block of the Schur complement: the block stays in cache
 
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """A point strictly inside: estimator P > 0 [m, N], slack z > 0 [m, N], column duals λ [N], tilt [m, k], μ, c."""
+    """Strictly inside: estimator P > 0 [K, m, W], slack z > 0 [K, m, W], column duals λ [K, W], tilt [m, k], μ, c."""
 
     estimator: Array
     slack: Array
@@ -65,19 +64,20 @@ class Newton:
     """The linearised optimality conditions at one iterate, factorised once and solved for several right-hand sides."""
 
     def __init__(self, model: Model, at: Iterate, law: Law, tilted: Array, kappa: float) -> None:
-        """tilted: ℓ + t·F of the iterate [m, N]."""
+        """tilted: ℓ + t·F of the iterate [K, m, W]."""
         self._model, self._at, self._law, self._kappa = model, at, law, kappa
         self._curvature = at.estimator / at.slack
-        self._curvature_sum = self._curvature.sum(axis=0)
-        self._primal_residual = 1.0 - at.estimator.sum(axis=0)
-        self._dual_residual = tilted - at.column_dual - at.slack
-        self._curved_residual = (self._curvature * self._dual_residual).sum(axis=0)
+        self._curvature_sum = self._curvature.sum(axis=1)
+        self._primal_residual = 1.0 - at.estimator.sum(axis=1)
+        self._dual_residual = tilted - at.slack
+        self._dual_residual -= at.column_dual[:, None]
+        self._curved_residual = np.einsum("bil,bil->bl", self._curvature, self._dual_residual)
         guesses = np.arange(at.tilt.shape[0])
         self._others = guesses[guesses != law.mass.argmax()]
         self._order = np.append(self._others, law.mass.argmax())  # the reference last
         self._place = self._order.argsort()
         if model.perfect:
-            self._solver = _Solver(self._schur(model.features[1:]))
+            self._solver = _Solver(self._schur(model.features[:, 1:]))
         else:
             self._inverse_hessians = _inverse_hessians(model, law)
             self._tilted = _tilted(model, law)
@@ -104,8 +104,8 @@ class Newton:
 
     def direction(self, target: float, product: Array | float = 0.0, budget_product: float = 0.0) -> Direction:
         """The step towards P z = target × barrier (and c μ = κ target); the products are second-order corrections."""
-        self._products = -self._at.estimator * self._at.slack
-        self._products += target * self._model.barrier
+        products = self._at.estimator * self._at.slack
+        self._products = np.subtract(target * self._model.barrier[:, None], products, out=products)
         self._products -= product
         self._budget_target = self._kappa * target - budget_product
         return self._towards()
@@ -116,19 +116,24 @@ class Newton:
         return self._towards()
 
     def _towards(self) -> Direction:
-        at, curvature = self._at, self._curvature
-        wanted = self._products / at.slack
-        missing = self._primal_residual - wanted.sum(axis=0)
-        column_dual = (self._curved_residual + missing) / self._curvature_sum
-        pulled = column_dual - self._dual_residual
-        pulled *= curvature
-        pulled += wanted
-        tilt, multiplier, unused = self._solve(pulled @ self._model.weighted.T, self._budget_target)
-        slack = tilt @ self._model.features
-        slack += self._dual_residual
-        column_dual = (np.einsum("il,il->l", curvature, slack) + missing) / self._curvature_sum
-        slack -= column_dual
-        wanted -= np.multiply(curvature, slack, out=pulled)
+        at, features, curvature, curvature_sum = self._at, self._model.features, self._curvature, self._curvature_sum
+        wanted, slack = np.empty_like(at.slack), np.empty_like(at.slack)
+        missing, column_dual = np.empty_like(at.column_dual), np.empty_like(at.column_dual)
+        reduced = np.zeros(at.tilt.shape)
+        for b, weighted in enumerate(self._model.weighted):
+            np.divide(self._products[b], at.slack[b], out=wanted[b])
+            missing[b] = self._primal_residual[b] - wanted[b].sum(axis=0)
+            pulled = (self._curved_residual[b] + missing[b]) / curvature_sum[b] - self._dual_residual[b]
+            pulled *= curvature[b]
+            pulled += wanted[b]
+            reduced += pulled @ weighted.T
+        tilt, multiplier, unused = self._solve(reduced, self._budget_target)
+        for b in range(len(slack)):
+            np.matmul(tilt, features[b], out=slack[b])
+            slack[b] += self._dual_residual[b]
+            column_dual[b] = (np.einsum("il,il->l", curvature[b], slack[b]) + missing[b]) / curvature_sum[b]
+            slack[b] -= column_dual[b]
+            wanted[b] -= curvature[b] * slack[b]
         return Direction(wanted, slack, column_dual, tilt, multiplier, unused)
 
     def _solve(self, reduced: Array, budget_target: float) -> tuple[Array, float, float]:
@@ -156,7 +161,7 @@ class Newton:
         right = np.empty(m * k + m + 1)
         rows = right[: m * k].reshape(m, k)
         rows[:-1] = -pulled[self._others]
-        rows[-1] = model.weighted @ self._primal_residual - pulled.sum(axis=0)
+        rows[-1] = np.einsum("bkl,bl->k", model.weighted, self._primal_residual) - pulled.sum(axis=0)
         right[m * k : m * k + m] = -(law.coordinates * self._tilt_residual).sum(axis=1)[self._order]
         leaning = float((self._tilted * self._tilt_residual).sum()) / at.multiplier
         right[-1] = self._budget_residual - at.unused + leaning
@@ -168,16 +173,12 @@ class Newton:
         Off the diagonal blocks it is −G G' with G_i = F·D_i sqrt(w / Σ_k D_k), one symmetric product; the diagonal
         blocks, where D_i − D_i²/Σ D would cancel, are formed from D_i (Σ_{k≠i} D_k)/Σ D.
         """
-        rows, outcomes = features.shape
-        count = self._others.size
+        rows, count = features.shape[1], self._others.size
         total = np.zeros((count * rows, count * rows))
         diagonal = np.zeros((count, rows, rows))
-        width = max(256, _BLOCK_ENTRIES // max(1, count * rows))
-        for start in range(0, outcomes, width):
-            part = slice(start, start + width)
-            chosen, curvature = features[:, part], self._curvature[:, part]
-            mass, whole = self._model.mass[part], self._curvature_sum[part]
-            own, share = curvature[self._others], mass / whole
+        shares = self._model.mass / self._curvature_sum
+        for chosen, curvature, share in zip(features, self._curvature, shares, strict=True):
+            own = curvature[self._others]
             if count > 1:
                 spread = (own * np.sqrt(share))[:, None, :] * chosen
                 flat = spread.reshape(count * rows, -1)
