@@ -14,8 +14,9 @@ from hypothesis.extra import numpy as hnp
 from judging import lower_bound
 from strategies import anything, budgets, estimators, problems, tilts
 
+from discreet.problems.measures.derived_duals import tilts_from_ratio
 from discreet.problems.measures.law import OutputLaw
-from discreet.problems.measures.mutual_information import feasible_duals, tilts_from_ratio
+from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt
 from discreet.problems.problem import Problem

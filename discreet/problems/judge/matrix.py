@@ -13,9 +13,10 @@ import numpy as np
 
 from discreet.problems.errors import InputError
 from discreet.problems.judge.conclusion import Duals, End, Worth
+from discreet.problems.measures.derived_duals import tilts_from_ratio
 from discreet.problems.measures.law import LEAK_FREE, phi_residual
 from discreet.problems.measures.leak_free import remove_leakage
-from discreet.problems.measures.mutual_information import feasible_duals, tilts_from_ratio
+from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import column_error, normalise
 from discreet.problems.numerics.label_sums import tally_for

@@ -22,7 +22,7 @@ import numpy as np
 from discreet.problems.numerics.double_double import Array, dd_dot
 from discreet.problems.numerics.rounding import LARGEST_TILT, SMALLEST, TOTAL_ROUNDING, UNIT
 
-__all__ = ["entropy", "feasible_duals", "phi_divergence", "support_ceiling", "tilts_from_ratio"]
+__all__ = ["entropy", "feasible_duals", "phi_divergence", "support_ceiling"]
 
 _SERIES_BELOW = 0.1  # |r − 1| under which φ is summed as a series
 _SERIES = np.array([(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)])  # the next term rounds away
@@ -40,20 +40,16 @@ def phi_divergence(x: Array) -> Array:
     x = np.maximum(x, -1.0)
     near = np.maximum(np.minimum(x, _SERIES_BELOW), -_SERIES_BELOW)
     log = np.log1p(np.maximum(x, -1.0 + UNIT))  # 0 log 0 = 0
-    return np.where(near == x, near * near * _series(near), (1.0 + x) * log - x)
+    return np.where(near == x, near * near * _series(near, _SERIES), (1.0 + x) * log - x)
 
 
-def _series(x: Array) -> Array:
-    """φ(1 + x) / x² for small x."""
-    if x.size <= 32:  # all powers at once cost less than the thirty array operations of Horner's scheme
-        powers = np.empty((*x.shape, _SERIES.size))
-        powers[..., 0], powers[..., 1:] = 1.0, x[..., None]
-        return np.asarray(np.multiply.accumulate(powers, axis=-1, out=powers) @ _SERIES)
-    series = np.full_like(x, _SERIES[-1])
-    for coefficient in _SERIES[-2::-1].tolist():
-        series *= x
-        series += coefficient
-    return series
+def _series(x: Array, coefficients: Array) -> Array:
+    """Σ_k c_k x^k for |x| ≤ 1."""
+    if x.size > 64:
+        return np.asarray(np.polynomial.polynomial.polyval(x, coefficients))
+    powers = np.empty((*x.shape, coefficients.size))  # all powers at once: of few numbers several times as fast as Horner
+    powers[..., 0], powers[..., 1:] = 1.0, x[..., None]
+    return np.asarray(np.multiply.accumulate(powers, axis=-1, out=powers) @ coefficients)
 
 
 def feasible_duals(tilt: Array, multiplier: float, p_x: Array, budget: float) -> tuple[Array, float] | None:
@@ -91,8 +87,7 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
     unit = (2 * p_x.size + 16) * UNIT  # of every sum below, relative to the sum of sizes
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scaled = tilt / multiplier
-        value = np.fmin(_near(scaled, p_x, multiplier, unit), mean + multiplier * _curvature_ceiling(scaled, p_x))
-        close = np.abs(scaled).max(axis=1) <= 1.0
+        value, close = _near(scaled, mean, p_x, multiplier, unit), np.abs(scaled).max(axis=1) <= 1.0
         if not close.all():
             value = np.where(close, value, _far(tilt, p_x, multiplier, unit))
     return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
@@ -105,22 +100,13 @@ def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
     return np.asarray(high + np.maximum(low, 0.0) + doubt + TOTAL_ROUNDING * np.abs(high) + 8.0 * SMALLEST * p_x.size)
 
 
-def _curvature_ceiling(scaled: Array, p_x: Array) -> Array:
-    """Σ_j π_j (e^z − 1 − z) [m] from above, for |z| ≤ 1; with the mean it bounds h, as log(1 + s) ≤ s."""
-    powers = np.empty((*scaled.shape, _CURVATURE.size))
-    powers[..., 0], powers[..., 1:] = 1.0, scaled[..., None]
-    series = np.multiply.accumulate(powers, axis=-1, out=powers) @ _CURVATURE
-    curve = scaled * scaled * series
-    return np.asarray((curve @ p_x) * (1.0 + 2.0**-40) + 4.0 * SMALLEST)
-
-
-def _near(scaled: Array, p_x: Array, multiplier: float, unit: float) -> Array:
-    """h_i for |t| ≤ μ, where log1p and expm1 keep every digit."""
-    growth = np.expm1(scaled)
-    total = growth @ p_x
-    error = unit * (np.abs(growth) @ p_x) / (1.0 + total)
-    log = np.log1p(total)
-    return np.asarray(multiplier * (log + error + 4.0 * UNIT * np.abs(log) + 4 * p_x.size * SMALLEST))
+def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float) -> Array:
+    """h_i for |z| ≤ 1, z = t/μ: μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)), where the terms of the second sum are ≥ 0."""
+    curve = ((scaled * scaled * _series(scaled, _CURVATURE)) @ p_x) * (1.0 + unit + 128.0 * UNIT)
+    slope = mean / multiplier
+    growth = slope + curve + 4.0 * UNIT * (np.abs(slope) + curve) + 4 * p_x.size * SMALLEST
+    log = np.log1p(growth)
+    return np.asarray(multiplier * (log + 4.0 * UNIT * np.abs(log)))
 
 
 def _far(tilt: Array, p_x: Array, multiplier: float, unit: float) -> Array:
@@ -133,51 +119,3 @@ def _far(tilt: Array, p_x: Array, multiplier: float, unit: float) -> Array:
     error = unit * (1.0 + drift) + 4 * p_x.size * SMALLEST / total
     log = np.log(total)
     return np.asarray(largest + multiplier * (log + error + 4.0 * UNIT * np.abs(log)))
-
-
-def tilts_from_ratio(ratio_minus_one: Array, p_xz: Array, loss: Array, budget: float) -> tuple[Array, float]:
-    """Duals for an estimator that came without: t_ij = μ log r_ij, with the μ ≥ 0 that gives the best bound.
-
-    ratio_minus_one r − 1 [m, n] of its law, p_xz [n, N], loss [m, N], 0 < budget < ∞ in nats. They are not feasible yet.
-    """
-    no_evidence = -40.0  # stands for log 0: e^-40 of a prior is none
-    log = np.log1p(ratio_minus_one, out=np.full_like(ratio_minus_one, no_evidence), where=ratio_minus_one > -1.0)
-    direction = np.maximum(log, no_evidence)
-    direction[:, p_xz.max(axis=1) == 0.0] = 0.0
-    multiplier = _best_multiplier(direction @ p_xz, loss, budget)
-    return multiplier * direction, multiplier
-
-
-def _best_multiplier(slopes: Array, loss: Array, budget: float) -> float:
-    """The μ ≥ 0 with the greatest bound Σ_l min_i (L_il + μ·slopes_il) − μ ε.
-
-    The bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε. Where the tangents at
-    both ends of the bracket cross is the next point; every third time it is the geometric middle, since the optimum may
-    lie many powers of ten under the ceiling.
-    """
-
-    def bound(multiplier: float) -> tuple[float, float]:
-        losses = loss + multiplier * slopes
-        best = losses.min(axis=0)
-        slope = np.where(losses == best, slopes, math.inf).min(axis=0)
-        return float(best.sum()) - multiplier * budget, float(slope.sum()) - budget
-
-    at_low = bound(0.0)
-    low, high = 0.0, min(LARGEST_TILT, max(0.0, float(loss.sum(axis=1).min()) - at_low[0]) / budget)
-    at_high = bound(high)
-    if at_low[1] <= 0.0 or at_high[1] >= 0.0:
-        return low if at_low[0] >= at_high[0] else high
-    for step in range(60):
-        crossing = (at_high[0] - at_low[0] + at_low[1] * low - at_high[1] * high) / (at_low[1] - at_high[1])
-        ceiling = at_low[0] + at_low[1] * (crossing - low)
-        if ceiling - max(at_low[0], at_high[0]) <= 1e-12 * abs(ceiling):
-            break
-        point = crossing if step % 3 else math.sqrt(max(low, 1e-10 * high) * high)
-        if not low < point < high:
-            break
-        here = bound(point)
-        if here[1] > 0.0:
-            low, at_low = point, here
-        else:
-            high, at_high = point, here
-    return low if at_low[0] >= at_high[0] else high
