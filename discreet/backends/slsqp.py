@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
-from discreet.backends.lowering import PrivacyRows, loss_unit, whitened_rows
+from discreet.backends.lowering import Program
 from discreet.backends.unused_guesses import duals_of_law
 from discreet.problems.errors import Interrupted
 from discreet.problems.measures.law import OutputLaw
@@ -78,7 +78,7 @@ class Slsqp:
             lowered.error,
             lowered.start,
             jac=lambda _: lowered.error_gradient,
-            bounds=[(0.0, top) for top in np.tile(lowered.scale, lowered.free)],
+            bounds=[(0.0, top) for top in np.tile(lowered.program.scale, lowered.free)],
             constraints=lowered.constraints(),
             method="SLSQP",
             callback=watch,
@@ -100,34 +100,24 @@ _Point = tuple["SmoothProgram", Array, Any]
 
 @dataclass(frozen=True)
 class SmoothProgram:
-    """The problem in x = (sqrt(N w_l) P_il for i < m − 1), flattened guess by guess.
+    """The problem in x = (sqrt(N w_l) P_il for i < m − 1), flattened guess by guess: the `program` without its last guess.
 
-    scale           sqrt(N w_l) [N]                      error_gradient  of `error`, constant, [(m−1) N]
-    unit            error probability per unit of `error`
-    equations       [k, (m−1) N] at budget 0, else None  rows            what they mean, else None
-    start           a feasible x
+    start   a feasible x
     """
 
-    problem: Problem
-    scale: Array
-    unit: float
-    excess: Array
-    error_gradient: Array
-    equations: Array | None
-    rows: PrivacyRows | None
+    program: Program
     start: Array
 
     @classmethod
     def of(cls, problem: Problem) -> SmoothProgram:
         """Lower a problem without zero masses."""
-        scale = np.sqrt(problem.N * problem.p_z)
-        unit = loss_unit(problem, 1e-3)  # larger gradients break SLSQP's least squares
-        excess = (problem.loss - problem.loss.min(axis=0)) / unit
-        rows = whitened_rows(problem) if problem.constraint.perfect else None
-        equations = None if rows is None else _equations(rows.features * (problem.p_z / scale), problem.m - 1)
-        start = (_start(problem)[:-1] * scale).ravel()
-        gradient = ((excess[:-1] - excess[-1]) / scale).ravel()
-        return cls(problem, scale, unit, excess, gradient, equations, rows, start)
+        program = Program.of(problem, 0.5)
+        return cls(program, (_start(problem)[:-1] * program.scale).ravel())
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that was lowered."""
+        return self.program.problem
 
     @property
     def free(self) -> int:
@@ -136,12 +126,22 @@ class SmoothProgram:
 
     def estimator(self, x: Array) -> Array:
         """P [m, N]; the last row is what is left of each column, and may be negative by rounding or infeasibility."""
-        upper = x.reshape(self.free, self.problem.N) / self.scale
+        upper = x.reshape(self.free, self.problem.N) / self.program.scale
         return np.concatenate([upper, 1.0 - upper.sum(axis=0, keepdims=True)])
 
     def error(self, x: Array) -> float:
-        """Excess error probability over the Bayes rule, in units of `unit`."""
-        return float((self.excess * self.estimator(x)).sum())
+        """Excess error probability over the Bayes rule, in units of the program's."""
+        return float((self.program.cost * self.program.scale * self.estimator(x)).sum())
+
+    @property
+    def error_gradient(self) -> Array:
+        """Of `error`, constant, [(m−1) N]."""
+        return np.ravel(self.program.cost[:-1] - self.program.cost[-1])
+
+    @property
+    def equations(self) -> Array:
+        """The privacy equations, block diagonal: the same rows for each guess, [(m−1) r, (m−1) N]."""
+        return np.asarray(np.kron(np.eye(self.free), self.program.row))
 
     def slack(self, x: Array) -> float:
         """1 − leakage/ε."""
@@ -150,31 +150,29 @@ class SmoothProgram:
     def slack_gradient(self, x: Array) -> Array:
         """Gradient of `slack`: −Σ_j a_jl (log r_ij − log r_mj) / (ε sqrt(N w_l)); ∂ leakage/∂P_il = Σ_j a_jl log r_ij."""
         slope = _log_ratio(self._law(x)) @ self.problem.p_xz
-        return np.asarray(-((slope[:-1] - slope[-1]) / self.scale).ravel() / self.problem.budget)
+        return np.asarray(-((slope[:-1] - slope[-1]) / self.program.scale).ravel() / self.problem.budget)
 
     def constraints(self) -> list[dict[str, Any]]:
         """SciPy's constraint dictionaries, the privacy constraint first."""
         found: list[dict[str, Any]] = []
-        if self.equations is not None and self.equations.shape[0]:
-            equations = self.equations
+        equations = self.equations
+        if equations.size:
             found.append({"type": "eq", "fun": lambda x: equations @ x, "jac": lambda _: equations})
-        elif self.equations is None and not self.problem.constraint.oblivious:
+        elif self.program.leaks:
             found.append({"type": "ineq", "fun": self.slack, "jac": self.slack_gradient})
         if self.free > 1:
             sums = np.tile(-np.eye(self.problem.N), self.free)
-            found.append({"type": "ineq", "fun": lambda x: self.scale + sums @ x, "jac": lambda _: sums})
+            found.append({"type": "ineq", "fun": lambda x: self.program.scale + sums @ x, "jac": lambda _: sums})
         return found
 
     def duals(self, estimator: Array, multipliers: Array | None) -> tuple[Array | None, float | None]:
         """(tilt, multiplier), None where unknown. SLSQP's multipliers λ belong to the Lagrangian error − λ·constraint."""
-        if self.problem.constraint.oblivious:
-            return np.zeros((self.problem.m, self.problem.n)), 0.0
-        if self.rows is None:
+        if self.program.leaks:
             return duals_of_law(self.problem, self.problem.output_law(normalise(estimator)))
-        if multipliers is None:
+        if self.problem.constraint.perfect and multipliers is None:
             return None, None
-        prices = np.asarray(multipliers)[: self.free * self.rows.features.shape[0]]
-        return self.rows.tilt(prices.reshape(self.free, self.rows.features.shape[0]) * self.unit, self.problem.m), math.inf
+        prices = np.zeros(0) if multipliers is None else np.asarray(multipliers)[: len(self.equations)]
+        return self.program.duals(-prices, 0.0)
 
     def _law(self, x: Array) -> OutputLaw:
         return self.problem.output_law(np.maximum(self.estimator(x), 0.0))
@@ -183,11 +181,6 @@ class SmoothProgram:
 def _log_ratio(law: OutputLaw) -> Array:
     """log(p(x_j given ŷ_i)/π_j) [m, n], cut at −40."""
     return np.log1p(np.maximum(law.ratio_minus_one(), math.expm1(-40.0)))
-
-
-def _equations(rows: Array, guesses: int) -> Array:
-    """Block diagonal: the same rows [r, N] for each guess, [(guesses·r), guesses·N]."""
-    return np.asarray(np.kron(np.eye(guesses), rows))
 
 
 def _start(problem: Problem) -> Array:

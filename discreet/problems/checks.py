@@ -12,7 +12,9 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
 
 __all__ = [
     "TOTAL_TOLERANCE",
+    "check_ceiling",
     "check_entries",
+    "check_stray_losses",
     "check_total",
     "checked_prior",
     "loss_table",
@@ -64,6 +66,25 @@ def row_totals(array: Array, what: str) -> DoubleDouble:
     if abs(total - 1.0) > TOTAL_TOLERANCE:
         raise InputError(f"{what} sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum")
     return sums
+
+
+def check_ceiling(array: Array, what: str, most: float, remedy: str, start: int = 0) -> None:
+    """Refuse entries above `most`, naming the first; the outcomes of array [·, ·] begin at `start`."""
+    if array.max() > most:
+        row, column = (int(k) for k in np.argwhere(array > most)[0])
+        raise InputError(f"{what}[{row}, {start + column}] is {array[row, column]:g}, above {most:g}; {remedy}")
+
+
+def check_stray_losses(p_xz: Array, loss: Array, start: int = 0) -> None:
+    """Refuse losses [m, ·] on outcomes of no mass in p_xz [n, ·], naming the first; outcomes begin at `start`."""
+    mass = p_xz.sum(axis=0)
+    if mass.all():
+        return
+    stray = np.flatnonzero((mass == 0.0) & (loss.max(axis=0) > 0.0))
+    if stray.size:
+        raise InputError(
+            f"outcome {start + stray[0]} has zero probability in p_xz but a positive loss mass; set its loss to 0"
+        )
 
 
 def check_total(array: Array, what: str) -> float:

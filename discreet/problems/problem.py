@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import check_total, loss_table, mass_array, row_totals
+from discreet.problems.checks import check_ceiling, check_stray_losses, check_total, loss_table, mass_array, row_totals
 from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw, output_law
@@ -97,12 +97,8 @@ class Problem:
         if abs(total - 1.0) > ROUNDED_TOTAL:
             a, cost = a / total, cost / total
             marginal = dd_sum(a)
-        if cost.max() > LARGEST_LOSS:
-            index = tuple(int(k) for k in np.argwhere(cost > LARGEST_LOSS)[0])
-            raise InputError(f"loss{list(index)} is {cost[index]:g}, above {LARGEST_LOSS:g}; state losses in a larger unit")
-        stray = np.flatnonzero((a.sum(axis=0) == 0.0) & (cost.max(axis=0) > 0.0))
-        if stray.size:
-            raise InputError(f"outcome {stray[0]} has zero probability in p_xz but a positive loss mass; set its loss to 0")
+        check_ceiling(cost, "loss", LARGEST_LOSS, "state losses in a larger unit")
+        check_stray_losses(a, cost)
         a.setflags(write=False)
         cost.setflags(write=False)
         object.__setattr__(self, "p_xz", a)

@@ -48,7 +48,7 @@ def random_point(program: SmoothProgram, seed: int) -> tuple[Array, Array]:
     problem = program.problem
     estimator = rng.uniform(0.2, 1.0, (problem.m, problem.N))
     estimator /= estimator.sum(axis=0)
-    return estimator, (estimator[:-1] * program.scale).ravel()
+    return estimator, (estimator[:-1] * program.program.scale).ravel()
 
 
 def own_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
@@ -66,7 +66,7 @@ def test_objective_and_constraint_are_error_probability_and_leakage(seed: int) -
     program = SmoothProgram.of(problem)
     estimator, x = random_point(program, seed)
     np.testing.assert_allclose(program.estimator(x), estimator, atol=1e-15)
-    error = program.unit * program.error(x) + problem.bayes_error
+    error = program.program.unit * program.error(x) + problem.bayes_error
     assert error == pytest.approx(problem.error_probability(estimator), rel=1e-12)
     assert (1.0 - program.slack(x)) * problem.budget == pytest.approx(problem.leakage(estimator), rel=1e-9, abs=1e-14)
 
@@ -78,7 +78,7 @@ def test_the_gradients_are_those_of_central_differences(seed: int) -> None:
     assume(problem.budget > 1e-6)
     program = SmoothProgram.of(problem)
     _, x = random_point(program, seed)
-    step = 1e-6 * np.tile(program.scale, program.free)
+    step = 1e-6 * np.tile(program.program.scale, program.free)
     for value, gradient in ((program.error, program.error_gradient), (program.slack, program.slack_gradient(x))):
         measured = np.array([(value(x + e) - value(x - e)) / (2.0 * h) for e, h in zip(np.diag(step), step, strict=True)])
         size = np.abs(gradient * step).max() + 1e-9
@@ -93,7 +93,7 @@ def test_the_gradient_is_finite_at_every_vertex(seed: int) -> None:
     program = SmoothProgram.of(problem)
     labels = np.random.default_rng(seed).integers(0, problem.m, problem.N)
     vertex = np.eye(problem.m)[:, labels]
-    assert np.isfinite(program.slack_gradient((vertex[:-1] * program.scale).ravel())).all()
+    assert np.isfinite(program.slack_gradient((vertex[:-1] * program.program.scale).ravel())).all()
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.1, 0.9, 3.0]))
@@ -123,9 +123,7 @@ def test_the_equations_at_budget_zero_are_the_rows_of_phi() -> None:
     problem = catalog.build("dirichlet", n=3, m=3, N=8, budget=0.0)
     program = SmoothProgram.of(problem)
     estimator, x = random_point(program, 5)
-    assert program.rows is not None
-    assert program.equations is not None
-    expected = problem.output_law(estimator).deviation[:-1] @ program.rows.combination.T
+    expected = problem.output_law(estimator).deviation[:-1] @ program.program.rows.combination.T
     np.testing.assert_allclose(program.equations @ x, expected.ravel(), atol=1e-14)
 
 

@@ -69,9 +69,9 @@ class BlahutArimoto:
                 claimed = proximal_sweeps(outcomes, bracket, growing=accelerated)
             else:
                 claimed = plain_sweeps(outcomes, bracket)
-        tilt, multiplier = outcomes.feasible_duals(bracket.duals.tilt, bracket.duals.multiplier)
         anchors = () if outcomes.perfect else (bracket.leak_free,)
-        return Raw(claimed, Answer(normalise(bracket.estimator), tilt, multiplier, anchors), bracket.passes)
+        duals = bracket.duals
+        return Raw(claimed, Answer(normalise(bracket.estimator), duals.tilt, duals.multiplier, anchors), bracket.passes)
 
     def lift(self, raw: Raw[Answer]) -> Answer:
         """The answer as it is: its arrays are already the problem's own."""

@@ -162,14 +162,6 @@ class Outcomes:
             estimator = np.asarray((1.0 - share) * estimator + share * leak_free)
         return self.error(estimator), estimator
 
-    def feasible_duals(self, tilt: Array, multiplier: float) -> tuple[Array, float]:
-        """The same duals with every h_i(t, μ) = 0; at budget 0 with Σ_j π_j t_ij = 0."""
-        if multiplier == 0.0:
-            return tilt, multiplier
-        if self.perfect:
-            return tilt - (tilt @ self.prior)[:, None], multiplier
-        return multiplier * self.tilted_law(tilt, multiplier).log_ratio, multiplier
-
 
 def _target(budget: float) -> float:
     """ε less 1e-13 of it, and less what 2e-15 in log ratios of the size √(2ε) can add, as leakage is half their square."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import checked_prior, mass_array, whole
+from discreet.problems.checks import checked_prior, whole
 from discreet.problems.errors import InputError
 from discreet.problems.inference.adversary import Inference, check_confidence, confidence_interval, error_of_best, summarise
 from discreet.problems.inference.fano import fano_bound
@@ -39,10 +39,8 @@ def local_law(p_z_given_xy: Any, p_xy: Any) -> Array:
     p_z_given_xy   Pr(the sensor reports bin z given x_j, y_i) [n, m, bins]
     p_xy           p(x_j, y_i) [n, m]
     """
-    law = mass_array(p_z_given_xy, "p_z_given_xy", 3, "[n, m, bins]")
-    prior = mass_array(p_xy, "p_xy", 2, "[n, m]")
-    if law.shape[:2] != prior.shape:
-        raise InputError(f"p_z_given_xy has shape {list(law.shape)} and p_xy {list(prior.shape)}; the first two must agree")
+    prior = checked_prior(p_xy)
+    law = checked_law(p_z_given_xy, prior, "p_z_given_xy", sensors=False)
     guess = np.argmax((prior[:, :, None] * law).sum(axis=0), axis=0)
     return np.stack([law[:, :, guess == k].sum(axis=2) for k in range(prior.shape[1])], axis=2)
 

@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 
 from discreet.problems.blocks import CHUNK_OUTCOMES, ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
-from discreet.problems.checks import TOTAL_TOLERANCE, check_entries, loss_table, whole
+from discreet.problems.checks import TOTAL_TOLERANCE, check_ceiling, check_entries, check_stray_losses, loss_table, whole
 from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Layout, npy_layout, replacing, stored_members
@@ -58,16 +58,15 @@ def block_problem(
     if blocks.N < 1:
         raise InputError("the blocks hold no outcomes; give at least one")
     count = tally_for(blocks.N)
-    masses: DoubleDouble | None = None
-    losses: DoubleDouble | None = None
+    masses: DoubleDouble = (np.zeros(blocks.n), np.zeros(blocks.n))
+    losses: DoubleDouble = (np.zeros(blocks.m), np.zeros(blocks.m))
     seen = 0
-    for found in in_order(blocks.chunks(), threads, partial(_checked, blocks, count)):
-        if found.start != seen:
-            raise InputError(f"a chunk starts at outcome {found.start} where {seen} comes next; give chunks in order")
-        seen += found.count
-        masses = found.masses if masses is None else dd_add(masses, found.masses)
-        losses = found.losses if losses is None else dd_add(losses, found.losses)
-    if masses is None or losses is None or seen != blocks.N:
+    for chunk, more_masses, more_losses in in_order(blocks.chunks(), threads, partial(_checked, blocks, count)):
+        if chunk.start != seen:
+            raise InputError(f"a chunk starts at outcome {chunk.start} where {seen} comes next; give chunks in order")
+        seen += chunk.count
+        masses, losses = dd_add(masses, more_masses), dd_add(losses, more_losses)
+    if seen != blocks.N:
         raise InputError(f"the blocks hold {seen} outcomes but say N = {blocks.N}; state the number they hold")
     total = math.fsum([*masses[0].tolist(), *masses[1].tolist()])
     if not abs(total - 1.0) <= TOTAL_TOLERANCE:
@@ -79,16 +78,10 @@ def block_problem(
     return BlockProblem(blocks, constraint_of(budget, equivocation, entropy(p_x)), p_x, losses[0] + losses[1], name)
 
 
-@dataclass(frozen=True, eq=False)
-class _Checked:
-    start: int
-    count: int
-    masses: DoubleDouble
-    losses: DoubleDouble
-
-
-def _checked(blocks: Blocks, count: Callable[[Array, Array, Array, Array], Tally], chunk: Chunk) -> _Checked:
-    """The totals of a chunk [n], [m], all entries looked at."""
+def _checked(
+    blocks: Blocks, count: Callable[[Array, Array, Array, Array], Tally], chunk: Chunk
+) -> tuple[Chunk, DoubleDouble, DoubleDouble]:
+    """A chunk with its totals [n], [m], all entries looked at."""
     a, loss = chunk.read()
     for what, array, rows in (("p_xz", a, blocks.n), ("loss", loss, blocks.m)):
         if array.shape != (rows, chunk.count):
@@ -100,12 +93,11 @@ def _checked(blocks: Blocks, count: Callable[[Array, Array, Array, Array], Tally
     if not (sums.smallest >= 0.0 and sums.joint[0].sum() <= 1.0 and sums.errors[0].max() <= LARGEST_LOSS):
         _refuse_no_masses(chunk.start, a, loss)  # sums that are not too large have no entries that are
     if not any(row.min() > 0.0 for row in a):
-        _refuse_stray_losses(chunk.start, a, loss)
-    high, low = np.zeros(blocks.n), np.zeros(blocks.n)
-    masses: DoubleDouble = (high, low)
+        check_stray_losses(a, loss, chunk.start)
+    masses: DoubleDouble = (np.zeros(blocks.n), np.zeros(blocks.n))
     for row in zip(*sums.joint, strict=True):
         masses = dd_add(masses, row)
-    return _Checked(chunk.start, chunk.count, masses, sums.errors)
+    return chunk, masses, sums.errors
 
 
 def _refuse_no_masses(start: int, a: Array, loss: Array) -> None:
@@ -114,26 +106,8 @@ def _refuse_no_masses(start: int, a: Array, loss: Array) -> None:
         return
     check_entries(a, "p_xz", start)
     check_entries(loss, "loss", start)
-    for what, array, most, remedy in (
-        ("p_xz", a, 1.0 + TOTAL_TOLERANCE, "divide p_xz by its sum"),
-        ("loss", loss, LARGEST_LOSS, "state losses in a larger unit"),
-    ):
-        high = np.argwhere(array > most)
-        if high.size:
-            row, column = (int(k) for k in high[0])
-            raise InputError(f"{what}[{row}, {start + column}] is {array[row, column]:g}, above {most:g}; {remedy}")
-
-
-def _refuse_stray_losses(start: int, a: Array, loss: Array) -> None:
-    """Refuse losses on outcomes of no mass."""
-    mass = a.sum(axis=0)
-    if mass.all():
-        return
-    stray = np.flatnonzero((mass == 0.0) & (loss.max(axis=0) > 0.0))
-    if stray.size:
-        raise InputError(
-            f"outcome {start + stray[0]} has zero probability in p_xz but a positive loss mass; set its loss to 0"
-        )
+    check_ceiling(a, "p_xz", 1.0 + TOTAL_TOLERANCE, "divide p_xz by its sum", start)
+    check_ceiling(loss, "loss", LARGEST_LOSS, "state losses in a larger unit", start)
 
 
 @dataclass(frozen=True, eq=False)
