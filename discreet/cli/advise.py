@@ -21,18 +21,18 @@ def advise(
     fraction: Fraction = None,
     gap: Gap = 1e-9,
     seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds one solve may take; a note says where it may not do.")
+        float | None, typer.Option(metavar="S", help="Seconds that one solve may take; a note says if it may take longer.")
     ] = None,
     results: Annotated[
         list[str] | None,
         typer.Option(metavar="PATH", help="Results measured here: a folder of discreet bench, or a file; may be repeated."),
     ] = None,
     peers: Annotated[
-        bool, typer.Option("--peers", help="Consider also backends that are there to be compared with.")
+        bool, typer.Option("--peers", help="Also consider peers: backends that are there for comparison only.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Which backend to use for a problem, how long it will take, and what says so. Nothing is solved.
+    """Which backend to use for a problem, how long it will take, and the measurements behind it. Nothing is solved.
 
     Works from the results shipped with discreet, without a network; results of discreet bench on this machine make it
     better. Exits with 1 if no backend is safe by what was measured.

@@ -1,4 +1,4 @@
-"""The application: its commands, and the one door through which every error leaves.
+"""The application: its commands, and the one place where errors become exit codes.
 
 Exit codes: 0 all well; 1 a result is not certified, or backends disagree; 2 bad input, said in one sentence on standard
 error; 130 interrupted. A traceback is a defect.

@@ -37,14 +37,14 @@ def bench(
         typer.Option(
             "--only",
             metavar="TEXT",
-            help="Only cells with TEXT in their title; may be repeated: every TEXT must be in it.",
+            help="Only cells with TEXT in their title. Repeat it to require several texts.",
         ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the profiles, the cells and the estimated time; run nothing.")
     ] = False,
     query: Annotated[
-        str | None, typer.Option(metavar="SQL", help="Query the table cells of a study's folder with DuckDB; run nothing.")
+        str | None, typer.Option(metavar="SQL", help="Query the table `cells` of a study's folder with DuckDB; run nothing.")
     ] = None,
     reference: Annotated[
         str | None,
@@ -141,7 +141,7 @@ def _measure(study: Study, cells: Sequence[Cell], store: Any, known: dict[str, A
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Watch]:
-    """A bar where a person watches, a line every so often elsewhere."""
+    """A bar on a terminal, a line every so often elsewhere."""
 
     with screen.progress() as bar:
         said = [0.0]

@@ -54,7 +54,7 @@ def compare(
 ) -> None:
     """Run every backend on the same problems and compare what they claim with what is true.
 
-    Without PROBLEM: the paper's single- and multi-sensor set-ups and a survey of real people (anes96), at half of the
+    Without PROBLEM: the paper's single- and multi-sensor set-ups and the survey anes96, at half of the
     Bayes rule's leakage and at perfect privacy. A problem given without a budget runs at the same two budgets, a file
     at its own. Exits with 1 if some problem has no certified answer.
 

@@ -23,7 +23,7 @@ def doctor(
 ) -> None:
     """List the backends with versions and capabilities, and why one is absent or broken; peers are marked.
 
-    Each is tried in a process of its own, so a library that crashes at import is found rather than suffered.
+    Each is tried in a process of its own, so a library that crashes at import does not stop this command.
 
     Examples:
 

@@ -36,7 +36,7 @@ def frontier(
     backend: Annotated[str, typer.Option(metavar="NAME", help="Which backend; see discreet doctor.")] = "tilt",
     gap: Gap = 1e-9,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds per point, as far as the backend can.")
+        float | None, typer.Option(metavar="S", help="Seconds per point, as far as the backend can keep to it.")
     ] = None,
     csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the points there.")] = None,
     svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Draw the curve there.")] = None,

@@ -1,4 +1,4 @@
-"""Where words go: results to standard output, everything else to standard error, progress only where a person watches."""
+"""Where output goes: results to standard output, everything else to standard error, progress only to a terminal."""
 
 from __future__ import annotations
 

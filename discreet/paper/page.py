@@ -74,7 +74,7 @@ def _verdict(study: Study) -> str:
         "Every optimum is certified to a relative gap of 10⁻⁹." if study.certified else "Not every optimum is certified."
     )
     told = [
-        f"Somebody who sees every sensor's own estimate infers X with error probability "
+        f"Whoever sees every sensor's own estimate infers X with error probability "
         f"{wording.number(last.local_x_error, 3)} at {_sensors(last.sensors)}; from a perfectly private guess it stays at "
         f"{float(study.p_x.min()):.2g}.",
         f"Under perfect privacy Y is estimated with error probability {wording.number(first.private_y_error, 3)} from "

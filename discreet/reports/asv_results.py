@@ -5,7 +5,7 @@ grid on one machine, measured on two commits or more. The table has the oldest a
 to a target (its unit begins with ×) that is at most 1 on every commit is only counted.
 
 asv 0.6 keeps one JSON file for each commit and environment, under a folder for each machine. Values are flat lists over the
-grid of parameters, the last parameter running fastest. NaN is a skip, null a failure or a timeout; they stay distinct here.
+grid of parameters, the last parameter varying fastest. NaN is a skip, null a failure or a timeout; they stay distinct here.
 The files hold absolute paths of the machine (the interpreter): nothing of them gets into a record.
 
 Source: asv 0.6.6, `asv.results.Results` (api version 2); read here from the format itself, so that asv need not be there.
@@ -191,7 +191,7 @@ def commits_section(records: Sequence[AsvRecord]) -> str:
         return ""
     lines = _lines(records)
     if not lines:
-        return "asv measured one commit only, so there is no course to tell; [commits.csv](commits.csv) holds its values.\n"
+        return "asv measured one commit only, so there is nothing to compare; [commits.csv](commits.csv) holds its values.\n"
     known = {record.commit: record.date for record in records if record.outcome == "measured"}
     days = sorted(date[:10] for date in known.values())
     machines = ", ".join(sorted({record.machine for record in records}))

@@ -1,7 +1,7 @@
 """One measured attempt as a flat row, and reading such rows back: the common ground of study, report and advice.
 
 A *measurement* is one cell of a study: one instance, one backend with settings, one accuracy profile, one repeat, run in a
-process of its own and judged. It says everything about itself, so that rows of different days, machines and versions can
+process of its own and judged. It holds all that it depends on, so that rows of different days, machines and versions can
 lie in one table. Files hold one column per field, by the names below; mappings are JSON text, undefined numbers are empty.
 
 A row is read from `.csv`, `.csv.gz` (standard library only: the reference results shipped with the package are such a file)
@@ -110,7 +110,7 @@ class Measurement:
     samples                  seconds of every run of the cell in its process, the first (cold) first. The *_seconds are those
                              of the median of the other runs, or of the first where it is alone; the answer is the first's
     wall_seconds             of the whole cell: starting the process, importing, all runs, judging; 0 where nothing ran
-    distinct_outcomes        N after merging proportional outcomes and pruning those of no mass; None where nobody counted
+    distinct_outcomes        N after merging proportional outcomes and pruning those of no mass; None if not counted
     """
 
     study: str

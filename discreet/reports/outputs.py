@@ -1,7 +1,7 @@
 """Writing files: each all or nothing; in folders only over files that were made here and left as they were.
 
 A folder of outputs holds a manifest with the SHA-256 of every file written. A file that is not in it, or that has been
-changed since, is somebody else's.
+changed since, is never replaced.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def tones(found: Sequence[Trial]) -> dict[str, int]:
 def leakage_figure(leaks: Sequence[Leak]) -> Figure:
     """What every answer called solved really leaks, as a multiple of its budget: one line a solver configuration.
 
-    At budget 0 the ratio is ‖ΦP‖∞ ÷ what counts as zero. What lies right of 1 breaks the promise.
+    At budget 0 the ratio is ‖ΦP‖∞ ÷ what counts as zero. What lies right of 1 breaks the budget.
     """
     by_name: dict[str, list[Leak]] = {}
     for leak in leaks:
@@ -59,12 +59,12 @@ def leakage_figure(leaks: Sequence[Leak]) -> Figure:
         ]
         ratios = [max(leak.ratio, 1e-2) for leak in own]
         drawn.append(_strip(label, tone, names, [leak.contestant for leak in own], ratios, hints))
-    told = "; ".join(f"{name}: largest {wording.scientific(worst[name])} ×" for name in names) or "nobody claimed a success"
+    told = "; ".join(f"{name}: largest {wording.scientific(worst[name])} ×" for name in names) or "none was called solved"
     return Figure(
         "leakage",
         'What answers called "optimal" really leak',
         "true leakage ÷ budget; at perfect privacy ΦP ÷ what counts as zero",
-        "right of 1 the promise is broken; ratios below 0.01 stand at 0.01",
+        "right of 1 the budget is broken; ratios below 0.01 are drawn at 0.01",
         "",
         tuple(drawn),
         f"True leakage over budget of claimed successes. {told}.",
@@ -97,7 +97,7 @@ def gap_figure(rows: Sequence[Measurement]) -> Figure:
         "relative gap, certified",
         "",
         tuple(drawn),
-        f"Relative gaps of certified brackets: {told or 'nobody answered'}.",
+        f"Relative gaps of certified brackets: {told or 'there is no answer'}.",
         log_x=True,
         rows=tuple(f"{name}: {answers[name]} of {attempts[name]} answered" for name in names),
     )
@@ -144,15 +144,15 @@ def time_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | Non
 
 
 def performance_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | None:
-    """The Dolan–Moré profile; None when nobody solved anything."""
+    """The Dolan–Moré profile; None when nothing was solved."""
     profiles = performance_profiles(found)
     n = max((profile.tasks for profile in profiles), default=0)
-    subtitle = f"share of the {n} tasks somebody certified; failures are infinite"
+    subtitle = f"share of the {n} tasks that any backend certified; a failure counts as infinite time"
     return _profile_figure("performance", "Performance profile", subtitle, "time ÷ best time, at most", profiles, tone)
 
 
 def data_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | None:
-    """Seconds against the share solved; None when nobody solved anything."""
+    """Seconds against the share solved; None when nothing was solved."""
     profiles = data_profiles(found)
     n = max((profile.tasks for profile in profiles), default=0)
     return _profile_figure("data", "Solved within a time", f"share of all {n} tasks", "seconds, at most", profiles, tone)

@@ -1,4 +1,4 @@
-"""How numbers are written for people: the same words in the terminal, on the page and in the pictures."""
+"""How numbers are written: the same words in the terminal, on the page and in the pictures."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def inference_lines(found: Inference) -> list[tuple[str, str]]:
     lines = [
         (
             "infers X",
-            f"errs {number(found.x_error, 6)}{_interval(found, 'x_error')}; blindly {found.x_error_blind:.6g}",
+            f"errs {number(found.x_error, 6)}{_interval(found, 'x_error')}; without seeing it {found.x_error_blind:.6g}",
         ),
         ("H(X given what is seen)", f"{_in_nats_and_bits(found.equivocation_nats)}{_interval(found, 'equivocation_nats')}"),
         ("leakage", f"{_in_nats_and_bits(found.leakage_nats)}{_interval(found, 'leakage_nats')}"),

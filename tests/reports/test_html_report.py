@@ -277,7 +277,7 @@ def test_hiding_a_backend_hides_its_marks_and_keeps_the_numbers(opened: Any) -> 
         ([each for each in ROWS if each.label == "slow"], "profiles", "was tried by anybody"),
         ([each for each in ROWS if each.label == "slow"], "means", "nothing to average"),
         ([ROWS[0]], "growth", "nothing to draw against N"),
-        ([each for each in ROWS if each.status is Status.FAILED], "profiles", "Nobody certified a task"),
+        ([each for each in ROWS if each.status is Status.FAILED], "profiles", "No task that is left was certified"),
     ],
 )
 def test_where_there_is_nothing_a_sentence_says_so(opened: Any, rows: list[Measurement], section: str, said: str) -> None:

@@ -2,7 +2,7 @@
 
 evidence     what was measured, and what a problem is like
 prediction   how sure an option is to be certified, how long it will take, and the order of options
-choose       the advice, with what speaks against everything else, and notes where it is thin
+choose       the advice, the reasons against all other options, and notes where the evidence is weak
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Options that cannot run here, do not serve the problem, are peers (backends that are there to be compared with) or are not
 safe are set aside with the reason. Without a safe one the surest is named, and the advice says that it is not safe. Notes
-say plainly where it is thin: nothing safe, beyond what was measured, or too little time.
+say where the evidence is weak: nothing is safe, the problem lies beyond what was measured, or the time is too short.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Advice:
     chosen        what to use; None only when nothing that was measured can run here
     runner_up     the next best backend, or None
     not_chosen    label -> why, for every other backend or setting
-    notes         where the evidence is thin, or the time asked for is short
+    notes         where the evidence is weak, or the time asked for is too short
     """
 
     problem: str
@@ -172,11 +172,11 @@ def machine_factor(shipped: Sequence[Cell], local: Sequence[Cell]) -> float:
     return ratios[len(ratios) // 2] if len(ratios) >= 3 else 1.0
 
 
-# -- who is out of the question, and why ---------------------------------------------------------------------------------
+# -- what is ruled out, and why --------------------------------------------------------------------------------------------
 
 
 def _refused(prospect: Prospect, problem: Problem, peers: bool) -> Prospect:
-    """The same prospect with the reason why it is out of the question here, if it is."""
+    """The same prospect with the reason why it is ruled out here, if it is."""
     name = prospect.option.backend
     if name not in backend_names():
         return replace(prospect, refusal="measured, but no backend of this name is registered here")

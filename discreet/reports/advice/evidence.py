@@ -4,11 +4,11 @@ An *option* is what one can really choose: a backend, its settings, and the gap 
 every repeat kept the budget and was certified to that gap or a tighter one. Asking for a tighter gap than needed is an
 option like any other: some solvers break the budget at loose tolerances and keep it at tight ones.
 
-An instance is told by the few numbers that decide who certifies it and how long that takes, in decades (log10): outcomes N
-that differ (proportional ones are merged before a backend sees them), n·m (the dual has n·m + 1 unknowns), the budget
-relative to the Bayes leakage and in nats (tiny budgets break conic solvers), and the Bayes error over that of the best
-constant guess. The kind of budget is not a number: instances are only compared within perfect privacy, a constraint that
-binds, or a slack one.
+An instance is described by the few numbers that decide which options certify it and how long they take, in decades (log10):
+outcomes N that differ (proportional ones are merged before a backend sees them), n·m (the dual has n·m + 1 unknowns), the
+budget relative to the Bayes leakage and in nats (tiny budgets break conic solvers), and the Bayes error over that of the
+best constant guess. The kind of budget is not a number: instances are only compared within perfect privacy, a constraint
+that binds, or a slack one.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Features:
 
     @cached_property
     def decades(self) -> Array:
-        """The numbers [5] in decades, in the order of `FEATURES`; tiny budgets and errors are told no further apart."""
+        """The numbers [5] in decades, in the order of `FEATURES`; tiny budgets and errors are clipped."""
         values = (self.outcomes, self.products, self.budget_share, self.budget_nats, self.error_share)
         least = (1.0, 1.0, 1e-6, 1e-14, 1e-8)
         return np.array([math.log10(min(1e12, max(low, value))) for low, value in zip(least, values, strict=True)])

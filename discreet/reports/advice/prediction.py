@@ -7,17 +7,17 @@ cell never counts less than `Policy.far`, so that an option which failed somewhe
 trust nearby; but running out of time says something about size, and fades with distance altogether.
 Source: L. D. Brown, T. T. Cai, A. DasGupta, Interval estimation for a binomial proportion, Statist. Sci. 16 (2001) 101–133.
 
-*Time.* A log-linear fit through everything that the option was timed on, mended by its nearest measurements:
+*Time.* A log-linear fit through everything that the option was timed on, corrected by its nearest measurements:
 
     log t = b·(1, log N, (log N − 2.5)₊, (log N − 4)₊, log nm, log ε/I, log error share) + r,    all in decades
 
 The hinges are a floor that turns into a slope: small problems cost the same whatever their size, and none costs less than
 the smallest that was measured. b has a weak normal prior (ridge). r is the weighted mean of the residuals of near
 instances, shrunk towards 0 when none is near. The interval is a Student t prediction interval whose variance comes from
-residuals of fits without the case itself (the residual ÷ 1 − its leverage), mended by other catalog entries only, times
-1 + the leverage of the instance. The fit knows nothing of sizes that nobody measured together, so a second variance grows
-with the way from the nearest measurement in (log N, log nm, log N·nm, budget); further than `Policy.reach` no time is
-predicted.
+residuals of fits without the case itself (the residual ÷ (1 − its leverage)), corrected by other catalog entries only,
+times 1 + the leverage of the instance. The fit knows nothing of sizes that were never measured together, so a second
+variance grows with the way from the nearest measurement in (log N, log nm, log N·nm, budget); further than `Policy.reach`
+no time is predicted.
 Source: A. Gelman et al., Bayesian Data Analysis, 3rd ed., §14.2.
 
 *Order.* Of the safe options the fastest comes first; one within a tenth of it whose certainty is higher goes before it.
@@ -204,8 +204,8 @@ class Prospect:
     seconds, low, high    predicted, with a 90% interval
     evidence         the nearest measured rows; the failures first where it is not safe
     remote           the nearest measurement where it is too far for a prediction, else empty: then the seconds are an
-                     extrapolation that orders options and is told to nobody
-    refusal          why it is out of the question; empty when it is not
+                     extrapolation that orders options and is not shown
+    refusal          why it is ruled out; empty when it is not
     """
 
     option: Option
@@ -261,7 +261,7 @@ def prospects(cells: Sequence[Cell], features: Features, gap: float) -> list[Pro
 
 
 def telling_kind(cells: Iterable[Cell], features: Features) -> str:
-    """The kind of budget whose cells speak for an instance: its own; binding ones for a slack one that nobody measured."""
+    """The kind of budget whose cells speak for an instance: its own, or binding ones where no slack budget was measured."""
     slack_unmeasured = features.kind == "slack" and not any(cell.features.kind == "slack" for cell in cells)
     return "constrained" if slack_unmeasured else features.kind
 

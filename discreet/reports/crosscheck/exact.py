@@ -1,8 +1,8 @@
 """Certificates checked a second time, by the definitions, in decimal arithmetic of 120 digits.
 
-Slow and plain on purpose: it shares no line with the judge, forms every quantity straight from its definition and relies
-on digits instead of care. Stored doubles are taken as exact; the problem stands for its law divided by its total Σ a, and
-an estimator for its columns divided by their sums.
+Slow and plain on purpose: it shares no line with the judge, forms every quantity straight from its definition and uses many
+digits instead of an analysis of rounding. Stored doubles are taken as exact; the problem stands for its law divided by its
+total Σ a, and an estimator for its columns divided by their sums.
 
     error probability   Σ_il L_il P_il
     leakage             Σ_ij u_ij ln( u_ij / (π_j s_i) ),   u_ij = Σ_l P_il a_jl,  s_i = Σ_j u_ij

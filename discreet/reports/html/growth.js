@@ -2,9 +2,9 @@
    (a catalog entry under one budget and gap) that the reader chooses. */
 
 const MISSING_SWEEP = {
-  outcomes: "No catalog entry is left with two sizes N certified by somebody under one budget and gap: nothing to draw against N.",
-  sensors: "No catalog entry is left with two numbers of sensors certified by somebody: nothing to draw against sensors.",
-  alphabet: "No catalog entry is left with two alphabet sizes n = m certified by somebody: nothing to draw against them.",
+  outcomes: "No catalog entry is left with two sizes N that any backend certified under one budget and gap, so there is nothing to draw against N.",
+  sensors: "No catalog entry is left with two numbers of sensors that any backend certified, so there is nothing to draw against sensors.",
+  alphabet: "No catalog entry is left with two alphabet sizes n = m that any backend certified, so there is nothing to draw against them.",
 };
 
 const LETTERS = { outcomes: "N", sensors: "M", alphabet: "n" };

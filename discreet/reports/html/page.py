@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 MARK = "made by discreet report"
-"""Stands at the top of every page; a file without it is somebody else's and is never overwritten."""
+"""Stands at the top of every page; a file without it was not made here and is never overwritten."""
 
 SCRIPTS = (
     "statistics.js", "scaling.js", "agreement.js", "rows.js", "format.js", "elements.js", "state.js", "axes.js",

@@ -29,17 +29,17 @@ function precisionSection({ work_precision: points }) {
 }
 
 function profileSection({ performance, data }) {
-  if (!data.length) return [empty("Nothing that is left was tried by anybody: there is no profile.")];
+  if (!data.length) return [empty("No backend that is left was tried on a task that is left, so there is no profile.")];
   return [
     ...profilePart(performance, {
       title: "Performance profile", x: "time ÷ best time, at most", hint: (at) => `${figures(at)} × the best time`,
-      note: (n) => `Share of the ${plural(n, "task")} somebody certified; a failure is infinite, a task not served counts as not solved.`,
-      none: "Nobody certified a task that is left: there is no best time to compare with.", marks: [1, 2, 10, 100],
+      note: (n) => `Share of the ${plural(n, "task")} that any backend certified. A failure counts as infinite time, a task that is not served as not solved.`,
+      none: "No task that is left was certified, so there is no best time to compare with.", marks: [1, 2, 10, 100],
     }),
     ...profilePart(data, {
       title: "Data profile: solved within a time", x: "seconds, at most", hint: seconds,
       note: (n) => `Share of all ${plural(n, "task")} certified within so many seconds.`,
-      none: "Nobody certified a task that is left, within any time.", marks: [0.01, 0.1, 1, 10],
+      none: "No task that is left was certified within any time.", marks: [0.01, 0.1, 1, 10],
     }),
   ];
 }
@@ -71,7 +71,7 @@ function profilePart(profiles, words) {
 }
 
 function meansSection({ means }) {
-  if (!means.rows.length) return [empty("Nothing that is left was tried by anybody: there is nothing to average.")];
+  if (!means.rows.length) return [empty("No backend that is left was tried on a task that is left, so there is nothing to average.")];
   const names = unique(means.rows.map((mean) => mean.contestant));
   const of = (name, penalty) => means.rows.find((mean) => mean.contestant === name && mean.penalty === penalty);
   const shared = Math.max(...names.map((name) => of(name, null).tasks));
@@ -81,8 +81,8 @@ function meansSection({ means }) {
     return [name, `${first.tasks - first.failures} of ${first.tasks}`, ...[...PENALTIES, null].map((k) => cell(of(name, k)))];
   });
   const sharedWords = shared
-    ? `The last column is over the ${plural(shared, "task")} that everybody certified.`
-    : "No task was certified by everybody that is left, so the last column is empty: filter to fewer backends to compare over what all solved.";
+    ? `The last column is over the ${plural(shared, "task")} that all backends certified.`
+    : "No task was certified by all backends that are left, so the last column is empty. Filter to fewer backends to compare over what all solved.";
   const noise = Number.isFinite(means.noise_floor)
     ? `Repeats of one trial differ by a factor of up to ${figures(means.noise_floor)} (95th percentile of an A/A test): smaller differences say nothing.`
     : "No trial that is left was repeated, so how much of a difference is noise is not known.";

@@ -6,7 +6,7 @@ const SIZES = {
   alphabet: (row) => (row.private_values === row.guesses ? row.private_values : null),
 };
 
-/** Catalog entry, budget and gap with at least two sizes certified by somebody, the widest first, for each kind of size. */
+/** Catalog entry, budget and gap with at least two sizes that any configuration certified, the widest first, for each kind of size. */
 function sweepsOf(trials, noise) {
   const groups = [...grouped(trials, (t) => `${t.rows[0].entry}\n${t.rows[0].budget}\n${t.rows[0].gap}`).values()];
   return Object.keys(SIZES).flatMap((size) => {

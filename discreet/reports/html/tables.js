@@ -2,7 +2,7 @@
 
 function agreementSection({ agreement }) {
   const { contestants: names, met, touching, against, pairs } = agreement;
-  if (!met) return [empty("No two backends that are left answered the same problem, so there is nothing to agree on.")];
+  if (!met) return [empty("No two backends that are left answered the same problem, so there is nothing to compare.")];
   const near0 = touching ? ` ${plural(touching, "pair")} of them, under perfect privacy, only within what counts as leak-free in double precision.` : "";
   const words = against.length
     ? `${against.length} of ${plural(met, "pair")} of brackets exclude one another: a certificate is wrong.${near0}`

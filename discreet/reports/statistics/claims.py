@@ -100,7 +100,7 @@ def claim_records(rows: Iterable[Measurement]) -> tuple[ClaimRecord, ...]:
 
 
 def claimed_leaks(rows: Iterable[Measurement]) -> tuple[Leak, ...]:
-    """Every answer that its backend called solved, under a finite budget; in an order of its own."""
+    """Every answer that its backend called solved, under a finite budget, in a fixed order."""
     leaks = [
         Leak(row.label, row.instance, row.gap_target, row.regime, row.claimed, row.leakage_over_budget, row.violated)
         for row in rows

@@ -1,8 +1,8 @@
 """Performance profiles, data profiles and work–precision curves.
 
 A *performance profile* is the share of tasks on which a solver configuration needs at most a factor τ of the best time; a
-*data profile* the share solved within so many seconds. Failures are infinite: they never enter, but stay in the number of
-tasks that is divided by, and so do tasks that it does not serve.
+*data profile* the share solved within so many seconds. A failure counts as infinite time: it never enters, but stays in the
+number of tasks that is divided by, and so do tasks that it does not serve.
 
 A *work–precision curve* is seconds against the gap that was *achieved* and certified, never against the tolerance that
 was asked for.
@@ -50,7 +50,7 @@ class WorkPoint:
 
 
 def performance_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
-    """One profile a configuration over every task that somebody solved; `at` are ratios to the best time, ≥ 1."""
+    """One profile a configuration over every task that any configuration solved; `at` are ratios to the best time, ≥ 1."""
     table = by_task(found)
     best = {task: min(trial.cost for trial in met.values()) for task, met in table.items()}
     solved = [task for task in table if math.isfinite(best[task])]
@@ -62,7 +62,7 @@ def performance_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
 
 
 def data_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
-    """One profile a configuration over every task that somebody was tried on; `at` are seconds."""
+    """One profile a configuration over every task that any configuration was tried on; `at` are seconds."""
     table = by_task(found)
     return tuple(
         _profile(name, [met[name].cost for met in table.values() if name in met], len(table)) for name in labels_of(found)

@@ -5,7 +5,7 @@ task: trials of different problems at one size would make a curve of their mixtu
 
 Cost is modelled as c · size^a above a constant floor (start-up, imports). Only points well above the floor say anything
 about a: those from the first size on at which the cost is twice the least. The interval of a is Student's, 95 %;
-where it is wider than `WIDEST` either way, no exponent is told.
+where it is wider than `WIDEST` either way, no exponent is given.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def crossovers(all_series: Sequence[Series], noise: float = 1.0) -> tuple[Crosso
 
 
 def sweeps(found: Sequence[Trial]) -> tuple[Sweep, ...]:
-    """Every sweep with at least two sizes certified by somebody; for each kind of size the widest first."""
+    """Every sweep with at least two sizes that any configuration certified; for each kind of size the widest first."""
     groups: dict[tuple[str, str, float], list[Trial]] = {}
     for trial in found:
         row = trial.rows[0]

@@ -1,7 +1,7 @@
 """Trials: the repeats of one backend on one task taken together, the unit that every comparison counts.
 
 A *task* is an instance (problem and budget) with the relative gap that is asked for. A trial succeeds when every repeat is
-certified: a success that depends on luck is none. Its seconds are the median of the repeats' own seconds, `spread` the
+certified: a success in some repeats only is a failure. Its seconds are the median of the repeats' own seconds, `spread` the
 largest over the smallest of all repeated timings, cold first runs left out.
 """
 
@@ -75,7 +75,7 @@ class Trial:
 
 
 def trials(rows: Iterable[Measurement]) -> tuple[Trial, ...]:
-    """Rows as trials, in an order of their own: by task, then configuration. The order of the rows plays no part."""
+    """Rows as trials, sorted by task, then configuration, whatever the order of the rows."""
     found: dict[tuple[Task, str], list[Measurement]] = {}
     for row in rows:
         task = Task(row.instance, row.gap_target, row.problem_hash)
@@ -87,7 +87,7 @@ def trials(rows: Iterable[Measurement]) -> tuple[Trial, ...]:
 
 
 def labels_of(found: Iterable[Trial]) -> tuple[str, ...]:
-    """Everyone who was tried on a task, by name."""
+    """Every configuration that was tried on a task, sorted by name."""
     return tuple(sorted({trial.contestant for trial in found if trial.tried}))
 
 

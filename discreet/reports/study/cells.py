@@ -67,7 +67,7 @@ class Cell:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Everything the backend is told."""
+        """All settings that the backend gets."""
         return {**self.configuration.settings, **self.extra}
 
     @cached_property
@@ -101,7 +101,7 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """For people, and what `choose` looks into."""
+        """The words for this cell, which `choose` searches."""
         found = self.instance
         return f"{self.configuration.label} on {found.words} {found.budget_word}, {self.profile.name}"
 

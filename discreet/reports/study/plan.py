@@ -282,7 +282,7 @@ class _Table:
         return key in self.data
 
     def finish(self) -> None:
-        """Raise FileError for a key that nobody asked for."""
+        """Raise FileError for a key that is not known."""
         for key in self.data:
             self.known(key, self._asked, "key of a study", key)
 

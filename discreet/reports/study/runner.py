@@ -1,6 +1,6 @@
 """Running the cells of a study that are missing, one after the other, each in a process of its own.
 
-How long the rest will take is told from rows of the same cell, else of the same solver configuration, else of any.
+How long the rest will take is estimated from rows of the same cell, else of the same configuration, else of any.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Estimate:
             self.learn(row)
 
     def learn(self, row: Measurement) -> None:
-        """Take a row into account; one that nothing ran for says nothing."""
+        """Take a row into account, unless its cell did not run."""
         if row.wall_seconds > 0.0:
             self._same[row.problem_hash, row.label, row.profile].append(row.wall_seconds)
             self._backend[row.label].append(row.wall_seconds)

@@ -213,7 +213,7 @@ def _take_lock(stream: IO[bytes], folder: Path) -> None:
         raise FileError(f"another run is writing to {folder}; wait until it ends, or choose another --out") from None
 
 
-# -- rows from anywhere, and for everybody -------------------------------------------------------------------------------
+# -- rows from any place, and rows to publish ------------------------------------------------------------------------------
 
 
 def read_results(paths: Iterable[str | Path]) -> list[Measurement]:
