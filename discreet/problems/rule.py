@@ -137,16 +137,24 @@ class Rule:
         """Which of the ties lie among the outcomes start … start + count − 1."""
         return slice(*np.searchsorted(self.ties, (start, start + count)).tolist())
 
+    def drawn_in(self, start: int, p_xz: Array, loss: Array) -> tuple[NDArray[np.intp], Array]:
+        """Which of the outcomes start … start + B − 1 are ties or in tie classes, and their columns [m, K]."""
+        here = self.ties_in(start, p_xz.shape[1])
+        places, columns = self.ties[here] - start, self.columns[:, here]
+        if self.band > 0.0:
+            within, row = self.tie_class(p_xz, loss)
+            kept = ~np.isin(within, places)
+            places = np.concatenate([places, within[kept]])
+            columns = np.concatenate([columns, self.tie_classes[row[kept]].T], axis=1)
+        return places, columns
+
     def columns_for(self, start: int, p_xz: Array, loss: Array) -> Array:
         """Pr(Ŷ = y_i) [m, B] at the outcomes start … start + B − 1, given their p_xz [n, B] and loss [m, B]."""
         count = p_xz.shape[1]
         found = np.zeros((self.m, count))
         found[self.labels(p_xz, loss), np.arange(count)] = 1.0
-        if self.band > 0.0:
-            within, row = self.tie_class(p_xz, loss)
-            found[:, within] = self.tie_classes[row].T
-        here = self.ties_in(start, count)
-        found[:, self.ties[here] - start] = self.columns[:, here]
+        places, columns = self.drawn_in(start, p_xz, loss)
+        found[:, places] = columns
         if self.share:
             found *= 1.0 - self.share
             found += self.share * self.towards[:, None]

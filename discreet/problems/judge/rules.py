@@ -31,6 +31,7 @@ from discreet.problems.judge.conclusion import Duals, End, Worth
 from discreet.problems.measures.law import OutputLaw, faint_lift, law_of
 from discreet.problems.measures.mutual_information import feasible_duals, support_ceiling
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum
+from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.label_sums import Tally, tally_for
 from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
 from discreet.problems.numerics.tilted_losses import in_order_losses
@@ -43,53 +44,71 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
-    """What a pass found in one chunk or in all: sums under the labels; p_xz and loss at the ties and at the last outcome.
+class _Drawn:
+    """What the outcomes that draw their guess change in the sums by label; dd stands for double-double.
 
-    classes: sums of p_xz and loss over each tie class of the rule, [n, m·m] and [m, m·m] (None without any)
+    joint    Σ_l (P_l − its label) a_l, row j times 2^lift_j             dd [m, n]
+    loss     Σ_l (P_l − its label)·L_l                                   dd []
+    random   Σ_l P_l a_l over the entries of P that are neither 0 nor 1  [m, n], times 2^lift_j
+    error    how far a column is from summing to one, at most
+    missed   what products too small for a number may add to the loss
+    worst    max_il P_il r_il / w_l
     """
 
-    sums: Tally
-    at_ties: tuple[Array, Array]
-    last: tuple[Array, Array]
-    classes: tuple[DoubleDouble, DoubleDouble] | None = None
+    joint: DoubleDouble
+    loss: DoubleDouble
+    random: Array
+    error: float
+    missed: float
+    worst: float
 
-    def plus(self, other: _Seen) -> _Seen:
-        """Both together, the other's outcomes last."""
-        at_ties = self.at_ties
-        if other.at_ties[0].size:
-            at_ties = _beside(at_ties[0], other.at_ties[0]), _beside(at_ties[1], other.at_ties[1])
-        classes = other.classes
-        if self.classes is not None and classes is not None:
-            classes = dd_add(self.classes[0], classes[0]), dd_add(self.classes[1], classes[1])
-        return _Seen(self.sums.plus(other.sums), at_ties, other.last, classes)
+    @classmethod
+    def of(cls, rule: Rule, start: int, p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> _Drawn | None:
+        """Those among consecutive outcomes, under feasible duals; None if there are none."""
+        places, columns = rule.drawn_in(start, p_xz, loss)
+        if not places.size:
+            return None
+        p_xz, loss = p_xz[:, places], loss[:, places]
+        counted, lifted = -np.eye(rule.m)[:, rule.labels(p_xz, loss)], np.ldexp(p_xz, lift[:, None])
+        losses, mass = in_order_losses(p_xz, loss, tilt), p_xz.sum(axis=0)
+        wasted = (columns * (losses - losses.min(axis=0))).max(axis=0)
+        with np.errstate(over="ignore"):  # a loss may be any multiple of the mass of its outcome
+            worst = np.divide(wasted, mass, out=np.zeros_like(mass), where=mass > 0.0).max()
+        return cls(
+            dd_add(*(dd_dot(weights[:, None, :], lifted[None, :, :]) for weights in (counted, columns))),
+            dd_add(*(dd_dot(weights.ravel(), loss.ravel()) for weights in (counted, columns))),
+            np.where(columns == 1.0, 0.0, columns) @ lifted.T,
+            column_error(columns),
+            SMALLEST * np.count_nonzero((columns > 0.0) & (loss > 0.0)),
+            float(worst),
+        )
+
+    def plus(self, other: _Drawn | None) -> _Drawn:
+        """Both together."""
+        if other is None:
+            return self
+        return _Drawn(
+            dd_add(self.joint, other.joint),
+            dd_add(self.loss, other.loss),
+            self.random + other.random,
+            max(self.error, other.error),
+            self.missed + other.missed,
+            max(self.worst, other.worst),
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
-    """Whatever draws its guess, ties and then tie classes as one outcome each.
+class _Seen:
+    """What a pass found in one chunk or in all: sums under the labels, what draws change in them, the last outcome."""
 
-    mass [n, K], loss [m, K], columns [m, K], and the label [K] under which the pass counted it
-    """
+    sums: Tally
+    drawn: _Drawn | None
+    last: tuple[Array, Array]
 
-    mass: Array
-    loss: Array
-    columns: Array
-    label: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, rule: Rule, seen: _Seen) -> _Drawn:
-        """From what a pass over the outcomes of a rule has seen."""
-        mass, loss = seen.at_ties
-        if seen.classes is None:
-            return cls(mass, loss, rule.columns, rule.labels(mass, loss))
-        rows = np.flatnonzero(seen.classes[0][0].sum(axis=0) > 0.0)
-        return cls(
-            _beside(mass, seen.classes[0][0][:, rows]),
-            _beside(loss, seen.classes[1][0][:, rows]),
-            _beside(rule.columns, rule.tie_classes[rows].T),
-            np.concatenate([rule.labels(mass, loss), rows // rule.m]),
-        )
+    def plus(self, other: _Seen) -> _Seen:
+        """Both together, the other's outcomes last."""
+        drawn = other.drawn if self.drawn is None else self.drawn.plus(other.drawn)
+        return _Seen(self.sums.plus(other.sums), drawn, other.last)
 
 
 class RuleCase:
@@ -121,8 +140,8 @@ class RuleCase:
         if feasible is None or not feasible[0].any():
             feasible = np.zeros_like(rule.tilt), math.inf if problem.constraint.perfect else 0.0
         self._tilt, self._multiplier = feasible
+        self._lift = faint_lift(problem.p_x)
         self._seen = self._pass(threads, progress, compiled)
-        self._drawn = _Drawn.of(rule, self._seen)
         self._marginal = dd_sum(self._seen.sums.joint[0].T)
         self._marginal = dd_add(self._marginal, dd_sum(self._seen.sums.joint[1].T))
         self._total = float(self._marginal[0].sum())
@@ -139,10 +158,10 @@ class RuleCase:
 
         def work(chunk: Chunk) -> tuple[Chunk, _Seen]:
             a, loss = chunk.read()
-            here = rule.ties[rule.ties_in(chunk.start, chunk.count)] - chunk.start
-            classes = _class_sums(rule, a, loss, here) if rule.band > 0.0 else None
             sums = count(a, loss, rule.tilt, self._tilt)
-            return chunk, _Seen(sums, (a[:, here], loss[:, here]), (a[:, -1].copy(), loss[:, -1].copy()), classes)
+            sound = sums.smallest >= 0.0
+            drawn = _Drawn.of(rule, chunk.start, a, loss, self._tilt, self._lift) if sound else None
+            return chunk, _Seen(sums, drawn, (a[:, -1].copy(), loss[:, -1].copy()))
 
         seen: _Seen | None = None
         visited = 0
@@ -168,7 +187,8 @@ class RuleCase:
         if not isinstance(problem, BlockProblem):
             return
         gap = float(np.abs(self._marginal[0] - problem.p_x).max())
-        if not (abs(self._total - 1.0) <= TOTAL_TOLERANCE and gap <= TOTAL_TOLERANCE):
+        same = np.array_equal(faint_lift(self._marginal[0]) > 0, self._lift > 0)
+        if not (abs(self._total - 1.0) <= TOTAL_TOLERANCE and gap <= TOTAL_TOLERANCE and same):
             raise InputError(
                 f"the blocks sum to {self._total!r} and their p_x is up to {gap:g} from the problem's; give the totals found"
             )
@@ -182,32 +202,22 @@ class RuleCase:
 
     def _without_share(self) -> Worth:
         """The worth of the rule when no outcome is ignored; totals other than one are divided out."""
-        sums, rule, drawn = self._seen.sums, self.answer, self._drawn
-        lift = faint_lift(self._marginal[0])
+        sums, drawn, m, lift, total = self._seen.sums, self._seen.drawn, self.answer.m, self._lift, self._total
         joint = np.ldexp(sums.joint[0], lift), np.ldexp(sums.joint[1], lift)
         loss, doubt, missed = sums.loss, 0.0, 0.0
         self.blended_doubt = SUM_ROUNDING
-        if drawn.label.size:
-            mass = np.ldexp(drawn.mass, lift[:, None])
-            counted = -np.eye(rule.m)[:, drawn.label]
-            for columns in (counted, drawn.columns):
-                joint = dd_add(joint, dd_dot(columns[:, None, :], mass[None, :, :]))
-                loss = dd_add(loss, _in_all(dd_dot(columns, drawn.loss)))
-            random = np.where(np.isin(drawn.columns, (0.0, 1.0)), 0.0, drawn.columns) @ mass.T
-            share = np.divide(random, joint[0], out=np.ones_like(random), where=joint[0] > 0.0)
+        if drawn is not None:
+            joint, loss, missed = dd_add(joint, drawn.joint), dd_add(loss, drawn.loss), drawn.missed
+            share = np.divide(drawn.random, joint[0], out=np.ones_like(drawn.random), where=joint[0] > 0.0)
             share_drawn = float(np.minimum(1.0, share).max())
-            rounded_once = 2.0 * UNIT if rule.band > 0.0 else 0.0  # the sums over a tie class
-            doubt = _column_error(drawn.columns) * share_drawn + rounded_once
-            self.blended_doubt += (rule.m + 1) * UNIT * share_drawn + rounded_once
-            missed = SMALLEST * rule.m * drawn.label.size
+            doubt = drawn.error * share_drawn
+            self.blended_doubt += (m + 1) * UNIT * share_drawn
         law = law_of(joint, self._marginal, lift)
-        if self._total != 1.0:  # its ratios stay as they are
-            total = self._total
+        if total != 1.0:  # its ratios stay as they are
             law = OutputLaw(law.mass / total, law.deviation / total / total, law.p_x / total)
-        error = max(0.0, float(loss[0] + loss[1])) / self._total
-        missed = missed if error < 1e-290 and bool(((drawn.columns > 0.0) & (drawn.loss > 0.0)).any()) else 0.0
+        error = max(0.0, float(loss[0] + loss[1])) / total
         # Of the sums little is lost; the total was divided out, columns sum to one within m + 1 units, also where blended.
-        return Worth(law, error, (rule.m + (16 if rule.band == 0.0 else 20)) * UNIT, missed, doubt + SUM_ROUNDING)
+        return Worth(law, error, (m + 16) * UNIT, missed if error < 1e-290 else 0.0, doubt + SUM_ROUNDING)
 
     def _worth(self, rule: Rule) -> Worth:
         """The worth of the rule with some share of the outcomes ignored."""
@@ -270,14 +280,8 @@ class RuleCase:
         """max_il P_il r_il / w_l; not known of a blended rule. `tilt` differs from the pass's by a shift only."""
         if answer.share > 0.0:
             return math.inf
-        worst, drawn = self._seen.sums.astray, self._drawn
-        if drawn.label.size:
-            losses = in_order_losses(drawn.mass, drawn.loss, tilt)
-            wasted = (drawn.columns * (losses - losses.min(axis=0))).max(axis=0)
-            mass = drawn.mass.sum(axis=0)
-            with np.errstate(over="ignore"):
-                worst = max(worst, float(np.divide(wasted, mass, out=np.zeros_like(mass), where=mass > 0.0).max()))
-        return worst
+        sums, drawn = self._seen.sums, self._seen.drawn
+        return sums.astray if drawn is None else max(sums.astray, drawn.worst)
 
 
 def _check_shapes(problem: Problem | BlockProblem, rule: Rule, tilt: Array | None) -> None:
@@ -286,31 +290,3 @@ def _check_shapes(problem: Problem | BlockProblem, rule: Rule, tilt: Array | Non
             raise InputError(f"the {what} has shape {list(np.shape(values))} but the problem needs {[problem.m, problem.n]}")
     if rule.ties.size and rule.ties[-1] >= problem.N:
         raise InputError(f"outcome {rule.ties[-1]} is listed as a tie, but the problem has {problem.N} outcomes")
-
-
-def _class_sums(rule: Rule, p_xz: Array, loss: Array, ties: NDArray[np.int64]) -> tuple[DoubleDouble, DoubleDouble]:
-    """Sums over the outcomes of each tie class that are not listed as ties."""
-    within, row = rule.tie_class(p_xz, loss)
-    kept = ~np.isin(within, ties)
-    within, row = within[kept], row[kept]
-    sums = []
-    for values in (p_xz, loss):
-        high, low = np.zeros((values.shape[0], rule.m**2)), np.zeros((values.shape[0], rule.m**2))
-        for each in np.unique(row):
-            high[:, each], low[:, each] = dd_sum(values[:, within[row == each]])
-        sums.append((high, low))
-    return sums[0], sums[1]
-
-
-def _in_all(rows: DoubleDouble) -> DoubleDouble:
-    """The sum of double-double numbers [m]."""
-    return dd_add(dd_sum(rows[0]), dd_sum(rows[1]))
-
-
-def _column_error(columns: Array) -> float:
-    """How far columns [m, K] are from summing to one, at most; 0 for those that do exactly."""
-    return max(abs(math.fsum([*column, -1.0])) for column in columns.T.tolist()) * (1.0 + 2.0**-40)
-
-
-def _beside(left: Array, right: Array) -> Array:
-    return np.concatenate([left, right], axis=1)
