@@ -208,7 +208,7 @@ def sample(blocks: Blocks, first: Scan, strip: int, count: int, *, threads: int 
         used, which = np.unique(strips, return_inverse=True)
         within = used[:, None] * strip + np.arange(strip)
         there = np.minimum(within, chunk.count - 1)
-        held = np.concatenate([np.take(p_xz, there, axis=1), np.take(loss, there, axis=1)])
+        held = np.stack([row[there] for row in (*p_xz, *loss)])
         weight = held[: blocks.n].sum(axis=0) + per_error * held[blocks.n :].min(axis=0)
         weight[within >= chunk.count] = 0.0
         place = (np.cumsum(weight, axis=1)[which] <= reach[:, None]).sum(axis=1)
