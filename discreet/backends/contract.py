@@ -34,7 +34,7 @@ __all__ = [
     "AnyProblem",
     "Backend",
     "Capabilities",
-    "Follower",
+    "Continuation",
     "Kind",
     "Known",
     "Options",
@@ -281,13 +281,13 @@ class Known:
 
 
 @runtime_checkable
-class Follower(Protocol[_Found]):
+class Continuation(Protocol[_Found]):
     """Optional: a backend that solves faster when other budgets of the same model are solved (see `sweep`).
 
     None means that the budget has to be solved afresh; so does an answer that the judge does not certify.
     """
 
-    def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[_Found] | None: ...
+    def continued(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[_Found] | None: ...
     def lift(self, raw: Raw[_Found]) -> Answer: ...
 
 

@@ -1,7 +1,7 @@
 """One model under many budgets, one after the other: the model is reduced once, every answer is judged on the original.
 
-A backend that can make use of the budgets already solved says so by a method `follow` (see `Follower`); where what it gives
-is not certified, the budget is solved afresh. So a sweep never knows less than `solve` does.
+A backend that can make use of the budgets already solved says so by a method `continued` (see `Continuation`); where what
+it gives is not certified, the budget is solved afresh. So a sweep never knows less than `solve` does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.backends.contract import Follower, Known, Options, Regime
+from discreet.backends.contract import Continuation, Known, Options, Regime
 from discreet.backends.registry import load_backend, versions_of
 from discreet.backends.run import Attempt, attempt, conclude, restored
 from discreet.backends.slack import bayes_answer
@@ -20,7 +20,7 @@ from discreet.problems.reduction import reduce
 
 __all__ = ["Sweep"]
 
-_PATIENCE = 6  # failures to follow, less successes, after which every budget is solved afresh
+_PATIENCE = 6  # failures to continue, less successes, after which every budget is solved afresh
 
 
 class Sweep:
@@ -45,7 +45,7 @@ class Sweep:
     def solve(self, budget: float) -> tuple[Solution, float]:
         """The judged solution at a budget in nats, and the seconds it took."""
         started = time.perf_counter()
-        solution = self._followed(budget)
+        solution = self._continued(budget)
         if solution is None:
             solution = self._afresh(budget)
         if solution.status is Status.CERTIFIED and solution.tilt is not None and solution.multiplier is not None:
@@ -57,18 +57,19 @@ class Sweep:
         tried = attempt(reduced.original, self._backend, self._options, reduced)
         return conclude(reduced.original, tried, self._options)
 
-    def _followed(self, budget: float) -> Solution | None:
+    def _continued(self, budget: float) -> Solution | None:
         """What the backend makes of the budgets already solved, if that is certified."""
         solver, reduced = self._solver, self._reduced.with_budget(budget)
         if self._in_vain > _PATIENCE:
             return None
-        constrained = Regime.of(reduced.problem) is Regime.CONSTRAINED
-        if not (self._known and constrained and isinstance(solver, Follower)) or bayes_answer(reduced.problem) is not None:
+        if not (self._known and isinstance(solver, Continuation) and Regime.of(reduced.problem) is Regime.CONSTRAINED):
+            return None
+        if bayes_answer(reduced.problem) is not None:
             return None
         started = time.perf_counter()
         self._in_vain += 1
         try:
-            raw = solver.follow(reduced.problem, self._options, tuple(self._known))
+            raw = solver.continued(reduced.problem, self._options, tuple(self._known))
         except (ArithmeticError, ValueError):  # a prediction may be too far off for its linear algebra
             return None
         if raw is None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends import sweep as sweeping
-from discreet.backends.contract import Answer, Follower, Known, Options, Raw
+from discreet.backends.contract import Answer, Continuation, Known, Options, Raw
 from discreet.backends.registry import load_backend
 from discreet.backends.solution import Status
 from discreet.backends.sweep import Sweep
@@ -33,8 +33,8 @@ def known(problem: Problem, budgets: Sequence[float]) -> list[Known]:
     return found
 
 
-def follow(problem: Problem, near: Sequence[Known], gap: float = 1e-9) -> Raw[Answer] | None:
-    return Tilt().follow(problem, Options(gap=gap), near)
+def continued(problem: Problem, near: Sequence[Known], gap: float = 1e-9) -> Raw[Answer] | None:
+    return Tilt().continued(problem, Options(gap=gap), near)
 
 
 def judged(problem: Problem, raw: Raw[Answer]) -> Certificate:
@@ -48,7 +48,7 @@ def test_between_near_neighbours_the_answer_is_certified_without_an_iteration(sh
     budget = share * problem.bayes_leakage
     near = known(problem, [0.8 * budget, 0.95 * budget, 1.15 * budget])
     at = problem.with_budget(budget)
-    found = follow(at, near)
+    found = continued(at, near)
     assert found is not None
     assert found.iterations == 0
     certificate = judged(at, found)
@@ -61,26 +61,26 @@ def test_between_near_neighbours_the_answer_is_certified_without_an_iteration(sh
 def test_it_declines_where_it_cannot_help() -> None:
     problem = ds.problems.paper_single(bins=200)
     middle = problem.with_budget(0.3 * problem.bayes_leakage)
-    assert follow(middle, [], 1e-9) is None
-    assert follow(problem.with_budget(1e-300), known(problem, [0.0]), 1e-9) is None
-    assert follow(middle, [Known(0.02, np.zeros((2, 2)), 0.0)], 1e-9) is None  # the Bayes rule: no point of the path
+    assert continued(middle, [], 1e-9) is None
+    assert continued(problem.with_budget(1e-300), known(problem, [0.0]), 1e-9) is None
+    assert continued(middle, [Known(0.02, np.zeros((2, 2)), 0.0)], 1e-9) is None  # the Bayes rule: no point of the path
 
 
 def test_a_useless_prediction_costs_iterations_but_nothing_else() -> None:
     problem = ds.problems.paper_single(bins=200)
     middle = problem.with_budget(0.3 * problem.bayes_leakage)
     far = [Known(0.01, np.array([[5.0, -3.0], [-9.0, 4.0]]), 1e-3)]
-    found = follow(middle, far, 1e-9)
+    found = continued(middle, far, 1e-9)
     assert found is not None
     assert found.iterations > 0
     assert judged(middle, found).relative_gap <= 1e-9
 
 
 @pytest.mark.parametrize("budget", [0.0071, 0.0084, 0.0114])
-def test_kinks_between_the_neighbours_are_followed(budget: float) -> None:
+def test_kinks_between_the_neighbours_are_continued(budget: float) -> None:
     problem = ds.problems.paper_single(bins=10_000)
     at = problem.with_budget(budget)
-    found = follow(at, known(problem, [0.0025, 0.005, 0.01, 0.0123, 0.0137]))
+    found = continued(at, known(problem, [0.0025, 0.005, 0.01, 0.0123, 0.0137]))
     assert found is not None
     certificate = judged(at, found)
     assert certificate.relative_gap <= 1e-9
@@ -123,16 +123,16 @@ def test_predictions_interpolate_in_the_root_of_the_budget() -> None:
     assert list(predicted(problem, [Known(0.0, np.zeros((2, 2)), math.inf)])) == []
 
 
-def test_followed_points_say_so() -> None:
+def test_continued_points_say_so() -> None:
     problem = ds.problems.paper_single(bins=2000)
     sweep = Sweep(problem, "tilt", gap=1e-9)
     claims = [sweep.solve(share * problem.bayes_leakage)[0].claimed for share in (0.0, 0.08, 0.12, 0.1, 0.11)]
     assert claims[0] == "optimal"
-    assert claims[-1] == "optimal (followed)"
+    assert claims[-1] == "optimal (continued)"
 
 
 class Wild:
-    """A backend whose following is worthless."""
+    """A backend whose continuation is worthless."""
 
     name = "tilt"
     capabilities = Tilt.capabilities
@@ -140,7 +140,7 @@ class Wild:
     def __init__(self, behaviour: str) -> None:
         self.behaviour, self.asked, self._tilt = behaviour, 0, Tilt()
 
-    def follow(self, problem: Problem, options: Options, solved: Sequence[Known]) -> Raw | None:
+    def continued(self, problem: Problem, options: Options, solved: Sequence[Known]) -> Raw | None:
         self.asked += 1
         if self.behaviour == "raises":
             raise np.linalg.LinAlgError("singular")
@@ -155,9 +155,11 @@ class Wild:
 
 
 @pytest.mark.parametrize("behaviour", ["raises", "declines", "lies"])
-def test_worthless_following_costs_nothing_but_time_and_is_given_up(behaviour: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worthless_continuation_costs_nothing_but_time_and_is_given_up(
+    behaviour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wild = Wild(behaviour)
-    assert isinstance(wild, Follower)
+    assert isinstance(wild, Continuation)
     monkeypatch.setattr(sweeping, "load_backend", lambda name: wild)
     problem = ds.problems.paper_single(bins=16)
     sweep = Sweep(problem, "tilt", gap=1e-9)
@@ -168,7 +170,7 @@ def test_worthless_following_costs_nothing_but_time_and_is_given_up(behaviour: s
 
 
 def test_backends_without_a_path_are_solved_afresh() -> None:
-    assert not isinstance(load_backend("blahut-arimoto"), Follower)
+    assert not isinstance(load_backend("blahut-arimoto"), Continuation)
     problem = ds.problems.paper_single()
     solution, _ = Sweep(problem, "blahut-arimoto", gap=1e-6).solve(0.005)
     assert solution.status is Status.CERTIFIED

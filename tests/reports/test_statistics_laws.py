@@ -151,7 +151,7 @@ def test_the_noise_floor_is_one_for_equal_repeats_and_nan_without() -> None:
 @pytest.mark.parametrize(
     ("word", "solved"),
     [
-        ("optimal", True), ("Optimal", True), ("tilt: optimal", True), ("optimal (followed)", True),
+        ("optimal", True), ("Optimal", True), ("tilt: optimal", True), ("optimal (continued)", True),
         ("optimal: the Bayes rule keeps the budget", True), ("Optimization terminated successfully.", True),
         ("Solve_Succeeded", True), ("optimal_inaccurate", False), ("solved (inaccurate)", False), ("stalled", False),
         ("", False), ("splendid", False),

@@ -73,7 +73,7 @@ class Tilt:
             return _whole(lowered, options, limits)
         return _in_blocks(lowered, options, limits)
 
-    def follow(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[Answer] | None:
+    def continued(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[Answer] | None:
         """The solution next to other budgets of the same model; None where it has to be solved afresh.
 
         Where X has two values the vertex next to predicted duals is most often the solution; else the rounds start there.
@@ -85,10 +85,10 @@ class Tilt:
             vertex = crossover(problem, near.tilt, near.multiplier, precision)
             if vertex is not None and vertex[1] <= precision.bracket:
                 point = vertex[0]
-                return Raw("optimal (followed)", _answer(point.columns, point.tilt, point.multiplier, problem), 0)
+                return Raw("optimal (continued)", _answer(point.columns, point.tilt, point.multiplier, problem), 0)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
             raw = _in_blocks(BlockProblem.of(problem), options, _limits(problem, options), starts)
-        return replace(raw, claimed="optimal (followed)") if raw.claimed == "optimal" else None
+        return replace(raw, claimed="optimal (continued)") if raw.claimed == "optimal" else None
 
     def lift(self, raw: Raw[Answer]) -> Answer:
         """The answer as it stands."""
