@@ -18,8 +18,9 @@ import numpy as np
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt import crossover as crossing
-from discreet.backends.tilt.interior_point import Outcome, solve_interior
+from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
+from discreet.backends.tilt.point import Point
 from discreet.problems import Problem, catalog, reduce
 
 _GAP = 2e-10  # relative width of a vertex that ends the iteration
@@ -43,9 +44,9 @@ def instance(text: str) -> Problem:
     return catalog.build(name, **{key: float(value) if set(value) & set(".e") else int(value) for key, value in given})
 
 
-def iterates(problem: Problem) -> list[Outcome]:
+def iterates(problem: Problem) -> list[Point]:
     """Every iterate at which the interior point asks for a vertex, none being given."""
-    seen: list[Outcome] = []
+    seen: list[Point] = []
     solve_interior(model_of(problem), gap=1e-10, max_iterations=100, shortcut=seen.append)
     return seen
 
@@ -59,13 +60,11 @@ def near_tilts(problem: Problem) -> Iterator[tuple[Problem, Any, float]]:
         yield problem, best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape)), (1.0 + size) * best.multiplier
 
 
-def crossover_row(name: str, paths: list[tuple[Problem, list[Outcome]]], tilts: list[tuple[Problem, Any, float]]) -> None:
+def crossover_row(name: str, paths: list[tuple[Problem, list[Point]]], tilts: list[tuple[Problem, Any, float]]) -> None:
     """Print what the crossover does from all iterates and tilts."""
     ended = first = never = 0
     for problem, path in paths:
-        found = [
-            crossing.crossover(problem, at.tilt, at.multiplier, Precision.of(problem, 1e-9), at.estimator) for at in path
-        ]
+        found = [crossing.crossover(problem, at.tilt, at.multiplier, Precision.of(problem, 1e-9), at.columns) for at in path]
         good = [place for place, vertex in enumerate(found) if vertex is not None and vertex[1] <= _GAP]
         ended, first, never = ended + len(good), first + (good[0] if good else len(path)), never + (not good)
     alone = [crossing.crossover(problem, tilt, price, Precision.of(problem, 1e-9)) for problem, tilt, price in tilts]
@@ -110,7 +109,7 @@ def crossover_rows() -> None:
             crossover_row(name, paths, tilts)
     for pivots in (1, 3, 12):
         with replaced(crossing, "_PIVOTS", pivots):
-            crossover_row(f"({pivots} pivots instead of 6)", paths, tilts)
+            crossover_row(f"({pivots} pivots instead of 5)", paths, tilts)
 
 
 if __name__ == "__main__":

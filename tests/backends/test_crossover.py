@@ -14,21 +14,25 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.crossover import crossover
-from discreet.backends.tilt.interior_point import Outcome, solve_interior
+from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
-from discreet.backends.tilt.point import Point
+from discreet.backends.tilt.point import Ending, Point
 from discreet.backends.tilt.vertex import Vertex, _Newton
 from discreet.problems import Problem, catalog, certify
 
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
 
 
-def interior(problem: Problem, gap: float = 1e-10) -> Outcome:
+def ended(problem: Problem, gap: float = 1e-10) -> tuple[Point, Ending]:
     return solve_interior(model_of(problem), gap=gap, max_iterations=100)
 
 
-def crossed(problem: Problem, at: Outcome) -> tuple[Point, float] | None:
-    return crossover(problem, at.tilt, at.multiplier, Precision.of(problem, 1e-10), at.estimator)
+def interior(problem: Problem, gap: float = 1e-10) -> Point:
+    return ended(problem, gap)[0]
+
+
+def crossed(problem: Problem, at: Point) -> tuple[Point, float] | None:
+    return crossover(problem, at.tilt, at.multiplier, Precision.of(problem, 1e-10), at.columns)
 
 
 def random_problem(n: int, m: int, outcomes: int, seed: int, fraction: float) -> Problem:
@@ -69,8 +73,8 @@ def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
 ) -> None:
     problem = random_problem(n, m, outcomes, seed, fraction)
     assume(np.unique(np.argmin(problem.loss, axis=0)).size == m)
-    at = interior(problem)
-    assume(at.ended == "optimal" and (at.estimator @ problem.p_z).min() > 1e-2)
+    at, ending = ended(problem)
+    assume(ending.optimal and (at.columns @ problem.p_z).min() > 1e-2)
     found = crossed(problem, at)
     assert found is not None
     point, width = found
@@ -101,7 +105,7 @@ def test_equal_losses_and_garbage_give_a_consistent_vertex_or_none(fraction: flo
     problem = free.with_budget(fraction * free.bayes_leakage)
     at, precision = interior(problem), Precision.of(problem, 1e-10)
     for tilt in (at.tilt, np.zeros_like(at.tilt), 1e6 * at.tilt):
-        for estimator in (at.estimator, np.full_like(at.estimator, 1 / 3), problem.bayes_estimator, None):
+        for estimator in (at.columns, np.full_like(at.columns, 1 / 3), problem.bayes_estimator, None):
             for multiplier in (at.multiplier, 1e-12, 1e12):
                 found = crossover(problem, tilt, multiplier, precision, estimator)
                 if found is not None:
@@ -120,7 +124,7 @@ def test_the_order_of_outcomes_guesses_and_private_values_does_not_matter(
     rng = np.random.default_rng(seed)
     x, y, z = rng.permutation(n), rng.permutation(m), rng.permutation(60)
     moved = Problem(problem.p_xz[np.ix_(x, z)], problem.loss[np.ix_(y, z)], problem.constraint)
-    again = crossover(moved, at.tilt[np.ix_(y, x)], at.multiplier, Precision.of(moved, 1e-10), at.estimator[np.ix_(y, z)])
+    again = crossover(moved, at.tilt[np.ix_(y, x)], at.multiplier, Precision.of(moved, 1e-10), at.columns[np.ix_(y, z)])
     assert (found is None) == (again is None)
     if found is not None and again is not None:
         np.testing.assert_allclose(again[0].columns, found[0].columns[np.ix_(y, z)], atol=1e-6)
@@ -184,8 +188,8 @@ def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins: int, 
 @pytest.mark.parametrize("budget", [0.0, 1e-6, 1e-4, 0.01])
 def test_where_x_has_two_values_it_works_far_from_the_optimum(bins: int, budget: float) -> None:
     problem = ds.problems.paper_single(bins=bins, budget=budget)
-    at = interior(problem, 1e-3)
-    assert at.width > 1e-6
+    at, ending = ended(problem, 1e-3)
+    assert ending.width > 1e-6
     found = crossed(problem, at)
     assert found is not None
     assert found[1] <= 1e-13
@@ -194,11 +198,11 @@ def test_where_x_has_two_values_it_works_far_from_the_optimum(bins: int, budget:
 @pytest.mark.parametrize("fraction", FRACTIONS)
 def test_it_ends_the_iteration_early_at_the_same_optimum(fraction: float) -> None:
     problem = random_problem(3, 3, 300, 11, fraction)
-    plain, early = interior(problem, 1e-10), ds.solve(problem, "tilt")
+    (plain, ending), early = ended(problem), ds.solve(problem, "tilt")
     assert early.status is ds.Status.CERTIFIED
     assert early.iterations is not None
-    assert early.iterations < plain.iterations
-    assert early.error_probability == pytest.approx(problem.error_probability(plain.estimator), rel=1e-9)
+    assert early.iterations < ending.iterations
+    assert early.error_probability == pytest.approx(problem.error_probability(plain.columns), rel=1e-9)
 
 
 def test_the_width_of_a_vertex_is_relative_to_its_own_error() -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.tilt.interior_point import (
-    Outcome,
     _central,
     _cold,
     _least_slack,
@@ -20,10 +19,11 @@ from discreet.backends.tilt.interior_point import (
     solve_interior,
 )
 from discreet.backends.tilt.model import law_of, model_of
+from discreet.backends.tilt.point import Ending, Point
 from discreet.problems import Problem, catalog
 
 
-def solved(problem: Problem, near: tuple[np.ndarray, float] | None = None) -> Outcome:
+def solved(problem: Problem, near: tuple[np.ndarray, float] | None = None) -> tuple[Point, Ending]:
     return solve_interior(model_of(problem), gap=1e-10, max_iterations=100, near=near)
 
 
@@ -42,15 +42,14 @@ def test_the_least_slack_makes_probabilities_sum_to_one(m: int, seed: int, decad
 def test_starts_are_inside_and_centred(m: int, fraction: float, warm: bool) -> None:
     problem = catalog.build("mixture", n=3, m=m, N=300, seed=1, fraction=fraction)
     model = model_of(problem)
-    found = solved(problem)
+    found, _ = solved(problem)
     at = _next_to(model, found.tilt, found.multiplier) if warm else _cold(model)
     assert at is not None
     assert at.estimator.min() > 0.0
     assert at.slack.min() > 0.0
     np.testing.assert_allclose(at.estimator.sum(axis=1), 1.0, rtol=1e-14)
-    np.testing.assert_allclose(
-        at.column_dual[:, None] + at.slack, model.losses + at.tilt @ model.features, rtol=1e-14 * at.slack.max(), atol=1e-14
-    )
+    best = (model.losses + at.tilt @ model.features - at.slack)[0]  # feasible: the same for every guess
+    np.testing.assert_allclose(best, np.tile(best[0], (m, 1)), rtol=1e-14 * at.slack.max(), atol=1e-14)
     products = at.estimator * at.slack / model.barrier[:, None]
     assert products.max() <= (1.02 if warm or fraction == 0.0 else 10.0) * products.min()
 
@@ -67,12 +66,13 @@ def test_a_cold_start_keeps_the_budget(fraction: float) -> None:
 def test_a_good_tilt_saves_iterations(family: str, fraction: float) -> None:
     sizes = {"bins": 1000} if family == "paper-single" else {"n": 3, "m": 3, "N": 1000, "seed": 0}
     problem = catalog.build(family, fraction=fraction, **sizes)
-    cold = solved(problem)
+    cold, ending = solved(problem)
     noise = np.random.default_rng(0).standard_normal(cold.tilt.shape)
-    warm = solved(problem, (cold.tilt + 1e-6 * np.abs(cold.tilt).max() * noise, cold.multiplier))
-    assert warm.ended == cold.ended == "optimal"
-    assert warm.iterations <= cold.iterations - 3
-    judged = ds.certify(problem, warm.estimator, warm.tilt, None if math.isinf(warm.multiplier) else warm.multiplier)
+    warm, sooner = solved(problem, (cold.tilt + 1e-6 * np.abs(cold.tilt).max() * noise, cold.multiplier))
+    assert sooner.optimal
+    assert ending.optimal
+    assert sooner.iterations <= ending.iterations - 3
+    judged = ds.certify(problem, warm.columns, warm.tilt, None if math.isinf(warm.multiplier) else warm.multiplier)
     assert judged.certificate.relative_gap <= 1e-9
 
 
@@ -85,16 +85,16 @@ def test_a_misleading_tilt_changes_nothing_but_the_iterations(seed: int, decades
         10.0**decades * rng.standard_normal((3, 3)),
         math.inf if fraction == 0.0 else float(10.0 ** rng.uniform(-3.0, 3.0)),
     )
-    cold, warm = solved(problem), solved(problem, near)
-    assert warm.ended == "optimal"
-    errors = [float((problem.loss * found.estimator).sum()) for found in (cold, warm)]
+    (cold, _), (warm, ending) = solved(problem), solved(problem, near)
+    assert ending.optimal
+    errors = [float((problem.loss * found.columns).sum()) for found in (cold, warm)]
     assert errors[1] == pytest.approx(errors[0], rel=1e-9)
 
 
 def test_useless_tilts_are_not_started_from() -> None:
     problem = ds.problems.paper_single(budget=0.01)
     model = model_of(problem)
-    tilt = solved(problem).tilt
+    tilt = solved(problem)[0].tilt
     for useless in (np.full_like(tilt, np.nan), np.full_like(tilt, np.inf), -tilt):
         assert _next_to(model, useless, 1.0) is None
     for multiplier in (0.0, math.inf):
@@ -104,7 +104,7 @@ def test_useless_tilts_are_not_started_from() -> None:
 def test_a_start_is_better_aligned_than_the_same_tilt_at_other_products() -> None:
     problem = catalog.build("mixture", n=3, m=3, N=1000, seed=0, fraction=0.3)
     model = model_of(problem)
-    found = solved(problem)
+    found, _ = solved(problem)
     at = _next_to(model, found.tilt, found.multiplier)
     assert at is not None
     off = _misalignment(model, at)

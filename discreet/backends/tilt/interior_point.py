@@ -6,8 +6,8 @@ is about as near to μ log ratio of its law as at any. Where it is nowhere near,
 tilt is known, the start is the point of no tilt at the largest τ, blended with uniform columns to keep the budget.
 
 Step: Mehrotra's predictor shows how far the products can fall and how the mass of each guess is going to change, about which
-the log ratios are linearised again; his second-order corrector follows, with less weight after a short predictor (Colombo,
-Gondzio), then Gondzio's centrality correctors while they lengthen the step.
+the log ratios are linearised again; his second-order corrector follows, then Gondzio's centrality correctors while they
+lengthen the step.
 
 Stop: when the bracket estimated from the iterate itself (its tilt's dual bound; its error probability plus the price of any
 excess leakage) is within the target, or when it no longer improves; the best iterate seen is returned. The estimate is for
@@ -15,8 +15,7 @@ stopping only: the judge certifies.
 
 Source: docs/theory.md, section 13; S. Mehrotra, "On the implementation of a primal–dual interior point method", SIAM J.
 Optim. 2 (1992); J. Gondzio, "Multiple centrality corrections in a primal–dual method for linear programming", Comput. Optim.
-Appl. 6 (1996); M. Colombo, J. Gondzio, "Further development of multiple centrality correctors for interior point methods",
-Comput. Optim. Appl. 41 (2008).
+Appl. 6 (1996).
 """
 
 from __future__ import annotations
@@ -24,23 +23,24 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.model import Law, Model, law_of
-from discreet.backends.tilt.newton import Direction, Iterate, Newton
+from discreet.backends.tilt.newton import Iterate, Newton
+from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Outcome", "Shortcut", "solve_interior"]
+__all__ = ["Shortcut", "solve_interior"]
 
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 _DECADES = range(1, 8)  # −log10 of the τ of a start, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
 _ALIGNED = 0.08  # relative misalignment up to which a tilt is worth starting from
 _AS_NEAR = 3.0  # times the least misalignment: no nearer, and better centred with a larger τ
-_SHORT = 4.0  # times the product of the predictor's lengths is the weight of the correction, where that is below one
+_FALL = 0.75  # of the multiplier, at most, in a step: its equations are linear in small relative changes only
 _MOST_CORRECTORS = 6
 _ENTRIES_PER_CORRECTOR = 4  # of the tilt
 _LONG_ENOUGH = 0.95  # step that no centrality corrector could lengthen by much
@@ -52,23 +52,8 @@ _NARROWER = 0.03  # times the width at the last try: where the next one may find
 _PATIENCE = 15  # iterations without a better merit before giving up
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """The best iterate seen: estimator [m, N], tilt in R^n [m, n], μ (inf at budget 0), iterations, and how it ended.
-
-    width: relative, of the bracket it proves; 0 where nobody said.
-    """
-
-    estimator: Array
-    tilt: Array
-    multiplier: float
-    iterations: int
-    ended: str
-    width: float = 0.0
-
-
-Shortcut = Callable[["Outcome"], "Outcome | None"]
-"""Tries to end early from an iterate: the vertex next to it, if that is within the gap."""
+Shortcut = Callable[[Point], tuple[Point, float] | None]
+"""Tries to end early from an iterate: the vertex next to it and the width that it proves, if that is within the gap."""
 
 
 def solve_interior(
@@ -79,27 +64,28 @@ def solve_interior(
     deadline: float | None = None,
     shortcut: Shortcut | None = None,
     near: tuple[Array, float] | None = None,
-) -> Outcome:
+) -> tuple[Point, Ending]:
     """Run the interior point; `deadline` is on time.perf_counter's clock.
 
     `shortcut` is tried from a bracket of `_FIRST_TRY` on, whenever it is `_NARROWER` than at the last try, and at the end.
     `near` is a tilt in R^n [m, n] and a multiplier that may be nearly optimal. `max_iterations` is for all starts together.
     """
     close = None if near is None else _next_to(model, *near)
-    runs: list[tuple[float, Outcome]] = []
+    runs: list[tuple[Point, Ending]] = []
     spent = 0
     for at in [_cold(model)] if close is None else [close, _cold(model)]:
         runs.append(_run(model, at, gap, max_iterations - spent, deadline, shortcut))
         spent += runs[-1][1].iterations
-        if runs[-1][1].ended != "stalled" or spent >= max_iterations:
+        if runs[-1][1].reason != "stalled" or spent >= max_iterations:
             break
-    return replace(min(runs, key=lambda run: run[0])[1], iterations=spent)
+    point, ending = min(runs, key=lambda run: run[1].width)
+    return point, replace(ending, iterations=spent)
 
 
 def _run(
     model: Model, at: Iterate, gap: float, max_iterations: int, deadline: float | None, shortcut: Shortcut | None
-) -> tuple[float, Outcome]:
-    """The least merit and its outcome."""
+) -> tuple[Point, Ending]:
+    """The iterate with the least merit, of which the width counts all that is lacking."""
     kappa = 0.0 if model.perfect else at.unused * at.multiplier / _mean_product(model, at)
     best, least, since_best, ended = at, np.inf, 0, ""
     worth_a_try = _FIRST_TRY[model.p_x.size > 2]
@@ -112,22 +98,26 @@ def _run(
             best, least, since_best = at, merit, 0
         if shortcut is not None and gap < width <= worth_a_try:
             worth_a_try = _NARROWER * width
-            found = shortcut(_outcome(model, at, iteration, "optimal", width))
+            found = shortcut(_point(model, at))
             if found is not None:
-                return 0.0, found
+                return found[0], Ending("optimal", iteration, found[1])
         ended = _ending(merit, since_best, iteration == max_iterations, deadline)
-        moved = None if ended else _advance(model, at, law, tilted, kappa, gap, width)
+        moved = None if ended else _advance(model, at, law, kappa, gap, width)
         if moved is None:
             ended = ended or "stalled"
             break
         at = moved
-    outcome = _outcome(model, best, iteration, ended, least * gap)
-    found = shortcut(outcome) if shortcut is not None else None
-    return (least, outcome) if found is None else (0.0, found)
+    point = _point(model, best)
+    found = shortcut(point) if shortcut is not None else None
+    return (
+        (point, Ending(ended, iteration, least * gap))
+        if found is None
+        else (found[0], Ending("optimal", iteration, found[1]))
+    )
 
 
-def _outcome(model: Model, at: Iterate, iterations: int, ended: str, width: float) -> Outcome:
-    return Outcome(model.joined(at.estimator), at.tilt @ model.frame.T, at.multiplier, iterations, ended, width)
+def _point(model: Model, at: Iterate) -> Point:
+    return Point(model.joined(at.estimator), at.tilt @ model.frame.T, at.multiplier)
 
 
 def _ending(merit: float, since_best: int, exhausted: bool, deadline: float | None) -> str:
@@ -190,7 +180,7 @@ def _central(model: Model, tilt: Array, multiplier: float, product: float) -> It
     estimator = 1.0 / slack
     estimator /= estimator.sum(axis=1)[:, None]
     slack *= products
-    return Iterate(estimator, slack, least - slack.min(axis=1), tilt, multiplier, 0.0)
+    return Iterate(estimator, slack, tilt, multiplier, 0.0)
 
 
 def _least_slack(excess: Array) -> Array:
@@ -256,10 +246,10 @@ def _support(model: Model, at: Iterate) -> Array:
 # -- one step ------------------------------------------------------------------------------------------------------------
 
 
-def _advance(model: Model, at: Iterate, law: Law, tilted: Array, kappa: float, gap: float, width: float) -> Iterate | None:
+def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, width: float) -> Iterate | None:
     """One predictor–corrector step; None when the linear algebra has broken down."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        newton = Newton(model, at, law, tilted, kappa)
+        newton = Newton(model, at, law, kappa)
         target, step = _corrected(model, at, law.mass, newton, kappa, _FLOOR * gap)
         lengths = _lengths(model, at, step)
         for _ in range(_correctors(at)):
@@ -282,9 +272,7 @@ def _correctors(at: Iterate) -> int:
     return max(1, min(_MOST_CORRECTORS, at.tilt.size // _ENTRIES_PER_CORRECTOR))
 
 
-def _corrected(
-    model: Model, at: Iterate, mass: Array, newton: Newton, kappa: float, floor: float
-) -> tuple[float, Direction]:
+def _corrected(model: Model, at: Iterate, mass: Array, newton: Newton, kappa: float, floor: float) -> tuple[float, Iterate]:
     """Mehrotra's target for the products and the direction corrected for what the predictor announces."""
     predictor = newton.direction(0.0)
     primal, dual = (min(1.0, length) for length in _lengths(model, at, predictor))
@@ -293,12 +281,10 @@ def _corrected(
     target = max(floor * error, min(1.0, max(1e-8, then / now)) ** 3 * now) / (at.estimator.shape[1] + kappa)
     growth = 1.0 + primal * np.matmul(predictor.estimator, model.mass[:, :, None]).sum(axis=0)[:, 0] / mass
     newton.anticipate(np.clip(growth, 1.0 - _TO_BOUNDARY[1], 1.0 / (1.0 - _TO_BOUNDARY[1])))
-    weight = min(1.0, _SHORT * primal * dual)  # of a short step's correction, which is of what is far beyond the boundary
-    products = weight * predictor.estimator * predictor.slack
-    return target, newton.direction(target, products, weight * predictor.unused * predictor.multiplier)
+    return target, newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)
 
 
-def _recentred(at: Iterate, newton: Newton, step: Direction, lengths: tuple[float, float], targets: Array) -> Direction:
+def _recentred(at: Iterate, newton: Newton, step: Iterate, lengths: tuple[float, float], targets: Array) -> Iterate:
     """Gondzio's corrector: bring the products that a longer step would leave far from their targets back towards them."""
     primal, dual = (min(1.0, length + _AMBITION) for length in lengths)
     missing = np.empty_like(at.slack)
@@ -317,13 +303,13 @@ def _total_product(model: Model, at: Iterate) -> float:
     return _mean_product(model, at) * len(at.tilt) + budget
 
 
-def _lengths(model: Model, at: Iterate, step: Direction) -> tuple[float, float]:
+def _lengths(model: Model, at: Iterate, step: Iterate) -> tuple[float, float]:
     """Longest primal and dual steps that stay inside (inf if none ends); one for both while the budget bends the path."""
     primal = _longest(at.estimator, step.estimator)
     dual = _longest(at.slack, step.slack)
     if model.perfect:
         return primal, dual
-    for value, change in ((at.unused, step.unused), (at.multiplier, step.multiplier)):
+    for value, change in ((at.unused, step.unused), (_FALL * at.multiplier, step.multiplier)):
         if change < 0.0:
             primal = min(primal, -value / change)
     return min(primal, dual), min(primal, dual)
@@ -334,11 +320,10 @@ def _longest(values: Array, changes: Array) -> float:
     return 1.0 / worst if worst > 0.0 else math.inf
 
 
-def _moved(at: Iterate, step: Direction, primal: float, dual: float) -> Iterate:
+def _moved(at: Iterate, step: Iterate, primal: float, dual: float) -> Iterate:
     return Iterate(
         at.estimator + primal * step.estimator,
         at.slack + dual * step.slack,
-        at.column_dual + dual * step.column_dual,
         at.tilt + dual * step.tilt,
         at.multiplier + dual * step.multiplier if step.multiplier else at.multiplier,
         at.unused + primal * step.unused,

@@ -30,7 +30,7 @@ import numpy as np
 from discreet.backends.tilt.model import Law, Model
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Direction", "Iterate", "Newton"]
+__all__ = ["Iterate", "Newton"]
 
 _EQUILIBRATIONS = 3
 _REFINEMENTS = 2
@@ -42,19 +42,6 @@ class Iterate:
 
     estimator: Array
     slack: Array
-    column_dual: Array
-    tilt: Array
-    multiplier: float
-    unused: float
-
-
-@dataclass(frozen=True, eq=False)
-class Direction:
-    """A step in every part of an `Iterate`."""
-
-    estimator: Array
-    slack: Array
-    column_dual: Array
     tilt: Array
     multiplier: float
     unused: float
@@ -63,15 +50,10 @@ class Direction:
 class Newton:
     """The linearised optimality conditions at one iterate, factorised once and solved for several right-hand sides."""
 
-    def __init__(self, model: Model, at: Iterate, law: Law, tilted: Array, kappa: float) -> None:
-        """tilted: ℓ + t·F of the iterate [K, m, W]."""
+    def __init__(self, model: Model, at: Iterate, law: Law, kappa: float) -> None:
         self._model, self._at, self._law, self._kappa = model, at, law, kappa
         self._curvature = at.estimator / at.slack
         self._curvature_sum = self._curvature.sum(axis=1)
-        self._primal_residual = 1.0 - at.estimator.sum(axis=1)
-        self._dual_residual = tilted - at.slack
-        self._dual_residual -= at.column_dual[:, None]
-        self._curved_residual = np.einsum("bil,bil->bl", self._curvature, self._dual_residual)
         guesses = np.arange(at.tilt.shape[0])
         self._others = guesses[guesses != law.mass.argmax()]
         self._order = np.append(self._others, law.mass.argmax())  # the reference last
@@ -102,7 +84,7 @@ class Newton:
         self._fixed_right = self._constant_right()
         self._solver = _Solver(self._constrained_matrix())
 
-    def direction(self, target: float, product: Array | float = 0.0, budget_product: float = 0.0) -> Direction:
+    def direction(self, target: float, product: Array | float = 0.0, budget_product: float = 0.0) -> Iterate:
         """The step towards P z = target × barrier (and c μ = κ target); the products are second-order corrections."""
         products = self._at.estimator * self._at.slack
         self._products = np.subtract(target * self._model.barrier[:, None], products, out=products)
@@ -110,31 +92,28 @@ class Newton:
         self._budget_target = self._kappa * target - budget_product
         return self._towards()
 
-    def again(self, correction: Array) -> Direction:
+    def again(self, correction: Array) -> Iterate:
         """The last direction with a further correction of the products it aims at."""
         self._products += correction
         return self._towards()
 
-    def _towards(self) -> Direction:
+    def _towards(self) -> Iterate:
         at, features, curvature, curvature_sum = self._at, self._model.features, self._curvature, self._curvature_sum
         wanted, slack = np.empty_like(at.slack), np.empty_like(at.slack)
-        missing, column_dual = np.empty_like(at.column_dual), np.empty_like(at.column_dual)
+        missing = np.empty_like(curvature_sum)
         reduced = np.zeros(at.tilt.shape)
         for b, weighted in enumerate(self._model.weighted):
             np.divide(self._products[b], at.slack[b], out=wanted[b])
-            missing[b] = self._primal_residual[b] - wanted[b].sum(axis=0)
-            pulled = (self._curved_residual[b] + missing[b]) / curvature_sum[b] - self._dual_residual[b]
-            pulled *= curvature[b]
+            missing[b] = -wanted[b].sum(axis=0)
+            pulled = curvature[b] * (missing[b] / curvature_sum[b])
             pulled += wanted[b]
             reduced += pulled @ weighted.T
         tilt, multiplier, unused = self._solve(reduced, self._budget_target)
         for b in range(len(slack)):
             np.matmul(tilt, features[b], out=slack[b])
-            slack[b] += self._dual_residual[b]
-            column_dual[b] = (np.einsum("il,il->l", curvature[b], slack[b]) + missing[b]) / curvature_sum[b]
-            slack[b] -= column_dual[b]
+            slack[b] -= (np.einsum("il,il->l", curvature[b], slack[b]) + missing[b]) / curvature_sum[b]
             wanted[b] -= curvature[b] * slack[b]
-        return Direction(wanted, slack, column_dual, tilt, multiplier, unused)
+        return Iterate(wanted, slack, tilt, multiplier, unused)
 
     def _solve(self, reduced: Array, budget_target: float) -> tuple[Array, float, float]:
         model, at, law = self._model, self._at, self._law
@@ -155,13 +134,13 @@ class Newton:
 
     def _constant_right(self) -> Array:
         """The right-hand side of the system, less what depends on the products aimed at."""
-        model, at, law = self._model, self._at, self._law
+        at, law = self._at, self._law
         m, k = at.tilt.shape
         pulled = np.matmul(self._inverse_hessians, self._tilt_residual[:, :, None])[:, :, 0] / at.multiplier
         right = np.empty(m * k + m + 1)
         rows = right[: m * k].reshape(m, k)
         rows[:-1] = -pulled[self._others]
-        rows[-1] = np.einsum("bkl,bl->k", model.weighted, self._primal_residual) - pulled.sum(axis=0)
+        rows[-1] = -pulled.sum(axis=0)
         right[m * k : m * k + m] = -(law.coordinates * self._tilt_residual).sum(axis=1)[self._order]
         leaning = float((self._tilted * self._tilt_residual).sum()) / at.multiplier
         right[-1] = self._budget_residual - at.unused + leaning

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ import numpy as np
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.cells import SHELLS, least_two, shell_top
 from discreet.backends.tilt.crossover import crossover
-from discreet.backends.tilt.interior_point import Outcome, solve_interior
+from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.passes import Scan, sample, scan, wanted_margin
 from discreet.backends.tilt.point import Ending, Grouping, Point
@@ -139,14 +139,11 @@ def solve_whole(
     rare = rare_merged(problem, precision)
     small = problem if rare is None else rare.problem(problem.p_xz, problem.loss, problem.constraint)
 
-    def vertex_near(at: Outcome) -> Outcome | None:
-        crossed = crossover(small, at.tilt, at.multiplier, precision, at.estimator)
-        if crossed is None or not crossed[1] <= gap:
-            return None
-        point, width = crossed
-        return Outcome(point.columns, point.tilt, point.multiplier, at.iterations, "optimal", width)
+    def vertex_near(at: Point) -> tuple[Point, float] | None:
+        found = crossover(small, at.tilt, at.multiplier, precision, at.columns)
+        return found if found is not None and found[1] <= gap else None
 
-    found = solve_interior(
+    point, ending = solve_interior(
         model_of(small),
         gap=gap,
         max_iterations=limits.iterations,
@@ -154,8 +151,7 @@ def solve_whole(
         shortcut=vertex_near if vertex else None,
         near=None if near is None else (near.tilt, near.multiplier),
     )
-    columns = found.estimator if rare is None else rare.restore(found.estimator)
-    return Point(columns, found.tilt, found.multiplier), Ending(found.ended, found.iterations, found.width)
+    return point if rare is None else replace(point, columns=rare.restore(point.columns)), ending
 
 
 def rare_merged(problem: Problem, precision: Precision) -> Grouping | None:
