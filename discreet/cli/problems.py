@@ -11,7 +11,6 @@ from discreet.cli.flags import Json, Set
 
 if TYPE_CHECKING:
     from discreet.problems.catalog import Entry
-    from discreet.problems.problem import Problem
 
 __all__ = ["problems"]
 
@@ -48,6 +47,8 @@ def problems(
 def _show_one(spec: str, parameters: list[str], as_json: bool) -> None:
     from discreet.problems.catalog import entry
     from discreet.reports import notation
+    from discreet.reports.measurements import landmarks
+    from discreet.reports.outputs import plain
 
     found = entry(spec.partition(":")[0])
     model, trouble = None, ""
@@ -57,7 +58,8 @@ def _show_one(spec: str, parameters: list[str], as_json: bool) -> None:
         except ImportError as error:  # its data needs an extra
             trouble = str(error)
     if as_json:
-        screen.print_json(_described(found) | {"instance": _instance(model), "trouble": trouble or None})
+        instance = model and {"name": model.name, **landmarks(model)}
+        screen.print_json(_described(found) | {"instance": plain(instance), "trouble": trouble or None})
         return
     from discreet.reports.tables import entry_table
 
@@ -71,22 +73,6 @@ def _described(entry: Entry) -> dict[str, Any]:
         "summary": entry.summary,
         "extra": entry.extra or None,
         "parameters": [{"name": p.name, "default": _plain(p.default), "meaning": p.meaning} for p in entry.parameters],
-    }
-
-
-def _instance(model: Problem | None) -> dict[str, Any] | None:
-    if model is None:
-        return None
-    return {
-        "name": model.name,
-        "private_values": model.n,
-        "guesses": model.m,
-        "outcomes": model.N,
-        "entropy_x_nats": model.entropy_x,
-        "bayes_error_probability": model.bayes_error,
-        "bayes_leakage_nats": model.bayes_leakage,
-        "constant_error_probability": model.constant_error,
-        "budget_nats": None if model.constraint.oblivious else model.budget,
     }
 
 

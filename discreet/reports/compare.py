@@ -26,7 +26,7 @@ from discreet.problems.problem import Problem
 from discreet.reports import wording
 from discreet.reports.figure_svg import standalone
 from discreet.reports.html.page import report_page
-from discreet.reports.measurements import Configuration, Measurement
+from discreet.reports.measurements import Configuration, Measurement, landmarks
 from discreet.reports.outputs import check_folder, plain, write_folder
 from discreet.reports.pictures import gap_figure, leakage_figure
 from discreet.reports.statistics.agreement import Agreement, agreements
@@ -149,20 +149,8 @@ class Comparison:
         }
 
     def _facts(self, case: Case) -> dict[str, Any]:
-        problem, (lower, upper) = case.problem, self.bracket(case)
-        return {
-            "title": case.title,
-            "private_values": problem.n,
-            "guesses": problem.m,
-            "outcomes": problem.N,
-            "budget_nats": problem.budget,
-            "entropy_x_nats": problem.entropy_x,
-            "bayes_error_probability": problem.bayes_error,
-            "bayes_leakage_nats": problem.bayes_leakage,
-            "constant_error_probability": problem.constant_error,
-            "lower_bound": lower,
-            "upper_bound": upper,
-        }
+        lower, upper = self.bracket(case)
+        return {"title": case.title, **landmarks(case.problem), "lower_bound": lower, "upper_bound": upper}
 
 
 def _count(number: int, noun: str) -> str:
@@ -171,27 +159,20 @@ def _count(number: int, noun: str) -> str:
 
 def _record(row: Measurement) -> dict[str, Any]:
     """A row under the names of the comparison's record."""
+    same = (
+        "backend", "message", "relative_gap", "own_leakage_nats", "own_phi_residual", "budget_nats", "iterations",
+        "lower_seconds", "solve_seconds", "lift_seconds", "certify_seconds", "versions",
+    )  # fmt: skip
     return {
         "case": row.instance,
         "contestant": row.label,
-        "backend": row.backend,
         "status": row.status.value,
-        "message": row.message,
         "claimed": row.claimed or None,
         "error_probability": row.upper,
         "lower_bound": row.lower,
-        "relative_gap": row.relative_gap,
         "own_error_probability": row.own_error,
-        "own_leakage_nats": row.own_leakage_nats,
-        "own_phi_residual": row.own_phi_residual,
         "own_leakage_over_budget": row.own_leakage_nats / row.budget_nats if row.budget_nats > 0.0 else math.nan,
-        "budget_nats": row.budget_nats,
-        "iterations": row.iterations,
-        "lower_seconds": row.lower_seconds,
-        "solve_seconds": row.solve_seconds,
-        "lift_seconds": row.lift_seconds,
-        "certify_seconds": row.certify_seconds,
-        "versions": dict(row.versions),
+        **{name: getattr(row, name) for name in same},
     }
 
 

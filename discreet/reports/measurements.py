@@ -24,12 +24,14 @@ from typing import Any, get_type_hints
 from discreet.backends.solution import PRIVACY_TOLERANCE, Status
 from discreet.problems.errors import FileError
 from discreet.problems.measures.law import LEAK_FREE
+from discreet.problems.problem import Problem
 
 __all__ = [
     "COLUMNS",
     "Configuration",
     "Measurement",
     "from_record",
+    "landmarks",
     "read_csv",
     "reference_measurements",
     "shown",
@@ -212,6 +214,20 @@ class Measurement:
         """Whether the own answer broke the privacy budget."""
         allowed = 1.0 if self.budget_nats == 0.0 else 1.0 + PRIVACY_TOLERANCE
         return self.answered and self.leakage_over_budget > allowed
+
+
+def landmarks(problem: Problem) -> dict[str, Any]:
+    """Sizes, budget and landmarks of a problem, by the names of records."""
+    return {
+        "private_values": problem.n,
+        "guesses": problem.m,
+        "outcomes": problem.N,
+        "budget_nats": problem.budget,
+        "entropy_x_nats": problem.entropy_x,
+        "bayes_error_probability": problem.bayes_error,
+        "bayes_leakage_nats": problem.bayes_leakage,
+        "constant_error_probability": problem.constant_error,
+    }
 
 
 # -- records: what a file holds ------------------------------------------------------------------------------------------

@@ -63,23 +63,15 @@ def _contents(rows: Sequence[Measurement], commits: Sequence[AsvRecord]) -> dict
 def _record(trial: Trial) -> dict[str, str | int | float | None]:
     row = trial.rows[0]
     peaks = [each.peak_bytes for each in trial.rows if each.peak_bytes is not None]
+    problem = ("problem", "family", "budget_nats", "private_values", "guesses", "outcomes", "gap_target")
+    answer = ("claimed", "lower", "upper", "relative_gap", "leakage_over_budget")
     return {
-        "problem": row.problem,
-        "family": row.family,
+        **{name: plain(getattr(row, name)) for name in problem},
         "budget": row.budget_word,
-        "budget_nats": plain(row.budget_nats),
-        "private_values": row.private_values,
-        "guesses": row.guesses,
-        "outcomes": row.outcomes,
-        "gap_target": row.gap_target,
         "backend": trial.contestant,
         "repeats": len(trial.rows),
         "status": max(trial.rows, key=lambda each: not each.certified).status.value,
-        "claimed": row.claimed,
-        "lower": plain(row.lower),
-        "upper": plain(row.upper),
-        "relative_gap": plain(row.relative_gap),
-        "leakage_over_budget": plain(row.leakage_over_budget),
+        **{name: plain(getattr(row, name)) for name in answer},
         "seconds": trial.seconds,
         "peak_bytes": max(peaks, default=None),
         "message": row.message,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from discreet.backends.solution import Status
@@ -24,39 +25,30 @@ from discreet.reports.study.machine import without_folders
 __all__ = ["cleaned", "page_data"]
 
 _WORDS: dict[str, Callable[[Measurement], str]] = {
-    "label": lambda row: row.label,
-    "family": lambda row: row.family,
-    "entry": lambda row: row.entry,
-    "instance": lambda row: row.instance,
+    **{
+        name: attrgetter(name)
+        for name in ("label", "family", "entry", "instance", "profile", "regime", "claimed", "started", "commit")
+    },
     "hash": lambda row: row.problem_hash,
-    "profile": lambda row: row.profile,
     "budget": lambda row: row.budget_word,
-    "regime": lambda row: row.regime,
     "status": lambda row: row.status.value,
     "claim": lambda row: "solved" if claims_success(row.claimed) else "",
-    "claimed": lambda row: row.claimed,
     "message": lambda row: "" if row.certified else row.message,
     "reason": lambda row: "" if row.certified else reason_of(row),
-    "started": lambda row: row.started,
     "machine": machine_words,
     "versions": lambda row: "\n".join(f"{name} {version}" for name, version in sorted(row.versions.items())),
-    "commit": lambda row: row.commit,
 }
 _NUMBERS: dict[str, Callable[[Measurement], float | int | None]] = {
+    **{
+        name: attrgetter(name)
+        for name in ("outcomes", "private_values", "guesses", "lower", "upper", "seconds", "repeat", "threads")
+    },
     "gap": lambda row: row.gap_target,
-    "outcomes": lambda row: row.outcomes,
-    "private_values": lambda row: row.private_values,
-    "guesses": lambda row: row.guesses,
     "sensors": SIZES["sensors"],
-    "lower": lambda row: row.lower,
-    "upper": lambda row: row.upper,
     "achieved": lambda row: row.relative_gap,
     "leak": lambda row: row.leakage_over_budget,
     "violated": lambda row: int(row.violated),
-    "seconds": lambda row: row.seconds,
     "limit": lambda row: row.time_limit_seconds,
-    "repeat": lambda row: row.repeat,
-    "threads": lambda row: row.threads,
 }
 
 
