@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ __all__ = [
     "check_ceiling",
     "check_entries",
     "check_stray_losses",
+    "check_table",
     "check_total",
     "checked_prior",
     "loss_table",
@@ -96,6 +98,13 @@ def checked_prior(p_xy: Any) -> Array:
     """p(x_j, y_i) [n, m], summing to one; InputError for anything else."""
     prior = mass_array(p_xy, "p_xy", 2, "[n, m]")
     return np.asarray(prior / check_total(prior, "p_xy"))
+
+
+def check_table(distributions: Sequence[Sequence[Any]], prior: Array) -> None:
+    """Refuse distributions that are not [n][m], one for each entry of p(x_j, y_k) [n, m]."""
+    n, m = prior.shape
+    if len(distributions) != n or any(len(row) != m for row in distributions):
+        raise InputError(f"p_xy has shape {[n, m]} but distributions does not; give {n} rows of {m} distributions")
 
 
 def loss_table(loss_matrix: Any, m: int) -> Array:

@@ -155,9 +155,7 @@ class Wild:
 
 
 @pytest.mark.parametrize("behaviour", ["raises", "declines", "lies"])
-def test_worthless_continuation_costs_only_time_and_is_given_up(
-    behaviour: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_worthless_continuation_costs_only_time_and_is_given_up(behaviour: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wild = Wild(behaviour)
     assert isinstance(wild, Continuation)
     monkeypatch.setattr(sweeping, "load_backend", lambda name: wild)

@@ -244,7 +244,7 @@ def test_bad_edges_are_refused_in_one_sentence(edges, message):
 @pytest.mark.parametrize(
     ("laws", "prior", "message"),
     [
-        ([[stats.norm()]], [[0.5, 0.5]], "give 1 rows of 2 frozen distributions"),
+        ([[stats.norm()]], [[0.5, 0.5]], "give 1 rows of 2 distributions"),
         ([[stats.norm()]], [[0.9]], "p_xy sums to 0.9, not to 1"),
         ([[stats.norm(0.0, -1.0)]], [[1.0]], "a distribution has no cdf value at some edge"),
     ],

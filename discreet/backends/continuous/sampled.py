@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from discreet.backends.continuous.confidence import Draws, LeakageBox, controlled_mean
 from discreet.backends.run import solve
-from discreet.problems.checks import checked_prior, loss_table, whole
+from discreet.problems.checks import check_table, checked_prior, loss_table, whole
 from discreet.problems.errors import BackendError, InputError
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.measures.leak_free import least_share
@@ -247,10 +247,8 @@ class SampledModel:
 def sampled_model(distributions: Sequence[Sequence[Any]], p_xy: Any, loss_matrix: Any) -> SampledModel:
     """Check and freeze; InputError in one sentence."""
     prior = checked_prior(p_xy)
-    n, m = prior.shape
-    loss = loss_table(loss_matrix, m)
-    if len(distributions) != n or any(len(row) != m for row in distributions):
-        raise InputError(f"p_xy has shape {[n, m]} but distributions does not; give {n} rows of {m} distributions")
+    loss = loss_table(loss_matrix, prior.shape[1])
+    check_table(distributions, prior)
     for j, row in enumerate(distributions):
         for k, each in enumerate(row):
             if not (callable(getattr(each, "logpdf", None)) and callable(getattr(each, "rvs", None))):

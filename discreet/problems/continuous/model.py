@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import checked_prior, loss_table, positive
+from discreet.problems.checks import check_table, checked_prior, loss_table, positive
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.continuous.density import Component, component, expand
 from discreet.problems.continuous.modes import FAMILIES
-from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
@@ -81,10 +80,8 @@ class ContinuousProblem:
         object, or the same scipy family with the same parameters) are recognised as one density.
         """
         prior = checked_prior(p_xy)
-        n, m = prior.shape
-        matrix = loss_table(loss_matrix, m)
-        if len(distributions) != n or any(len(row) != m for row in distributions):
-            raise InputError(f"p_xy has shape {[n, m]} but distributions does not; give {n} rows of {m} distributions")
+        matrix = loss_table(loss_matrix, prior.shape[1])
+        check_table(distributions, prior)
         components, weights = _components(distributions, prior)
         fields = {
             "p_xy": prior,

@@ -70,8 +70,22 @@ def read_archive(
 ) -> Archive:
     """Read every member of an `.npz`; all must be among the named arrays and texts. Raises FileError, one sentence."""
     where = os.fspath(path)
+    found: dict[str, Array] = {}
+    words: dict[str, str] = {}
     with _opened(where, max_bytes) as archive:
-        return _members(where, archive, arrays, texts, max_bytes)
+        members = _checked_members(where, archive, arrays + texts)
+        declared = sum(info.file_size for info in members.values())
+        if declared > max_bytes:
+            raise FileError(
+                f"{where} unpacks to {declared:,} bytes and the limit is {max_bytes:,}; raise max_bytes to read it"
+            )
+        for name, info in members.items():
+            with archive.open(info) as stream:
+                if name in texts:
+                    words[name] = _read_text(f"{where}: {name}", stream, info.file_size)
+                else:
+                    found[name] = _read_numbers(f"{where}: {name}", stream, info.file_size)
+    return Archive(found, words)
 
 
 @contextmanager
@@ -128,11 +142,9 @@ def stored_members(
     """Where the arrays of an `.npz` lie in it, and its texts. All members must be known and the arrays uncompressed."""
     where = os.fspath(path)
     with _opened(where, None) as archive:
-        _check_members(where, archive, arrays + texts)
         layouts: dict[str, Layout] = {}
         words: dict[str, str] = {}
-        for info in archive.infolist():
-            name = info.filename.removesuffix(".npy")
+        for name, info in _checked_members(where, archive, arrays + texts).items():
             with archive.open(info) as stream:
                 if name in texts:
                     words[name] = _read_text(f"{where}: {name}", stream, info.file_size)
@@ -163,36 +175,19 @@ def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
     return int(info.header_offset) + 30 + int(name) + int(extra)
 
 
-def _members(
-    where: str, archive: zipfile.ZipFile, arrays: tuple[str, ...], texts: tuple[str, ...], max_bytes: int
-) -> Archive:
-    members, names = archive.infolist(), _check_members(where, archive, arrays + texts)
-    declared = sum(info.file_size for info in members)
-    if declared > max_bytes:
-        raise FileError(f"{where} unpacks to {declared:,} bytes and the limit is {max_bytes:,}; raise max_bytes to read it")
-    found: dict[str, Array] = {}
-    words: dict[str, str] = {}
-    for name, info in zip(names, members, strict=True):
-        with archive.open(info) as stream:
-            if name in texts:
-                words[name] = _read_text(f"{where}: {name}", stream, info.file_size)
-            else:
-                found[name] = _read_numbers(f"{where}: {name}", stream, info.file_size)
-    return Archive(found, words)
-
-
-def _check_members(where: str, archive: zipfile.ZipFile, known: tuple[str, ...]) -> list[str]:
-    """The names of the members, all known, each once, none encrypted."""
-    members = archive.infolist()
-    names = [info.filename.removesuffix(".npy") for info in members]
-    for name, info in zip(names, members, strict=True):
+def _checked_members(where: str, archive: zipfile.ZipFile, known: tuple[str, ...]) -> dict[str, zipfile.ZipInfo]:
+    """The members by name, all known, each once, none encrypted."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
         if name not in known or not info.filename.endswith(".npy"):
             raise FileError(f"{where} has a member {info.filename!r} that does not belong; it may hold {', '.join(known)}")
-        if names.count(name) > 1:
+        if name in found:
             raise FileError(f"{where} has two members named {name!r}; keep one")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits & 0x1:
             raise FileError(f"{where}: {name} is encrypted or compressed in an unusual way; write it with numpy.savez")
-    return names
+        found[name] = info
+    return found
 
 
 @dataclass(frozen=True)

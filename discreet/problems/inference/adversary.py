@@ -90,7 +90,7 @@ def inference(model: Problem | Any, estimator: Any) -> Inference:
                 f"the estimator has {guesses.shape[0]} guesses and the problem {model.m}; give one row per guess"
             )
         y_error, xy_error = float((model.loss @ guesses.T).min(axis=0).sum()), None
-    return summarise(x_seen.T, law.p_x, y_error, xy_error, law.leakage())
+    return summarise(error_of_best(x_seen.T), law.p_x, y_error, xy_error, law.leakage())
 
 
 def confidence_interval(hits: int, samples: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -120,11 +120,11 @@ def error_of_best(masses: Array) -> float:
     return float(np.sort(masses, axis=0)[:-1].sum())
 
 
-def summarise(x_seen: Array, p_x: Array, y_error: float, xy_error: float | None, leakage: float) -> Inference:
-    """The exact record for p(x, seen) [n, S], given the errors of the other inferences and the leakage in nats."""
+def summarise(x_error: float, p_x: Array, y_error: float, xy_error: float | None, leakage: float) -> Inference:
+    """The record of the errors of the three inferences and the leakage in nats, for a prior of X [n]."""
     equivocation = max(0.0, entropy(p_x) - leakage)
     return Inference(
-        x_error=error_of_best(x_seen),
+        x_error=x_error,
         x_error_blind=float(np.sort(p_x)[:-1].sum()),
         y_error=y_error,
         xy_error=xy_error,

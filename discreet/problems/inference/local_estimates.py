@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from numpy.typing import NDArray
 from discreet.problems.checks import checked_prior, whole
 from discreet.problems.errors import InputError
 from discreet.problems.inference.adversary import Inference, check_confidence, confidence_interval, error_of_best, summarise
-from discreet.problems.inference.fano import fano_bound
 from discreet.problems.measures.mutual_information import entropy, phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors import grouped_sensors
@@ -87,7 +87,8 @@ def _enumerated(groups: list[tuple[Array, int]], prior: Array) -> Inference:
     independent = p_x[:, None] * p_seen
     beyond = np.divide(x_seen - independent, independent, out=np.zeros_like(x_seen), where=independent > 0)
     leakage = float((independent * phi_divergence(beyond)).sum())
-    return summarise(x_seen, p_x, error_of_best(seen.sum(axis=0)), error_of_best(seen.reshape(prior.size, -1)), leakage)
+    x_error, y_error, xy_error = map(error_of_best, (x_seen, seen.sum(axis=0), seen.reshape(prior.size, -1)))
+    return summarise(x_error, p_x, y_error, xy_error, leakage)
 
 
 def _groups(laws: Any, prior: Array, sensors: int | None) -> list[tuple[Array, int]]:
@@ -122,26 +123,20 @@ def _simulated(
         wrong += counted
         uncertainty += entropies
     p_x = prior.sum(axis=1)
-    whole_entropy, n = entropy(p_x), int((p_x > 0).sum())
-    equivocation = min(whole_entropy, uncertainty / samples)
+    largest, n = entropy(p_x), int((p_x > 0).sum())
+    leakage = max(0.0, largest - uncertainty / samples)
     reach = math.log(n) * math.sqrt(math.log(2.0 / (1.0 - confidence)) / (2.0 * samples))  # Hoeffding
-    least, most = max(0.0, equivocation - reach), min(whole_entropy, equivocation + reach)
+    least, most = max(0.0, leakage - reach), min(largest, leakage + reach)
     rates = [confidence_interval(int(count), samples, confidence) for count in wrong]
-    return Inference(
-        x_error=wrong[0] / samples,
-        x_error_blind=float(np.sort(p_x)[:-1].sum()),
-        y_error=wrong[1] / samples,
-        xy_error=wrong[2] / samples,
-        leakage_nats=whole_entropy - equivocation,
-        equivocation_nats=equivocation,
-        fano_plain=fano_bound(equivocation, n),
-        fano_sharp=fano_bound(equivocation, n, sharp=True),
+    errors = [float(count) / samples for count in wrong]
+    return replace(
+        summarise(errors[0], p_x, errors[1], errors[2], leakage),
         samples=samples,
         confidence=confidence,
         intervals={
             **dict(zip(("x_error", "y_error", "xy_error"), rates, strict=True)),
-            "equivocation_nats": (least, most),
-            "leakage_nats": (whole_entropy - most, whole_entropy - least),
+            "equivocation_nats": (largest - most, largest - least),
+            "leakage_nats": (least, most),
         },
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import TOTAL_TOLERANCE, checked_prior
+from discreet.problems.checks import TOTAL_TOLERANCE, check_table, checked_prior
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
@@ -31,10 +31,8 @@ def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any)
     the edges (less is spread over the bins by normalising).
     """
     prior, bins = checked_prior(p_xy), check_edges(edges)
-    n, m = prior.shape
-    if len(distributions) != n or any(len(row) != m for row in distributions):
-        raise InputError(f"p_xy has shape {[n, m]} but distributions does not; give {n} rows of {m} frozen distributions")
-    joint = np.zeros((n, m, bins.size - 1))
+    check_table(distributions, prior)
+    joint = np.zeros((*prior.shape, bins.size - 1))
     for j, i in np.argwhere(prior > 0.0):
         joint[j, i] = prior[j, i] * _masses(distributions[j][i], bins, j, i)
     return np.asarray(joint / joint.sum())
@@ -54,14 +52,11 @@ def binned_law(distributions: Sequence[Sequence[Any]], edges: Any) -> Array:
 
 def _masses(distribution: Any, bins: Array, j: int, i: int) -> Array:
     masses = interval_masses(distribution, bins)
-    return np.asarray(masses / _covered(masses, f"the distribution of Z given (x[{j}], y[{i}])"))
-
-
-def _covered(masses: Array, what: str) -> float:
     total = float(masses.sum())
     if abs(total - 1.0) > TOTAL_TOLERANCE:
+        what = f"the distribution of Z given (x[{j}], y[{i}])"
         raise InputError(f"{what} has probability {total!r} inside the edges, not 1; add edges, such as −inf and inf")
-    return total
+    return np.asarray(masses / total)
 
 
 def check_edges(edges: Any) -> Array:

@@ -164,10 +164,7 @@ def index_vectors(bins: Sequence[int], *, max_bytes: int = DEFAULT_MAX_BYTES) ->
     """
     shape = [whole(count, "bins", 1) for count in listed(bins, "bins")]
     _allow_reports(shape, math.prod(shape) * 4 * len(shape), max_bytes, "take fewer sensors or bins")
-    found = np.empty((*shape, len(shape)), dtype=np.int32)
-    for s, count in enumerate(shape):
-        found[..., s] = np.arange(count).reshape([-1 if k == s else 1 for k in range(len(shape))])
-    return found.reshape(-1, len(shape))
+    return np.ascontiguousarray(np.indices(shape, dtype=np.int32).reshape(len(shape), -1).T)
 
 
 def _allow_reports(bins: Sequence[int], needed: int, max_bytes: int, remedy: str) -> None:
