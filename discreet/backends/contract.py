@@ -42,6 +42,7 @@ __all__ = [
     "Raw",
     "Reach",
     "Regime",
+    "Unlifted",
     "refuse_unknown",
     "refuse_unserved",
 ]
@@ -253,6 +254,14 @@ class Backend(Protocol[_P_contra, _Lowered, _Found]):
     def lower(self, problem: _P_contra, options: Options) -> _Lowered: ...
     def solve(self, lowered: _Lowered, options: Options) -> Raw[_Found]: ...
     def lift(self, raw: Raw[_Found]) -> Answer: ...
+
+
+class Unlifted:
+    """For a backend whose `solve` finds the answer to the problem itself, duals and all."""
+
+    def lift(self, raw: Raw[Answer]) -> Answer:
+        """The answer as it is."""
+        return raw.value
 
 
 AnyBackend: TypeAlias = Backend[Any, Any, Any]

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.settings import choice
 from discreet.problems.errors import BackendError
@@ -36,7 +36,7 @@ SETTINGS = {
 }
 
 
-class Highs:
+class Highs(Unlifted):
     """The perfect-privacy linear program through highspy; see the module's docstring."""
 
     name = "highs"
@@ -74,10 +74,6 @@ class Highs:
         prices = np.asarray(solution.row_dual if solution.dual_valid else [], dtype=np.float64)
         iterations = getattr(solver.getInfo(), f"{METHODS[lowered.options['solver']]}_iteration_count")
         return Raw(claimed, lowered.program.answer(variables, -prices), int(iterations))
-
-    def lift(self, raw: Raw[Answer]) -> Answer:
-        """The estimator, and the tilt from the row duals of the equations."""
-        return raw.value
 
 
 def highs_options(options: Options, backend: str) -> dict[str, Any]:

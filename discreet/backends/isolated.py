@@ -82,7 +82,7 @@ def failed_start(child: Child, backend: str) -> Attempt | None:
     try:
         child.word(STARTUP_SECONDS)
     except EOFError:
-        return Attempt(backend, None, Status.FAILED, child.obituary("before it was ready to solve"))
+        return Attempt(backend, None, Status.FAILED, child.ending("before it was ready to solve"))
     except TimeoutError:
         return Attempt(backend, None, Status.FAILED, f"the process was not ready to solve within {STARTUP_SECONDS:g} s")
     return None
@@ -96,7 +96,7 @@ def next_attempt(child: Child, backend: str, limit: float | None, extra: float =
     except (EOFError, TimeoutError) as error:
         timings = Timings(solve_seconds=time.perf_counter() - started)
         if isinstance(error, EOFError):
-            return Attempt(backend, None, Status.FAILED, child.obituary("while solving"), timings=timings)
+            return Attempt(backend, None, Status.FAILED, child.ending("while solving"), timings=timings)
         message = f"the process was killed {GRACE_SECONDS:g} s after the time limit of {limit:g} s"
         peak = _status_bytes("VmHWM", child.pid)
         return Attempt(backend, None, Status.TIMED_OUT, message, timings=timings, peak_bytes=peak)
@@ -113,7 +113,7 @@ def probe(backend: str) -> Availability:
         try:
             found = child.word(STARTUP_SECONDS)
         except EOFError:
-            reason = child.obituary("while importing it")
+            reason = child.ending("while importing it")
         except TimeoutError:
             reason = f"the process had not imported it within {STARTUP_SECONDS:g} s"
         else:
@@ -199,8 +199,9 @@ def _typical(runs: list[Attempt]) -> Timings:
 
 
 def _preload(backend: str, problem: Problem, options: Options) -> None:
-    """Import what the backend needs, and lower a problem of four outcomes once: modelling libraries load half of themselves
-    only then. The time limit and the timings pay for solving, not for imports.
+    """Import what the backend needs, and lower a problem of four outcomes once: modelling libraries import much only then.
+
+    Neither the time limit nor the timings include imports.
     """
     budget = problem.budget if problem.budget in (0.0, math.inf) else 0.01
     tiny = Problem([[0.3, 0.2, 0.0, 0.1], [0.0, 0.1, 0.2, 0.1]], [[0.0, 0.1, 0.1, 0.2], [0.3, 0.2, 0.1, 0.0]], budget)

@@ -40,18 +40,18 @@ class Child:
     function   "package.module:name"; called in the process with `say` and the request, it hands every word to `say`
     request    anything that can be pickled
     threads    of BLAS and OpenMP in the process; None leaves them as they are here
-    ended      whether `word` has given it up
+    ended      whether `word` has raised
     """
 
     def __init__(self, function: str, request: tuple[Any, ...], threads: int | None = None) -> None:
         self.ended = False
         self._words: queue.Queue[Any] = queue.Queue()
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", "from discreet.backends.process import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._complaints,
+            stderr=self._errors,
             env=_environment(threads),
             start_new_session=True,  # a group of its own, to be killed as one; Ctrl-C reaches it through us only
         )
@@ -71,11 +71,11 @@ class Child:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process.returncode is None:  # otherwise `obituary` has seen to it, and the number may be another's by now
+        if self._process.returncode is None:  # otherwise `ending` has seen to it, and the number may be another's by now
             self._kill_group()
             self._process.wait()
         self._listener.join(timeout=GRACE_SECONDS)
-        self._complaints.close()
+        self._errors.close()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None and not self._listener.is_alive():
                 with contextlib.suppress(BrokenPipeError):
@@ -97,14 +97,14 @@ class Child:
             raise found
         return found
 
-    def obituary(self, when: str) -> str:
+    def ending(self, when: str) -> str:
         """How the process ended, after `word` raised EOFError, and the last lines that it wrote."""
         try:
             code = self._process.wait(timeout=GRACE_SECONDS)
         except subprocess.TimeoutExpired:
-            return f"the process closed its output {when} without an answer{self._last_words()}"
+            return f"the process closed its output {when} without an answer{self._last_lines()}"
         self._kill_group()
-        return f"the process {_cause_of_death(code)} {when}{self._last_words()}"
+        return f"the process {_exit(code)} {when}{self._last_lines()}"
 
     def _listen(self, stream: IO[bytes]) -> None:
         with contextlib.suppress(EOFError, pickle.UnpicklingError):
@@ -112,10 +112,10 @@ class Child:
                 self._words.put(pickle.load(stream))
         self._words.put(EOFError())
 
-    def _last_words(self) -> str:
-        length = self._complaints.seek(0, os.SEEK_END)
-        self._complaints.seek(max(0, length - 4096))
-        lines = [line.strip() for line in self._complaints.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    def _last_lines(self) -> str:
+        length = self._errors.seek(0, os.SEEK_END)
+        self._errors.seek(max(0, length - 4096))
+        lines = [line.strip() for line in self._errors.read().decode("utf-8", "replace").splitlines() if line.strip()]
         return f"; it wrote last: {' / '.join(lines[-3:])}" if lines else ""
 
     def _kill_group(self) -> None:
@@ -127,7 +127,7 @@ class Child:
             os.killpg(self._process.pid, signal.SIGKILL)
 
 
-def _cause_of_death(code: int) -> str:
+def _exit(code: int) -> str:
     if code >= 0:
         return f"ended with exit code {code}"
     try:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.highs import SETTINGS, highs_options
 from discreet.backends.lowering import Lowered, Program, point_of, rows_by_private_value
 from discreet.problems.numerics.double_double import Array
@@ -27,7 +27,7 @@ from discreet.problems.problem import Problem
 __all__ = ["Pyomo", "build_model"]
 
 
-class Pyomo:
+class Pyomo(Unlifted):
     """The perfect-privacy linear program as a Pyomo model; see the module's docstring."""
 
     name = "pyomo"
@@ -68,10 +68,6 @@ class Pyomo:
         values, prices = _values(lowered, loader) if loader.get_number_of_solutions() else (None, np.zeros(0))
         variables = point_of("HiGHS, through Pyomo,", claimed, late, options, values)
         return Raw(claimed, lowered.program.answer(variables, -prices))
-
-    def lift(self, raw: Raw[Answer]) -> Answer:
-        """The estimator, and the tilt from the duals of `perfect_privacy`."""
-        return raw.value
 
 
 def build_model(program: Program) -> Any:

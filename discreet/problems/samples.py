@@ -6,9 +6,9 @@ spread over (x, y) as in the whole sample:
 
     p(x, y, cell) = (count(x, y, cell) + α · count(x, y)/R) / (R + α · cells).
 
-Smoothing therefore pulls every cell towards one that says nothing, keeps p(x, y) exactly, and gives no mass to a pair (x, y)
-nobody has. It lowers both what a cell tells about Y and what it leaks about X: a thinly populated cell seems to tell much
-more about X than it does. Leakage and certificate are those of the smoothed model. α = 0 keeps the raw frequencies.
+Smoothing pulls every cell towards one that says nothing. It keeps p(x, y) exactly, and a pair (x, y) without records gets no
+mass. It lowers both what a cell tells about Y and what it leaks about X: a cell with few records seems to tell more about X
+than it does. Leakage and certificate are those of the smoothed model. α = 0 keeps the raw frequencies.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.backends.blahut_arimoto.outcomes import Bracket, Limits, Outcomes
 from discreet.backends.blahut_arimoto.plain import plain_sweeps
 from discreet.backends.blahut_arimoto.proximal import proximal_sweeps
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.settings import choice
 from discreet.backends.slack import bayes_answer
 from discreet.problems.numerics.estimators import normalise
@@ -27,7 +27,7 @@ class _Lowered:
     acceleration: str
 
 
-class BlahutArimoto:
+class BlahutArimoto(Unlifted):
     """Sweeps that multiply an estimator and normalise it, to a certified gap.
 
     acceleration "none" runs the constrained fixed-point sweeps of `plain`: every iterate keeps the budget, the error
@@ -72,7 +72,3 @@ class BlahutArimoto:
         anchors = () if outcomes.perfect else (bracket.leak_free,)
         duals = bracket.duals
         return Raw(claimed, Answer(normalise(bracket.estimator), duals.tilt, duals.multiplier, anchors), bracket.passes)
-
-    def lift(self, raw: Raw[Answer]) -> Answer:
-        """The answer as it is: its arrays are already the problem's own."""
-        return raw.value

@@ -25,7 +25,7 @@ __all__ = ["Draws", "LeakageBox", "bernstein_radius", "controlled_mean"]
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Posteriors p(x_j, y_k given z) [n, m, N] of draws of Z, and the labels [N] a rule gives: others with chance share."""
+    """Posteriors p(x_j, y_k given z) [n, m, N] of draws of Z, and a rule's labels [N]: `others` with probability `share`."""
 
     posterior: Array
     labels: NDArray[np.intp]

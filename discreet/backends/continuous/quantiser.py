@@ -56,7 +56,7 @@ class QuantiserDesign:
 
     @property
     def excess(self) -> float:
-        """By how much, relative, it may be improved by any quantiser at all: against the continuous lower bound."""
+        """The relative excess over the continuous lower bound: no quantiser improves on this one by more."""
         lower = _lower_bound(self.continuous)
         return (self.error_probability - lower) / lower if lower > 0.0 else self.error_probability
 

@@ -27,7 +27,7 @@ import numpy as np
 from discreet.backends.continuous.boundaries import trace
 from discreet.backends.continuous.newton import polish
 from discreet.backends.continuous.tidy import cut, tidied
-from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.run import solve
 from discreet.problems.continuous import ContinuousProblem, IntervalRule, Sweep, sweep
 from discreet.problems.errors import BackendError
@@ -41,7 +41,7 @@ from discreet.problems.problem import Problem
 __all__ = ["Intervals"]
 
 
-class Intervals:
+class Intervals(Unlifted):
     """Intervals whose boundaries are exact; see the module's docstring."""
 
     name = "intervals"
@@ -71,10 +71,6 @@ class Intervals:
                     options.progress(f"round {rounds}", lowered.lower, lowered.upper)
         claimed = "optimal" if lowered.width <= options.gap else f"stopped after {rounds} rounds"
         return Raw(claimed, Answer(lowered.tidy(), lowered.tilt, lowered.multiplier), rounds)
-
-    def lift(self, raw: Raw[Answer]) -> Answer:
-        """The rule and its duals as they stand."""
-        return raw.value
 
 
 class _Search:
@@ -148,7 +144,7 @@ class _Search:
         self.waiting = 0 if self.width < 0.9 * before else self.waiting + 1
 
     def tidy(self) -> IntervalRule:
-        """The best rule, or one with fewer intervals and without a coin, if such a rule is as good as was asked."""
+        """The best rule, or a rule with fewer intervals and without randomisation, if it is as good as was asked."""
         if self.rule.deterministic or self.width > self.gap:
             return self.rule
         merged = tidied(self.problem, self.rule, self.tilt)

@@ -1,4 +1,4 @@
-"""A rule with few intervals from one with many: what a discrete estimator on a fine partition means.
+"""A rule with few intervals from a rule with many.
 
 An estimator on a partition carries entries of rounding size and spreads its randomisation over neighbouring cells. Tidying
 joins neighbours of one label, and averages by mass over neighbours at which the same guesses tie. Where all densities are

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
@@ -26,7 +26,7 @@ from discreet.problems.problem import Problem
 __all__ = ["Clarabel"]
 
 
-class Clarabel:
+class Clarabel(Unlifted):
     """The exponential-cone program through Clarabel's own interface; see the module's docstring."""
 
     name = "clarabel"
@@ -72,10 +72,6 @@ class Clarabel:
         budget = prices.size - 3 * terms - program.leaks  # the row of the budget, before those of the cones
         price = float(prices[budget]) if program.leaks else 0.0
         return Raw(claimed, program.answer(variables, prices[: budget - masses], price), int(solution.iterations))
-
-    def lift(self, raw: Raw[Answer]) -> Answer:
-        """The estimator, and its duals from those of the equations and of the budget."""
-        return raw.value
 
 
 def _cone_program(program: Program) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
@@ -27,7 +27,7 @@ from discreet.problems.problem import Problem
 __all__ = ["Glop"]
 
 
-class Glop:
+class Glop(Unlifted):
     """The perfect-privacy linear program through GLOP; see the module's docstring."""
 
     name = "glop"
@@ -84,10 +84,6 @@ class Glop:
         late = options.time_limit is not None and claimed != "OPTIMAL" and seconds >= 0.9 * options.time_limit
         variables = point_of("GLOP", claimed, late, options, solver.variable_values() if solver.has_solution() else None)
         return Raw(claimed, lowered.program.answer(variables, -np.asarray(solver.dual_values())))
-
-    def lift(self, raw: Raw[Answer]) -> Answer:
-        """The estimator, and the tilt from the row duals of the equations."""
-        return raw.value
 
 
 def _text(value: Any) -> str:

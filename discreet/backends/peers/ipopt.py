@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
@@ -28,7 +28,7 @@ from discreet.problems.problem import Problem
 __all__ = ["Ipopt"]
 
 
-class Ipopt:
+class Ipopt(Unlifted):
     """The sparse nonlinear program through CasADi's IPOPT; see the module's docstring."""
 
     name = "ipopt"
@@ -102,10 +102,6 @@ class Ipopt:
         price = float(prices[-1]) if program.leaks else 0.0
         answer = program.answer(variables, prices[: prices.size - program.leaks], price)
         return Raw(claimed, answer, int(statistics["iter_count"]))
-
-    def lift(self, raw: Raw[Answer]) -> Answer:
-        """The estimator, and its duals from lam_g, the multipliers of the Lagrangian f + lam_g·g."""
-        return raw.value
 
 
 def _functions(program: Program, matrix: Any, x: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
@@ -31,7 +31,7 @@ def _accuracy(criterion: str, value: float | ShareOfGap, why: str) -> Tuned:
     return Tuned(f"termination_criteria.detailed_optimality_criteria.eps_optimal_{criterion}", value, 1e-6, why)
 
 
-class Pdlp:
+class Pdlp(Unlifted):
     """The perfect-privacy linear program through PDLP; see the module's docstring."""
 
     name = "pdlp"
@@ -87,10 +87,6 @@ class Pdlp:
         variables = point_of("PDLP", claimed, claimed == "TIME_LIMIT", options, whole)
         answer = lowered.program.answer(variables, -np.asarray(found.dual_solution))
         return Raw(claimed, answer, int(log.iteration_count))
-
-    def lift(self, raw: Raw[Answer]) -> Answer:
-        """The estimator, and the tilt from the dual values of the equations."""
-        return raw.value
 
 
 def _model(program: Program) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.numerics.double_double import Array
@@ -29,7 +29,7 @@ from discreet.problems.problem import Problem
 __all__ = ["Qics"]
 
 
-class Qics:
+class Qics(Unlifted):
     """Entropy cones through QICS; see the module's docstring."""
 
     name = "qics"
@@ -73,10 +73,6 @@ class Qics:
         return Raw(
             claimed, _answer(program, variables, found["y_opt"].ravel(), found["z_opt"].vec.ravel()), int(found["num_iter"])
         )
-
-    def lift(self, raw: Raw[Answer]) -> Answer:
-        """The estimator, and its duals from those of the cones (at budget 0, of A)."""
-        return raw.value
 
 
 def _answer(program: Program, variables: Array, prices: Array, slopes: Array) -> Answer:

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.errors import Interrupted
@@ -37,7 +37,7 @@ from discreet.problems.problem import Problem
 __all__ = ["TrustConstr"]
 
 
-class TrustConstr:
+class TrustConstr(Unlifted):
     """Trust-region interior point with exact derivatives; see the module's docstring."""
 
     name = "trust-constr"
@@ -114,10 +114,6 @@ class TrustConstr:
         variables = point_of("trust-constr", claimed, False, options, result.x)
         price = float(result.v[1][0]) if lowered.leaks else 0.0
         return Raw(claimed, lowered.answer(variables, np.asarray(result.v[0]), price), int(result.nit))
-
-    def lift(self, raw: Raw[Answer]) -> Answer:
-        """The estimator, and its duals from the multipliers v of the Lagrangian f + v·constraints."""
-        return raw.value
 
 
 def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], bool]:
