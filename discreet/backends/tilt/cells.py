@@ -127,22 +127,23 @@ def compiled_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, scree
 @once
 def _visit(n: int, m: int) -> Any:
     """Compiled, with loops of constant length: outcomes are retained or added to cells. Returns Σ min_i and how many are."""
-    shells, bottom, shift = SHELLS, _BOTTOM, _SHIFT
+    shells, bottom, shift, index = SHELLS, _BOTTOM, _SHIFT, np.uint64
 
     def run(places, p_xz, p_step, loss, l_step, tilt, threshold, near, cells, counts):  # type: ignore[no-untyped-def]
         total, found = 0.0, 0
-        for at in places:
+        for place in places:
+            at = index(place)
             mass = 0.0
             for j in range(n):
-                mass += p_xz[j * p_step + at]
+                mass += p_xz[index(j * p_step) + at]
             if mass == 0.0:
                 continue
             best = second = 0
             least = runner_up = np.inf
             for i in range(m):
-                value = loss[i * l_step + at]
+                value = loss[index(i * l_step) + at]
                 for j in range(n):
-                    value += tilt[i, j] * p_xz[j * p_step + at]
+                    value += tilt[i, j] * p_xz[index(j * p_step) + at]
                 if value < least:
                     best, second, least, runner_up = i, best, value, least
                 elif value < runner_up:
@@ -150,16 +151,16 @@ def _visit(n: int, m: int) -> Any:
             total += least
             margin = (runner_up - least) / mass
             if margin <= threshold:
-                near[found] = at
+                near[found] = place
                 found += 1
                 continue
             shell = int(np.float64(margin).view(np.int64) >> shift) - bottom
-            key = (best * m + second) * shells + min(max(shell, 0), shells - 1)
+            key = index((best * m + second) * shells + min(max(shell, 0), shells - 1))
             counts[key] += 1
             for j in range(n):
-                cells[key, j] += p_xz[j * p_step + at]
+                cells[key, index(j)] += p_xz[index(j * p_step) + at]
             for i in range(m):
-                cells[key, n + i] += loss[i * l_step + at]
+                cells[key, index(n + i)] += loss[index(i * l_step) + at]
         return total, found
 
     return jit(run)

@@ -95,11 +95,15 @@ def _rows() -> tuple[Any, Any, Any]:
     def tilted(n, m, data, tilt, value, mass):  # type: ignore[no-untyped-def]
         """value[i] = (L_i + t_i1 a_1) + t_i2 a_2 + …, each operation rounded; mass = Σ_j a_j."""
         for i in range(m):
-            for j in range(n):
-                so_far, at = (data, n + i) if j == 0 else (value, i)
+            at, t = index(i * strip), tilt[i, 0]
+            for place in range(strip):
+                k = index(place)
+                value[at + k] = data[index((n + i) * strip) + k] + t * data[k]
+            for j in range(1, n):
+                t = tilt[i, j]
                 for place in range(strip):
                     k = index(place)
-                    value[index(i * strip) + k] = so_far[index(at * strip) + k] + tilt[i, j] * data[index(j * strip) + k]
+                    value[at + k] += t * data[index(j * strip) + k]
         for place in range(strip):
             k = index(place)
             mass[k] = data[k]
