@@ -67,9 +67,10 @@ def compare(
       discreet compare model.npz --time-limit 60 --out report --json --fail-on-disagreement
     """
     from discreet.reports import notation
-    from discreet.reports.compare import check_comparison_folder, run_comparison, write_comparison
+    from discreet.reports.compare import NAMES, run_comparison, write_comparison
+    from discreet.reports.outputs import check_folder
 
-    check_comparison_folder(out)
+    check_folder(out, NAMES)
     chosen = None if backends is None else notation.configurations(backends)
     budget = notation.Budget(leakage, equivocation, perfect, fraction)
     cases = _cases(problems or [], notation.pairs(parameters or (), "--set"), budget)

@@ -72,7 +72,7 @@ def report(
         check_folder(publish, NAMES)
     with screen.waiting("reading the results"):
         rows = _rows(results or ())
-        commits = [record for folder in asv or () for record in read_asv(_folder(folder))]
+        commits = [record for folder in asv or () for record in read_asv(folder)]
     if page is not None:
         written = write_report(rows, page, asv=commits, source=_source(results or ()))
         screen.say(f"wrote {written}, {written.stat().st_size / 1024:.0f} KiB, from {len(rows)} attempts")
@@ -94,14 +94,6 @@ def _rows(results: Sequence[str]) -> list[Measurement]:
     if not rows:
         raise InputError(f"{', '.join(map(repr, results))} hold no finished attempts; run discreet bench on the study first")
     return rows
-
-
-def _folder(name: str) -> str:
-    from discreet.problems.errors import InputError
-
-    if "\0" in name:
-        raise InputError("--asv holds a null character, which no path can; choose another")
-    return name
 
 
 def _source(results: Sequence[str]) -> str:

@@ -1,9 +1,10 @@
-"""Measured results for people: comparisons, studies, advice, tables, pictures and pages. The public names
-stand in `__init__.pyi`; each loads when it is first used.
+"""Measured results: comparisons, studies, advice, tables, pictures and pages. The public names are listed in
+`__init__.pyi`; each loads when it is first used.
 
 measurements, study/, compare, crosscheck/   measuring: one row for every attempt, and where rows come from
 statistics/, advice/                         what rows say
 figures, pictures, tables, wording           showing it
+notation                                     how problems, budgets and backends are typed
 html/, published/, outputs                   pages and files
 """
 

@@ -27,7 +27,7 @@ from discreet.reports import wording
 from discreet.reports.figure_svg import standalone
 from discreet.reports.html.page import report_page
 from discreet.reports.measurements import Configuration, Measurement, landmarks
-from discreet.reports.outputs import check_folder, plain, write_folder
+from discreet.reports.outputs import plain, write_folder
 from discreet.reports.pictures import gap_figure, leakage_figure
 from discreet.reports.statistics.agreement import Agreement, agreements
 from discreet.reports.statistics.claims import claimed_leaks
@@ -36,14 +36,17 @@ from discreet.reports.study.plan import Limits, Profile
 from discreet.reports.study.runner import measure
 
 __all__ = [
+    "NAMES",
     "Case",
     "Comparison",
     "Watch",
-    "check_comparison_folder",
     "default_configurations",
     "run_comparison",
     "write_comparison",
 ]
+
+NAMES = ("index.html", "leakage.svg", "brackets.svg", "comparison.json")
+"""Every file that a comparison writes, beside the manifest."""
 
 Watch = Callable[[int, int, str], None]
 
@@ -246,11 +249,6 @@ def _refuse_repetition(what: str, names: Sequence[str]) -> None:
 
 
 # -- files ---------------------------------------------------------------------------------------------------------------
-
-
-def check_comparison_folder(folder: str | Path) -> None:
-    """Raise FileError if `write_comparison` would refuse this folder: worth asking before minutes of work."""
-    check_folder(folder, ("index.html", "leakage.svg", "brackets.svg", "comparison.json"))
 
 
 def write_comparison(comparison: Comparison, folder: str | Path) -> tuple[Path, ...]:

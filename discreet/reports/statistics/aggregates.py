@@ -19,7 +19,6 @@ from functools import cache
 
 import numpy as np
 
-from discreet.problems.numerics.double_double import Array
 from discreet.reports.statistics.trials import Trial, by_task, labels_of
 
 __all__ = [
@@ -56,13 +55,6 @@ class Mean:
     low: float
     high: float
     shift: float
-
-
-def shifted_geometric_mean(values: Sequence[float] | Array, shift: float) -> float:
-    """exp(mean log(v + shift)) − shift of values ≥ 0 (nan of none), between the least and the largest of them."""
-    if len(values) == 0:
-        return math.nan
-    return _with_interval(np.asarray(values, dtype=float), shift)[0]
 
 
 def fitting_shift(found: Iterable[Trial]) -> float:
@@ -119,16 +111,18 @@ def _charged(trial: Trial, k: float) -> float:
 
 
 def _mean(name: str, penalty: float | None, values: list[float], failures: int, shift: float) -> Mean:
-    # Sorted, so that the order of rows plays no part in the rounding.
-    seconds, low, high = _with_interval(np.sort(values), shift) if values else (math.nan,) * 3
-    return Mean(name, penalty, len(values), failures, seconds, low, high, shift)
+    return Mean(name, penalty, len(values), failures, *shifted_geometric_mean(values, shift), shift)
 
 
-def _with_interval(data: Array, shift: float) -> tuple[float, float, float]:
-    """The mean and the ends of its interval, kept between the least and the largest value.
+def shifted_geometric_mean(values: Sequence[float], shift: float) -> tuple[float, float, float]:
+    """exp(mean log(v + shift)) − shift of values ≥ 0, and the ends of its interval; nan of none.
 
-    Without cancellation where the shift is far above the data: log(1 + t/s) is averaged there.
+    All three are kept between the least and the largest value. Values are sorted, so that their order plays no part in
+    the rounding. Where the shift is far above them log(1 + v/s) is averaged, without cancellation.
     """
+    if not values:
+        return math.nan, math.nan, math.nan
+    data = np.sort(values)
     far = shift > data.max()
     logs = np.log1p(data / shift) if far else np.log(np.maximum(data + shift, np.finfo(float).tiny))
     middle, reach, free = float(logs.mean()), 0.0, data.size - 1

@@ -38,7 +38,6 @@ __all__ = [
 
 SIZES: dict[str, Callable[[Measurement], float | None]] = {
     "outcomes": lambda row: float(row.outcomes),
-    "bins": lambda row: _parameter(row, "bins"),
     "sensors": lambda row: _parameter(row, "sensors"),
     "alphabet": lambda row: float(row.private_values) if row.private_values == row.guesses else None,
 }
