@@ -214,7 +214,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Raw(Generic[_Found]):
-    """What came out of a solver: its own word for how it went (never believed), and what it found, for `lift`.
+    """What came out of a solver: its own status text (never trusted), and what it found, for `lift`.
 
     passes   over the outcomes, by backends that count them
     """

@@ -47,8 +47,8 @@ def solve_isolated(
     threads        threads of BLAS and OpenMP in the process; None leaves them as they are here
     settings       numbers, strings, booleans, None and lists of them
 
-    Raises InputError for an unknown backend or setting and for a value that cannot be handed over; everything else that
-    can happen is a status of the Solution.
+    Raises InputError for an unknown backend or setting, and for a value that cannot be sent to another process. Everything
+    else that can happen is a status of the Solution.
     """
     options = Options(gap, time_limit, max_iterations, dict(settings or {}))
     return conclude(problem, attempt_isolated(problem, backend, options, memory_limit, threads), options)

@@ -123,7 +123,7 @@ class Child:
         if os.name != "posix":
             self._process.kill()
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left, or (macOS) only a zombie
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # no process is left, or (macOS) only a zombie
             os.killpg(self._process.pid, signal.SIGKILL)
 
 

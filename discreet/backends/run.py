@@ -5,7 +5,7 @@ apart so that an attempt can run in a process of its own (`isolated`) while the 
 several backends: each attempt is judged once, and the chosen Solution is returned.
 
 Arrays of many outcomes reach a backend that streams as they are, in blocks: to find outcomes that could be merged would take
-longer than to solve. Its answer is then a `Rule`, and no matrix is made unless somebody asks for it.
+longer than to solve. Its answer is then a `Rule`, and the matrix is made only when it is asked for.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from discreet.problems.rule import Rule
 
 __all__ = ["Attempt", "attempt", "audit", "certify", "conclude", "opened", "restored", "solve"]
 
-_IN_BLOCKS_FROM = 1 << 15  # outcomes from which arrays are handed over as they are: searching them for proportional ones
-# takes 0.1 µs an outcome and value, several times the passes of a solve
+_IN_BLOCKS_FROM = 1 << 15  # outcomes from which arrays are passed on unreduced: a search for proportional outcomes takes
+# 0.1 µs an outcome and value, several times the passes of a solve
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def audit(
 ) -> Solution:
     """What the judge says of an estimator from anywhere: a matrix [m, N], a rule, a Solution, or a solution file's path.
 
-    Nothing that a file says of itself is believed. Duals (tilt [m, n], multiplier ≥ 0) narrow the bracket; without them they
+    No statement of a file about itself is trusted. Duals (tilt [m, n], multiplier ≥ 0) narrow the bracket; without them they
     are derived. The status is `certified` where the estimator, as it stands, keeps the budget and lies within the gap of the
     optimum; what is returned is its repair. Raises InputError for wrong shapes, FileError for a file that cannot be read.
     """
@@ -189,7 +189,7 @@ def _capabilities_of(name: str) -> Capabilities | None:
 def attempt(problem: AnyProblem, backend: str, options: Options, reduced: Reduced | None = None) -> Attempt:
     """Run a backend on a problem; never raises but InputError (unknown backend or setting) and KeyboardInterrupt.
 
-    reduced: the problem's reduction, where it is at hand.
+    reduced: the problem's reduction, if it is known already.
     """
     clock = _Clock()
     trace = ""

@@ -1,4 +1,4 @@
-"""The case in which privacy costs nothing: the plain Bayes rule already keeps the budget, and is then optimal."""
+"""The slack budget: the plain Bayes rule already keeps it, and is then optimal."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ __all__ = [
 
 CHUNK_OUTCOMES = 1 << 16
 _LARGE_FROM = 1 << 22  # outcomes from which chunks of arrays are four times as large: handing one out costs 30 µs
-_SHARED_FROM = 1 << 20  # outcomes from which a pass over arrays takes longer than sharing it out
+_SHARED_FROM = 1 << 20  # outcomes from which sharing a pass over arrays between threads pays
 _AHEAD = 3  # pieces of work handed out per thread before the oldest result is taken
 
 Item = TypeVar("Item")
@@ -65,7 +65,7 @@ def in_order(items: Iterable[Item], threads: int, work: Callable[[Item], Found])
 
 
 def threads_for(blocks: Blocks, asked: int) -> int:
-    """Threads for passes over the blocks: those asked for (0 = all cores), but one for arrays that are read in a moment."""
+    """Threads for passes over the blocks: those asked for (0 = all cores), but one for arrays that are quickly read."""
     return 1 if asked == 0 and isinstance(blocks, ArrayBlocks) and blocks.N < _SHARED_FROM else asked
 
 

@@ -1,4 +1,4 @@
-"""What a probability array must be, asked once at the door and refused in the same words everywhere."""
+"""What a probability array must be: checked once, on input, and refused with the same message everywhere."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def horizon_of(problem: Problem) -> float:
 def envelope_of(problem: Problem, bounds: Iterable[Bound], horizon: float | None = None) -> Envelope:
     """The tightest envelopes that certificates of one model prove; the problem's own budget plays no part.
 
-    horizon: `horizon_of(problem)`, where it is at hand.
+    horizon: `horizon_of(problem)`, if it is known already.
 
     Law: more certificates never make the bracket wider at any budget (up to rounding).
     """

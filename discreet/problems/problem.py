@@ -250,7 +250,7 @@ class Problem:
 
     @cached_property
     def bayes_leakage(self) -> float:
-        """I_MAP: what the Bayes rule leaks, in nats, rounded up by 6e-14 of it: a budget of this or more costs nothing."""
+        """I_MAP: what the Bayes rule leaks, in nats, rounded up by 6e-14 of it: a budget of this or more is slack."""
         return self.leakage(self.bayes_estimator) * _PROVABLY
 
     @cached_property

@@ -48,7 +48,7 @@ class SampleReport:
     columns          names of the columns of z
     edges            per column its cuts e (k cuts make k + 1 bins (e_k, e_{k+1}], the outer ones open), None if categorical
     categories       per column its sorted categories, None if numeric
-    merged_edges     per column how many of the bins asked for vanished, since quantiles coincided
+    merged_edges     per column how many bins were lost because quantiles coincided
     cells_possible   product of the numbers of bins
     cells_occupied   cells that were observed
     merged_cells     observed cells with under `min_count` records that were gathered into the rest

@@ -174,17 +174,9 @@ def _log_mean_exp(x: Array, prior: Array) -> Array:
     """log Σ_j π_j exp(x_ij) for rows with Σ_j π_j x_ij = 0: second order in x, and accurate as such."""
     largest = x.max(axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
-        near = np.log1p(_exp_minus_line(x) @ prior)
+        near = np.log1p((np.exp(x) * phi_divergence(np.expm1(-x))) @ prior)  # exp(x) − 1 − x, to full relative accuracy
         far = largest + np.log(np.exp(x - largest[:, None]) @ prior)
     return np.where(np.abs(x).max(axis=1) <= 1.0, near, far)
-
-
-def _exp_minus_line(x: Array) -> Array:
-    """exp(x) − 1 − x, to full relative accuracy also near 0."""
-    series = np.zeros_like(x)
-    for k in range(14, 1, -1):  # at |x| = 0.1 the next term is far under a rounding error of x²/2
-        series = (1.0 + x * series) / k
-    return np.where(np.abs(x) < 0.1, x * x * series, np.expm1(x) - x)
 
 
 # -- the stopping rule ---------------------------------------------------------------------------------------------------

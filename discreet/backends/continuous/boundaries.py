@@ -33,7 +33,7 @@ class Boundaries:
 
 
 def trace(problem: ContinuousProblem, tilt: Array, swept: Sweep) -> Boundaries:
-    """The boundaries of the tilted Bayes rule of a tilt [m, n] whose subdivision is at hand."""
+    """The boundaries of the tilted Bayes rule of a tilt [m, n], given its subdivision."""
     left, right = swept.labels[:-1], swept.labels[1:]
     low, high = swept.brackets[:, 0].copy(), swept.brackets[:, 1].copy()
     apart = np.isfinite(low) & np.isfinite(high)

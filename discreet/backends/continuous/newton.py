@@ -11,7 +11,7 @@ least norm. This is why a deterministic rule can be perfectly private: its bound
 bins has in the discrete problem. With u_i = ∫ of a over the intervals of label i, moving b_k adds a(b_k) to u_l and takes
 it from u_r.
 
-With wrong labels the iteration fails, which costs nothing: the result is a proposal, to be judged.
+With wrong labels the iteration fails. That is harmless: the result is a proposal, and is judged like any other.
 
 Source: docs/theory.md, "Continuous measurements".
 """
@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
 from discreet.problems.continuous import ContinuousProblem
-from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Polished", "polish"]
@@ -92,7 +91,8 @@ def _moved(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp], ste
     """Take the step, shortened so that boundaries keep their order and μ its sign."""
     moves = np.zeros(at.boundaries.positions.size)
     moves[free] = step[: free.size]
-    share = min(1.0, _room_for(problem, at.boundaries.positions, moves))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = float(np.nanmin(0.4 * _room(problem, at.boundaries.positions) / np.abs(moves), initial=1.0))
     tilt, multiplier = at.tilt, at.multiplier
     if problem.constraint.perfect:
         tilt = tilt + share * step[free.size :].reshape(tilt.shape)
@@ -111,17 +111,7 @@ def _room(problem: ContinuousProblem, positions: Array) -> Array:
     return np.asarray(np.minimum(np.minimum(gaps[1:], gaps[:-1]), spread))
 
 
-def _room_for(problem: ContinuousProblem, positions: Array, moves: Array) -> float:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = 0.4 * _room(problem, positions) / np.abs(moves)
-    return float(np.nanmin(shares, initial=1.0))
-
-
 # -- the two systems -----------------------------------------------------------------------------------------------------
-
-
-def _law(problem: ContinuousProblem, at: Boundaries) -> OutputLaw:
-    return at.rule(problem.m).output_law(problem)
 
 
 def _changes(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp]) -> Array:
@@ -149,7 +139,7 @@ def _ties(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp], ti
 
 def _priced_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp]) -> _System:
     """Ties and budget in the unknowns (b, μ)."""
-    law = _law(problem, at.boundaries)
+    law = at.boundaries.rule(problem.m).output_law(problem)
     gradient = np.log1p(np.maximum(law.ratio_minus_one(), -1.0 + 1e-15))  # ∇g
     tilt = at.multiplier * gradient
     change = _changes(problem, at.boundaries, free)
@@ -170,7 +160,7 @@ def _priced_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.in
 def _perfect_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp]) -> _System:
     """Ties, Φ P = 0 and the gauge π·t_i = 0 in the unknowns (b, t)."""
     m, n = at.tilt.shape
-    law = _law(problem, at.boundaries)
+    law = at.boundaries.rule(problem.m).output_law(problem)
     change = _changes(problem, at.boundaries, free)
     deviating = change - change.sum(axis=1, keepdims=True) * law.p_x[None, :, None]
     ties, slope, along = _ties(problem, at.boundaries, free, at.tilt)

@@ -78,7 +78,7 @@ def design_quantiser(
 
     rng             for the random starts (seeded with 0 by default); random_starts: how many
     max_iterations  of L-BFGS from each start
-    continuous      the solution of the continuous problem, where it is at hand
+    continuous      the solution of the continuous problem, if it is known already
 
     Raises InputError for fewer than two bins, or more than 2,000.
     """

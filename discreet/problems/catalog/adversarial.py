@@ -131,7 +131,7 @@ def independent(
 )
 def tiny_budget(
     bins: Annotated[int, Whole("bins of the sensor", 2)] = 64,
-    nats: Annotated[float, Number("the leakage budget when none is asked for otherwise", zero=True)] = 1e-12,
+    nats: Annotated[float, Number("the leakage budget when no other is given", zero=True)] = 1e-12,
 ) -> Problem:
     """`paper_single(bins)` at `nats`; budget, equivocation or fraction replace it."""
     return paper_single(bins, budget=nats)
@@ -144,7 +144,7 @@ def tiny_budget(
 )
 def slack_budget(
     bins: Annotated[int, Whole("bins of the sensor", 2)] = 64,
-    factor: Annotated[float, Number("budget ÷ leakage of the Bayes rule when none is asked for otherwise", zero=True)] = 2.0,
+    factor: Annotated[float, Number("budget ÷ leakage of the Bayes rule when no other is given", zero=True)] = 2.0,
 ) -> Problem:
     """`paper_single(bins)` at `factor` times the Bayes rule's leakage; budget, equivocation or fraction replace it."""
     return paper_single(bins, fraction=factor)

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 DEFAULT_FRACTION = 0.5
-"""Budget of a catalog problem when none is asked for: this share of what the Bayes rule leaks."""
+"""Budget of a catalog problem when none is given: this share of what the Bayes rule leaks."""
 
 FAMILIES = ("paper", "sensors", "random", "application", "survey", "adversarial")
 """The kinds of entries, in the order in which they are listed."""
@@ -126,7 +126,7 @@ def register(
     problem with a finite budget keeps it, and others get `DEFAULT_FRACTION` of the Bayes rule's leakage.
 
     Raises ValueError for a name that is taken, an unknown family, or a parameter without a default or an explanation:
-    mistakes of whoever writes the entry, found at import.
+    mistakes in the entry's code, found at import.
     """
 
     def enter(model: Callable[..., Array | Problem]) -> Callable[..., Problem]:
@@ -219,12 +219,12 @@ def choose_budget(
     perfect: bool = False,
     fraction: float | None = None,
 ) -> Problem:
-    """The same model under the budget asked for, in one of the four ways; the problem itself when nothing is asked for.
+    """The same model under the budget asked for, in one of four ways; the problem itself if none is given.
 
     leakage        ε in nats, ≥ 0; inf for no constraint
     equivocation   H0 in nats, ≤ H(X)
     perfect        ε = 0
-    fraction       ε = fraction · I_MAP ≥ 0, I_MAP what the Bayes rule leaks: 0 is perfect privacy, 1 costs nothing
+    fraction       ε = fraction · I_MAP ≥ 0, I_MAP what the Bayes rule leaks: 0 is perfect privacy, 1 a slack budget
 
     Raises InputError if more than one is given, or one is out of range.
     """

@@ -112,7 +112,7 @@ def sweep(problem: ContinuousProblem, tilt: Array, target: float) -> Sweep:
     for _ in range(200):
         labels, slack = _decide(problem, tilted, cells)
         found = _joined(problem, tilted, cells, labels, slack)
-        enough = max(target, 0.1 * found.allowance)  # no use in losing much less to undecided intervals
+        enough = max(target, 0.1 * found.allowance)  # a smaller loss to undecided intervals would not count beside it
         points = _where_to_split(cells.edges, slack, enough)
         stalled = labels.size > most // 8 and found.slack > 0.999 * before
         if found.slack <= enough or not points.size or stalled or labels.size + points.size > most:

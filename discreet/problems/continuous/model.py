@@ -193,7 +193,7 @@ class ContinuousProblem:
         return self.masses_from(edges, *self.tails(edges))
 
     def masses_from(self, edges: Array, below: Array, above: Array) -> tuple[Array, Array]:
-        """`masses` from cdf and survival values at the edges that are at hand."""
+        """`masses`, given the cdf and survival values at the edges [Q, N + 1]."""
         median = np.array([each.median for each in self.components])[:, None]
         floor = np.array([each.upper_floor for each in self.components])[:, None]
         left, right = edges[1:] <= median, edges[:-1] >= median

@@ -1,6 +1,6 @@
 """The untrusted user: what the best inference from an estimator's output finds out.
 
-Whoever reads Ŷ knows the model and the estimator, so the joint law of (X, Y, Ŷ). The best inference of a variable guesses
+The reader of Ŷ knows the model and the estimator, hence the joint law of (X, Y, Ŷ). The best inference of a variable guesses
 its likeliest value given what is seen; its error probability is the mass of everything else,
 
     Σ_s Σ_{v ≠ best(s)} p(v, s),      summed from these small terms, never as 1 − ....
