@@ -1,9 +1,7 @@
 """Primal–dual interior point, predictor and correctors, for budgets from 0 to just under the Bayes rule's leakage.
 
-Start: for any tilt and any τ each outcome has one column on the central path, so a tilt determines a start with stochastic
-columns, feasible losses and centred products. Of a tilt that is nearly known the largest τ is taken, by decades, at which it
-is about as near to μ log ratio of its law as at any. Where it is nowhere near, where the run from there stalls, or where no
-tilt is known, the start is the point of no tilt at the largest τ, blended with uniform columns to keep the budget.
+Start: columns inversely proportional to the slacks that losses have under no tilt, so that products agree for each outcome,
+blended with uniform columns to keep the budget; then the tilt of their law and its slacks. All is feasible.
 
 Step: Mehrotra's predictor shows how far the products can fall and how the mass of each guess is going to change, about which
 the log ratios are linearised again; his second-order corrector follows, then Gondzio's centrality correctors while they
@@ -36,10 +34,8 @@ from discreet.problems.numerics.double_double import Array
 __all__ = ["Shortcut", "solve_interior"]
 
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
-_DECADES = range(1, 8)  # −log10 of the τ of a start, for losses of order one
+_FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
-_ALIGNED = 0.08  # relative misalignment up to which a tilt is worth starting from
-_AS_NEAR = 3.0  # times the least misalignment: no nearer, and better centred with a larger τ
 _FALL = 0.75  # of the multiplier, at most, in a step: its equations are linear in small relative changes only
 _MOST_CORRECTORS = 6
 _ENTRIES_PER_CORRECTOR = 4  # of the tilt
@@ -63,29 +59,13 @@ def solve_interior(
     max_iterations: int,
     deadline: float | None = None,
     shortcut: Shortcut | None = None,
-    near: tuple[Array, float] | None = None,
 ) -> tuple[Point, Ending]:
-    """Run the interior point; `deadline` is on time.perf_counter's clock.
+    """The iterate with the least merit, or a vertex; `deadline` is on time.perf_counter's clock.
 
     `shortcut` is tried from a bracket of `_FIRST_TRY` on, whenever it is `_NARROWER` than at the last try, and at the end.
-    `near` is a tilt in R^n [m, n] and a multiplier that may be nearly optimal. `max_iterations` is for all starts together.
+    The ending's width counts all that is lacking.
     """
-    close = None if near is None else _next_to(model, *near)
-    runs: list[tuple[Point, Ending]] = []
-    spent = 0
-    for at in [_cold(model)] if close is None else [close, _cold(model)]:
-        runs.append(_run(model, at, gap, max_iterations - spent, deadline, shortcut))
-        spent += runs[-1][1].iterations
-        if runs[-1][1].reason != "stalled" or spent >= max_iterations:
-            break
-    point, ending = min(runs, key=lambda run: run[1].width)
-    return point, replace(ending, iterations=spent)
-
-
-def _run(
-    model: Model, at: Iterate, gap: float, max_iterations: int, deadline: float | None, shortcut: Shortcut | None
-) -> tuple[Point, Ending]:
-    """The iterate with the least merit, of which the width counts all that is lacking."""
+    at = _start(model)
     kappa = 0.0 if model.perfect else at.unused * at.multiplier / _mean_product(model, at)
     best, least, since_best, ended = at, np.inf, 0, ""
     worth_a_try = _FIRST_TRY[model.p_x.size > 2]
@@ -109,11 +89,9 @@ def _run(
         at = moved
     point = _point(model, best)
     found = shortcut(point) if shortcut is not None else None
-    return (
-        (point, Ending(ended, iteration, least * gap))
-        if found is None
-        else (found[0], Ending("optimal", iteration, found[1]))
-    )
+    if found is not None:
+        return found[0], Ending("optimal", iteration, found[1])
+    return point, Ending(ended, iteration, least * gap)
 
 
 def _point(model: Model, at: Iterate) -> Point:
@@ -135,74 +113,33 @@ def _ending(merit: float, since_best: int, exhausted: bool, deadline: float | No
 # -- the start -----------------------------------------------------------------------------------------------------------
 
 
-def _next_to(model: Model, tilt: Array, multiplier: float) -> Iterate | None:
-    """The central point of a tilt [m, n] at the largest τ that aligns it about as well as any; None if none does."""
-    if not (np.isfinite(tilt).all() and (model.perfect or 0.0 < multiplier < math.inf)):
-        return None
-    coordinates = model.coordinates(tilt)
-    if model.perfect:
-        coordinates[:, 0] = 0.0  # Σ_j π_j t_ij: nothing else would move it there
-        multiplier = math.inf
-    tried = [_central(model, coordinates, multiplier, 10.0**-decade) for decade in _DECADES]
-    off = [_misalignment(model, at) for at in tried]
-    if not min(off) <= _ALIGNED:
-        return None
-    at = next(at for at, each in zip(tried, off, strict=True) if each <= _AS_NEAR * min(off))
-    return at if model.perfect else replace(at, unused=0.3 * _mean_product(model, at) / multiplier)
-
-
-def _cold(model: Model) -> Iterate:
-    """The central point of no tilt at the largest τ, blended with uniform columns until it keeps the budget.
+def _start(model: Model) -> Iterate:
+    """Columns inversely proportional to the slacks under no tilt, blended with uniform ones until they keep the budget.
 
     The multiplier has the size that it takes as budgets shrink, and the tilt is μ log ratio of the law.
     """
     m, k = model.losses.shape[1], model.features.shape[1]
-    product = 10.0 ** -_DECADES[0]
-    at = _central(model, np.zeros((m, k)), math.inf, product)
+    nothing = np.zeros((m, k))
+    slack = _slack(model, nothing)
+    sharp = 1.0 / slack
+    sharp /= sharp.sum(axis=1)[:, None]
     if model.perfect:
-        return at
-    estimator, blend = at.estimator, 1.0
+        return Iterate(sharp, slack, nothing, math.inf, 0.0)
+    estimator, blend = sharp, 1.0
     while (law := law_of(model, estimator)).leakage > _FIRST_USED * model.budget:  # falls about as the square
         blend *= 0.95 * math.sqrt(_FIRST_USED * model.budget / law.leakage)
-        estimator = blend * at.estimator + (1.0 - blend) / m
+        estimator = blend * sharp + (1.0 - blend) / m
     multiplier = 0.3 / math.sqrt(2.0 * model.budget)
-    at = _central(model, multiplier * law.gradient, multiplier, product)
-    return replace(at, estimator=estimator, unused=model.budget - law.leakage)
+    tilt = multiplier * law.gradient
+    return Iterate(estimator, _slack(model, tilt), tilt, multiplier, model.budget - law.leakage)
 
 
-def _central(model: Model, tilt: Array, multiplier: float, product: float) -> Iterate:
-    """The one point with that tilt [m, k] whose products are all product × barrier."""
+def _slack(model: Model, tilt: Array) -> Array:
+    """Tilted losses less one number an outcome, so that the least is `_FIRST_SLACK` × barrier [K, m, W]."""
     tilted = model.losses + tilt @ model.features
-    least = tilted.min(axis=1)
-    products = product * model.barrier[:, None]
-    slack = (tilted - least[:, None]) / products
-    slack += _least_slack(slack)[:, None]
-    estimator = 1.0 / slack
-    estimator /= estimator.sum(axis=1)[:, None]
-    slack *= products
-    return Iterate(estimator, slack, tilt, multiplier, 0.0)
-
-
-def _least_slack(excess: Array) -> Array:
-    """r in [1, m] with Σ_i 1 / (r + excess_i) = 1, for excesses [K, m, W] of which the least is 0; Newton's method.
-
-    1 / Σ is concave and increasing in r, so that its iterates approach from the left, and at first at least double.
-    """
-    r = np.ones((excess.shape[0], excess.shape[2]))
-    for _ in range(4 + excess.shape[1].bit_length()):
-        inverse = 1.0 / (r[:, None] + excess)
-        total = inverse.sum(axis=1)
-        r += total * (total - 1.0) / np.einsum("bil,bil->bl", inverse, inverse)
-    return r
-
-
-def _misalignment(model: Model, at: Iterate) -> float:
-    """How far the tilt is from μ log ratio of the law, relative; at perfect privacy, how far that is from π."""
-    law = law_of(model, at.estimator)
-    if model.perfect:
-        return float(np.abs(law.deviation / model.p_x).max())
-    off = np.abs(at.tilt - at.multiplier * law.gradient).max(axis=1)
-    return float(off @ law.mass) / max(float(np.abs(at.tilt).max()), 1e-300)
+    tilted -= tilted.min(axis=1)[:, None]
+    tilted += _FIRST_SLACK * model.barrier[:, None]
+    return tilted
 
 
 # -- how good an iterate is ----------------------------------------------------------------------------------------------

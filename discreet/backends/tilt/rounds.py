@@ -133,7 +133,7 @@ def first_retained(n: int, m: int, outcomes: int) -> int:
 
 
 def solve_whole(
-    problem: Problem, precision: Precision, gap: float, limits: Limits, near: Point | None = None, vertex: bool = True
+    problem: Problem, precision: Precision, gap: float, limits: Limits, vertex: bool = True
 ) -> tuple[Point, Ending]:
     """The interior point, with its crossover where a vertex is wanted; the Bayes rule must not keep the budget."""
     rare = rare_merged(problem, precision)
@@ -149,7 +149,6 @@ def solve_whole(
         max_iterations=limits.iterations,
         deadline=limits.deadline,
         shortcut=vertex_near if vertex else None,
-        near=None if near is None else (near.tilt, near.multiplier),
     )
     return point if rare is None else replace(point, columns=rare.restore(point.columns)), ending
 
@@ -344,8 +343,7 @@ class _Rounds:
         """The small problem by the interior point, as exact as the present bracket makes worthwhile, and its vertex."""
         precision, small, whole = self._precision, self._small(proof), not proof.scan.counts.size
         gap = precision.small if whole else max(precision.small, min(1e-6, 1e-3 * width))
-        near = Point(np.zeros((small.m, 0)), proof.tilt, proof.multiplier)
-        point, ending = solve_whole(small, precision, gap, self._limits, near=near, vertex=whole)
+        point, ending = solve_whole(small, precision, gap, self._limits, vertex=whole)
         self._iterations += ending.iterations
         if not whole and self._carried(small, proof, *self._feasible(point.tilt, point.multiplier)) > -math.inf:
             vertex = crossover(small, point.tilt, point.multiplier, precision, point.columns)

@@ -1,0 +1,49 @@
+"""The start of the interior point, and how its iteration ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as ds
+from discreet.backends.tilt.interior_point import _start, solve_interior
+from discreet.backends.tilt.model import law_of, model_of
+from discreet.problems import Problem, catalog
+
+
+def mixture(m: int, fraction: float) -> Problem:
+    return catalog.build("mixture", n=3, m=m, N=300, seed=1, fraction=fraction)
+
+
+@pytest.mark.parametrize(("m", "fraction"), [(4, 0.0), (3, 0.01), (4, 0.5)])
+def test_a_start_is_inside_and_feasible(m: int, fraction: float) -> None:
+    model = model_of(mixture(m, fraction))
+    at = _start(model)
+    assert at.estimator.min() > 0.0
+    assert at.slack.min() > 0.0
+    np.testing.assert_allclose(at.estimator.sum(axis=1), 1.0, rtol=1e-14)
+    best = (model.losses + at.tilt @ model.features - at.slack)[0]  # feasible: the same for every guess
+    np.testing.assert_allclose(best, np.tile(best[0], (m, 1)), rtol=1e-14 * at.slack.max(), atol=1e-14)
+
+
+@pytest.mark.parametrize("fraction", [1e-9, 0.01, 0.5])
+def test_a_start_keeps_the_budget_and_its_tilt_is_that_of_its_law(fraction: float) -> None:
+    problem = mixture(4, fraction)
+    model = model_of(problem)
+    at = _start(model)
+    law = law_of(model, at.estimator)
+    assert law.leakage + at.unused == pytest.approx(model.budget, rel=1e-12)
+    assert 0.0 < at.unused < problem.budget
+    np.testing.assert_array_equal(at.tilt, at.multiplier * law.gradient)
+
+
+@given(st.integers(2, 5), st.integers(2, 5), st.integers(20, 120), st.integers(0, 10**6), st.floats(-9.0, -0.05))
+@settings(max_examples=60)
+def test_the_iteration_alone_reaches_the_optimum(n: int, m: int, outcomes: int, seed: int, decades: float) -> None:
+    problem = catalog.build("dirichlet", n=n, m=m, N=outcomes, sparsity=0.0, seed=seed, fraction=10.0**decades)
+    point, ending = solve_interior(model_of(problem), gap=1e-9, max_iterations=100)
+    assert ending.optimal
+    judged = ds.certify(problem, point.columns, point.tilt, point.multiplier)
+    assert judged.certificate.relative_gap <= 2e-9
