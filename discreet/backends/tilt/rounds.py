@@ -8,8 +8,9 @@ tilt has moved by less than the margins of all that is in cells, none of their d
 problem knows the lower bound without a pass. When the two bounds meet, the restriction was no restriction.
 
 The first tilt comes from the caller, who knows other budgets (`continuation`), or from a weighted sample of the outcomes.
-Where a round does not shrink the bracket tenfold, the next one retains twice as many: at the latest when all are retained,
-the small problem is the whole one (unless that would be more than memory should hold: then it ends "stalled").
+Where a round does not shrink the bracket tenfold, the next one retains eight times as many: at the latest when all are
+retained, the small problem is the whole one (unless that would be more than memory should hold: then it ends "stalled").
+Where the bounds meet and there is no vertex yet, which is a shorter rule, one more round looks for it.
 
 Source: discreet, docs/theory.md, section 18 (aggregation is a restriction; screening by margins).
 """
@@ -54,7 +55,9 @@ __all__ = [
 MOST_RETAINED = 1 << 18
 """Outcomes held one by one at most, so that memory does not grow with N; problems of up to so many end solved whole."""
 _ROUNDS = 40
-_PROGRESS = 0.1  # a round must shrink the bracket by this factor, or the next one retains more
+_PROGRESS = 0.1  # a round must shrink the bracket by this factor, or the next one retains more: benchmarks/ablation.py
+_MORE = 8  # times as many
+_FOR_A_VERTEX = 1  # rounds more where the bounds have met
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,7 @@ class _Rounds:
             assert solved is not None
             return self._ended(solved, solved.source, "optimal: the Bayes rule keeps the budget")
         best: Found | None = None
-        width, ended, extra = math.inf, "", 2
+        width, ended, more = math.inf, "", _FOR_A_VERTEX
         for count in range(1, _ROUNDS + 1):
             try:
                 solved = solved or self._crossed(proof) or self._iterated(proof, width)
@@ -200,13 +203,12 @@ class _Rounds:
                 if self._limits.report is not None:
                     self._limits.report(f"round {count}", lower, best.upper)
                 ended = "optimal" if done else self._ending(width, solved)
-                if ended == "optimal" and not best.vertex and extra > 0 and proof.scan.retained.size:
-                    extra -= 1
-                    ended = ""
+                if ended == "optimal" and not best.vertex and more and proof.scan.retained.size:
+                    ended, more = "", more - 1
                 if not ended and width > _PROGRESS * last:
                     if self._retained >= MOST_RETAINED:
                         ended = "stalled"
-                    self._retained = min(2 * self._retained, max(self._retained, MOST_RETAINED))
+                    self._retained = min(_MORE * self._retained, max(self._retained, MOST_RETAINED))
                     if not ended and proof is solved.source:  # the next round would be this one again
                         proof = self._again(proof)
             except KeyboardInterrupt:
