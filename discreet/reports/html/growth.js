@@ -67,7 +67,7 @@ function crossoverWords(sweep) {
 }
 
 function fitTable(sweep) {
-  if (!sweep.fits.length) return make("p", { class: "aside" }, "No exponent is fitted: it takes three sizes at which a backend needs at least twice its shortest time, and an interval narrow enough to tell something.");
+  if (!sweep.fits.length) return make("p", { class: "aside" }, `No exponent is fitted: it takes three sizes at which a backend needs at least twice its shortest time, and an interval of at most ± ${SPECIFICATION.widest}.`);
   const lines = sweep.fits.map((fit) => [
     fit.contestant, fixed(fit.exponent), `${fixed(fit.low)} … ${fixed(fit.high)}`, fit.points, whole(fit.from_size),
   ]);
