@@ -74,6 +74,6 @@ def _record(status: Status, certificate: Certificate, found: Inference) -> dict[
         "budget_nats": certificate.budget if math.isfinite(certificate.budget) else None,
         "lower_bound": certificate.lower,
         "upper_bound": certificate.upper,
-        "kkt": certificate.kkt.to_dict(),
+        "kkt": {name: value if math.isfinite(value) else None for name, value in certificate.kkt.to_dict().items()},
         "inference": found.to_dict(),
     }

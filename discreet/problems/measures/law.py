@@ -118,16 +118,11 @@ def labelled_law(
 def faint_lift(p_x: Array) -> NDArray[np.int32]:
     """Exponents e [n] that make p_x · 2^e of ordinary size; not 0 for private values so rare that products underflow."""
     faint = (p_x > 0.0) & (p_x < 1e-200)
-    if not faint.any():
-        return np.zeros(p_x.shape, dtype=np.int32)
     return np.where(faint, -np.frexp(p_x)[1], 0).astype(np.int32)
 
 
 def law_of(joint: DoubleDouble, marginal: DoubleDouble, lift: NDArray[np.int32]) -> OutputLaw:
     """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j (not lifted) [n]."""
-    if not lift.any():
-        mass = _row_sums(joint)
-        return OutputLaw(mass[0], _deviation(joint, mass, marginal, _row_sums(marginal)), marginal[0])
     mass = _row_sums((np.ldexp(joint[0], -lift), np.ldexp(joint[1], -lift)))
     lifted = np.ldexp(marginal[0], lift), np.ldexp(marginal[1], lift)
     deviation = _scaled_outward(_deviation(joint, mass, lifted, _row_sums(marginal)), -lift)
