@@ -115,7 +115,7 @@ def crossover_rows() -> None:
             crossover_row(name, paths, tilts)
     for pivots in (1, 3, 12):
         with replaced(crossing, "_PIVOTS", pivots):
-            crossover_row(f"({pivots} pivots instead of 5)", paths, tilts)
+            crossover_row(f"({pivots} pivots instead of 4)", paths, tilts)
 
 
 def lattice(sensors: int, bins: int, sigma: float) -> BlockProblem:

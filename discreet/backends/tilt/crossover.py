@@ -34,7 +34,7 @@ from discreet.problems.problem import Problem
 
 __all__ = ["crossover"]
 
-_PIVOTS = 5  # more find hardly more: benchmarks/ablation.py
+_PIVOTS = 4  # more find hardly more: benchmarks/ablation.py
 _RETAINED = 0.75  # of the ties, the heaviest, where they have no common solution
 
 

@@ -124,10 +124,8 @@ class _Newton:
 
     def __init__(self, law: OutputLaw, by_mass: Array, by_deviation: Array, lost: Array) -> None:
         never = (law.mass == 0.0) & ~by_mass.any(axis=0)
-        self._mass, self._deviation = (
-            law.mass + never,
-            law.deviation.ravel(),
-        )  # of a guess that never occurs: nothing sees it
+        self._mass = law.mass + never  # any number will do for a guess that never occurs
+        self._deviation = law.deviation.ravel()
         self._by_mass, self._by_deviation, self._lost = by_mass, by_deviation, lost
         self._p_x = np.tile(law.p_x, law.mass.size)
         self._by_joint = by_deviation + np.repeat(by_mass, law.p_x.size, axis=1) * self._p_x
@@ -167,7 +165,7 @@ class _Newton:
         rows = _sizes(matrix)
         matrix /= rows[:, None]
         columns = _sizes(matrix.T)
-        step = _solution(matrix / columns, right / rows)
+        step = _least_squares(matrix / columns, right / rows)
         return None if step is None else step / columns
 
 
@@ -175,17 +173,6 @@ def _sizes(matrix: Array) -> Array:
     """The largest entry of each row, 1 for a row of zeros: what equilibrates it."""
     sizes = np.abs(matrix).max(axis=1)
     return np.where(sizes > 0.0, sizes, 1.0)
-
-
-def _solution(matrix: Array, right: Array) -> Array | None:
-    """Of an equilibrated square system; that of least norm where it is singular to working precision."""
-    try:
-        solution = np.linalg.solve(matrix, right)
-    except np.linalg.LinAlgError:
-        solution = np.full(right.shape, np.inf)
-    if np.abs(solution).max() < 1e6 * np.abs(right).max():
-        return np.asarray(solution)
-    return _least_squares(matrix, right)
 
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:
