@@ -43,6 +43,7 @@ _LONG_ENOUGH = 0.95  # step that no centrality corrector could lengthen by much
 _AMBITION = 0.3  # how much longer a step each centrality corrector aims at
 _NEIGHBOURHOOD = 10.0  # products between target / this and target × this count as centred
 _FLOOR = 0.1  # of the gap: products need not fall further, where rounding would soon be larger
+_FIRST_TRY = (0.3, 1e-3)  # width of the bracket from which on vertices are found: where X has two values, and more
 _NARROWER = 0.03  # width of the bracket, next to that before, at which a vertex is worth another try
 _PATIENCE = 15  # iterations without a better merit before giving up
 
@@ -61,13 +62,13 @@ def solve_interior(
 ) -> tuple[Point, Ending]:
     """The iterate with the least merit, or a vertex; `deadline` is on time.perf_counter's clock.
 
-    `shortcut` is tried as the bracket becomes `_NARROWER` than at the last try, and at the end.
+    `shortcut` is tried from a bracket of `_FIRST_TRY` on, whenever it is `_NARROWER` than at the last try, and at the end.
     The ending's width counts all that is lacking.
     """
     at = _start(model)
     kappa = 0.0 if model.perfect else at.unused * at.multiplier / _mean_product(model, at)
     best, least, since_best, ended = at, np.inf, 0, ""
-    worth_a_try = _NARROWER ** min(2, model.p_x.size - 1)  # posteriors on a line tell sooner
+    worth_a_try = _FIRST_TRY[model.p_x.size > 2]
     for iteration in range(max_iterations + 1):
         law = law_of(model, at.estimator)
         tilted = model.losses + at.tilt @ model.features

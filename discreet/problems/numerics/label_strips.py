@@ -72,7 +72,7 @@ def strip_sums(
 
 def compiled_pays(outcomes: int) -> bool:
     """Whether a compiled pass pays: where numba has to be loaded first, about a second, from some million outcomes."""
-    return compiled_available() and outcomes >= (1 << 14 if _kernel.asked() else 2_000_000)
+    return outcomes >= (1 << 14 if _kernel.asked() else 2_000_000) and compiled_available()
 
 
 @once
