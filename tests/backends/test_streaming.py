@@ -152,7 +152,7 @@ def test_interrupted_while_reporting() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_interrupted_in_a_pass(threads: int) -> None:
-    problem = random_problem("mixture", 3, 3, 3000, 1, 0.3)
+    problem = random_problem("mixture", 3, 3, 3000, 3, 0.3)
     blocks, _ = watched(problem, interrupted=2)
     with pytest.raises(KeyboardInterrupt):  # there is nothing to return yet
         solve(blocks, threads=threads)

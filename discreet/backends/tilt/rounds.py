@@ -260,31 +260,36 @@ class _Rounds:
         strip = _strip(self._problem.N)
         nothing = np.zeros((self._problem.m, self._problem.n))
         first = self._scan(nothing, -1.0, screen=0.0, strip=strip)
-        bayes = self._bayes(first)
-        return (None, bayes) if bayes is not None else (self._sampled(first, strip), None)
+        bayes, leakage = self._bayes(first)
+        return (None, bayes) if bayes is not None else (self._sampled(first, strip, leakage), None)
 
-    def _bayes(self, first: Scan) -> Found | None:
-        """The Bayes rule, from a pass under no tilt, if it keeps the budget."""
+    def _bayes(self, first: Scan) -> tuple[Found | None, float]:
+        """The Bayes rule, from a pass under no tilt, if it keeps the budget; and what it leaks."""
         problem = self._problem
         nothing = np.zeros((problem.m, problem.n))
         columns = np.zeros((problem.m, first.keys.size))
         columns[first.labels, np.arange(first.keys.size)] = 1.0
         law = output_law(first.columns[: problem.n], columns)
-        perfect = problem.constraint.perfect
-        if not (phi_residual(law) <= self._precision.leak_free if perfect else law.leakage() <= problem.budget):
-            return None
+        perfect, leakage = problem.constraint.perfect, law.leakage()
+        if not (phi_residual(law) <= self._precision.leak_free if perfect else leakage <= problem.budget):
+            return None, leakage
         proof = Proof(nothing, 0.0, first, first.total)
-        return Found(Point(columns, nothing, 0.0), True, proof, nothing, 0.0, first.total, first.total)
+        return Found(Point(columns, nothing, 0.0), True, proof, nothing, 0.0, first.total, first.total), leakage
 
-    def _sampled(self, first: Scan, strip: int) -> Proof:
-        """The pass under the tilt of a sample, which the margins of the sample prepare."""
+    def _sampled(self, first: Scan, strip: int, leakage: float) -> Proof:
+        """The pass under the tilt of a sample, which the margins of the sample prepare.
+
+        leakage: of the Bayes rule. The sample's own differs, and its budget is the same share of that.
+        """
         problem = self._problem
         n, tilt, multiplier = problem.n, np.zeros((problem.m, problem.n)), 0.0
         drawn = sample(problem.blocks, first, strip, 5 * self._retained, threads=self._limits.threads)
         self._passes += 1
         total = drawn.columns[:n].sum()
         small = Problem(drawn.columns[:n] / total, drawn.columns[n:] / total, problem.constraint)
-        if (small.p_x > 0).all() and (problem.constraint.perfect or small.bayes_leakage > small.budget):
+        if not problem.constraint.perfect:
+            small = small.with_budget(problem.budget * small.bayes_leakage / leakage)
+        if (small.p_x > 0).all() and (problem.constraint.perfect or small.bayes_leakage > small.budget > 0.0):
             point, ending = solve_whole(small, self._precision, 1e-5, self._limits)
             self._iterations += ending.iterations
             tilt, multiplier = point.tilt, point.multiplier
