@@ -9,11 +9,9 @@ Near ε = 0 the curve falls like √ε, so tangents say little there and the poi
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -25,8 +23,9 @@ from discreet.problems.checks import positive, whole
 from discreet.problems.envelope import Bound, Envelope, envelope_of, horizon_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+from discreet.reports.outputs import Watch, csv_text, plain
 
-__all__ = ["DEFAULT_WIDTH", "LARGEST_POINTS", "Frontier", "FrontierPoint", "Watch", "frontier"]
+__all__ = ["DEFAULT_WIDTH", "LARGEST_POINTS", "Frontier", "FrontierPoint", "frontier"]
 
 DEFAULT_WIDTH = 0.01
 LARGEST_POINTS = 1000
@@ -34,8 +33,6 @@ LARGEST_POINTS = 1000
 _TOWARDS_ZERO = 16.0  # the budget next to 0 is cut by this: for √ε it quarters the bracket there
 _FROM_THE_END = 1e-3  # of an interval: no nearer to its ends, where a point would say little new
 _NARROWEST = 1e-9  # intervals narrower than this share of their budgets are not cut
-
-Watch = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ class FrontierPoint:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name; None for what is not finite."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        return dict(plain(asdict(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +131,7 @@ class Frontier:
     def to_dict(self) -> dict[str, Any]:
         """The record for machines: plain numbers and strings, units in the names, None where undefined."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
-        plain = {name: _plain(value) for name, value in named.items() if name not in ("rows", "envelope")}
-        return plain | {
+        return {name: plain(value) for name, value in named.items() if name not in ("rows", "envelope")} | {
             "width": self.width,
             "reached": self.reached,
             "certified": self.certified,
@@ -148,12 +144,7 @@ class Frontier:
         They hold both envelopes: chords between (budget_nats, upper), tangents of slope −multiplier through
         (budget_nats, lower).
         """
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([field.name for field in fields(FrontierPoint)])
-        for row in self.rows:
-            writer.writerow("" if value is None else value for value in row.to_dict().values())
-        return text.getvalue()
+        return csv_text([field.name for field in fields(FrontierPoint)], (row.to_dict().values() for row in self.rows))
 
     def __repr__(self) -> str:
         return f"Frontier({self.problem!r}, {len(self.rows)} points, width {self.width:.2g} of the height)"
@@ -255,9 +246,3 @@ class _Search:
             return right / _TOWARDS_ZERO
         margin = _FROM_THE_END * (right - left)
         return min(max(budget, left + margin), right - margin)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Status):
-        return value.value
-    return None if isinstance(value, float) and not math.isfinite(value) else value

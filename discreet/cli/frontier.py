@@ -105,20 +105,16 @@ def _figure(curve: Frontier) -> Figure:
 def _write(curve: Frontier, drawn: Figure, out: str) -> None:
     import json
 
-    from discreet.problems.errors import Absent
-    from discreet.reports.figure_png import png
-    from discreet.reports.figure_svg import standalone
+    from discreet.reports.figure_png import drawn_files
     from discreet.reports.outputs import write_folder
 
-    contents: dict[str, str | bytes] = {
-        "frontier.svg": standalone(drawn),
+    contents, missing = drawn_files([drawn])
+    contents |= {
         "frontier.csv": curve.to_csv(),
         "frontier.json": json.dumps(curve.to_dict(), indent=1, allow_nan=False) + "\n",
     }
-    try:
-        contents["frontier.png"] = png(drawn)
-    except Absent as absent:
-        screen.say(str(absent))
+    if missing:
+        screen.say(missing)
     written = write_folder(out, contents, {"command": "discreet frontier"})
     screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
 

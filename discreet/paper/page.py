@@ -9,10 +9,9 @@ from pathlib import Path
 
 from discreet.paper.pictures import FIGURES, figures, tables
 from discreet.paper.study import Study
-from discreet.problems.errors import Absent
 from discreet.reports import wording
-from discreet.reports.figure_png import png, require_matplotlib
-from discreet.reports.figure_svg import FIGURE_STYLE, standalone, svg
+from discreet.reports.figure_png import drawn_files
+from discreet.reports.figure_svg import FIGURE_STYLE, svg
 from discreet.reports.figures import Figure
 from discreet.reports.html.page import document, folded, sentences, table
 from discreet.reports.outputs import write_folder
@@ -34,15 +33,8 @@ def write_study(study: Study, folder: str | Path) -> tuple[tuple[Path, ...], str
 
     Raises FileError, and changes nothing, where a file would be replaced that was not made here or has been changed since.
     """
-    drawn = figures(study)
-    contents: dict[str, str | bytes] = {f"{figure.name}.svg": standalone(figure) for figure in drawn}
-    missing = ""
-    try:
-        require_matplotlib()
-        contents |= {f"{figure.name}.png": png(figure) for figure in drawn}
-    except Absent as absent:
-        missing = str(absent)
-    contents.update(tables(study))
+    contents, missing = drawn_files(figures(study))
+    contents |= tables(study)
     everything: dict[str, str | bytes] = {"index.html": page(study, sorted(contents)), **contents}
     return write_folder(folder, everything, {"command": "discreet reproduce", "settings": asdict(study.settings)}), missing
 

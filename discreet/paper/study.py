@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,13 +31,12 @@ from discreet.problems.inference.local_estimates import local_inference
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import check_edges, count_vectors, iid_sensors, paper_conditional, paper_p_xy
+from discreet.reports.outputs import Watch
 
-__all__ = ["LARGEST_LATTICE", "GuessRow", "SensorRow", "Settings", "Study", "Watch", "run_study"]
+__all__ = ["LARGEST_LATTICE", "GuessRow", "SensorRow", "Settings", "Study", "run_study"]
 
 LARGEST_LATTICE = 1_000_000
 """Most count vectors of one model here."""
-
-Watch = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)

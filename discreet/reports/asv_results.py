@@ -26,11 +26,12 @@ from typing import Any, Literal
 from discreet.problems.errors import FileError
 from discreet.reports import wording
 from discreet.reports.figures import Figure, Series
-from discreet.reports.outputs import csv_text
+from discreet.reports.outputs import csv_text, plain
 
 __all__ = ["AsvRecord", "commits_csv", "commits_figure", "commits_section", "read_asv"]
 
-_Point = tuple[tuple[tuple[str, str], ...], float | None, float, float]
+
+_Outcome = Literal["measured", "skipped", "failed"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class AsvRecord:
     commit: str
     date: str
     machine: str
-    outcome: Literal["measured", "skipped", "failed"]
+    outcome: _Outcome
     value: float
     low: float
     high: float
@@ -91,41 +92,27 @@ def _records(path: Path, about: dict[str, Any]) -> Iterator[AsvRecord]:
         for name, cells in held["results"].items():
             known = about.get(name, {})
             row = dict(zip(columns, cells, strict=False))
-            for parameters, value, low, high in _points(row, known.get("param_names", [])):
+            for parameters, numbers in _points(row, known.get("param_names", [])):
+                value, low, high = (math.nan if number is None else float(number) for number in numbers)
+                outcome: _Outcome = "failed" if numbers[0] is None else "skipped" if math.isnan(value) else "measured"
                 yield AsvRecord(
-                    name, parameters, str(held["commit_hash"]), date, path.parent.name, _outcome(value),
-                    value if value is not None else math.nan, low, high, str(known.get("unit", "")),
+                    name, parameters, str(held["commit_hash"]), date, path.parent.name, outcome,
+                    value, low, high, str(known.get("unit", "")),
                 )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
         raise FileError(f"{path} is damaged ({type(error).__name__}: {error}); remove it and run asv run again") from None
 
 
-def _points(
-    row: dict[str, Any], names: list[str]
-) -> Iterator[tuple[tuple[tuple[str, str], ...], float | None, float, float]]:
+def _points(row: dict[str, Any], names: list[str]) -> Iterator[tuple[tuple[tuple[str, str], ...], list[float | None]]]:
+    """The parameters of every point of the grid, with its value and quartiles; None for what there is not."""
     grid = list(product(*(row["params"] or [])))
-    values = row["result"] if row["result"] is not None else [None] * len(grid)
-    if len(values) != len(grid):
-        raise ValueError(f"{len(values)} values for a grid of {len(grid)} points")
-    lows, highs = (_spread(row.get(f"stats_q_{quarter}"), len(grid)) for quarter in (25, 75))
-    for place, value, low, high in zip(grid, values, lows, highs, strict=True):
+    lists = (row["result"], row.get("stats_q_25"), row.get("stats_q_75"))
+    columns = [[None] * len(grid) if values is None else values for values in lists]
+    if short := next((values for values in columns if len(values) != len(grid)), None):
+        raise ValueError(f"{len(short)} values for a grid of {len(grid)} points")
+    for place, *numbers in zip(grid, *columns, strict=True):
         labels = names if len(names) == len(place) else [f"param{k + 1}" for k in range(len(place))]
-        words = tuple((label, str(word).strip("'\"")) for label, word in zip(labels, place, strict=True))
-        yield words, None if value is None else float(value), low, high
-
-
-def _spread(values: list[float | None] | None, size: int) -> list[float]:
-    if values is None:
-        return [math.nan] * size
-    if len(values) != size:
-        raise ValueError(f"{len(values)} quartiles for a grid of {size} points")
-    return [math.nan if value is None else float(value) for value in values]
-
-
-def _outcome(value: float | None) -> Literal["measured", "skipped", "failed"]:
-    if value is None:
-        return "failed"
-    return "skipped" if math.isnan(value) else "measured"
+        yield tuple((label, str(word).strip("'\"")) for label, word in zip(labels, place, strict=True)), numbers
 
 
 # -- over commits -----------------------------------------------------------------------------------------------------------
@@ -220,7 +207,7 @@ def commits_csv(records: Sequence[AsvRecord]) -> str:
     lines = []
     for record in records:
         if record.outcome != "skipped":
-            numbers = (value if math.isfinite(value) else None for value in (record.value, record.low, record.high))
+            numbers = plain((record.value, record.low, record.high))
             place = ", ".join(f"{name}={value}" for name, value in record.parameters)
             known = (record.benchmark, place, record.commit[:12], record.date, record.machine, record.outcome)
             lines.append((*known, *numbers, record.unit))

@@ -12,13 +12,13 @@ import math
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from discreet.backends.contract import Kind, Regime
+from discreet.backends.contract import Kind
 from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
 from discreet.backends.solution import Status
 from discreet.problems.errors import InputError
@@ -27,11 +27,11 @@ from discreet.reports import wording
 from discreet.reports.figure_svg import standalone
 from discreet.reports.html.page import report_page
 from discreet.reports.measurements import Configuration, Measurement, landmarks
-from discreet.reports.outputs import plain, write_folder
+from discreet.reports.outputs import Watch, plain, write_folder
 from discreet.reports.pictures import gap_figure, leakage_figure
 from discreet.reports.statistics.agreement import Agreement, agreements
 from discreet.reports.statistics.claims import claimed_leaks
-from discreet.reports.study.cells import Cell, Instance
+from discreet.reports.study.cells import Cell, Instance, serves
 from discreet.reports.study.plan import Limits, Profile
 from discreet.reports.study.runner import measure
 
@@ -39,7 +39,6 @@ __all__ = [
     "NAMES",
     "Case",
     "Comparison",
-    "Watch",
     "default_configurations",
     "run_comparison",
     "write_comparison",
@@ -47,8 +46,6 @@ __all__ = [
 
 NAMES = ("index.html", "leakage.svg", "brackets.svg", "comparison.json")
 """Every file that a comparison writes, beside the manifest."""
-
-Watch = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -148,7 +145,7 @@ class Comparison:
             "uncertified_cases": list(self.uncertified_cases),
             "cases": [plain(self._facts(case)) for case in self.cases],
             "rows": [plain(_record(row)) for row in self.rows],
-            "agreements": [pair.to_dict() for pair in self.agreements],
+            "agreements": [asdict(pair) for pair in self.agreements],
         }
 
     def _facts(self, case: Case) -> dict[str, Any]:
@@ -238,7 +235,7 @@ def _plan(cases: Sequence[Case], configurations: Sequence[Configuration] | None)
         (case, configuration)
         for case in cases
         for configuration in default_configurations()
-        if configuration.backend not in able or Regime.of(case.problem) in able[configuration.backend].regimes
+        if serves(configuration, case.problem, able)
     ]
 
 

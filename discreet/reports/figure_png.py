@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 from discreet.problems.errors import Absent
+from discreet.reports.figure_svg import standalone
 from discreet.reports.figures import LIGHT, Figure, Series
 
-__all__ = ["png", "require_matplotlib"]
+__all__ = ["drawn_files", "png"]
 
 _INK, _SOFT, _LINE = "#1b2430", "#55616f", "#dfe4ea"
 
 
-def require_matplotlib() -> None:
-    """Raise Absent, with the remedy, if PNG files cannot be drawn here."""
+def drawn_files(figures: Sequence[Figure]) -> tuple[dict[str, str | bytes], str]:
+    """NAME.svg and NAME.png of every figure; without matplotlib no PNG, and the sentence that says why."""
+    drawn: dict[str, str | bytes] = {f"{figure.name}.svg": standalone(figure) for figure in figures}
     try:
-        import matplotlib.backends.backend_agg  # noqa: F401
-    except ImportError as error:
-        raise Absent(f'PNG files need matplotlib, which does not import ({error}); pip install "discreet[plots]"') from error
+        return drawn | {f"{figure.name}.png": png(figure) for figure in figures}, ""
+    except Absent as absent:
+        return drawn, str(absent)
 
 
 def png(figure: Figure) -> bytes:
     """The figure as the bytes of a PNG file, on a light ground. Raises Absent without matplotlib."""
-    require_matplotlib()
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure as Canvas
+    try:
+        import matplotlib as mpl
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure as Canvas
+    except ImportError as error:
+        raise Absent(f'PNG files need matplotlib, which does not import ({error}); pip install "discreet[plots]"') from error
 
     with mpl.rc_context({"font.size": 10, "text.color": _INK, "axes.edgecolor": _SOFT, "axes.labelcolor": _SOFT}):
         canvas = Canvas(figsize=(7.2, 5.0), dpi=160, layout="constrained", facecolor="white")

@@ -25,6 +25,7 @@ from discreet.backends.solution import PRIVACY_TOLERANCE, Status
 from discreet.problems.errors import FileError
 from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.problem import Problem
+from discreet.reports.outputs import csv_text, plain
 
 __all__ = [
     "COLUMNS",
@@ -196,6 +197,11 @@ class Measurement:
         return self.lower_seconds + self.solve_seconds + self.lift_seconds
 
     @property
+    def timings(self) -> tuple[float, ...]:
+        """Seconds of the repeated runs in its process, or of the only one; those that say nothing are left out."""
+        return tuple(seconds for seconds in self.samples[1:] or (self.seconds,) if 0.0 < seconds < math.inf)
+
+    @property
     def leakage_over_budget(self) -> float:
         """What the own answer leaks ÷ budget; at budget 0, ‖ΦP‖∞ ÷ what counts as zero; 0 without a constraint."""
         if not self.answered:
@@ -238,20 +244,11 @@ COLUMNS = tuple(each.name for each in fields(Measurement))
 
 def to_record(row: Measurement) -> dict[str, str | int | float | None]:
     """The row as plain values by column: mappings as JSON text, what is not finite as None."""
-    return {name: _plain(getattr(row, name)) for name in COLUMNS}
-
-
-def _plain(value: Any) -> str | int | float | None:
-    if isinstance(value, Status):
-        return value.value
-    if isinstance(value, Mapping):
-        return json.dumps(dict(value), sort_keys=True, ensure_ascii=False)
-    if isinstance(value, tuple):
-        return json.dumps(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    assert value is None or isinstance(value, str | int | float)
-    return value
+    values = ((name, getattr(row, name)) for name in COLUMNS)
+    return {
+        name: json.dumps(value, sort_keys=True, ensure_ascii=False) if isinstance(value, Mapping | tuple) else plain(value)
+        for name, value in values
+    }
 
 
 def from_record(record: Mapping[str, Any], where: str) -> Measurement:
@@ -316,11 +313,7 @@ _READ: dict[Any, Any] = {
 
 def write_csv(rows: Iterable[Measurement], path: Path) -> None:
     """Write rows to `.csv` or `.csv.gz`; equal rows give equal bytes."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(to_record(row) for row in rows)
-    data = text.getvalue().encode("utf-8")
+    data = csv_text(COLUMNS, (to_record(row).values() for row in rows)).encode("utf-8")
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 

@@ -11,16 +11,20 @@ import hashlib
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from discreet.problems.errors import FileError
 from discreet.problems.files.archive import replacing
 
-__all__ = ["MANIFEST", "check_folder", "csv_text", "plain", "replace_file", "write_folder"]
+__all__ = ["MANIFEST", "Watch", "check_folder", "csv_text", "plain", "replace_file", "write_folder"]
 
 MANIFEST = "made-by-discreet.json"
+
+Watch = Callable[[int, int, str], None]
+"""What long work tells of itself: called with (steps done, steps in all, what happens now)."""
 
 _LARGEST_MANIFEST = 1 << 20
 
@@ -37,7 +41,10 @@ def replace_file(path: str | Path, content: str | bytes) -> Path:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON can hold it: None for numbers that are not finite, lists for tuples, all the way down."""
+    """The value as JSON can hold it: words for members of an enumeration, None for numbers that are not finite, lists for
+    tuples, all the way down."""
+    if isinstance(value, Enum):
+        return value.value
     if isinstance(value, Mapping):
         return {name: plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

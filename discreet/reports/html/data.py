@@ -6,7 +6,6 @@ infinite is null. No folder and no name of the machine gets in.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
@@ -67,7 +66,7 @@ def page_data(rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source
         "rows": len(rows),
         "words": {name: _column([value(row) for row in rows]) for name, value in _WORDS.items()},
         "numbers": {name: [plain(value(row)) for row in rows] for name, value in _NUMBERS.items()},
-        "timings": [[float(seconds) for seconds in _timings(row)] for row in rows],
+        "timings": [list(row.timings) for row in rows],
         "tones": known | {name: len(known) + k for k, name in enumerate(others)},
         "statuses": {status.value: status.meaning for status in Status},
         "specification": specification(),
@@ -81,12 +80,7 @@ def _column(values: Sequence[str]) -> dict[str, Any]:
     return {"words": words, "at": [place[value] for value in values]}
 
 
-def _timings(row: Measurement) -> list[float]:
-    warm = row.samples[1:] if len(row.samples) > 1 else (row.seconds,)
-    return [seconds for seconds in warm if 0.0 < seconds < math.inf]
-
-
 def _asv(record: AsvRecord) -> list[Any]:
     place = ", ".join(f"{name}={value}" for name, value in record.parameters)
-    numbers = [plain(value) for value in (record.value, record.low, record.high)]
+    numbers = plain((record.value, record.low, record.high))
     return [record.benchmark, place, record.commit[:8], record.date, record.machine, record.outcome, *numbers, record.unit]

@@ -54,7 +54,6 @@ class Mean:
     seconds: float
     low: float
     high: float
-    shift: float
 
 
 def fitting_shift(found: Iterable[Trial]) -> float:
@@ -111,7 +110,7 @@ def _charged(trial: Trial, k: float) -> float:
 
 
 def _mean(name: str, penalty: float | None, values: list[float], failures: int, shift: float) -> Mean:
-    return Mean(name, penalty, len(values), failures, *shifted_geometric_mean(values, shift), shift)
+    return Mean(name, penalty, len(values), failures, *shifted_geometric_mean(values, shift))
 
 
 def shifted_geometric_mean(values: Sequence[float], shift: float) -> tuple[float, float, float]:

@@ -10,9 +10,8 @@ optimum by a few times that: brackets that miss one another there by less than t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations, groupby
-from typing import Any
 
 from discreet.problems.measures.law import LEAK_FREE
 from discreet.reports.measurements import Measurement
@@ -33,10 +32,6 @@ class Agreement:
     agree: bool
     touching: bool
     difference: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values by name."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -49,15 +49,16 @@ def report_numbers(rows: Sequence[Measurement]) -> dict[str, Any]:
     ordered = [row for trial in found for row in trial.rows]
     floor = noise_floor(found)
     claims = claim_records(ordered)
+    shown = ("contestant", "instance", "gap", "ratio", "violated")
     numbers = {
         "summary": _summary(ordered, found, claims),
         "claims": [asdict(record) | {"correct_rate": record.correct_rate} for record in claims],
-        "leaks": [_only(asdict(leak), "contestant instance gap ratio violated") for leak in claimed_leaks(ordered)],
+        "leaks": [{name: getattr(leak, name) for name in shown} for leak in claimed_leaks(ordered)],
         "sweeps": [_sweep(sweep, floor) for sweep in sweeps(found)],
         "work_precision": [asdict(point) for point in work_precision(found)],
         "performance": [asdict(profile) for profile in performance_profiles(found)],
         "data": [asdict(profile) for profile in data_profiles(found)],
-        "means": {"shift": fitting_shift(found), "noise_floor": floor, "rows": [_mean(mean) for mean in means(found)]},
+        "means": {"shift": fitting_shift(found), "noise_floor": floor, "rows": [asdict(mean) for mean in means(found)]},
         "agreement": _agreement(ordered),
         "failures": [asdict(group) | {"status": group.status.value} for group in failure_groups(ordered)],
         "origin": _origin(ordered),
@@ -69,14 +70,6 @@ def machine_words(row: Measurement) -> str:
     """The machine of a row in one line; empty where it was not recorded."""
     known = ("processor", "cores", "memory_gib", "system")
     return ", ".join(f"{name.replace('_gib', ' GiB')}: {row.machine[name]}" for name in known if name in row.machine)
-
-
-def _only(values: dict[str, Any], names: str) -> dict[str, Any]:
-    return {name: values[name] for name in names.split()}
-
-
-def _mean(mean: Any) -> dict[str, Any]:
-    return _only(asdict(mean), "contestant penalty tasks failures seconds low high")
 
 
 def _summary(rows: Sequence[Measurement], found: Sequence[Trial], claims: Sequence[ClaimRecord]) -> dict[str, int]:

@@ -117,13 +117,10 @@ def fit_exponent(series: Series) -> Scaling | None:
     if len(sizes) < FEWEST:
         return None
     x, y = np.log(sizes), np.log(costs)
-    spread = float(np.sum((x - x.mean()) ** 2))
-    slope = float(np.sum((x - x.mean()) * (y - y.mean()))) / spread
-    intercept = float(y.mean() - slope * x.mean())
-    free = len(sizes) - 2
-    residual = float(np.sum((y - intercept - slope * x) ** 2))
+    line, covariance = np.polyfit(x, y, 1, cov=True)
+    slope, intercept = line.tolist()
     quantiles = student_quantiles()
-    reach = quantiles[min(free, len(quantiles)) - 1] * math.sqrt(residual / free / spread)
+    reach = quantiles[min(len(sizes) - 2, len(quantiles)) - 1] * math.sqrt(covariance[0, 0])
     if reach > WIDEST:
         return None
     return Scaling(series.contestant, slope, slope - reach, slope + reach, math.exp(intercept), len(sizes), sizes[0])

@@ -70,8 +70,7 @@ class Trial:
     @property
     def timings(self) -> tuple[float, ...]:
         """Every repeated timing in seconds: warm runs inside the processes, and the processes themselves."""
-        warm = [seconds for row in self.rows for seconds in (row.samples[1:] if len(row.samples) > 1 else (row.seconds,))]
-        return tuple(seconds for seconds in warm if 0.0 < seconds < math.inf)
+        return tuple(seconds for row in self.rows for seconds in row.timings)
 
 
 def trials(rows: Iterable[Measurement]) -> tuple[Trial, ...]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from discreet.backends.contract import Regime
+from discreet.backends.contract import Capabilities, Regime
 from discreet.backends.registry import capabilities
 from discreet.problems import catalog
 from discreet.problems.errors import Absent, InputError
@@ -28,7 +28,7 @@ from discreet.reports.measurements import Configuration, typed
 from discreet.reports.study.machine import machine, versions
 from discreet.reports.study.plan import InstanceSpec, Limits, Profile, Reach, Study
 
-__all__ = ["Cell", "Instance", "Work", "cells_of", "choose"]
+__all__ = ["Cell", "Instance", "Work", "cells_of", "choose", "serves"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ def cells_of(study: Study) -> Work:
             Cell(instance, each, profile, repeat, study.limits, _beyond(study.reach, instance, each))
             for spec, instance in built
             for each in study.backends
-            if (spec.backends is None or each.named_in(spec.backends)) and _serves(able, instance, each)
+            if (spec.backends is None or each.named_in(spec.backends)) and serves(each, instance.problem, able)
             for profile in study.profiles
             if each.profiles is None or profile.name in each.profiles
         ]
@@ -161,8 +161,9 @@ def choose(cells: Sequence[Cell], only: Sequence[str]) -> tuple[Cell, ...]:
     return found
 
 
-def _serves(able: Mapping[str, Any], instance: Instance, configuration: Configuration) -> bool:
-    return configuration.backend not in able or Regime.of(instance.problem) in able[configuration.backend].regimes
+def serves(configuration: Configuration, problem: Problem, able: Mapping[str, Capabilities]) -> bool:
+    """Whether the backend serves the kind of budget; one that does not load is asked, so that its row says why."""
+    return configuration.backend not in able or Regime.of(problem) in able[configuration.backend].regimes
 
 
 def _beyond(reach: Sequence[Reach], instance: Instance, configuration: Configuration) -> str:

@@ -44,7 +44,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.backends.registry import backend_names, load_backend
 from discreet.problems.catalog import entries
@@ -160,21 +160,22 @@ def parse_study(text: str, where: str) -> Study:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise FileError(f"{where} is not TOML: {error}; mend that line") from None
-    table = _Table(data, where, "")
-    name = table.text("name")
-    if not name.strip():
-        raise FileError(f"{where}: name is empty; name the study")
-    profiles = _profiles(table.table("profiles"))
-    known = [profile.name for profile in profiles]
-    backends = tuple(_configuration(each, known) for each in table.tables("backends"))
+    table = _Table(data, where)
+    table.check(_STUDY, "name", "profiles", "backends", "instances")
+    if not data["name"].strip():
+        raise table.error("name", " is empty; name the study")
+    profiles = _profiles(table.inner("profiles"))
+    backends = tuple(_configuration(each, [profile.name for profile in profiles]) for each in table.each("backends"))
     table.refuse_twice("backends", [each.label for each in backends])
     labels = list(dict.fromkeys([*(each.label for each in backends), *(each.backend for each in backends)]))
-    instances = tuple(_instance(each, labels) for each in table.tables("instances"))
-    reach = tuple(_reach(each, labels) for each in table.tables("reach", empty=True))
-    limits = _limits(table.table("limits", empty=True))
-    repeats, seed = table.whole("repeats", 1, least=1), table.whole("seed", 0, least=0)
-    table.finish()
-    return Study(name, instances, backends, profiles, reach, limits, repeats, seed, text)
+    instances = tuple(_instance(each, labels) for each in table.each("instances"))
+    reach = tuple(_reach(each, labels) for each in table.each("reach"))
+    limits = table.inner("limits")
+    limits.check({"time_seconds": _NUMBER, "memory_gib": _NUMBER, "threads": _COUNT})
+    amounts = {name: float(value) for name, value in limits.data.items() if name != "threads"}
+    threads = limits.data.get("threads", Limits.threads)
+    repeats, seed = data.get("repeats", 1), data.get("seed", 0)
+    return Study(data["name"], instances, backends, profiles, reach, Limits(**amounts, threads=threads), repeats, seed, text)
 
 
 def _near(word: str, known: Iterable[str]) -> str:
@@ -183,25 +184,18 @@ def _near(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def _limits(table: _Table) -> Limits:
-    time_seconds = table.number("time_seconds", Limits.time_seconds)
-    memory = table.number("memory_gib", math.inf if table.has("memory_gib") else Limits.memory_gib)
-    threads = table.whole("threads", 1, least=1)
-    table.finish()
-    return Limits(time_seconds, memory, threads)
-
-
 def _profiles(table: _Table) -> tuple[Profile, ...]:
+    table.check(dict.fromkeys(table.data, _TABLE))
     found = []
     for name in table.data:
-        inner = table.table(name)
-        gap = inner.number("gap", None)
-        if not gap < 1.0:
+        inner = table.inner(name)
+        inner.check({"gap": _NUMBER, "settings": _TABLE}, "gap")
+        if not inner.data["gap"] < 1.0:
             raise inner.wrong("gap", "a relative gap between 0 and 1, such as 1e-9")
-        settings = inner.table("settings", empty=True)
-        by_backend = {backend: _settings(settings.table(backend), backend) for backend in settings.data}
-        inner.finish()
-        found.append(Profile(name, gap, by_backend))
+        settings = inner.inner("settings")
+        settings.check(dict.fromkeys(settings.data, _TABLE))
+        by_backend = {backend: _settings(settings.inner(backend), backend) for backend in settings.data}
+        found.append(Profile(name, float(inner.data["gap"]), by_backend))
     if not found:
         raise FileError(f"{table.where} has no profiles; add [profiles.default] with gap = 1e-9")
     return tuple(found)
@@ -210,8 +204,8 @@ def _profiles(table: _Table) -> tuple[Profile, ...]:
 def _settings(table: _Table, backend: str) -> dict[str, Any]:
     """Everything in the table, as settings of a backend."""
     table.known(backend, backend_names(), "backend")
-    for name in table.data:
-        if table.has(name) and isinstance(table.data[name], dict):
+    for name, value in table.data.items():
+        if isinstance(value, dict):
             raise table.wrong(name, "a value")
         with contextlib.suppress(Broken):  # the cells will say so
             table.known(name, load_backend(backend).capabilities.settings, f"setting of {backend}", name)
@@ -219,161 +213,150 @@ def _settings(table: _Table, backend: str) -> dict[str, Any]:
 
 
 def _configuration(table: _Table, profiles: Sequence[str]) -> Configuration:
-    backend = table.text("name")
+    table.check({"name": _TEXT, "settings": _TABLE, "profiles": _WORDS}, "name")
+    backend = table.data["name"]
     table.known(backend, backend_names(), "backend", "name")
-    settings = _settings(table.table("settings", empty=True), backend)
-    chosen = table.words("profiles", profiles, "profile") if table.has("profiles") else None
-    table.finish()
-    return Configuration(backend, settings, chosen)
+    return Configuration(backend, _settings(table.inner("settings"), backend), table.words("profiles", profiles, "profile"))
 
 
 def _instance(table: _Table, labels: Sequence[str]) -> InstanceSpec:
-    problem = table.text("problem")
+    table.check({"problem": _TEXT, "parameters": _TABLE, "budgets": _WORDS, "backends": _WORDS}, "problem", "budgets")
+    problem, budgets = table.data["problem"], table.data["budgets"]
     name = problem.partition(":")[0]
-    parameters = table.table("parameters", empty=True)
+    parameters = table.inner("parameters")
     catalog = {each.name: each for each in entries()}
-    if notation.is_file(problem):
-        if parameters.data:
-            raise FileError(f"{table.where}: {parameters.path}: {problem!r} is a file and has no parameters; leave them out")
-    else:
+    if not notation.is_file(problem):
         table.known(name, catalog, "problem of the catalog", "problem")
-    grid = {}
+    elif parameters.data:
+        raise table.error("parameters", f": {problem!r} is a file and has no parameters; leave them out")
     for key in parameters.data:
         for part in key.split(","):
             own = [each.name for each in catalog[name].parameters]
             parameters.known(part.strip(), own, f"parameter of {name}", key)
-        grid[key] = parameters.values(key)
-    budgets = table.words("budgets")
     for word in budgets:
         try:
             notation.Budget.read(word)
         except InputError as error:
-            raise FileError(f"{table.where}: {table.at('budgets')}: {error}") from None
+            raise table.error("budgets", f": {error}") from None
     table.refuse_twice("budgets", budgets)
-    chosen = table.words("backends", labels, "backend of this study") if table.has("backends") else None
-    table.finish()
-    return InstanceSpec(problem, grid, budgets, chosen, f"{table.where}: {table.path}")
+    grid = {key: _values(parameters, key) for key in parameters.data}
+    chosen = table.words("backends", labels, "backend of this study")
+    return InstanceSpec(problem, grid, tuple(budgets), chosen, f"{table.where}: {table.path}")
+
+
+def _values(table: _Table, key: str) -> tuple[Any, ...]:
+    """The values of a parameter: one, a list, or {from, to, points}, whole numbers on a log grid."""
+    value = table.data[key]
+    if isinstance(value, dict):
+        return _log_grid(table, key)
+    found = value if isinstance(value, list) else [value]
+    if not found or any(isinstance(each, dict) for each in found):
+        raise table.wrong(key, "a value, a list of values, or { from = 4, to = 1000, points = 7 }")
+    return tuple(tuple(each) if isinstance(each, list) else each for each in found)
+
+
+def _log_grid(table: _Table, key: str) -> tuple[int, ...]:
+    inner, most = table.inner(key), 1000
+    inner.check({"from": _COUNT, "to": _COUNT, "points": _COUNT}, "from", "to", "points")
+    first, last, points = inner.data["from"], inner.data["to"], inner.data["points"]
+    if last <= first or not 2 <= points <= most:
+        raise table.error(
+            key, f" goes from {first} to {last} in {points} points; let it grow, in at least 2 and at most {most} points"
+        )
+    return tuple(dict.fromkeys(round(first * (last / first) ** (k / (points - 1))) for k in range(points)))
 
 
 def _reach(table: _Table, labels: Sequence[str]) -> Reach:
-    backends = table.words("backends", labels, "backend of this study")
-    reason = table.text("reason")
-    outcomes, unknowns = table.number("outcomes_above", math.inf), table.number("unknowns_above", math.inf)
-    table.finish()
-    return Reach(backends, reason, outcomes, unknowns)
+    sizes = {"outcomes_above": _NUMBER, "unknowns_above": _NUMBER}
+    table.check({"backends": _WORDS, "reason": _TEXT, **sizes}, "backends", "reason")
+    backends = table.words("backends", labels, "backend of this study") or ()
+    return Reach(**table.data | {"backends": backends})
 
 
+# -- kinds of values, and places -----------------------------------------------------------------------------------------
+
+
+class _Kind(NamedTuple):
+    """What a key may hold: the test of a value, and the words that ask for one; {} is the full name of the key."""
+
+    fits: Callable[[Any], bool]
+    wanted: str
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_list_of(kind: type, value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, kind) for each in value)
+
+
+_TEXT = _Kind(lambda value: isinstance(value, str), 'text in quotes, such as "name"')
+_NUMBER = _Kind(lambda value: _is_number(value) and value > 0.0, "a number above 0")
+_WHOLE = _Kind(lambda value: _is_number(value) and isinstance(value, int) and value >= 0, "a whole number of at least 0")
+_COUNT = _Kind(lambda value: _WHOLE.fits(value) and value >= 1, "a whole number of at least 1")
+_WORDS = _Kind(lambda value: _is_list_of(str, value), 'a list of words, such as ["one", "two"]')
+_TABLE = _Kind(lambda value: isinstance(value, dict), "a table, [{}]")
+_TABLES = _Kind(lambda value: _is_list_of(dict, value), "tables, [[{}]]")
+_STUDY = {
+    "name": _TEXT, "repeats": _COUNT, "seed": _WHOLE, "limits": _TABLE, "profiles": _TABLE, "backends": _TABLES,
+    "instances": _TABLES, "reach": _TABLES,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
 class _Table:
-    """A TOML table that knows its place; what `finish` finds unread is an unknown key."""
+    """A TOML table and its place, for messages."""
 
-    def __init__(self, data: dict[str, Any], where: str, path: str) -> None:
-        self.where = where
-        self.path = path
-        self.data = data
-        self._asked: set[str] = set()
+    data: dict[str, Any]
+    where: str
+    path: str = ""
 
     def at(self, key: str) -> str:
         """The full name of a key."""
         return f"{self.path}.{key}" if self.path and key else self.path or key
 
-    def has(self, key: str) -> bool:
-        """Whether the key is given."""
-        self._asked.add(key)
-        return key in self.data
+    def inner(self, key: str) -> _Table:
+        """The table under a key; empty where it is not given."""
+        return _Table(self.data.get(key, {}), self.where, self.at(key))
 
-    def finish(self) -> None:
-        """Raise FileError for a key that is not known."""
+    def each(self, key: str) -> list[_Table]:
+        """The tables under a key, numbered from 1 in messages."""
+        return [_Table(each, self.where, f"{self.at(key)}[{k}]") for k, each in enumerate(self.data.get(key, ()), start=1)]
+
+    def check(self, kinds: Mapping[str, _Kind], *needed: str) -> None:
+        """Raise FileError for a key that is not known, a needed one that is missing, or a value of another kind."""
+        for key, kind in kinds.items():
+            wanted = kind.wanted.replace("{}", self.at(key))
+            if key in self.data and not kind.fits(self.data[key]):
+                raise self.wrong(key, wanted)
+            if key in needed and key not in self.data:
+                raise self.error(key, f" is missing; give {wanted}")
         for key in self.data:
-            self.known(key, self._asked, "key of a study", key)
+            self.known(key, kinds, "key of a study", key)
+
+    def words(self, key: str, known: Iterable[str], what: str) -> tuple[str, ...] | None:
+        """The words of a list, which have to be known; None where it is not given."""
+        for word in self.data.get(key, ()):
+            self.known(word, known, what, key)
+        return tuple(self.data[key]) if key in self.data else None
 
     def known(self, word: str, known: Iterable[str], what: str, key: str = "") -> None:
         """Raise FileError, with the nearest word, for one that is not known."""
         words = sorted(known)
         if word not in words:
-            said = f"{word!r} is no {what}{_near(word, words)}; there are: {', '.join(words) or 'none'}"
-            raise FileError(f"{self.where}: {self.at(key)}: {said}")
+            raise self.error(key, f": {word!r} is no {what}{_near(word, words)}; there are: {', '.join(words) or 'none'}")
 
     def refuse_twice(self, key: str, words: Sequence[str]) -> None:
         """Raise FileError for a word that is given twice."""
         twice = next((word for word in words if words.count(word) > 1), None)
         if twice is not None:
-            raise FileError(f"{self.where}: {self.at(key)} has {twice!r} twice; give it once")
+            raise self.error(key, f" has {twice!r} twice; give it once")
 
     def wrong(self, key: str, wanted: str) -> FileError:
         """What to raise for a value that is not what is wanted."""
-        return FileError(f"{self.where}: {self.at(key)} is {self.data[key]!r}; give {wanted}")
+        return self.error(key, f" is {self.data[key]!r}; give {wanted}")
 
-    def text(self, key: str, default: str | None = None) -> str:
-        """A string."""
-        return str(self._take(key, default, lambda value: isinstance(value, str), 'text in quotes, such as "name"'))
-
-    def number(self, key: str, default: float | None) -> float:
-        """A number above 0."""
-        return float(self._take(key, default, lambda value: _is_number(value) and value > 0.0, "a number above 0"))
-
-    def whole(self, key: str, default: int, *, least: int) -> int:
-        """A whole number of at least `least`."""
-        wanted = f"a whole number of at least {least}"
-        return int(self._take(key, default, lambda v: _is_number(v) and isinstance(v, int) and v >= least, wanted))
-
-    def words(self, key: str, known: Iterable[str] | None = None, what: str = "") -> tuple[str, ...]:
-        """A list of strings, at least one, which are known."""
-
-        def fits(value: Any) -> bool:
-            return isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
-
-        found = tuple(self._take(key, None, fits, 'a list of words, such as ["one", "two"]'))
-        for word in found if known is not None else ():
-            self.known(word, known or (), what, key)
-        return found
-
-    def table(self, key: str, *, empty: bool = False) -> _Table:
-        """A table; `empty`: may be left out."""
-        value = self._take(key, {} if empty else None, lambda value: isinstance(value, dict), f"a table, [{self.at(key)}]")
-        return _Table(value, self.where, self.at(key))
-
-    def tables(self, key: str, *, empty: bool = False) -> list[_Table]:
-        """A list of tables, at least one unless it may be `empty`, numbered from 1 in messages."""
-
-        def fits(value: Any) -> bool:
-            return isinstance(value, list) and (bool(value) or empty) and all(isinstance(each, dict) for each in value)
-
-        value = self._take(key, [] if empty else None, fits, f"tables, [[{self.at(key)}]]")
-        return [_Table(each, self.where, f"{self.at(key)}[{k}]") for k, each in enumerate(value, start=1)]
-
-    def values(self, key: str) -> tuple[Any, ...]:
-        """The values of a parameter: one, a list, or {from, to, points}, whole numbers on a log grid."""
-        self._asked.add(key)
-        value = self.data[key]
-        if isinstance(value, dict):
-            return self._log_grid(key)
-        found = value if isinstance(value, list) else [value]
-        if not found or any(isinstance(each, dict) for each in found):
-            raise self.wrong(key, "a value, a list of values, or { from = 4, to = 1000, points = 7 }")
-        return tuple(tuple(each) if isinstance(each, list) else each for each in found)
-
-    def _log_grid(self, key: str) -> tuple[int, ...]:
-        inner, most = self.table(key), 1000
-        first, last = inner.whole("from", 0, least=1), inner.whole("to", 0, least=1)
-        points = inner.whole("points", 0, least=2)
-        inner.finish()
-        if last <= first or points > most:
-            raise FileError(
-                f"{self.where}: {self.at(key)} goes from {first} to {last} in {points} points; "
-                f"let it grow, in at most {most} points"
-            )
-        return tuple(dict.fromkeys(round(first * (last / first) ** (k / (points - 1))) for k in range(points)))
-
-    def _take(self, key: str, default: Any, fits: Callable[[Any], bool], wanted: str) -> Any:
-        self._asked.add(key)
-        if key not in self.data:
-            if default is None:
-                raise FileError(f"{self.where}: {self.at(key)} is missing; give {wanted}")
-            return default
-        if not fits(self.data[key]):
-            raise self.wrong(key, wanted)
-        return self.data[key]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    def error(self, key: str, words: str) -> FileError:
+        """What to raise about a key; the words follow its name."""
+        return FileError(f"{self.where}: {self.at(key)}{words}")
