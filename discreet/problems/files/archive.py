@@ -19,7 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,12 +31,10 @@ from discreet.problems.numerics.double_double import Array
 __all__ = [
     "DEFAULT_MAX_BYTES",
     "Archive",
-    "Layout",
+    "map_npy",
     "new_array",
-    "npy_layout",
     "read_archive",
     "replacing",
-    "stored_members",
     "write_archive",
 ]
 
@@ -46,46 +44,75 @@ DEFAULT_MAX_BYTES = 1 << 31
 
 @dataclass(frozen=True)
 class Archive:
-    """The members of a file: float64 arrays and texts by name."""
+    """The members of a file: arrays (float64 when read, any numbers when mapped) and texts by name."""
 
-    arrays: Mapping[str, Array]
+    arrays: Mapping[str, np.ndarray[Any, Any]]
     texts: Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Where an array lies in a file: its numbers begin at `offset`, in Fortran order or C order."""
+class _Layout:
+    """How the content of an `.npy` lies behind its header of `offset` bytes: in Fortran order or C order."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     fortran: bool
     offset: int
 
+    @property
+    def bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def read_archive(
-    path: str | os.PathLike[str], *, arrays: tuple[str, ...], texts: tuple[str, ...], max_bytes: int
+    path: str | os.PathLike[str], *, arrays: tuple[str, ...], texts: tuple[str, ...], max_bytes: int | None
 ) -> Archive:
-    """Read every member of an `.npz`; all must be among the named arrays and texts. Raises FileError, one sentence."""
+    """Read every member of an `.npz`; all must be among the named arrays and texts.
+
+    max_bytes bounds what the members may unpack to. With None nothing is bounded: arrays are mapped where they lie in the
+    file, which must not be compressed. Raises FileError, one sentence.
+    """
     where = os.fspath(path)
-    found: dict[str, Array] = {}
+    found: dict[str, np.ndarray[Any, Any]] = {}
     words: dict[str, str] = {}
     with _opened(where, max_bytes) as archive:
         members = _checked_members(where, archive, arrays + texts)
         declared = sum(info.file_size for info in members.values())
-        if declared > max_bytes:
+        if max_bytes is not None and declared > max_bytes:
             raise FileError(
                 f"{where} unpacks to {declared:,} bytes and the limit is {max_bytes:,}; raise max_bytes to read it"
             )
         for name, info in members.items():
+            what = f"{where}: {name}"
             with archive.open(info) as stream:
                 if name in texts:
-                    words[name] = _read_text(f"{where}: {name}", stream, info.file_size)
+                    words[name] = _read_text(what, stream, info.file_size)
+                elif max_bytes is not None:
+                    found[name] = _read_numbers(what, stream, info.file_size)
+                elif info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+                    raise FileError(f"{what} is compressed and cannot be mapped; write it with numpy.savez")
                 else:
-                    found[name] = _read_numbers(f"{where}: {name}", stream, info.file_size)
+                    found[name] = _mapped(what, where, _layout(what, stream, info.file_size), _content(archive, info))
     return Archive(found, words)
+
+
+def map_npy(where: str) -> np.ndarray[Any, Any]:
+    """The numbers of an `.npy` file, mapped. Raises FileError, and OSError where it cannot be opened."""
+    with open(where, "rb") as stream:
+        layout = _layout(where, stream, os.fstat(stream.fileno()).st_size)
+    return _mapped(where, where, layout, 0)
+
+
+def _mapped(what: str, where: str, layout: _Layout, start: int) -> np.ndarray[Any, Any]:
+    """The numbers of an `.npy` that begins at byte `start` of a file."""
+    if 0 in layout.shape:
+        raise FileError(f"{what} has shape {list(layout.shape)}; give a non-empty array")
+    order: Any = "F" if layout.fortran else "C"
+    offset, shape = start + layout.offset, layout.shape or (1,)
+    return np.memmap(where, dtype=layout.dtype, mode="r", offset=offset, shape=shape, order=order)
 
 
 @contextmanager
@@ -136,35 +163,6 @@ def _announced_members(stream: IO[bytes]) -> int:
     return int(members) if signature == b"PK\5\6" else -1
 
 
-def stored_members(
-    path: str | os.PathLike[str], *, arrays: tuple[str, ...], texts: tuple[str, ...]
-) -> tuple[dict[str, Layout], dict[str, str]]:
-    """Where the arrays of an `.npz` lie in it, and its texts. All members must be known and the arrays uncompressed."""
-    where = os.fspath(path)
-    with _opened(where, None) as archive:
-        layouts: dict[str, Layout] = {}
-        words: dict[str, str] = {}
-        for name, info in _checked_members(where, archive, arrays + texts).items():
-            with archive.open(info) as stream:
-                if name in texts:
-                    words[name] = _read_text(f"{where}: {name}", stream, info.file_size)
-                    continue
-                if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-                    raise FileError(f"{where}: {name} is compressed and cannot be mapped; write it with numpy.savez")
-                layout = npy_layout(f"{where}: {name}", stream, info.file_size)
-            layouts[name] = replace(layout, offset=layout.offset + _content(archive, info))
-        return layouts, words
-
-
-def npy_layout(what: str, stream: IO[bytes], size: int) -> Layout:
-    """Where the numbers of an `.npy` of `size` bytes lie in it; the stream is at its beginning. Raises FileError."""
-    header = _read_header(what, stream)
-    kind = _number(what, header)
-    if header.length + header.count * int(kind["size"]) != size:
-        raise _wrong_size(what, header, int(kind["size"]), size)
-    return Layout(np.dtype(header.type.strip("'")), header.shape, header.fortran, header.length)
-
-
 def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
     """Offset of a member's content: behind its local header, whose name and extra field may differ from the directory's."""
     stream: Any = archive.fp
@@ -190,19 +188,8 @@ def _checked_members(where: str, archive: zipfile.ZipFile, known: tuple[str, ...
     return found
 
 
-@dataclass(frozen=True)
-class _Header:
-    type: str
-    fortran: bool
-    shape: tuple[int, ...]
-    length: int
-
-    @property
-    def count(self) -> int:
-        return math.prod(self.shape)
-
-
-def _read_header(what: str, stream: IO[bytes]) -> _Header:
+def _read_header(what: str, stream: IO[bytes]) -> tuple[str, bool, tuple[int, ...], int]:
+    """(type, Fortran order, shape, length in bytes) of the header that the stream begins with."""
     start = stream.read(8)
     if start[:6] != b"\x93NUMPY" or len(start) < 8 or start[6] not in (1, 2, 3):
         raise FileError(f"{what} is not in NPY format; write it with numpy.savez")
@@ -223,56 +210,47 @@ def _read_header(what: str, stream: IO[bytes]) -> _Header:
     sizes = [part.strip() for part in match["shape"].split(",") if part.strip()]
     if len(sizes) > 3 or any(not size.isdigit() or len(size) > 15 for size in sizes):
         raise FileError(f"{what} declares the shape ({match['shape']}); give at most three dimensions")
-    return _Header(match["type"], match["fortran"] == "True", tuple(map(int, sizes)), 8 + width + length)
+    return match["type"], match["fortran"] == "True", tuple(map(int, sizes)), 8 + width + length
+
+
+def _layout(what: str, stream: IO[bytes], size: int, *, text: bool = False) -> _Layout:
+    """How the numbers (or the text) of an `.npy` of `size` bytes lie in it; the stream is left behind the header."""
+    type_, fortran, shape, offset = _read_header(what, stream)
+    if text and (re.fullmatch(r"'[<>]U[0-9]{1,7}'", type_, re.ASCII) is None or shape != ()):
+        raise FileError(f"{what} is not a single text; write it as numpy.array('...')")
+    if not text and re.fullmatch(r"'[<>=|]?(f[248]|[iu][1248])'", type_, re.ASCII) is None:
+        shown = "Python object, which is never loaded" if "O" in type_ else type_[:40]
+        raise FileError(f"{what} has elements of type {shown}; give an array of real numbers (float64)")
+    layout = _Layout(np.dtype(type_.strip("'")), shape, fortran, offset)
+    if offset + layout.bytes != size:
+        raise FileError(
+            f"{what} declares shape {list(shape)}, {layout.bytes:,} bytes, "
+            f"but holds {max(0, size - offset):,}; the file is damaged, write it again"
+        )
+    return layout
 
 
 def _read_numbers(what: str, stream: IO[bytes], size: int) -> Array:
-    header = _read_header(what, stream)
-    kind = _number(what, header)
-    data = _read_data(what, stream, header, int(kind["size"]), size)
-    array = np.frombuffer(data, dtype=np.dtype(header.type.strip("'"))).astype(np.float64)
-    return array.reshape(header.shape, order="F" if header.fortran else "C")
-
-
-def _number(what: str, header: _Header) -> re.Match[str]:
-    kind = re.fullmatch(r"(?:[<>=|]?(?P<kind>[fiu])(?P<size>[1248]))", header.type.strip("'"), re.ASCII)
-    if kind is None or (kind["kind"] == "f" and kind["size"] == "1"):
-        raise FileError(f"{what} has elements of type {_type_words(header.type)}; give an array of real numbers (float64)")
-    return kind
-
-
-def _wrong_size(what: str, header: _Header, item: int, size: int) -> FileError:
-    return FileError(
-        f"{what} declares shape {list(header.shape)}, {header.count * item:,} bytes, "
-        f"but holds {max(0, size - header.length):,}; the file is damaged, write it again"
-    )
-
-
-def _type_words(type_: str) -> str:
-    return "Python object, which is never loaded" if "O" in type_ else type_[:40]
+    layout = _layout(what, stream, size)
+    array = np.frombuffer(_read_data(what, stream, layout), dtype=layout.dtype).astype(np.float64)
+    return array.reshape(layout.shape, order="F" if layout.fortran else "C")
 
 
 def _read_text(what: str, stream: IO[bytes], size: int) -> str:
-    header = _read_header(what, stream)
-    kind = re.fullmatch(r"(?P<order>[<>])U(?P<length>[0-9]{1,7})", header.type.strip("'"), re.ASCII)
-    if kind is None or header.shape != ():
-        raise FileError(f"{what} is not a single text; write it as numpy.array('...')")
-    data = _read_data(what, stream, header, 4 * int(kind["length"]), size)
-    return data.decode("utf-32-le" if kind["order"] == "<" else "utf-32-be").rstrip("\0")
+    layout = _layout(what, stream, size, text=True)
+    order = "le" if layout.dtype.str[0] == "<" else "be"
+    return _read_data(what, stream, layout).decode(f"utf-32-{order}").rstrip("\0")
 
 
-def _read_data(what: str, stream: IO[bytes], header: _Header, item: int, size: int) -> bytearray:
+def _read_data(what: str, stream: IO[bytes], layout: _Layout) -> bytearray:
     """The bytes of the array, grown as they come: a false declaration costs no memory. Reads to the end: the checksum."""
-    expected = header.count * item
-    if header.length + expected != size:
-        raise _wrong_size(what, header, item, size)
     data = bytearray()
-    while chunk := stream.read(min(1 << 22, expected - len(data) + 1)):
+    while chunk := stream.read(min(1 << 22, layout.bytes - len(data) + 1)):
         data += chunk
-        if len(data) > expected:
+        if len(data) > layout.bytes:
             break
-    if len(data) != expected:
-        raise FileError(f"{what} should hold {expected:,} bytes but the file ends or goes on elsewhere; write it again")
+    if len(data) != layout.bytes:
+        raise FileError(f"{what} should hold {layout.bytes:,} bytes but the file ends or goes on elsewhere; write it again")
     return data
 
 

@@ -13,13 +13,15 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import TOTAL_TOLERANCE
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, read_archive, write_archive
 from discreet.problems.numerics.double_double import Array
@@ -30,12 +32,16 @@ __all__ = [
     "StoredSolution",
     "load_problem",
     "load_solution",
+    "model_arrays",
     "printable",
     "save_problem",
     "save_solution",
+    "stored_model",
+    "under_budget",
 ]
 
 _PathLike = str | os.PathLike[str]
+_AnyModel = TypeVar("_AnyModel", Problem, BlockProblem)
 
 
 # -- problems ----------------------------------------------------------------------------------------------------------
@@ -55,14 +61,49 @@ def load_problem(
     budget and none is given; InputError if the budget given here is out of range.
     """
     where = os.fspath(path)
-    stored = read_archive(path, arrays=("joint", "p_xz", "loss", "budget"), texts=("name",), max_bytes=max_bytes)
-    own = _scalar(where, stored, "budget") if "budget" in stored.arrays else None
+    stored = stored_model(where, max_bytes)
+
+    def build(name: str) -> Problem:
+        arrays = model_arrays(where, stored)
+        if "joint" in arrays:
+            return Problem.from_joint(arrays["joint"], math.inf, name=name)
+        return Problem(arrays["p_xz"], arrays["loss"], math.inf, name=name)
+
+    return under_budget(where, stored, build, budget, equivocation, default_budget)
+
+
+def stored_model(where: str, max_bytes: int | None) -> Archive:
+    """What a problem file holds; its arrays are mapped where max_bytes is None."""
+    return read_archive(where, arrays=("joint", "p_xz", "loss", "budget"), texts=("name",), max_bytes=max_bytes)
+
+
+def model_arrays(where: str, stored: Archive) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of the model in a problem file: `joint` alone, or `p_xz` and `loss`. Raises FileError for others."""
+    arrays = {name: array for name, array in stored.arrays.items() if name != "budget"}
+    if set(arrays) not in ({"joint"}, {"p_xz", "loss"}):
+        held = ", ".join(sorted(arrays)) or "no model"
+        raise FileError(f"{where} holds {held}; a problem needs joint [n, m, N], or both p_xz [n, N] and loss [m, N]")
+    return arrays
+
+
+def under_budget(
+    where: str,
+    stored: Archive,
+    build: Callable[[str], _AnyModel],
+    budget: float | LeakageBudget | None,
+    equivocation: float | None,
+    default_budget: float | None = None,
+) -> _AnyModel:
+    """The problem of a file, built by its name: under the budget or equivocation given, else the file's own or the default.
+
+    It is built without a constraint: what is wrong then is the file's fault (FileError), a bad budget may be the caller's.
+    """
+    own = _scalar(where, stored, "budget") if "budget" in stored.arrays else default_budget
     name = printable(where, stored.texts.get("name", ""))
     try:
-        # Without constraint first: what is wrong with the arrays is the file's fault, a bad budget may be the caller's.
-        problem = _model(where, stored, name)
-        if budget is None and equivocation is None and (own is not None or default_budget is not None):
-            return problem.with_budget(default_budget if own is None else own)
+        problem = build(name)
+        if budget is None and equivocation is None and own is not None:
+            return problem.with_budget(own)
     except FileError:
         raise
     except InputError as error:
@@ -73,16 +114,6 @@ def load_problem(
             "(on the command line --leakage, --equivocation, --perfect or --fraction)"
         )
     return problem.with_budget(budget, equivocation=equivocation)
-
-
-def _model(where: str, stored: Archive, name: str) -> Problem:
-    members = set(stored.arrays) - {"budget"}
-    if members == {"joint"}:
-        return Problem.from_joint(stored.arrays["joint"], math.inf, name=name)
-    if members == {"p_xz", "loss"}:
-        return Problem(stored.arrays["p_xz"], stored.arrays["loss"], math.inf, name=name)
-    held = ", ".join(sorted(members)) or "no model"
-    raise FileError(f"{where} holds {held}; a problem needs joint [n, m, N], or both p_xz [n, N] and loss [m, N]")
 
 
 def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) -> None:

@@ -25,8 +25,8 @@ from discreet.problems.blocks import CHUNK_OUTCOMES, ArrayBlocks, BlockProblem, 
 from discreet.problems.checks import TOTAL_TOLERANCE, check_ceiling, check_entries, check_stray_losses, loss_table, whole
 from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.errors import FileError, InputError
-from discreet.problems.files.archive import Layout, npy_layout, replacing, stored_members
-from discreet.problems.files.records import printable
+from discreet.problems.files.archive import Archive, map_npy, replacing
+from discreet.problems.files.records import model_arrays, printable, stored_model, under_budget
 from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.label_sums import Tally, tally_for
@@ -207,66 +207,31 @@ def map_problem(
     """
     where = os.fspath(path)
     try:
-        mapped, own, name = _mapped(where, None if loss is None else os.fspath(loss))
-        blocks = _blocks_of(where, mapped, loss_matrix)
+        stored = _stored(where, None if loss is None else os.fspath(loss))
     except OSError as error:
         raise FileError(f"{where} cannot be read: {error.strerror or error}") from None
-    if budget is None and equivocation is None and own is None:
-        raise FileError(f"{where} holds no budget; pass budget= or equivocation= in nats")
-    try:
-        problem = block_problem(blocks, math.inf, name=name, threads=threads)
-        if budget is None and equivocation is None:
-            return problem.with_budget(own)
-    except FileError:
-        raise
-    except InputError as error:
-        raise FileError(f"{where}: {error}") from None
-    return problem.with_budget(budget, equivocation=equivocation)
+    blocks = _blocks_of(where, model_arrays(where, stored), loss_matrix)
+    build = partial(block_problem, blocks, math.inf, threads=threads)
+    return under_budget(where, stored, lambda name: build(name=name), budget, equivocation)
 
 
-def _mapped(where: str, loss: str | None) -> tuple[dict[str, np.ndarray[Any, Any]], float | None, str]:
-    """Arrays by name, not read yet; the budget and name in the file."""
+def _stored(where: str, loss: str | None) -> Archive:
+    """The members of the file, mapped; nothing is read yet but the budget and the name."""
     if where.endswith(".npy"):
-        first = _map_npy(where)
-        if loss is None:
-            return {"joint": first}, None, ""
-        return {"p_xz": first, "loss": _map_npy(loss)}, None, ""
+        first = map_npy(where)
+        return Archive({"joint": first} if loss is None else {"p_xz": first, "loss": map_npy(loss)}, {})
     if loss is not None:
         raise FileError(f"{where} is no .npy file, so it needs no loss= beside it; leave it out")
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
-    members, texts = stored_members(where, arrays=("joint", "p_xz", "loss", "budget"), texts=("name",))
-    for name, layout in members.items():
-        arrays[name] = _map(f"{where}: {name}", where, layout)
-    budget = arrays.pop("budget", None)
-    if budget is not None and budget.size != 1:
-        raise FileError(f"{where}: budget has shape {list(budget.shape)}; give a single number")
-    own = None if budget is None else float(budget.reshape(()))
-    return arrays, own, printable(where, texts.get("name", ""))
-
-
-def _map_npy(where: str) -> np.ndarray[Any, Any]:
-    with open(where, "rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        layout = npy_layout(where, stream, size)
-    return _map(where, where, layout)
-
-
-def _map(what: str, where: str, layout: Layout) -> np.ndarray[Any, Any]:
-    if 0 in layout.shape:
-        raise FileError(f"{what} has shape {list(layout.shape)}; give a non-empty array")
-    order: Any = "F" if layout.fortran else "C"
-    return np.memmap(where, dtype=layout.dtype, mode="r", offset=layout.offset, shape=layout.shape or (1,), order=order)
+    return stored_model(where, None)
 
 
 def _blocks_of(where: str, arrays: dict[str, np.ndarray[Any, Any]], loss_matrix: Any) -> Blocks:
-    if set(arrays) == {"joint"}:
+    """The blocks of mapped arrays: `joint`, or `p_xz` and `loss`."""
+    if "joint" in arrays:
         joint = arrays["joint"]
         if joint.ndim != 3:
             raise FileError(f"{where}: joint has shape {list(joint.shape)}; give [n, m, N], or p_xz [n, N] with its loss")
         return _joint_blocks(joint, loss_table(loss_matrix, joint.shape[1]))
-    if set(arrays) != {"p_xz", "loss"}:
-        held = ", ".join(sorted(arrays)) or "no model"
-        raise FileError(f"{where} holds {held}; a problem needs joint [n, m, N], or both p_xz [n, N] and loss [m, N]")
     if loss_matrix is not None:
         raise InputError(f"{where} states its own losses, so loss_matrix has no place; leave it out")
     a, loss = arrays["p_xz"], arrays["loss"]
