@@ -11,12 +11,10 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from discreet.problems.constraint import LeakageBudget, constraint_of
-from discreet.problems.measures.mutual_information import entropy
+from discreet.problems.constraint import Constrained, LeakageBudget
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -122,7 +120,7 @@ class ArrayBlocks:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockProblem:
+class BlockProblem(Constrained):
     """A privacy-aware estimation problem whose outcomes come in blocks.
 
     blocks       the source
@@ -145,10 +143,6 @@ class BlockProblem:
         blocks = ArrayBlocks(problem.p_xz, problem.loss)
         return cls(blocks, problem.constraint, problem.p_x, problem.loss.sum(axis=1), problem.name)
 
-    def with_budget(self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None) -> BlockProblem:
-        """The same outcomes under another budget (or equivocation)."""
-        return replace(self, constraint=constraint_of(budget, equivocation, self.entropy_x))
-
     @property
     def n(self) -> int:
         """Private values."""
@@ -163,16 +157,6 @@ class BlockProblem:
     def N(self) -> int:  # noqa: N802
         """Outcomes."""
         return self.blocks.N
-
-    @property
-    def budget(self) -> float:
-        """Leakage budget ε in nats."""
-        return self.constraint.nats
-
-    @cached_property
-    def entropy_x(self) -> float:
-        """H(X) in nats."""
-        return entropy(self.p_x)
 
     @property
     def constant_error(self) -> float:

@@ -14,6 +14,7 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
 __all__ = [
     "TOTAL_TOLERANCE",
     "check_ceiling",
+    "check_columns",
     "check_entries",
     "check_stray_losses",
     "check_table",
@@ -48,14 +49,27 @@ def mass_array(values: Any, what: str, dimensions: int, shape: str) -> Array:
     return array
 
 
-def check_entries(array: Array, what: str, start: int = 0) -> None:
-    """Refuse entries that are not finite or negative, naming the first; the outcomes of array [..., ·] begin at `start`."""
-    for bad, word in ((~np.isfinite(array), "not finite"), (array < 0.0, "negative")):
+def check_entries(array: Array, what: str, start: int = 0, *, signed: bool = False) -> None:
+    """Refuse entries that are not finite, or negative and not `signed`; the first is named.
+
+    The outcomes of array [..., ·] begin at `start`.
+    """
+    rule = "finite" if signed else "finite and ≥ 0"
+    for bad, word in ((~np.isfinite(array), "not finite"), ((array < 0.0) & (not signed), "negative")):
         if bad.any():
             index = [int(k) for k in np.argwhere(bad)[0]]
             value = float(array[tuple(index)])
             index[-1] += start
-            raise InputError(f"{what}{index} is {value!r}, which is {word}; every entry must be finite and ≥ 0")
+            raise InputError(f"{what}{index} is {value!r}, which is {word}; every entry must be {rule}")
+
+
+def check_columns(array: Array, what: str) -> None:
+    """Refuse an array [m, ·] of which a column does not sum to one within `TOTAL_TOLERANCE`, naming the worst."""
+    off = np.abs(array.sum(axis=0) - 1.0)
+    if not off.max() <= TOTAL_TOLERANCE:
+        column = int(off.argmax())
+        total = float(array[:, column].sum())
+        raise InputError(f"column {column} of {what} sums to {total!r}, not to 1; divide it by its sum")
 
 
 def row_totals(array: Array, what: str) -> DoubleDouble:

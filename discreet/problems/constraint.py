@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 from discreet.problems.errors import InputError
+from discreet.problems.measures.mutual_information import entropy
+from discreet.problems.numerics.double_double import Array
 
-__all__ = ["LeakageBudget", "constraint_of"]
+__all__ = ["Constrained", "LeakageBudget", "constraint_of"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,38 @@ def constraint_of(budget: float | LeakageBudget | None, equivocation: float | No
             "give at most H(X) (equal to it is perfect privacy)"
         )
     return LeakageBudget(max(0.0, entropy_x - wanted))
+
+
+class Constrained:
+    """What every kind of problem has by its constraint and the prior π_j of X: `p_x` [n]."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def constraint(self) -> LeakageBudget: ...
+        @property
+        def p_x(self) -> Array: ...
+
+    def with_budget(self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None) -> Self:
+        """The same model, with all that is known of it, under another budget or equivocation (nats)."""
+        other = copy(self)
+        object.__setattr__(other, "constraint", constraint_of(budget, equivocation, self.entropy_x))
+        return other
+
+    @property
+    def budget(self) -> float:
+        """Leakage budget ε in nats."""
+        return self.constraint.nats
+
+    @cached_property
+    def entropy_x(self) -> float:
+        """H(X) in nats."""
+        return entropy(self.p_x)
+
+    @property
+    def equivocation(self) -> float:
+        """The paper's H0 = H(X) − ε in nats: the least equivocation asked for (−inf without a constraint)."""
+        return self.entropy_x - self.budget
 
 
 def _number(value: Any, what: str) -> float:

@@ -12,7 +12,6 @@ Entropy Constrained Approach"; vocabulary and notation of docs/theory.md.
 from __future__ import annotations
 
 import math
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.checks import check_ceiling, check_stray_losses, check_total, loss_table, mass_array, row_totals
-from discreet.problems.constraint import LeakageBudget, constraint_of
+from discreet.problems.constraint import Constrained, LeakageBudget, constraint_of
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw, output_law
-from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
 from discreet.problems.numerics.estimators import expected_loss
 from discreet.problems.samples import SampleReport, joint_of_samples
@@ -52,7 +50,7 @@ class PhiRank:
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Problem:
+class Problem(Constrained):
     """A privacy-aware estimation problem over N outcomes. Immutable; arrays are read-only float64.
 
     p_xz        private joint a_jl = p(x_j, z_l)                         [n, N], sums to 1
@@ -154,12 +152,6 @@ class Problem:
         object.__setattr__(model, "samples", report)
         return model
 
-    def with_budget(self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None) -> Problem:
-        """The same model under another budget (or equivocation); the arrays are shared."""
-        other = copy(self)  # with all that is known of the model
-        object.__setattr__(other, "constraint", constraint_of(budget, equivocation, self.entropy_x))
-        return other
-
     # -- sizes and marginals ---------------------------------------------------------------------------------------
 
     @property
@@ -186,21 +178,6 @@ class Problem:
     def p_z(self) -> Array:
         """w_l = p(z_l) [N]."""
         return _frozen(self.p_xz.sum(axis=0))
-
-    @cached_property
-    def entropy_x(self) -> float:
-        """H(X) in nats."""
-        return entropy(self.p_x)
-
-    @property
-    def budget(self) -> float:
-        """Leakage budget ε in nats."""
-        return self.constraint.nats
-
-    @property
-    def equivocation(self) -> float:
-        """The paper's H0 = H(X) − ε in nats: the least equivocation asked for (−inf without a constraint)."""
-        return self.entropy_x - self.budget
 
     @cached_property
     def phi(self) -> Array:

@@ -355,7 +355,7 @@ def test_a_saved_solution_is_loaded_bit_for_bit(tmp_path, multiplier):
     ("change", "message"),
     [
         ({"estimator": ESTIMATOR * 2}, "column 0 of estimator sums to 2.0, not to 1"),
-        ({"estimator": -ESTIMATOR}, r"estimator\[0, 0\] is -1.0; every entry must be finite and ≥ 0"),
+        ({"estimator": -ESTIMATOR}, r"estimator\[0, 0\] is -1.0, which is negative; every entry must be finite and ≥ 0"),
         ({"estimator": ESTIMATOR[0]}, r"estimator has shape \[3\] and tilt \[2, 2\]; give"),
         ({"tilt": TILT[:1]}, "with the same m"),
         ({"tilt": TILT + math.inf}, r"tilt\[.*\] is .*; every entry must be finite"),

@@ -13,7 +13,6 @@ Entropy Constrained Approach"; docs/theory.md, "Continuous measurements".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.checks import check_table, checked_prior, loss_table, positive
-from discreet.problems.constraint import LeakageBudget
+from discreet.problems.constraint import Constrained, LeakageBudget, constraint_of
 from discreet.problems.continuous.density import Component, component, expand
 from discreet.problems.continuous.modes import FAMILIES
 from discreet.problems.numerics.double_double import Array
@@ -36,7 +35,7 @@ ACCURACY = 5e-13
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class ContinuousProblem:
+class ContinuousProblem(Constrained):
     """A privacy-aware estimation problem over a one-dimensional continuous measurement. Immutable.
 
     p_xy          p(x_j, y_k) [n, m], sums to one
@@ -96,16 +95,7 @@ class ContinuousProblem:
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
             object.__setattr__(self, key, value)
-        object.__setattr__(self, "constraint", self._law.with_budget(budget, equivocation=equivocation).constraint)
-
-    def with_budget(
-        self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None
-    ) -> ContinuousProblem:
-        """The same model under another budget (or equivocation)."""
-        constraint = self._law.with_budget(budget, equivocation=equivocation).constraint
-        other = copy(self)
-        object.__setattr__(other, "constraint", constraint)
-        return other
+        object.__setattr__(self, "constraint", constraint_of(budget, equivocation, self.entropy_x))
 
     # -- sizes and laws ------------------------------------------------------------------------------------------------
 
@@ -119,14 +109,9 @@ class ContinuousProblem:
         """Number of guesses."""
         return int(self.losses.shape[0])
 
-    @property
-    def budget(self) -> float:
-        """Leakage budget ε in nats."""
-        return self.constraint.nats
-
     @cached_property
     def _law(self) -> Problem:
-        """The problem on the trivial partition (one outcome): it knows π and checks budgets."""
+        """The problem on the trivial partition (one outcome): it knows π."""
         everything = np.ones((len(self.components), 1))
         return Problem(self.private @ everything, self.losses @ everything, np.inf)
 
@@ -146,16 +131,6 @@ class ContinuousProblem:
     def p_x(self) -> Array:
         """π_j = p(x_j) [n]."""
         return self._law.p_x
-
-    @property
-    def entropy_x(self) -> float:
-        """H(X) in nats."""
-        return self._law.entropy_x
-
-    @property
-    def equivocation(self) -> float:
-        """The paper's H0 = H(X) − ε in nats."""
-        return self.entropy_x - self.budget
 
     @property
     def constant_error(self) -> float:

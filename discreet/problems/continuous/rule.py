@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.problems.checks import check_columns, mass_array
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+from discreet.problems.sensors import check_edges
 
 __all__ = ["IntervalRule"]
 
@@ -35,20 +37,14 @@ class IntervalRule:
     estimator: Array
 
     def __post_init__(self) -> None:
-        edges = np.array(self.edges, dtype=np.float64)
-        estimator = np.array(self.estimator, dtype=np.float64)
-        if edges.ndim != 1 or edges.size < 2 or edges[0] != -np.inf or edges[-1] != np.inf:
-            raise InputError("the edges of a rule must be one row from -inf to inf; every measurement needs a guess")
-        wrong = np.flatnonzero(~(edges[1:] > edges[:-1]))
-        if wrong.size:
-            k = int(wrong[0])
-            raise InputError(f"edges[{k}] = {edges[k]} and edges[{k + 1}] = {edges[k + 1]}; edges must strictly increase")
-        if estimator.ndim != 2 or estimator.shape[1] != edges.size - 1:
+        edges, estimator = check_edges(self.edges), mass_array(self.estimator, "the estimator", 2, "[m, K]")
+        if edges[0] != -np.inf or edges[-1] != np.inf:
+            raise InputError("the edges of a rule must run from -inf to inf; every measurement needs a guess")
+        if estimator.shape[1] != edges.size - 1:
             raise InputError(
                 f"the estimator has shape {list(estimator.shape)} but the edges make {edges.size - 1} intervals"
             )
-        if not ((estimator >= 0.0).all() and (np.abs(estimator.sum(axis=0) - 1.0) <= 1e-9).all()):
-            raise InputError("every column of a rule's estimator must be a probability vector within 1e-9")
+        check_columns(estimator, "the estimator")
         for key, value in (("edges", edges), ("estimator", estimator)):
             value.setflags(write=False)
             object.__setattr__(self, key, value)
@@ -126,12 +122,6 @@ class IntervalRule:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for files: finite boundaries and one column of probabilities per interval."""
         return {"boundaries": self.boundaries.tolist(), "probabilities": self.estimator.T.tolist()}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> IntervalRule:
-        """The rule that `to_dict` wrote."""
-        inner = np.asarray(stored["boundaries"], dtype=np.float64)
-        return cls(np.concatenate([[-np.inf], inner, [np.inf]]), np.asarray(stored["probabilities"], dtype=np.float64).T)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{edge:.9g}" for edge in self.boundaries[:6]) + (", ..." if self.boundaries.size > 6 else "")

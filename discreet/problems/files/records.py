@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.checks import TOTAL_TOLERANCE
+from discreet.problems.checks import check_columns, check_entries
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, read_archive, write_archive
@@ -189,17 +189,12 @@ def _check_solution(where: str, estimator: Array, tilt: Array, multiplier: float
             f"{where}: estimator has shape {list(estimator.shape)} and tilt {list(tilt.shape)}; "
             "give [m, N] and [m, n] with the same m"
         )
-    for name, array in (("estimator", estimator), ("tilt", tilt)):
-        bad = ~np.isfinite(array) if name == "tilt" else ~(np.isfinite(array) & (array >= 0.0))
-        if bad.any():
-            index = tuple(int(k) for k in np.argwhere(bad)[0])
-            rule = "finite" if name == "tilt" else "finite and ≥ 0"
-            raise FileError(f"{where}: {name}{list(index)} is {float(array[index])!r}; every entry must be {rule}")
-    off = np.abs(estimator.sum(axis=0) - 1.0)
-    if off.max() > TOTAL_TOLERANCE:
-        column = int(off.argmax())
-        total = float(estimator[:, column].sum())
-        raise FileError(f"{where}: column {column} of estimator sums to {total!r}, not to 1; divide it by its sum")
+    try:
+        check_entries(estimator, "estimator")
+        check_columns(estimator, "estimator")
+        check_entries(tilt, "tilt", signed=True)
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None
     if not multiplier >= 0.0:
         raise FileError(f"{where}: multiplier is {multiplier}; give a number ≥ 0 (inf at perfect privacy)")
 

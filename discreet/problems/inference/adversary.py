@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import TOTAL_TOLERANCE, check_total, mass_array, positive, whole
+from discreet.problems.checks import check_columns, check_total, mass_array, positive, whole
 from discreet.problems.errors import InputError
 from discreet.problems.inference.fano import fano_bound
 from discreet.problems.measures.law import output_law
@@ -146,8 +146,5 @@ def _estimator(values: Any, outcomes: int) -> Array:
         raise InputError(
             f"the estimator has {estimator.shape[1]} columns and the model {outcomes} outcomes; give [m, {outcomes}]"
         )
-    off = np.abs(estimator.sum(axis=0) - 1.0)
-    if off.max() > TOTAL_TOLERANCE:
-        column = int(off.argmax())
-        raise InputError(f"column {column} of the estimator sums to {float(estimator[:, column].sum())!r}, not to 1")
+    check_columns(estimator, "the estimator")
     return estimator
