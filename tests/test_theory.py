@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.special import logsumexp
 
+from discreet.backends.repairs import remove_leakage, tilts_from_ratio
 from discreet.problems.inference.fano import fano_bound
 from discreet.problems.judge import certify
-from discreet.problems.measures.derived_duals import tilts_from_ratio
-from discreet.problems.measures.leak_free import remove_leakage
 from discreet.problems.measures.mutual_information import feasible_duals, phi_divergence
 from discreet.problems.problem import Problem
 

@@ -32,6 +32,7 @@ from discreet.backends.contract import (
     refuse_unserved,
 )
 from discreet.backends.registry import capabilities, load_backend, require_libraries, versions_of
+from discreet.backends.repairs import duals_for, private_versions
 from discreet.backends.solution import Solution, Status, Timings, derive_status
 from discreet.problems import judge
 from discreet.problems.blocks import BlockProblem
@@ -45,6 +46,7 @@ from discreet.problems.rule import Rule
 
 __all__ = ["Attempt", "attempt", "audit", "certify", "conclude", "opened", "restored", "solve"]
 
+_GOOD_ENOUGH = 1e-9  # relative gap under which nothing is derived from an answer
 _IN_BLOCKS_FROM = 1 << 15  # outcomes from which arrays are passed on unreduced: a search for proportional outcomes takes
 # 0.1 µs an outcome and value, several times the passes of a solve
 
@@ -109,9 +111,19 @@ def certify(
     *,
     anchors: Iterable[Array] = (),
 ) -> Verdict[Any]:
-    """What the judge proves of an answer with optional duals; see `problems.judge`. The problem may be a file's path."""
+    """What the judge proves of an answer with optional duals; see `problems.judge`. The problem may be a file's path.
+
+    Where the bracket is wide, the judge is also offered the answer moved onto perfect privacy, and duals derived from it.
+    """
     given: Any = opened(problem)  # that the answer fits the kind of problem is for the judge to say
-    found: Verdict[Any] = judge.certify(given, answer, tilt, multiplier, anchors=anchors)
+    ends = tuple(anchors)
+    found: Verdict[Any] = judge.certify(given, answer, tilt, multiplier, anchors=ends)
+    if found.certificate.relative_gap > _GOOD_ENOUGH and found.certificate.blend > 0.0:
+        ends = (*ends, *private_versions(given, answer))
+        found = judge.certify(given, answer, tilt, multiplier, anchors=ends)
+    if found.certificate.relative_gap > _GOOD_ENOUGH and (duals := duals_for(given, answer)) is not None:
+        other = judge.certify(given, answer, *duals, anchors=ends)
+        found = max(found, other, key=lambda verdict: verdict.certificate.lower)
     return found
 
 

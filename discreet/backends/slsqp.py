@@ -33,8 +33,8 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regim
 from discreet.backends.lowering import Program
 from discreet.backends.unused_guesses import duals_of_law
 from discreet.problems.errors import Interrupted
+from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import OutputLaw
-from discreet.problems.measures.leak_free import least_share
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem

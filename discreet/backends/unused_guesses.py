@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from discreet.problems.measures.derived_duals import tilts_from_ratio
+from discreet.backends.repairs import tilts_from_ratio
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem

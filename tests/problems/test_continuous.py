@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+import discreet as ds
 from discreet.problems.continuous import (
     ContinuousProblem,
     Density,
@@ -406,7 +407,7 @@ def test_any_rule_and_any_duals_give_a_valid_bracket(seed: int, budget: float) -
 def test_duals_are_derived_for_a_rule_without() -> None:
     problem = paper_continuous(0.01)
     rule = IntervalRule.from_labels([0.474593741, 1.19611633], np.array([0, 1, 0]), 2)
-    judged = certify(problem, rule)
+    judged = ds.certify(problem, rule)
     assert judged.certificate.relative_gap < 1e-6
     with pytest.raises(InputError, match="shape"):
         certify(problem, rule, np.zeros((3, 2)), 0.0)

@@ -12,22 +12,13 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from judging import lower_bound
-from strategies import anything, budgets, estimators, problems, tilts
+from strategies import anything, estimators, problems, tilts
 
-from discreet.problems.measures.derived_duals import tilts_from_ratio
-from discreet.problems.measures.law import OutputLaw
 from discreet.problems.measures.mutual_information import feasible_duals
-from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt
 from discreet.problems.problem import Problem
 
 _MULTIPLIERS = st.one_of(st.floats(0.0, 10.0), st.sampled_from([0.0, 1e-320, 1e-300, 1e-12, 1e5, 1e150, 1e300]), anything)
-
-
-def _derived(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
-    if problem.constraint.perfect or problem.constraint.oblivious:
-        return np.zeros((problem.m, problem.n)), 0.0
-    return tilts_from_ratio(law.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
 
 
 def _small(budget: float) -> Problem:
@@ -137,39 +128,6 @@ def test_huge_duals_prove_nothing_false(tilt: float, multiplier: float) -> None:
     assert repaired is not None
     assert exactly.support(problem, *repaired) <= 0
     assert not lower_bound(problem, *repaired) > problem.constant_error
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.data())
-def test_derived_duals_are_always_usable(data: st.DataObject) -> None:
-    problem = data.draw(problems(budgets))
-    law = problem.output_law(data.draw(estimators((problem.m, problem.N))))
-    repaired = feasible_duals(*_derived(problem, law), problem.p_x, problem.budget)
-    assert repaired is not None
-    bound = lower_bound(problem, *repaired)
-    assert bound == -math.inf or bound <= problem.constant_error
-
-
-@pytest.mark.parametrize("budget", [1e-300, 1e-30, 1e30, 1e300])
-def test_derived_duals_when_privacy_costs_nothing(budget: float) -> None:
-    """Bayes error = constant error, with budgets that overflow or underflow a quotient by them."""
-    problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), np.array([[0.1, 0.1], [0.2, 0.2]]), budget)
-    tilt, multiplier = _derived(problem, problem.output_law(np.eye(2)))
-    assert np.isfinite(tilt).all()
-    assert multiplier == 0.0
-
-
-def test_derived_multiplier_is_the_best() -> None:
-    problem = _small(0.004)
-    law = problem.output_law(0.7 * problem.bayes_estimator + 0.1)
-    tilt, multiplier = _derived(problem, law)
-    direction = tilt / multiplier
-
-    def bound(mu: float) -> float:
-        return float((problem.loss + mu * direction @ problem.p_xz).min(axis=0).sum()) - mu * problem.budget
-
-    grid = multiplier * np.linspace(0.5, 2.0, 301)
-    assert bound(multiplier) >= max(map(bound, grid)) - 1e-12
 
 
 def test_tilted_losses_follow_the_sign_convention() -> None:

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, linprog, minimize_scalar
 from strategies import anything, budgets, estimators, garbage, problems, tilts
 
+import discreet as ds
+from discreet.backends import run
 from discreet.problems.errors import InputError
-from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify, conclusion, matrix
+from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify, conclusion
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -140,10 +142,10 @@ def test_bracket_holds_the_searched_optimum(seed: int, fraction: float) -> None:
     problem = Problem.from_joint(joint, math.inf)
     problem = problem.with_budget(fraction * problem.bayes_leakage)
     best, estimator = _search(problem)
-    judged = certify(problem, estimator).certificate
+    judged = ds.certify(problem, estimator).certificate
     assert judged.lower <= best <= judged.upper * (1 + 1e-12)
     assert judged.gap <= 1e-6  # of the derived duals: first order in the error of the search
-    assert certify(problem, problem.bayes_estimator).certificate.lower <= best
+    assert ds.certify(problem, problem.bayes_estimator).certificate.lower <= best
 
 
 def _search(problem: Problem) -> tuple[float, Array]:
@@ -179,7 +181,7 @@ def test_bracket_does_not_rise_with_the_budget(seed: int) -> None:
     base = _random(math.inf, n=2, m=3, outcomes=10, seed=seed)
     leakage = base.bayes_leakage
     fractions = [0.0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.3, 0.5, 0.8, 1.0, 2.0, math.inf]
-    judged = [certify(base.with_budget(leakage * f), base.bayes_estimator).certificate for f in fractions]
+    judged = [ds.certify(base.with_budget(leakage * f), base.bayes_estimator).certificate for f in fractions]
     for k, tighter in enumerate(judged):
         for looser in judged[k:]:
             assert looser.lower <= tighter.upper
@@ -368,7 +370,8 @@ def test_a_repair_that_is_found_wrongly_makes_the_bracket_wide_and_never_wrong(d
         return data.draw(st.sampled_from([None, 0.0, 1e-9, 0.5, 1.0]))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matrix, "remove_leakage", lambda *_: (garbled, problem.output_law(problem.bayes_estimator)))
+        patch.setattr(run, "private_versions", lambda *_: [garbled])
+        patch.setattr(run, "duals_for", lambda *_: (rng.normal(size=(problem.m, problem.n)), float(rng.exponential())))
         patch.setattr(conclusion, "least_share", somewhere)
-        verdict = certify(problem, problem.bayes_estimator)
+        verdict = ds.certify(problem, problem.bayes_estimator)
     _assert_proven(problem, verdict)

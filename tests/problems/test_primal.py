@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from judging import repaired as _repaired
 from strategies import budgets, estimators, garbage, problems
 
+from discreet.backends.repairs import remove_leakage
 from discreet.problems.measures.law import LEAK_FREE, phi_residual
-from discreet.problems.measures.leak_free import remove_leakage
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import column_error, normalise
 from discreet.problems.problem import Problem
@@ -106,43 +106,6 @@ def test_blending_may_stop_at_a_better_constant() -> None:
     worst = np.eye(2)[:, np.argmax(problem.loss, axis=0)]
     repaired = _repaired(problem, worst)
     assert repaired.error <= problem.constant_error * (1 + 1e-14)
-
-
-@pytest.mark.parametrize("shape", [(2, 2, 8), (3, 2, 12), (3, 4, 20)])
-def test_projection_reaches_perfect_privacy_from_nearby(shape: tuple[int, int, int]) -> None:
-    n, m, outcomes = shape
-    problem = _dirichlet(0.0, n, m, outcomes)
-    own = normalise(0.9 * np.random.default_rng(1).dirichlet(np.ones(m))[:, None] + 0.05 * problem.bayes_estimator)
-    projected = remove_leakage(problem.p_xz, own, problem.marginal)
-    assert projected is not None
-    estimator, law = projected
-    assert phi_residual(law) <= LEAK_FREE
-    assert 0.0 < 0.5 * float(np.abs(estimator - own).sum(axis=0) @ problem.p_z) < 0.05
-    assert problem.error_probability(estimator) == pytest.approx(problem.error_probability(own), rel=0.05)
-
-
-def test_projection_keeps_zeros_where_it_can() -> None:
-    problem = _dirichlet(0.0, outcomes=12)
-    own = normalise(np.random.default_rng(1).dirichlet(np.ones(2), 12).T)
-    own[:, :3] = [[1.0], [0.0]]
-    projected = remove_leakage(problem.p_xz, own, problem.marginal)
-    assert projected is not None
-    assert (projected[0][1, :3] == 0.0).all()
-
-
-def test_vertices_without_room_still_end_feasible() -> None:
-    problem = _dirichlet(0.0)
-    repaired = _repaired(problem, problem.bayes_estimator)
-    assert phi_residual(repaired.law) <= LEAK_FREE
-    assert repaired.error <= problem.constant_error
-
-
-@pytest.mark.parametrize("faint", [1e-310, 1e-300, 1e-160])
-def test_steps_that_overflow_are_given_up(faint: float) -> None:
-    p_xz = np.array([[24.0, 24.0], [24.0, 20.0], [14.0, 24.0]])
-    problem = Problem(p_xz / p_xz.sum(), np.ones((3, 2)), 0.0)
-    repaired = _repaired(problem, np.array([[1.0, faint], [0.0, 1.0], [0.0, 0.0]]))
-    assert phi_residual(repaired.law) <= LEAK_FREE
 
 
 def test_a_verified_anchor_helps_and_a_false_one_does_no_harm() -> None:

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
-from discreet.problems.measures.leak_free import least_share
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array, dd_add, dd_multiply, dd_sum
 from discreet.problems.problem import Problem

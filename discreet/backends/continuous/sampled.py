@@ -37,8 +37,8 @@ from discreet.backends.continuous.confidence import Draws, LeakageBox, controlle
 from discreet.backends.run import solve
 from discreet.problems.checks import check_table, checked_prior, loss_table, whole
 from discreet.problems.errors import BackendError, InputError
+from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import OutputLaw
-from discreet.problems.measures.leak_free import least_share
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem

@@ -28,11 +28,12 @@ from discreet.backends.continuous.boundaries import trace
 from discreet.backends.continuous.newton import polish
 from discreet.backends.continuous.tidy import cut, tidied
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
+from discreet.backends.repairs import remove_leakage
 from discreet.backends.run import solve
 from discreet.problems.continuous import ContinuousProblem, IntervalRule, Sweep, sweep
 from discreet.problems.errors import BackendError
+from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import LEAK_FREE, phi_residual
-from discreet.problems.measures.leak_free import least_share, remove_leakage
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.roots import midpoints

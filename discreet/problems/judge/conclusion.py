@@ -18,8 +18,8 @@ with r_il = L_il + a_l·t_i − min_k (L_kl + a_l·t_k); what rounding takes fro
 
 "Keeps the budget" is proven, not computed: the ceiling of the leakage covers rounding and the one unit in the last place by
 which stored columns fail to sum to one. Budgets under about 1e-30 nats are therefore met by answers without randomisation
-only, in the end by a constant. How a repair is *found* is mathematics that anybody may use (`measures.leak_free`); it is
-taken on trust nowhere: what comes out is added up and checked here like any other answer.
+only, in the end by a constant. Nothing is searched for here but how far to blend. Estimators to blend towards, and duals,
+are handed in; they are added up and checked like any other answer.
 
 Source: docs/theory.md, sections 8 and 9.
 """
@@ -35,15 +35,12 @@ import numpy as np
 
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.judge.certificate import Certificate, KKTResiduals
+from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
-from discreet.problems.measures.leak_free import least_share
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 
 __all__ = ["Case", "Conclusion", "Duals", "End", "Worth", "conclude"]
-
-_GOOD_ENOUGH = 1e-9  # relative gap under which no duals are derived
-_NEGLIGIBLE = 1e-13  # relative rise of the error under which no better leak-free estimator is sought
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +63,7 @@ class Worth:
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """An answer believed to leak nothing, or the probabilities [m] of a guess that ignores the outcome; and its worth.
+    """An answer believed to leak less, or the probabilities [m] of a guess that ignores the outcome; and its worth.
 
     moved: the probability that taking it in place of what was judged changes the guess.
     """
@@ -93,6 +90,7 @@ class Case(Protocol):
 
     answer, own       what is judged and its worth
     constant_errors   error probability of always guessing y_i [m]
+    anchors           answers to blend towards, beyond those that ignore the outcome; looked at only where that is needed
     blended_doubt     `doubt` of what `blended` gives, at most
     """
 
@@ -104,17 +102,14 @@ class Case(Protocol):
     @property
     def constant_errors(self) -> Array: ...
 
+    @property
+    def anchors(self) -> Iterable[End]: ...
+
     def blended(self, share: float, end: End) -> tuple[Any, Worth]:
         """The answer with probability 1 − share, else the end; and what it is worth as it is stored."""
 
-    def leak_free(self) -> Iterable[End]:
-        """Answers that may leak nothing, beyond those that ignore the outcome."""
-
     def duals(self) -> Iterable[Duals]:
         """Feasible duals to choose from, at least one."""
-
-    def derived_duals(self) -> Iterable[Duals]:
-        """Feasible duals that are derived from the answer, asked for only where the others leave the bracket wide."""
 
     def worst_entry(self, answer: Any, tilt: Array) -> float:
         """max_il P_il r_il / w_l of a (repaired) answer, or an upper bound of it."""
@@ -134,7 +129,7 @@ def conclude(case: Case) -> Conclusion:
     """Repair, bracket and residuals of a case. Law: lower ≤ upper, whatever is given."""
     answer, worth, share = _within_budget(case)
     upper = worth.error * (1.0 + worth.rounding) + worth.missed
-    duals, bound = _best_duals(case, worth.law, upper)
+    duals, bound = _best_duals(case, worth.law)
     certificate = Certificate(
         lower=max(0.0, bound) if bound <= upper else 0.0,  # a bound above what is reached would disprove the proof
         upper=upper,
@@ -175,31 +170,26 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
     """The answer if it keeps the budget, else the best of its blends that do; its worth; the share blended in."""
     if _keeps_budget(case.constraint, case.own):
         return case.answer, case.own, 0.0
-    ends = _ignoring(case)
-    constant = ends[0]
+    ends = [*_ignoring(case), *case.anchors]
     if case.constraint.perfect:
-        ends += [end for end in case.leak_free() if _keeps_budget(case.constraint, end.worth)]
-        best = min(ends, key=lambda end: end.worth.error)
+        best = min((end for end in ends if _keeps_budget(case.constraint, end.worth)), key=lambda end: end.worth.error)
         return *case.blended(1.0, best), best.moved
-    ranked = _ranked(case, ends)
-    if not ranked or ranked[0][0] > _NEGLIGIBLE * case.own.error:
-        ranked = sorted([*ranked, *_ranked(case, case.leak_free())], key=lambda entry: entry[0])
-    for _, end in ranked:
+    for end in _ranked(case, ends):
         found = _blended(case, end)
         if found is not None:
             return found
-    return *case.blended(1.0, constant), 1.0
+    return *case.blended(1.0, ends[0]), 1.0
 
 
-def _ranked(case: Case, ends: Iterable[End]) -> list[tuple[float, End]]:
-    """The ends that can meet the budget, with the rise of the error probability each would cost, least first."""
+def _ranked(case: Case, ends: list[End]) -> list[End]:
+    """The ends that can meet the budget, those first that would raise the error probability least."""
     costs = []
     for end in ends:
         share = least_share(case.own.law, end.worth.law, case.constraint.nats, case.blended_doubt)
         if share is not None:
             rise = end.worth.error - case.own.error
             costs.append((min(share * rise, rise), end))
-    return sorted(costs, key=lambda entry: entry[0])
+    return [end for _, end in sorted(costs, key=lambda entry: entry[0])]
 
 
 def _blended(case: Case, end: End) -> tuple[Any, Worth, float] | None:
@@ -223,16 +213,9 @@ def _blended(case: Case, end: End) -> tuple[Any, Worth, float] | None:
 # -- the lower side ----------------------------------------------------------------------------------------------------
 
 
-def _best_duals(case: Case, reached: OutputLaw, upper: float) -> tuple[Duals, float]:
+def _best_duals(case: Case, reached: OutputLaw) -> tuple[Duals, float]:
     """The duals of the best bound, and that bound."""
-
-    def proven(duals: Iterable[Duals]) -> list[tuple[Duals, float]]:
-        return [(each, _bound(case.constraint, each, reached)) for each in duals]
-
-    best = max(proven(case.duals()), key=lambda entry: entry[1])
-    if upper - best[1] <= _GOOD_ENOUGH * upper:
-        return best
-    return max([best, *proven(case.derived_duals())], key=lambda entry: entry[1])
+    return max(((each, _bound(case.constraint, each, reached)) for each in case.duals()), key=lambda entry: entry[1])
 
 
 def _bound(constraint: LeakageBudget, duals: Duals, reached: OutputLaw) -> float:

@@ -9,7 +9,7 @@ rule whatever, on however many intervals, has an error probability under `lower`
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -18,17 +18,18 @@ from discreet.problems.continuous.bound import sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.errors import InputError
-from discreet.problems.judge.conclusion import Duals, End, Worth, conclude
+from discreet.problems.judge.conclusion import Duals, End, Worth
 from discreet.problems.judge.matrix import MatrixCase
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.roots import midpoints
 
 __all__ = ["DensityCase"]
 
 
 class DensityCase:
     """A rule on intervals with optional duals; gap: relative width that the subdivision should stay well under."""
+
+    anchors: tuple[End, ...] = ()
 
     def __init__(
         self,
@@ -38,10 +39,9 @@ class DensityCase:
         multiplier: float | None = None,
         gap: float = 1e-8,
     ) -> None:
-        """Raises InputError for wrong shapes. Without duals they are derived from the rule on a fine partition."""
+        """Raises InputError for wrong shapes. Without duals the bound is the Bayes error."""
         self._problem, self._rule, self._gap = problem, rule, gap
-        if tilt is None:
-            tilt, multiplier = _derived(problem, rule)
+        tilt = np.zeros((problem.m, problem.n)) if tilt is None else tilt
         if np.shape(tilt) != (problem.m, problem.n):
             raise InputError(f"the tilt has shape {list(np.shape(tilt))} but the problem needs {[problem.m, problem.n]}")
         price = math.inf if multiplier is None else multiplier
@@ -67,10 +67,6 @@ class DensityCase:
         estimator, worth = self._matrix.blended(share, end)
         return IntervalRule(self._rule.edges, estimator), self._widened(worth)
 
-    def leak_free(self) -> Iterator[End]:
-        """Those of the matrix."""
-        return (replace(end, worth=self._widened(end.worth)) for end in self._matrix.leak_free())
-
     def duals(self) -> Iterator[Duals]:
         """Those given or derived, with what a certified subdivision proves of their integral."""
         tilt, multiplier = self._feasible
@@ -79,20 +75,6 @@ class DensityCase:
         rounded_prior = self._problem.accuracy * float(np.abs(tilt).max())
         yield Duals(tilt, multiplier, (value, -rounded_prior))
 
-    def derived_duals(self) -> Iterable[Duals]:
-        """None but those that stand for duals that were not given."""
-        return ()
-
     def worst_entry(self, answer: IntervalRule, tilt: Array) -> float:
         """Not known: it is a supremum over all measurements."""
         return math.inf
-
-
-def _derived(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Array, float]:
-    """Duals for a rule that came without: those that are best for it on a fine partition."""
-    inner = np.unique(np.concatenate([problem.quantiles, problem.breakpoints]))
-    for _ in range(3):
-        inner = np.unique(np.concatenate([inner, midpoints(inner[:-1], inner[1:])]))
-    edges = np.unique(np.concatenate([rule.edges, inner]))
-    found = conclude(MatrixCase(problem.on(edges), rule.probabilities(edges[1:]), None, None, ()))
-    return found.duals.tilt, found.duals.multiplier

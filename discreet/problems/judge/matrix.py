@@ -13,9 +13,6 @@ import numpy as np
 
 from discreet.problems.errors import InputError
 from discreet.problems.judge.conclusion import Duals, End, Worth
-from discreet.problems.measures.derived_duals import tilts_from_ratio
-from discreet.problems.measures.law import LEAK_FREE, phi_residual
-from discreet.problems.measures.leak_free import remove_leakage
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import column_error, normalise
@@ -28,7 +25,7 @@ __all__ = ["MatrixCase"]
 
 
 class MatrixCase:
-    """An estimator [m, N] of any numbers with optional duals, and anchors that may leak nothing."""
+    """An estimator [m, N] of any numbers with optional duals, and anchors to blend towards."""
 
     def __init__(
         self,
@@ -39,7 +36,7 @@ class MatrixCase:
         anchors: Iterable[Array],
     ) -> None:
         """Raises InputError for wrong shapes and for what is not made of real numbers."""
-        self._problem, self._anchors = problem, anchors
+        self._problem, self._towards = problem, anchors
         self._given = None if tilt is None else _numbers("tilt", tilt, (problem.m, problem.n)), multiplier
         self.constraint = problem.constraint
         self.answer = normalise(_numbers("estimator", estimator, (problem.m, problem.N)))
@@ -69,22 +66,14 @@ class MatrixCase:
         estimator = normalise((1.0 - share) * self.answer + share * towards)
         return estimator, self._worth(estimator)
 
-    def leak_free(self) -> Iterator[End]:
-        """The estimator and every anchor of the right shape, moved onto Φ P = 0 where that is in reach."""
-        problem = self._problem
-        candidates = [(self.answer, self.own)]
-        for anchor in self._anchors:
+    @property
+    def anchors(self) -> Iterator[End]:
+        """Those that were given with the right shape."""
+        for anchor in self._towards:
             if np.shape(anchor) == self.answer.shape:
                 estimator = normalise(np.asarray(anchor, dtype=np.float64))
-                candidates.append((estimator, self._worth(estimator)))
-        for estimator, worth in candidates:
-            if phi_residual(worth.law) > LEAK_FREE:
-                projected = remove_leakage(problem.p_xz, estimator, problem.marginal)
-                if projected is None:
-                    continue
-                estimator, worth = projected[0], self._worth(projected[0])
-            moved = 0.5 * float(np.abs(estimator - self.answer).sum(axis=0) @ problem.p_z)
-            yield End(estimator, worth, moved)
+                moved = 0.5 * float(np.abs(estimator - self.answer).sum(axis=0) @ self._problem.p_z)
+                yield End(estimator, self._worth(estimator), moved)
 
     def duals(self) -> Iterator[Duals]:
         """None (t = 0, μ = 0), which prove the Bayes error, and those given."""
@@ -93,13 +82,6 @@ class MatrixCase:
         yield Duals(nothing, math.inf if self.constraint.perfect else 0.0, (problem.bayes_error * (1.0 - 4.0 * UNIT),))
         if tilt is not None and (multiplier is not None or self.constraint.perfect):
             yield from self._feasible(tilt, math.inf if multiplier is None else float(multiplier))
-
-    def derived_duals(self) -> Iterator[Duals]:
-        """Tilts from the law of the estimator; none without a price of leakage."""
-        problem = self._problem
-        if not (self.constraint.perfect or self.constraint.oblivious):
-            ratio = self.own.law.ratio_minus_one()
-            yield from self._feasible(*tilts_from_ratio(ratio, problem.p_xz, problem.loss, problem.budget))
 
     def _feasible(self, tilt: Array, multiplier: float) -> Iterator[Duals]:
         found = feasible_duals(tilt, multiplier, self._problem.p_x, self._problem.budget)

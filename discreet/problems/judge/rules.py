@@ -18,7 +18,7 @@ Source: docs/theory.md (the certificate; truncation).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,6 +113,8 @@ class _Seen:
 
 class RuleCase:
     """A rule for outcomes in memory or in blocks, with optional duals: its own tilt where none is given."""
+
+    anchors: tuple[End, ...] = ()  # they would take the outcomes again
 
     def __init__(
         self,
@@ -235,15 +237,7 @@ class RuleCase:
         rule = self.answer.blended(share, end.answer)
         return rule, self._worth(rule)
 
-    def leak_free(self) -> Iterable[End]:
-        """None: that would take the outcomes again."""
-        return ()
-
     # -- the lower side ------------------------------------------------------------------------------------------------
-
-    def derived_duals(self) -> Iterable[Duals]:
-        """None: that would take the outcomes again."""
-        return ()
 
     def duals(self) -> Iterator[Duals]:
         """Those under which the pass was made, lowered by what the totals found differ from those that were stated."""

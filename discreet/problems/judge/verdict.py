@@ -64,9 +64,9 @@ def certify(
 
     problem   in memory, in blocks, or of densities
     answer    an estimator [m, N] for a problem in memory, a rule for that or for blocks, a rule on intervals for densities
-    tilt, multiplier   derived where they are not given; for a rule its own tilt is taken, and without a multiplier (at a
-              budget > 0) only what needs no duals is proven
-    anchors   estimators [m, N] believed to leak nothing; each is verified before a matrix may be blended towards it
+    tilt, multiplier   of a rule its own tilt is taken where none is given; without both (at budget 0, without a tilt) only
+              what needs no duals is proven
+    anchors   estimators [m, N] believed to leak less; each is verified before a matrix may be blended towards it
     threads   for large problems: 0 = all cores; results do not depend on it
     progress  called with (outcomes seen, N) while a rule is judged
 

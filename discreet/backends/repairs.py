@@ -1,0 +1,161 @@
+"""What an answer may lack: a version of it that leaks nothing, and duals. The loop offers both to the judge.
+
+- `remove_leakage` moves an estimator, as little as its own randomisation allows, onto Φ P = 0.
+- `tilts_from_ratio` gives the duals that the law of an estimator suggests, with the multiplier that proves most.
+
+Nothing here is taken on trust: the judge adds up and checks what comes out like any other answer, or any other duals.
+
+Source: docs/theory.md, sections 6, 8 and 9.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.problems.blocks import BlockProblem
+from discreet.problems.measures.law import LEAK_FREE, OutputLaw, output_law, phi_residual
+from discreet.problems.numerics.double_double import Array, DoubleDouble
+from discreet.problems.numerics.estimators import normalise
+from discreet.problems.numerics.roots import midpoints
+from discreet.problems.numerics.rounding import LARGEST_TILT
+from discreet.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from discreet.problems.continuous.model import ContinuousProblem
+    from discreet.problems.continuous.rule import IntervalRule
+
+__all__ = ["duals_for", "private_versions", "remove_leakage", "tilts_from_ratio"]
+
+
+def private_versions(problem: Any, answer: Any) -> list[Array]:
+    """The answer moved onto Φ P = 0, where it is a matrix [m, N] and that is in reach."""
+    if not isinstance(problem, Problem) or np.ndim(answer) != 2:
+        return []
+    found = remove_leakage(problem.p_xz, normalise(np.asarray(answer, dtype=np.float64)), problem.marginal)
+    return [] if found is None else [found[0]]
+
+
+def duals_for(problem: Any, answer: Any) -> tuple[Array, float] | None:
+    """(tilt [m, n], multiplier) that the law of an answer suggests; None for rules on outcomes, and without a price.
+
+    Of a rule for densities the law is that on a fine partition.
+    """
+    if problem.constraint.perfect or problem.constraint.oblivious or isinstance(problem, BlockProblem):
+        return None
+    if not isinstance(problem, Problem):
+        problem, answer = _finely(problem, answer)
+    elif np.ndim(answer) != 2:
+        return None
+    law = problem.output_law(normalise(np.asarray(answer, dtype=np.float64)))
+    return tilts_from_ratio(law.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
+
+
+def _finely(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Problem, Array]:
+    inner = np.unique(np.concatenate([problem.quantiles, problem.breakpoints]))
+    for _ in range(3):
+        inner = np.unique(np.concatenate([inner, midpoints(inner[:-1], inner[1:])]))
+    edges = np.unique(np.concatenate([rule.edges, inner]))
+    return problem.on(edges), rule.probabilities(edges[1:])
+
+
+def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tuple[Array, OutputLaw] | None:
+    """Move a column-stochastic estimator [m, N] onto Φ P = 0; None when its own randomisation does not reach.
+
+    p_xz [n, N], marginal Σ_l p_xz as in `output_law`. Returns the estimator and its law, ‖Φ P‖∞ ≤ `LEAK_FREE`.
+
+    Newton steps P_il ← P_il (1 + y_i·f_l − Σ_k P_kl y_k·f_l), f_l = a_l/w_l − π: zero entries stay zero, columns stay
+    stochastic, and y [m, n] solves the normal equations. Small shares of a guess that ignores the outcome are blended in
+    when a vertex leaves no room to move.
+    """
+    p_z = p_xz.sum(axis=0)
+    posterior = np.divide(p_xz, p_z, out=np.zeros_like(p_xz), where=p_z > 0)
+    feature = np.where(p_z > 0, posterior - marginal[0][:, None], 0.0)
+    ignoring = (estimator @ p_z)[:, None] / p_z.sum()
+    for room in (0.0, 1e-9, 1e-7, 1e-5, 1e-3, 1e-1):
+        found = _project(p_xz, marginal, normalise((1.0 - room) * estimator + room * ignoring), feature)
+        if found is not None:
+            return found
+    return None
+
+
+def _project(p_xz: Array, marginal: DoubleDouble, estimator: Array, feature: Array) -> tuple[Array, OutputLaw] | None:
+    best: tuple[Array, OutputLaw] | None = None
+    residual = np.inf
+    for _ in range(8):
+        law = output_law(p_xz, estimator, marginal)
+        now = phi_residual(law)
+        if now >= 0.5 * residual:
+            break
+        best, residual = (estimator, law), now
+        step = _projection_step(p_xz.sum(axis=0), estimator, feature, law.deviation)
+        if not np.isfinite(step).all() or step.min() < -0.5:
+            break
+        estimator = normalise(estimator * (1.0 + step))
+    return best if residual <= LEAK_FREE else None
+
+
+def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Array) -> Array:
+    m, n = deviation.shape
+    mass = estimator * p_z
+    system = np.zeros((m, n, m, n))
+    for i in range(m):
+        for k in range(i, m):
+            weight = -mass[i] * estimator[k] + (mass[i] if i == k else 0.0)
+            block = (feature * weight) @ feature.T
+            system[i, :, k, :] = block
+            system[k, :, i, :] = block
+    y = np.linalg.lstsq(system.reshape(m * n, m * n), -deviation.ravel(), rcond=1e-14)[0].reshape(m, n)
+    with np.errstate(over="ignore", invalid="ignore"):  # hopeless steps are recognised by not being finite
+        move = y @ feature
+        return np.asarray(move - (estimator * move).sum(axis=0))
+
+
+def tilts_from_ratio(ratio_minus_one: Array, p_xz: Array, loss: Array, budget: float) -> tuple[Array, float]:
+    """Duals for an estimator that came without: t_ij = μ log r_ij, with the μ ≥ 0 that gives the best bound.
+
+    ratio_minus_one r − 1 [m, n] of its law, p_xz [n, N], loss [m, N], 0 < budget < ∞ in nats. They are not feasible yet.
+    """
+    no_evidence = -40.0  # stands for log 0: e^-40 of a prior is none
+    log = np.log1p(ratio_minus_one, out=np.full_like(ratio_minus_one, no_evidence), where=ratio_minus_one > -1.0)
+    direction = np.maximum(log, no_evidence)
+    direction[:, p_xz.max(axis=1) == 0.0] = 0.0
+    multiplier = _best_multiplier(direction @ p_xz, loss, budget)
+    return multiplier * direction, multiplier
+
+
+def _best_multiplier(slopes: Array, loss: Array, budget: float) -> float:
+    """The μ ≥ 0 with the greatest bound Σ_l min_i (L_il + μ·slopes_il) − μ ε.
+
+    The bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε. Where the tangents at
+    both ends of the bracket cross is the next point; every third time it is the geometric middle, since the optimum may
+    lie many powers of ten under the ceiling.
+    """
+
+    def bound(multiplier: float) -> tuple[float, float]:
+        losses = loss + multiplier * slopes
+        best = losses.min(axis=0)
+        slope = np.where(losses == best, slopes, math.inf).min(axis=0)
+        return float(best.sum()) - multiplier * budget, float(slope.sum()) - budget
+
+    at_low = bound(0.0)
+    low, high = 0.0, min(LARGEST_TILT, max(0.0, float(loss.sum(axis=1).min()) - at_low[0]) / budget)
+    at_high = bound(high)
+    if at_low[1] <= 0.0 or at_high[1] >= 0.0:
+        return low if at_low[0] >= at_high[0] else high
+    for step in range(60):
+        crossing = (at_high[0] - at_low[0] + at_low[1] * low - at_high[1] * high) / (at_low[1] - at_high[1])
+        ceiling = at_low[0] + at_low[1] * (crossing - low)
+        if ceiling - max(at_low[0], at_high[0]) <= 1e-12 * abs(ceiling):
+            break
+        point = crossing if step % 3 else math.sqrt(max(low, 1e-10 * high) * high)
+        if not low < point < high:
+            break
+        here = bound(point)
+        if here[1] > 0.0:
+            low, at_low = point, here
+        else:
+            high, at_high = point, here
+    return low if at_low[0] >= at_high[0] else high

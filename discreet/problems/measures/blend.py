@@ -1,0 +1,56 @@
+"""How far to blend towards an estimator that leaks less, so that a budget is met.
+
+Leakage is convex along P_θ = (1 − θ) P + θ P⁰ and zero at θ = 1 where P⁰ leaks nothing, so the least θ that meets a budget
+is a scalar root, found on [m, n] numbers, since the law of (X, Ŷ) is linear in P. It is not taken on trust: who uses it
+computes the leakage of what comes out.
+
+Source: docs/theory.md, section 9 (repair).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.problems.measures.law import OutputLaw
+from discreet.problems.numerics.rounding import UNIT
+
+__all__ = ["least_share"]
+
+
+def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -> float | None:
+    """Smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, from the safe side; None if even θ = 1 leaks too much.
+
+    Leakage is convex in θ: a tangent at the infeasible side stays infeasible, a chord lands on the feasible side, and
+    the two close in on the root faster than either alone.
+    """
+
+    def excess(share: float) -> float:
+        return start.blend(end, share).leakage_ceiling(slack) - target
+
+    low, high, above, below, tolerance = 0.0, 1.0, excess(0.0), excess(1.0), 1e-13  # of the share, and of the budget
+    if above <= 0.0:
+        return 0.0
+    if below > 0.0:
+        return None
+    for _ in range(100):
+        if high - low <= tolerance * high or below >= -tolerance * target:
+            break
+        chord = low + (high - low) * above / (above - below)
+        for share in (_tangent(start, end, low, above), chord, 0.5 * (low + high)):
+            if not low < share < high:
+                continue
+            value = excess(share)
+            if value <= 0.0:
+                high, below = share, value
+            else:
+                low, above = share, value
+    return high
+
+
+def _tangent(start: OutputLaw, end: OutputLaw, share: float, excess: float) -> float:
+    """Where the tangent of leakage − target at `share` meets zero."""
+    here = start.blend(end, share)
+    ratio = np.maximum(here.ratio_minus_one(), -1.0 + UNIT)  # where r = 0 the slope is infinite: nearly so will do
+    change = (end.mass - start.mass)[:, None] * start.p_x + end.deviation - start.deviation
+    slope = float((change * np.log1p(ratio)).sum())
+    return share - excess / slope if slope < 0.0 else share

@@ -1,0 +1,119 @@
+"""What the loop offers to the judge: an answer moved onto perfect privacy, and duals derived from its law."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judging import lower_bound
+from strategies import budgets, estimators, problems
+
+import discreet as ds
+from discreet.backends.repairs import remove_leakage, tilts_from_ratio
+from discreet.problems.judge import certify
+from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
+from discreet.problems.measures.mutual_information import feasible_duals
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import normalise
+from discreet.problems.problem import Problem
+
+
+def _small(budget: float) -> Problem:
+    return Problem.from_joint(np.random.default_rng(11).dirichlet(np.ones(24)).reshape(2, 3, 4), budget)
+
+
+def _dirichlet(budget: float, n: int = 2, m: int = 2, outcomes: int = 6, seed: int = 0) -> Problem:
+    return Problem.from_joint(
+        np.random.default_rng(seed).dirichlet(np.ones(n * m * outcomes)).reshape(n, m, outcomes), budget
+    )
+
+
+def _derived(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
+    if problem.constraint.perfect or problem.constraint.oblivious:
+        return np.zeros((problem.m, problem.n)), 0.0
+    return tilts_from_ratio(law.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_derived_duals_are_always_usable(data: st.DataObject) -> None:
+    problem = data.draw(problems(budgets))
+    law = problem.output_law(data.draw(estimators((problem.m, problem.N))))
+    repaired = feasible_duals(*_derived(problem, law), problem.p_x, problem.budget)
+    assert repaired is not None
+    bound = lower_bound(problem, *repaired)
+    assert bound == -math.inf or bound <= problem.constant_error
+
+
+@pytest.mark.parametrize("budget", [1e-300, 1e-30, 1e30, 1e300])
+def test_derived_duals_when_privacy_costs_nothing(budget: float) -> None:
+    """Bayes error = constant error, with budgets that overflow or underflow a quotient by them."""
+    problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), np.array([[0.1, 0.1], [0.2, 0.2]]), budget)
+    tilt, multiplier = _derived(problem, problem.output_law(np.eye(2)))
+    assert np.isfinite(tilt).all()
+    assert multiplier == 0.0
+
+
+def test_derived_multiplier_is_the_best() -> None:
+    problem = _small(0.004)
+    law = problem.output_law(0.7 * problem.bayes_estimator + 0.1)
+    tilt, multiplier = _derived(problem, law)
+    direction = tilt / multiplier
+
+    def bound(mu: float) -> float:
+        return float((problem.loss + mu * direction @ problem.p_xz).min(axis=0).sum()) - mu * problem.budget
+
+    grid = multiplier * np.linspace(0.5, 2.0, 301)
+    assert bound(multiplier) >= max(map(bound, grid)) - 1e-12
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 8), (3, 2, 12), (3, 4, 20)])
+def test_projection_reaches_perfect_privacy_from_nearby(shape: tuple[int, int, int]) -> None:
+    n, m, outcomes = shape
+    problem = _dirichlet(0.0, n, m, outcomes)
+    own = normalise(0.9 * np.random.default_rng(1).dirichlet(np.ones(m))[:, None] + 0.05 * problem.bayes_estimator)
+    projected = remove_leakage(problem.p_xz, own, problem.marginal)
+    assert projected is not None
+    estimator, law = projected
+    assert phi_residual(law) <= LEAK_FREE
+    assert 0.0 < 0.5 * float(np.abs(estimator - own).sum(axis=0) @ problem.p_z) < 0.05
+    assert problem.error_probability(estimator) == pytest.approx(problem.error_probability(own), rel=0.05)
+
+
+def test_projection_keeps_zeros_where_it_can() -> None:
+    problem = _dirichlet(0.0, outcomes=12)
+    own = normalise(np.random.default_rng(1).dirichlet(np.ones(2), 12).T)
+    own[:, :3] = [[1.0], [0.0]]
+    projected = remove_leakage(problem.p_xz, own, problem.marginal)
+    assert projected is not None
+    assert (projected[0][1, :3] == 0.0).all()
+
+
+def test_vertices_without_room_still_end_feasible() -> None:
+    problem = _dirichlet(0.0)
+    judged = ds.certify(problem, problem.bayes_estimator)
+    assert judged.certificate.phi_residual <= LEAK_FREE
+    assert problem.error_probability(judged.estimator) <= problem.constant_error
+
+
+@pytest.mark.parametrize("faint", [1e-310, 1e-300, 1e-160])
+def test_steps_that_overflow_are_given_up(faint: float) -> None:
+    p_xz = np.array([[24.0, 24.0], [24.0, 20.0], [14.0, 24.0]])
+    problem = Problem(p_xz / p_xz.sum(), np.ones((3, 2)), 0.0)
+    assert ds.certify(problem, np.array([[1.0, faint], [0.0, 1.0], [0.0, 0.0]])).certificate.phi_residual <= LEAK_FREE
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_offered_narrows_the_bracket(seed: int) -> None:
+    problem = Problem.from_joint(np.random.default_rng(seed).dirichlet(np.full(160, 0.4)).reshape(2, 2, 40), 0.01)
+    private = ds.solve(problem.with_budget(0.0), backend="tilt").estimator
+    assert private is not None
+    for model in (problem, problem.with_budget(0.0)):
+        answer = 0.9 * private + 0.1 * problem.bayes_estimator
+        alone, offered = certify(model, answer).certificate, ds.certify(model, answer).certificate
+        assert offered.lower >= alone.lower
+        assert offered.upper <= alone.upper
+        assert offered.gap < alone.gap
