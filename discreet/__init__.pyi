@@ -9,8 +9,6 @@ from .backends.run import certify as certify
 from .backends.run import solve as solve
 from .backends.solution import Solution as Solution
 from .backends.solution import Status as Status
-from .curve import Frontier as Frontier
-from .curve import frontier as frontier
 from .problems.blocks import BlockProblem as BlockProblem
 from .problems.continuous import ContinuousProblem as ContinuousProblem
 from .problems.errors import DiscreetError as DiscreetError
@@ -26,5 +24,7 @@ from .problems.judge import Certificate as Certificate
 from .problems.problem import Problem as Problem
 from .problems.rule import Rule as Rule
 from .reports.advice import advise as advise
+from .reports.curve import Frontier as Frontier
+from .reports.curve import frontier as frontier
 
 __version__: str

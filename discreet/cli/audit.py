@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -66,14 +65,17 @@ def audit(
 
 
 def _record(status: Status, certificate: Certificate, found: Inference) -> dict[str, Any]:
-    return {
+    from discreet.reports.outputs import plain
+
+    record = {
         "status": status.value,
         "error_probability": certificate.own_error,
         "leakage_nats": certificate.own_leakage,
         "phi_residual": certificate.own_phi_residual,
-        "budget_nats": certificate.budget if math.isfinite(certificate.budget) else None,
+        "budget_nats": certificate.budget,
         "lower_bound": certificate.lower,
         "upper_bound": certificate.upper,
-        "kkt": {name: value if math.isfinite(value) else None for name, value in certificate.kkt.to_dict().items()},
+        "kkt": certificate.kkt.to_dict(),
         "inference": found.to_dict(),
     }
+    return dict(plain(record))

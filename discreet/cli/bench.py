@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -166,7 +165,7 @@ def _duration(seconds: float) -> str:
 def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> None:
     from discreet.problems.errors import FileError
     from discreet.reports.measurements import Measurement
-    from discreet.reports.study.runner import Estimate
+    from discreet.reports.study.runner import estimated_seconds
     from discreet.reports.study.store import rows
 
     known: list[Measurement] = []
@@ -175,7 +174,7 @@ def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> No
             known = rows(place)
     finished = {row.cell for row in known}
     missing = [cell for cell in cells if cell.key not in finished]
-    seconds = Estimate(known).of(missing)
+    seconds = estimated_seconds(missing, known)
     if as_json:
         listed = [{"cell": cell.key, "title": cell.title, "repeat": cell.repeat, "skipped": cell.skipped} for cell in cells]
         screen.print_json(
@@ -212,7 +211,6 @@ def _cell_table(cells: Sequence[Cell], finished: set[str]) -> Table:
 
 
 def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str], as_json: bool) -> None:
-
     if as_json:
         screen.print_json(
             {
@@ -226,18 +224,10 @@ def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str],
             }
         )
         return
-    screen.output().print(_status_table(summary))
+    from discreet.reports.tables import status_table
+
+    screen.output().print(status_table("Cells by backend and status", ((row.label, row.status) for row in summary.rows)))
     screen.say(f"{summary.measured} cells measured in {_duration(summary.seconds)}, {len(summary.rows)} are in {place}")
-
-
-def _status_table(summary: Summary) -> Table:
-    from discreet.reports.tables import listed
-
-    counts = Counter((row.label, row.status.value) for row in summary.rows)
-    statuses = list(summary.statuses)
-    labels = sorted({label for label, _ in counts})
-    lines = [(label, *(str(counts[label, status] or "–") for status in statuses)) for label in labels]
-    return listed("Cells by backend and status", ("backend", *statuses), lines, right=statuses)
 
 
 # -- finished studies ----------------------------------------------------------------------------------------------------

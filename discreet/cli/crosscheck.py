@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -86,14 +85,10 @@ def crosscheck(
 
 
 def _show(result: Crosscheck) -> None:
-    from discreet.backends.solution import Status
-    from discreet.reports.tables import listed
+    from discreet.reports.tables import status_table
 
-    counts = Counter((backend, found.status) for (_, backend), found in result.solutions.items())
-    statuses = [status.value for status in Status]
-    lines = [(name, *(str(counts[name, status] or "") for status in Status)) for name in result.backends]
     console = screen.output()
-    console.print(listed("", ("backend", *statuses), lines, right=statuses))
+    console.print(status_table("", ((name, found.status) for (_, name), found in result.solutions.items())))
     for sentence in result.selection.left_out:
         console.print(f"left out: {sentence}")
     counted = f"{len(result.selection.instances)} instances, {len(result.solutions)} attempts"

@@ -11,7 +11,7 @@ from discreet.cli import screen
 from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set
 
 if TYPE_CHECKING:
-    from discreet.curve import Frontier
+    from discreet.reports.curve import Frontier
     from discreet.reports.figures import Figure
 
 __all__ = ["frontier"]
@@ -59,10 +59,11 @@ def frontier(
 
       discreet frontier model.npz --points 20 --csv curve.csv --svg curve.svg
     """
-    from discreet.curve import frontier as trace
     from discreet.reports import notation
+    from discreet.reports.curve import frontier as trace
     from discreet.reports.figure_svg import standalone
     from discreet.reports.outputs import check_folder, replace_file
+    from discreet.reports.pictures import curve_figure
 
     if out is not None:
         check_folder(out, _NAMES)
@@ -71,7 +72,7 @@ def frontier(
         words = notation.pairs(parameters or (), "--set")
         model = notation.problem(problem, words, budget, default_budget=math.inf)  # the curve has every budget
         curve = trace(model, points=points, width=width, backend=backend, gap=gap, time_limit=time_limit, watch=watch)
-    drawn = _figure(curve)
+    drawn = curve_figure(curve)
     if csv is not None:
         screen.say(f"wrote {replace_file(csv, curve.to_csv())}")
     if svg is not None:
@@ -83,23 +84,10 @@ def frontier(
     else:
         from discreet.reports.tables import curve_table
 
-        screen.output().print(curve_table(curve.problem, [row.to_dict() for row in curve.rows]))
+        screen.output().print(curve_table(curve))
         screen.say(_verdict(curve))
     if not (curve.certified and curve.reached):
         raise typer.Exit(1)
-
-
-def _figure(curve: Frontier) -> Figure:
-    from discreet.reports import wording
-    from discreet.reports.pictures import curve_figure
-
-    return curve_figure(
-        curve.envelope,
-        [row.budget_nats for row in curve.rows],
-        title=f"Privacy and utility: {curve.problem or 'problem'}",
-        subtitle=f"{len(curve.rows)} points; certified within {wording.number(100 * curve.width, 2)} % of its height",
-        bayes_error=curve.bayes_error_probability,
-    )
 
 
 def _write(curve: Frontier, drawn: Figure, out: str) -> None:

@@ -164,7 +164,7 @@ def _lines(study: Study, *, relative: bool) -> tuple[Series, ...]:
     """Every curve over budgets relative to I_MAP, with the band between its envelopes."""
     drawn = []
     for k, (count, curve) in enumerate(study.curves):
-        grid = curve_grid(curve.envelope, [row.budget_nats for row in curve.rows])
+        grid = curve_grid(curve)
         unit = curve.bayes_error_probability if relative else 1.0
         low, high = floats(np.maximum(curve.lower(grid), 0.0) / unit), floats(curve.upper(grid) / unit)
         drawn.append(Series(f"M = {count}", floats(grid / curve.envelope.horizon), high, "line", k, low, high))

@@ -23,7 +23,6 @@ import numpy as np
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution, Status
-from discreet.curve import Frontier, frontier
 from discreet.problems.checks import positive, whole
 from discreet.problems.errors import InputError
 from discreet.problems.inference.adversary import check_confidence, confidence_interval
@@ -31,6 +30,7 @@ from discreet.problems.inference.local_estimates import local_inference
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import check_edges, count_vectors, iid_sensors, paper_conditional, paper_p_xy
+from discreet.reports.curve import Frontier, frontier
 from discreet.reports.outputs import Watch
 
 __all__ = ["LARGEST_LATTICE", "GuessRow", "SensorRow", "Settings", "Study", "run_study"]

@@ -2,6 +2,7 @@
 `__init__.pyi`; each loads when it is first used.
 
 measurements, study/, compare, crosscheck/   measuring: one row for every attempt, and where rows come from
+curve                                        the privacy–utility curve of one problem
 statistics/, advice/                         what rows say
 figures, pictures, tables, wording           showing it
 notation                                     how problems, budgets and backends are typed

@@ -18,6 +18,7 @@ import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -282,29 +283,22 @@ def _has_default(column: Field[Any]) -> bool:
     return column.default is not MISSING or column.default_factory is not MISSING
 
 
-def _mapping(text: Any) -> dict[str, Any]:
+def _json(kind: type, text: Any) -> Any:
     value = json.loads(text)
-    if not isinstance(value, dict):
-        raise ValueError("not a mapping")
+    if not isinstance(value, kind):
+        raise ValueError(f"not a {kind.__name__}")
     return value
 
 
-def _numbers(text: Any) -> tuple[float, ...]:
-    value = json.loads(text)
-    if not isinstance(value, list):
-        raise ValueError("not a list")
-    return tuple(float(number) for number in value)
-
-
 _READ: dict[Any, Any] = {
-    tuple[float, ...]: _numbers,
+    tuple[float, ...]: lambda text: tuple(float(number) for number in _json(list, text)),
     str: str,
     int: int,
     int | None: int,
     float: float,
     Status: Status,
-    Mapping[str, Any]: _mapping,
-    Mapping[str, str]: _mapping,
+    Mapping[str, Any]: partial(_json, dict),
+    Mapping[str, str]: partial(_json, dict),
 }
 
 

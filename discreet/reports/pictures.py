@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from discreet.problems.envelope import Envelope
 from discreet.problems.numerics.double_double import Array
 from discreet.reports import wording
+from discreet.reports.curve import Frontier
 from discreet.reports.figures import Figure, Series
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.claims import Leak
@@ -205,13 +205,11 @@ def _profile_figure(
     return Figure(name, title, subtitle, x_label, "share of tasks", series, description, log_x=True, y_range=(0.0, 1.02))
 
 
-def curve_figure(
-    envelope: Envelope, budgets: Sequence[float], *, title: str, subtitle: str, bayes_error: float, name: str = "frontier"
-) -> Figure:
-    """The curve over budgets from 0 to I_MAP; `budgets` are the solved ones."""
-    grid = curve_grid(envelope, budgets)
+def curve_figure(curve: Frontier) -> Figure:
+    """The curve over budgets from 0 to I_MAP, with the solved ones."""
+    envelope, grid, bayes_error = curve.envelope, curve_grid(curve), curve.bayes_error_probability
     upper, lower = envelope.upper(grid), envelope.lower(grid)
-    solved = np.array([budget for budget in budgets if budget <= envelope.horizon])
+    solved = _solved(curve)
     at = envelope.upper(solved)
     hints = tuple(
         f"budget {wording.number(float(budget), 4)} nats: error probability {wording.bracket(float(low), float(high))}"
@@ -219,9 +217,9 @@ def curve_figure(
     )
     perfect, free = float(at[0]) if solved.size else float(upper[0]), float(upper[-1])
     return Figure(
-        name=name,
-        title=title,
-        subtitle=subtitle,
+        name="frontier",
+        title=f"Privacy and utility: {curve.problem or 'problem'}",
+        subtitle=f"{len(curve.rows)} points; certified within {wording.number(100 * curve.width, 2)} % of its height",
         x_label="leakage budget ε, nats",
         y_label="error probability",
         series=(
@@ -236,11 +234,14 @@ def curve_figure(
     )
 
 
-def curve_grid(envelope: Envelope, budgets: Sequence[float]) -> Array:
-    """Budgets from 0 to I_MAP, dense near 0 where the curve is steep, among them every vertex and the given ones."""
-    even = envelope.horizon * np.linspace(0.0, 1.0, 160) ** 2
-    inside = [budget for budget in budgets if budget <= envelope.horizon]
-    return np.unique(np.concatenate([even, envelope.vertices[:, 0], inside]))
+def curve_grid(curve: Frontier) -> Array:
+    """Budgets from 0 to I_MAP, dense near 0 where the curve is steep, among them every vertex and the solved ones."""
+    even = curve.envelope.horizon * np.linspace(0.0, 1.0, 160) ** 2
+    return np.unique(np.concatenate([even, curve.envelope.vertices[:, 0], _solved(curve)]))
+
+
+def _solved(curve: Frontier) -> Array:
+    return np.array([row.budget_nats for row in curve.rows if row.budget_nats <= curve.envelope.horizon])
 
 
 def floats(values: Array) -> tuple[float, ...]:

@@ -6,8 +6,10 @@ Two shapes serve them all: `facts`, a line per number, and `listed`, a line per 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from discreet.reports.advice.choose import Advice
     from discreet.reports.advice.prediction import Prospect
     from discreet.reports.compare import Comparison
+    from discreet.reports.curve import Frontier, FrontierPoint
 
 __all__ = [
     "advice_tables",
@@ -41,6 +44,7 @@ __all__ = [
     "facts",
     "listed",
     "solution_table",
+    "status_table",
 ]
 
 _Cell = str | Text
@@ -106,26 +110,33 @@ def audit_table(title: str, status: Status, judged: Certificate, found: Inferenc
     return facts(title, [*lines, *wording.inference_lines(found)])
 
 
-def curve_table(title: str, points: Sequence[Mapping[str, Any]]) -> Table:
-    """The solved points of a privacy–utility curve, as `FrontierPoint.to_dict` gives them."""
+def curve_table(curve: Frontier) -> Table:
+    """The solved points of a privacy–utility curve."""
     numbers = ("budget, nats", "error probability", "leakage, nats", "equivocation, nats", "multiplier", "s")
-    return listed(
-        f"Privacy and utility: {title or 'problem'}", (*numbers, "status"), map(_curve_line, points), right=numbers
-    )
+    title = f"Privacy and utility: {curve.problem or 'problem'}"
+    return listed(title, (*numbers, "status"), map(_curve_line, curve.rows), right=numbers)
 
 
-def _curve_line(point: Mapping[str, Any]) -> Sequence[_Cell]:
-    solved = point["leakage_nats"] is not None
-    status = Status(point["status"])
+def _curve_line(point: FrontierPoint) -> Sequence[_Cell]:
+    answer: tuple[_Cell, ...] = (wording.NOTHING,) * 3
+    if math.isfinite(point.leakage_nats):
+        leakage = wording.number(point.leakage_nats, 6)
+        answer = wording.bracket(point.lower, point.upper), leakage, f"{point.equivocation_nats:.10g}"
     return (
-        wording.number(point["budget_nats"], 6),
-        wording.bracket(point["lower"], point["upper"]) if solved else wording.NOTHING,
-        wording.number(point["leakage_nats"], 6) if solved else wording.NOTHING,
-        f"{point['equivocation_nats']:.10g}" if solved else wording.NOTHING,
-        "∞" if point["multiplier"] is None else wording.number(point["multiplier"], 5),
-        wording.seconds(point["seconds"]),
-        Text(status.value, _STYLES[status]),
+        wording.number(point.budget_nats, 6),
+        *answer,
+        wording.number(point.multiplier, 5) if math.isfinite(point.multiplier) else "∞",
+        wording.seconds(point.seconds),
+        Text(point.status.value, _STYLES[point.status]),
     )
+
+
+def status_table(title: str, found: Iterable[tuple[str, Status]]) -> Table:
+    """How often each solver configuration came to each status, from (configuration, status) of every attempt."""
+    counts = Counter((label, status.value) for label, status in found)
+    labels, statuses = (sorted(set(words)) for words in zip(*counts, strict=True)) if counts else ([], [])
+    lines = [(label, *(str(counts[label, status] or wording.NOTHING) for status in statuses)) for label in labels]
+    return listed(title, ("backend", *statuses), lines, right=statuses)
 
 
 def _solution_lines(solution: Solution) -> list[tuple[_Cell, _Cell]]:

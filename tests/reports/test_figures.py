@@ -159,13 +159,13 @@ def test_without_matplotlib_one_sentence_says_what_to_do(monkeypatch: pytest.Mon
 def test_the_picture_of_a_curve_shows_both_envelopes_and_every_point() -> None:
     curve = ds.frontier(ds.problems.paper_single(bins=16), points=6)
     budgets = [row.budget_nats for row in curve.rows]
-    figure = curve_figure(curve.envelope, budgets, title="t", subtitle="s", bayes_error=curve.bayes_error_probability)
+    figure = curve_figure(curve)
     band, solved, bayes = figure.series
     assert (np.array(band.low) <= np.array(band.high)).all()
     assert list(solved.x) == budgets
     assert len(solved.hints) == len(budgets)
     assert bayes.y[0] == curve.bayes_error_probability
-    grid = curve_grid(curve.envelope, budgets)
+    grid = curve_grid(curve)
     assert set(curve.envelope.vertices[:, 0]) <= set(grid)
     assert (grid[0], grid[-1]) == (0.0, curve.envelope.horizon)
     ET.fromstring(standalone(figure))

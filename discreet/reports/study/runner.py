@@ -1,7 +1,4 @@
-"""Running the cells of a study that are missing, one after the other, each in a process of its own.
-
-How long the rest will take is estimated from rows of the same cell, else of the same configuration, else of any.
-"""
+"""Running the cells of a study that are missing, one after the other, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from discreet.reports.study.cells import Cell
 from discreet.reports.study.machine import commit, machine, scrubbed
 from discreet.reports.study.store import Store
 
-__all__ = ["Estimate", "Summary", "Watch", "measure", "run_cells"]
+__all__ = ["Summary", "Watch", "estimated_seconds", "measure", "run_cells"]
 
 Watch = Callable[[int, int, str, float], None]
 """Called with (cells done, cells in all, what runs now, estimated seconds left)."""
@@ -46,32 +43,15 @@ class Summary:
         return dict(sorted(Counter(row.status.value for row in self.rows).items()))
 
 
-class Estimate:
-    """Learns from rows; medians, so that single slow cells do not stretch every forecast."""
-
-    def __init__(self, rows: Iterable[Measurement]) -> None:
-        self._same: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-        self._backend: dict[str, list[float]] = defaultdict(list)
-        for row in rows:
-            self.learn(row)
-
-    def learn(self, row: Measurement) -> None:
-        """Take a row into account, unless its cell did not run."""
+def estimated_seconds(cells: Iterable[Cell], rows: Iterable[Measurement]) -> float:
+    """How long these cells will take together: each as long as the mean of its configuration's rows, or of all."""
+    walls: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
         if row.wall_seconds > 0.0:
-            self._same[row.problem_hash, row.label, row.profile].append(row.wall_seconds)
-            self._backend[row.label].append(row.wall_seconds)
-
-    def of(self, cells: Iterable[Cell]) -> float:
-        """Seconds that these cells will take together."""
-        means = {label: statistics.fmean(seconds) for label, seconds in self._backend.items()}
-        overall = statistics.fmean(means.values()) if means else 2.0  # a process, its imports, short attempts
-        return sum(self._one(cell, means.get(cell.configuration.label, overall)) for cell in cells)
-
-    def _one(self, cell: Cell, otherwise: float) -> float:
-        if cell.skipped:
-            return 0.02
-        same = self._same.get((cell.instance.hash, cell.configuration.label, cell.profile.name))
-        return statistics.median(same) if same else otherwise
+            walls[row.label].append(row.wall_seconds)
+    means = {label: statistics.fmean(seconds) for label, seconds in walls.items()}
+    otherwise = statistics.fmean(means.values()) if means else 2.0  # a process, its imports, short attempts
+    return sum(0.0 if cell.skipped else means.get(cell.configuration.label, otherwise) for cell in cells)
 
 
 def run_cells(
@@ -83,14 +63,12 @@ def run_cells(
     """
     started = time.perf_counter()
     missing = [cell for cell in cells if cell.key not in known]
-    estimate = Estimate(known.values())
     rows = {cell.key: known[cell.key] for cell in cells if cell.key in known}
     for k, cell in enumerate(missing):
         if watch is not None:
-            watch(len(rows), len(cells), cell.title, estimate.of(missing[k:]))
+            watch(len(rows), len(cells), cell.title, estimated_seconds(missing[k:], (known | rows).values()))
         row = measure(name, cell)
         store.add(row)
-        estimate.learn(row)
         rows[cell.key] = row
     if watch is not None:
         watch(len(cells), len(cells), "done", 0.0)
