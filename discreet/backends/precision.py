@@ -13,16 +13,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+
+from discreet.problems.constraint import Constrained
 
 __all__ = ["Precision"]
 
 _UNIT = 2.0**-53
-
-
-class _Budgeted(Protocol):
-    @property
-    def budget(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class Precision:
     contradicted: float = 2.0**-50
 
     @classmethod
-    def of(cls, problem: _Budgeted, gap: float) -> Precision:
+    def of(cls, problem: Constrained, gap: float) -> Precision:
         """The policy for a problem (of arrays or blocks) and the relative gap asked for."""
         budget = problem.budget
         rounding = _UNIT * math.sqrt(2.0 / budget) if 0.0 < budget < math.inf else 0.0

@@ -148,9 +148,11 @@ def _budgets(values: Any) -> Array:
     return asked
 
 
-def _lower_hull(points: list[tuple[float, float]]) -> Array:
-    """Vertices [k, 2] of the greatest convex non-increasing function under the points, from the least abscissa on."""
-    hull: list[tuple[float, float]] = []
+def _lower_hull(points: Iterable[tuple[float, ...]]) -> Array:
+    """Those [k, ·] of the points (abscissa, ordinate, ...) that are the vertices of the greatest convex non-increasing
+    function under them, from the least abscissa on.
+    """
+    hull: list[tuple[float, ...]] = []
     for point in sorted(points):
         if hull and point[1] >= hull[-1][1]:  # right of a point that is no worse
             continue
@@ -160,33 +162,18 @@ def _lower_hull(points: list[tuple[float, float]]) -> Array:
     return np.array(hull)
 
 
-def _above(left: tuple[float, float], middle: tuple[float, float], right: tuple[float, float]) -> bool:
+def _above(left: tuple[float, ...], middle: tuple[float, ...], right: tuple[float, ...]) -> bool:
     """Whether the middle point lies on or above the chord of its neighbours."""
     return (middle[1] - left[1]) * (right[0] - left[0]) >= (right[1] - left[1]) * (middle[0] - left[0])
 
 
 def _kinks(tangents: Array) -> Array:
-    """Where the greatest of the tangents changes from one to the next."""
-    order = np.lexsort((tangents[:, 1] + tangents[:, 2] * tangents[:, 0], -tangents[:, 2]))
-    chain: list[tuple[float, float, float]] = []
-    kinks: list[float] = []
-    for row in tangents[order].tolist():
-        line = (row[0], row[1], row[2])
-        if chain and line[2] == chain[-1][2]:  # parallel: the later one is the higher
-            chain.pop()
-            kinks = kinks[: max(0, len(chain) - 1)]
-        while chain:
-            crossing = _crossing(chain[-1], line)
-            if not kinks or crossing > kinks[-1]:
-                kinks.append(crossing)
-                break
-            chain.pop()
-            kinks.pop()
-        chain.append(line)
-    return np.array(kinks)
+    """Where the greatest of the tangents changes from one to the next, beyond budget 0.
 
-
-def _crossing(steep: tuple[float, float, float], flat: tuple[float, float, float]) -> float:
-    """The budget where a steeper tangent meets a flatter one, from differences so that near tangents cross well."""
-    rise = steep[1] - flat[1] + steep[2] * (steep[0] - flat[0])  # steep − flat at flat's budget
-    return flat[0] + rise / (steep[2] - flat[2])
+    By duality the tangents that are the greatest somewhere are a hull, of the points (slope, −value at budget 0).
+    """
+    at, value, slope = tangents.T
+    greatest = _lower_hull(zip(slope.tolist(), (-value - slope * at).tolist(), range(at.size), strict=True))[:, 2]
+    at, value, slope = tangents[greatest.astype(np.intp)].T
+    rise = np.diff(value) + slope[1:] * np.diff(at)  # steeper − flatter at the flatter one's budget
+    return np.asarray(at[:-1] + rise / np.diff(slope))

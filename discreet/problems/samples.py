@@ -134,9 +134,10 @@ def joint_of_samples(
         _bin(values[kept], wanted, cut, f"z column {title}")
         for values, wanted, cut, title in zip(columns, counts_wanted, cuts, names, strict=True)
     ]
-    cells, codes = _cells(binned)
+    table = np.stack([column.codes for column in binned], axis=1)
+    cells, codes = np.unique(table, axis=0, return_inverse=True)
     occupied = len(cells)
-    cells, codes = _gather_rare(cells, codes, whole(min_count, "min_count", 0))
+    cells, codes = _gather_rare(cells, codes.reshape(-1), whole(min_count, "min_count", 0))
     sizes = len(x_labels), len(y_labels), len(cells)
     flat = np.ravel_multi_index((x_codes, y_codes, codes), sizes)
     counts = np.bincount(flat, minlength=math.prod(sizes)).reshape(sizes)
@@ -319,16 +320,6 @@ def _quantiles(values: Array, bins: int) -> tuple[Array, int]:
 
 
 # -- cells -------------------------------------------------------------------------------------------------------------
-
-
-def _cells(columns: list[_Column]) -> tuple[_Codes, _Codes]:
-    """The observed combinations of bins [N, columns] in lexicographic order, and the outcome of every record."""
-    table = np.stack([column.codes for column in columns], axis=1)
-    codes = np.zeros(len(table), dtype=np.intp)
-    for column in columns:  # relabelled at every step, so that the product of many bin numbers cannot overflow
-        codes = np.unique(codes * column.bins + column.codes, return_inverse=True)[1].reshape(-1)
-    first = np.unique(codes, return_index=True)[1]
-    return table[first], codes
 
 
 def _gather_rare(cells: _Codes, codes: _Codes, least: int) -> tuple[_Codes, _Codes]:

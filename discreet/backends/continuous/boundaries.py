@@ -64,18 +64,9 @@ def relative_difference(
 
 
 def _increasing(found: Boundaries) -> Boundaries:
-    """Drop intervals that vanished: neighbours whose roots came out equal or crossed by rounding."""
-    positions, labels, pinned = list(found.positions), list(found.labels), list(found.pinned)
-    k = 0
-    while k + 1 < len(positions):
-        if positions[k + 1] > positions[k]:
-            k += 1
-            continue
-        del positions[k + 1], labels[k + 1], pinned[k + 1]
-    kept = [0, *(k + 1 for k in range(len(positions)) if labels[k + 1] != labels[k])]
-    inner = [k - 1 for k in kept[1:]]
-    return Boundaries(
-        np.array([positions[k] for k in inner], dtype=np.float64),
-        np.array([labels[k] for k in kept], dtype=np.intp),
-        np.array([pinned[k] for k in inner], dtype=bool),
-    )
+    """Drop intervals that vanished, as roots came out equal or crossed by rounding; join neighbours of one label."""
+    rising = found.positions > np.maximum.accumulate(np.append(-np.inf, found.positions))[:-1]
+    positions, pinned = found.positions[rising], found.pinned[rising]
+    labels = found.labels[np.append(rising, True)]
+    changes = labels[1:] != labels[:-1]
+    return Boundaries(positions[changes], labels[np.append(True, changes)], pinned[changes])

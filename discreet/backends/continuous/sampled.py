@@ -81,9 +81,9 @@ class SampledEstimate:
 
     def guess(self, z: Any, rng: np.random.Generator) -> NDArray[np.intp]:
         """Guesses [points] for measurements [points, d] (or [points])."""
-        points = np.asarray(z, dtype=np.float64)
-        labels = self.rule.guess(self.model, points, rng)
-        return np.where(rng.random(labels.shape) < self.blend, self.fallback, labels)
+        draws = self.rule.on(self.model, self.model.posterior(np.asarray(z, dtype=np.float64)))
+        labels = np.where(rng.random(draws.labels.size) < draws.share, draws.others, draws.labels)
+        return np.where(rng.random(labels.size) < self.blend, self.fallback, labels)
 
     def __repr__(self) -> str:
         return (
@@ -267,12 +267,6 @@ class SampledRule:
     def on(self, model: SampledModel, posterior: Array) -> Draws:
         """Draws with the labels of both."""
         return Draws(posterior, model.labels(posterior, self.first), model.labels(posterior, self.second), self.share)
-
-    def guess(self, model: SampledModel, z: Array, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Guesses for measurements."""
-        posterior = model.posterior(z)
-        chosen = rng.random(posterior.shape[2]) < self.share
-        return np.where(chosen, model.labels(posterior, self.second), model.labels(posterior, self.first))
 
 
 def _calibrated(model: SampledModel, posterior: Array, tilt: Array, aim: float) -> SampledRule:

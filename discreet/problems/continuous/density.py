@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -80,24 +80,24 @@ class Mixture:
 class Component:
     """A density ready for use.
 
-    breakpoints   finite, increasing
-    located       they were found numerically
-    median        splits the line: intervals below it are measured by the cdf, above it by the survival function
-    quantiles     at `LEVELS` of both tails, increasing
     upper_floor   absolute error of upper-tail probabilities beyond the relative one (0 with a survival function)
+    located       the breakpoints were found numerically
     family        ratio family, None if unknown
+    breakpoints   finite, increasing
+    quantiles     at `LEVELS` of both tails, increasing
+    median        splits the line: intervals below it are measured by the cdf, above it by the survival function
     """
 
     what: str
     pdf_: Callable[[Array], Any]
     cdf_: Callable[[Array], Any]
     sf_: Callable[[Array], Any]
-    breakpoints: Array
-    located: bool
-    median: float
-    quantiles: Array
     upper_floor: float
+    located: bool = False
     family: Hashable | None = None
+    breakpoints: Array = field(default_factory=lambda: np.empty(0))
+    quantiles: Array = field(default_factory=lambda: np.empty(0))
+    median: float = 0.0
 
     def pdf(self, z: Array) -> Array:
         """Densities at finite points; 0 at ±inf; may be inf at a pole."""
@@ -159,15 +159,18 @@ def component(entry: Any, what: str) -> Component:
     cdf, upper = entry.cdf, getattr(entry, "sf", None)
     exact = upper is not None and has_own_sf(entry)
     sf = upper if upper is not None else lambda z: np.maximum(1.0 - np.asarray(cdf(z)), 0.0)
-    bare = Component(what, entry.pdf, cdf, sf, np.empty(0), False, 0.0, np.empty(0), 0.0)
+    bare = Component(what, entry.pdf, cdf, sf, 0.0 if exact else 4.0 * UNIT)
     lower, higher = _quantiles(bare, entry, LEVELS)
-    quantiles = np.unique(np.concatenate([lower, higher]))
     given = entry.breakpoints if isinstance(entry, Density) else known_breakpoints(entry)
     points = _located(bare, entry) if given is None else np.asarray(list(given), dtype=np.float64)
-    points = np.unique(points[np.isfinite(points)])
-    median = 0.5 * (float(lower[-1]) + float(higher[-1]))
-    floor = 0.0 if exact else 4.0 * UNIT
-    found = Component(what, entry.pdf, cdf, sf, points, given is None, median, quantiles, floor, ratio_family(entry))
+    found = replace(
+        bare,
+        located=given is None,
+        family=ratio_family(entry),
+        breakpoints=np.unique(points[np.isfinite(points)]),
+        quantiles=np.unique(np.concatenate([lower, higher])),
+        median=0.5 * (float(lower[-1]) + float(higher[-1])),
+    )
     _check(found)
     return found
 

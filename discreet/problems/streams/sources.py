@@ -131,11 +131,15 @@ def _scaled(blocks: Blocks, total: float) -> Iterator[Chunk]:
         yield Chunk(chunk.start, chunk.count, partial(read, chunk))
 
 
-def _ranges(outcomes: int, read: Callable[[int, int], _Pairs]) -> Iterator[Chunk]:
-    """Chunks of what is read by its first outcome and the one after its last."""
-    for start in range(0, outcomes, CHUNK_OUTCOMES):
-        stop = min(start + CHUNK_OUTCOMES, outcomes)
-        yield Chunk(start, stop - start, partial(read, start, stop))
+def _by_range(n: int, m: int, outcomes: int, read: Callable[[int, int], _Pairs]) -> Blocks:
+    """Blocks of what is read by its first outcome and the one after its last."""
+
+    def chunks() -> Iterator[Chunk]:
+        for start in range(0, outcomes, CHUNK_OUTCOMES):
+            stop = min(start + CHUNK_OUTCOMES, outcomes)
+            yield Chunk(start, stop - start, partial(read, start, stop))
+
+    return _Source(n, m, outcomes, chunks)
 
 
 # -- iterators ---------------------------------------------------------------------------------------------------------
@@ -241,16 +245,8 @@ def _blocks_of(where: str, arrays: dict[str, np.ndarray[Any, Any]], loss_matrix:
         )
     if all(array.dtype == np.float64 and array.flags.c_contiguous and array.flags.aligned for array in (a, loss)):
         return ArrayBlocks(a, loss)
-    return _converted_blocks(a, loss)
-
-
-def _converted_blocks(a: np.ndarray[Any, Any], loss: np.ndarray[Any, Any]) -> Blocks:
-    """Mapped arrays of any numbers, made float64 chunk by chunk."""
-
-    def read(start: int, stop: int) -> _Pairs:
-        return _plain(a[:, start:stop]), _plain(loss[:, start:stop])
-
-    return _Source(len(a), len(loss), a.shape[1], partial(_ranges, a.shape[1], read))
+    # other numbers and orders are converted chunk by chunk
+    return _by_range(len(a), len(loss), a.shape[1], lambda lo, hi: (_plain(a[:, lo:hi]), _plain(loss[:, lo:hi])))
 
 
 def _joint_blocks(joint: np.ndarray[Any, Any], loss_matrix: Array) -> Blocks:
@@ -262,7 +258,7 @@ def _joint_blocks(joint: np.ndarray[Any, Any], loss_matrix: Array) -> Blocks:
             check_entries(part, "joint", start)
         return part.sum(axis=1), loss_matrix.T @ part.sum(axis=0)
 
-    return _Source(len(joint), loss_matrix.shape[1], joint.shape[2], partial(_ranges, joint.shape[2], read))
+    return _by_range(len(joint), loss_matrix.shape[1], joint.shape[2], read)
 
 
 def _plain(array: np.ndarray[Any, Any]) -> Array:
