@@ -187,3 +187,13 @@ def test_status_of_the_backend_follows_the_judge() -> None:
     limited = solve(problem, "tilt", gap=GAP, time_limit=1e-9)
     assert limited.status in (Status.CERTIFIED, Status.INACCURATE)
     assert limited.leakage <= problem.budget
+
+
+def test_a_sample_that_keeps_the_budget_still_gives_a_tilt() -> None:
+    """Of these shuffled outcomes the sample leaks less under its Bayes rule than the budget allows."""
+    ordered = catalog.build("paper-single", bins=20_000, budget=0.01)
+    order = np.random.default_rng(3).permutation(ordered.N)
+    shuffled = Problem(ordered.p_xz[:, order], ordered.loss[:, order], 0.01)
+    blocks, source = watched(shuffled)
+    assert in_rounds(blocks, threads=1).ending.optimal
+    assert source.passes <= 8

@@ -279,7 +279,7 @@ class _Rounds:
     def _sampled(self, first: Scan, strip: int, leakage: float) -> Proof:
         """The pass under the tilt of a sample, which the margins of the sample prepare.
 
-        leakage: of the Bayes rule. The sample's own differs, and its budget is the same share of that.
+        leakage: of the Bayes rule. Where that of the sample keeps the budget, its budget is the same share of what it leaks.
         """
         problem = self._problem
         n, tilt, multiplier = problem.n, np.zeros((problem.m, problem.n)), 0.0
@@ -287,9 +287,9 @@ class _Rounds:
         self._passes += 1
         total = drawn.columns[:n].sum()
         small = Problem(drawn.columns[:n] / total, drawn.columns[n:] / total, problem.constraint)
-        if not problem.constraint.perfect:
+        if not problem.constraint.perfect and small.bayes_leakage <= problem.budget:
             small = small.with_budget(problem.budget * small.bayes_leakage / leakage)
-        if (small.p_x > 0).all() and (problem.constraint.perfect or small.bayes_leakage > small.budget > 0.0):
+        if (small.p_x > 0).all() and (problem.constraint.perfect or small.budget > 0.0):
             point, ending = solve_whole(small, self._precision, 1e-5, self._limits)
             self._iterations += ending.iterations
             tilt, multiplier = point.tilt, point.multiplier
