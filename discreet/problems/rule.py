@@ -29,7 +29,7 @@ from discreet.problems.files.archive import new_array, replacing
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.numerics.rounding import LARGEST_TILT
-from discreet.problems.numerics.tilted_losses import in_order_losses, in_order_margins
+from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
 
 __all__ = ["Rule"]
 
@@ -129,7 +129,9 @@ class Rule:
 
     def tie_class(self, p_xz: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Which outcomes [n, B], [m, B] have a margin within the band (ties not left out), and the rows of their classes."""
-        best, second, margin = in_order_margins(p_xz, loss, self.tilt)
+        best, least, second, runner = least_two(in_order_losses(p_xz, loss, self.tilt))
+        mass = p_xz.sum(axis=0)
+        margin = np.divide(runner - least, mass, out=np.full_like(mass, np.nan), where=mass > 0.0)
         within = np.flatnonzero(margin <= self.band)
         return within, (best * self.m + second)[within]
 

@@ -22,9 +22,9 @@ from discreet.backends.tilt.point import Grouping
 from discreet.problems.numerics.compiled import flat, jit, once
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import strip_sums
-from discreet.problems.numerics.tilted_losses import in_order_losses
+from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
 
-__all__ = ["SHELLS", "ChunkPass", "Part", "classified", "compiled_pass", "least_two", "numpy_pass", "shell_top"]
+__all__ = ["SHELLS", "ChunkPass", "Part", "classified", "compiled_pass", "numpy_pass", "shell_top"]
 
 _SHELL_BITS = 3
 SHELLS = 44 << _SHELL_BITS
@@ -65,19 +65,6 @@ def shell_top(shell: int | _Index) -> Array:
     """The margins at which shells end; −1 gives where the first one begins."""
     bits = (np.minimum(shell, SHELLS - 1) + 1 + _BOTTOM) << _SHIFT
     return np.asarray(bits, dtype=np.int64).view(np.float64)
-
-
-def least_two(rows: Array) -> tuple[_Index, Array, _Index, Array]:
-    """Place and value of the least and of the second least of every column [m, ·]; the first of equals. Overwrites rows."""
-    if rows.shape[0] == 2:  # the usual case, several times as fast by comparison
-        best = (rows[1] < rows[0]).astype(np.intp)
-        return best, np.minimum(rows[0], rows[1]), 1 - best, np.maximum(rows[0], rows[1])
-    places = np.arange(rows.shape[1])
-    best = np.argmin(rows, axis=0)
-    least = rows[best, places]
-    rows[best, places] = math.inf
-    second = np.argmin(rows, axis=0)
-    return best, least, second, rows[second, places]
 
 
 def classified(p_xz: Array, loss: Array, tilt: Array, screen: float = math.inf) -> tuple[Array, _Index, Array]:

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.tilt.cells import SHELLS, Part, classified, compiled_pass, least_two, numpy_pass
+from discreet.backends.tilt.cells import SHELLS, Part, classified, compiled_pass, numpy_pass
 from discreet.backends.tilt.point import Grouping
 from discreet.problems.blocks import Blocks, Chunk, in_order
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import compiled_pays
+from discreet.problems.numerics.tilted_losses import least_two
 
 __all__ = ["Sample", "Scan", "sample", "scan", "wanted_margin"]
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.cells import SHELLS, least_two, shell_top
+from discreet.backends.tilt.cells import SHELLS, shell_top
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
@@ -38,6 +38,7 @@ from discreet.problems.measures.law import output_law, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import STRIP
+from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem
 
 __all__ = [

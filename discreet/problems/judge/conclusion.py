@@ -29,18 +29,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from discreet.problems.constraint import LeakageBudget
+from discreet.problems.errors import InputError
 from discreet.problems.judge.certificate import Certificate, KKTResiduals
 from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
+from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 
-__all__ = ["Case", "Conclusion", "Duals", "End", "Worth", "conclude"]
+if TYPE_CHECKING:
+    from discreet.problems.blocks import BlockProblem
+    from discreet.problems.continuous.model import ContinuousProblem
+    from discreet.problems.problem import Problem
+
+__all__ = ["Case", "Conclusion", "Duals", "End", "Worth", "conclude", "numbers", "usable_duals"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +218,34 @@ def _blended(case: Case, end: End) -> tuple[Any, Worth, float] | None:
 
 
 # -- the lower side ----------------------------------------------------------------------------------------------------
+
+
+def usable_duals(
+    problem: Problem | BlockProblem | ContinuousProblem, tilt: Array | None, multiplier: float | None
+) -> tuple[Array, float]:
+    """Duals of a problem made feasible; t = 0 with the cheapest μ, which proves the Bayes error, where they cannot be.
+
+    Raises InputError for a tilt of a wrong shape, or that is not made of real numbers.
+    """
+    price = math.nan if multiplier is None else float(multiplier)
+    given = None if tilt is None else numbers("tilt", tilt, (problem.m, problem.n))
+    found = None if given is None else feasible_duals(given, price, problem.p_x, problem.budget)
+    if found is None or not found[0].any():
+        return np.zeros((problem.m, problem.n)), math.inf if problem.constraint.perfect else 0.0
+    return found
+
+
+def numbers(what: str, values: Array, shape: tuple[int, ...]) -> Array:
+    """Numbers of that shape; InputError where they are anything else."""
+    if np.shape(values) != shape:
+        raise InputError(f"the {what} has shape {list(np.shape(values))} but the problem needs {list(shape)}")
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"its type is {array.dtype}")
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"the {what} does not hold real numbers ({error}); give an array of them") from None
 
 
 def _best_duals(case: Case, reached: OutputLaw) -> tuple[Duals, float]:

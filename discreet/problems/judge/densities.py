@@ -17,10 +17,8 @@ import numpy as np
 from discreet.problems.continuous.bound import sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.errors import InputError
-from discreet.problems.judge.conclusion import Duals, End, Worth
+from discreet.problems.judge.conclusion import Duals, End, Worth, usable_duals
 from discreet.problems.judge.matrix import MatrixCase
-from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 
 __all__ = ["DensityCase"]
@@ -41,14 +39,7 @@ class DensityCase:
     ) -> None:
         """Raises InputError for wrong shapes. Without duals the bound is the Bayes error."""
         self._problem, self._rule, self._gap = problem, rule, gap
-        tilt = np.zeros((problem.m, problem.n)) if tilt is None else tilt
-        if np.shape(tilt) != (problem.m, problem.n):
-            raise InputError(f"the tilt has shape {list(np.shape(tilt))} but the problem needs {[problem.m, problem.n]}")
-        price = math.inf if multiplier is None else multiplier
-        feasible = feasible_duals(np.asarray(tilt, dtype=np.float64), price, problem.p_x, problem.budget)
-        if feasible is None:  # unusable numbers; no tilt proves the Bayes error
-            feasible = np.zeros((problem.m, problem.n)), math.inf if problem.constraint.perfect else 0.0
-        self._feasible = feasible
+        self._feasible = usable_duals(problem, tilt, multiplier)
         self._matrix = MatrixCase(rule.on(problem), rule.estimator, None, None, ())
         self.constraint = problem.constraint
         kept = np.array_equal(rule.estimator, self._matrix.answer)

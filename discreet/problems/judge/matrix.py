@@ -6,14 +6,11 @@ matrices again, stored and added up anew, so what is certified is what is return
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from discreet.problems.errors import InputError
-from discreet.problems.judge.conclusion import Duals, End, Worth
-from discreet.problems.measures.mutual_information import feasible_duals
+from discreet.problems.judge.conclusion import Duals, End, Worth, numbers, usable_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import column_error, normalise
 from discreet.problems.numerics.label_sums import tally_for
@@ -37,9 +34,9 @@ class MatrixCase:
     ) -> None:
         """Raises InputError for wrong shapes and for what is not made of real numbers."""
         self._problem, self._towards = problem, anchors
-        self._given = None if tilt is None else _numbers("tilt", tilt, (problem.m, problem.n)), multiplier
+        self._given = usable_duals(problem, tilt, multiplier)
         self.constraint = problem.constraint
-        self.answer = normalise(_numbers("estimator", estimator, (problem.m, problem.N)))
+        self.answer = normalise(numbers("estimator", estimator, (problem.m, problem.N)))
         self.own = self._worth(self.answer)
         self.blended_doubt = 2.0 * (problem.m + 1) * UNIT  # rounding of the blended entries, and of their columns
 
@@ -76,17 +73,11 @@ class MatrixCase:
                 yield End(estimator, self._worth(estimator), moved)
 
     def duals(self) -> Iterator[Duals]:
-        """None (t = 0, μ = 0), which prove the Bayes error, and those given."""
-        problem, (tilt, multiplier) = self._problem, self._given
-        nothing = np.zeros((problem.m, problem.n))
-        yield Duals(nothing, math.inf if self.constraint.perfect else 0.0, (problem.bayes_error * (1.0 - 4.0 * UNIT),))
-        if tilt is not None and (multiplier is not None or self.constraint.perfect):
-            yield from self._feasible(tilt, math.inf if multiplier is None else float(multiplier))
-
-    def _feasible(self, tilt: Array, multiplier: float) -> Iterator[Duals]:
-        found = feasible_duals(tilt, multiplier, self._problem.p_x, self._problem.budget)
-        if found is not None:
-            yield Duals(*found, self._least(found[0]))
+        """None, which prove the Bayes error, and those given."""
+        tilt, multiplier = self._given
+        yield Duals(*usable_duals(self._problem, None, None), (self._problem.bayes_error * (1.0 - 4.0 * UNIT),))
+        if tilt.any():
+            yield Duals(tilt, multiplier, self._least(tilt))
 
     def _least(self, tilt: Array) -> tuple[float, ...]:
         """Parts of Σ_l min_i of the tilted losses. Any labels will do: those of the computed least are taken."""
@@ -101,15 +92,3 @@ class MatrixCase:
             wasted = (answer * (losses - losses.min(axis=0))).max(axis=0)
             share = np.divide(wasted, problem.p_z, out=np.zeros(problem.N), where=problem.p_z > 0)
         return float(share.max())
-
-
-def _numbers(what: str, values: Array, shape: tuple[int, int]) -> Array:
-    if np.shape(values) != shape:
-        raise InputError(f"the {what} has shape {list(np.shape(values))} but the problem needs {list(shape)}")
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "biufO":
-            raise TypeError(f"its type is {array.dtype}")
-        return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"the {what} does not hold real numbers ({error}); give an array of them") from None

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, in_order, threads_for
 from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.errors import InputError
-from discreet.problems.judge.conclusion import Duals, End, Worth
+from discreet.problems.judge.conclusion import Duals, End, Worth, numbers, usable_duals
 from discreet.problems.measures.law import OutputLaw, faint_lift, law_of
-from discreet.problems.measures.mutual_information import feasible_duals, support_ceiling
+from discreet.problems.measures.mutual_information import support_ceiling
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum
 from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.label_sums import Tally, tally_for
@@ -41,6 +41,7 @@ from discreet.problems.rule import Rule
 __all__ = ["Progress", "RuleCase"]
 
 Progress = Callable[[int, int], None]
+_Last = tuple[Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,20 +98,6 @@ class _Drawn:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    """What a pass found in one chunk or in all: sums under the labels, what draws change in them, the last outcome."""
-
-    sums: Tally
-    drawn: _Drawn | None
-    last: tuple[Array, Array]
-
-    def plus(self, other: _Seen) -> _Seen:
-        """Both together, the other's outcomes last."""
-        drawn = other.drawn if self.drawn is None else self.drawn.plus(other.drawn)
-        return _Seen(self.sums.plus(other.sums), drawn, other.last)
-
-
 class RuleCase:
     """A rule for outcomes in memory or in blocks, with optional duals: its own tilt where none is given."""
 
@@ -131,57 +118,56 @@ class RuleCase:
         Raises InputError for wrong shapes, and for blocks that are not what the problem says: entries that are negative or
         not numbers, another number of outcomes, totals that differ by more than 1e-9.
         """
-        _check_shapes(problem, rule, tilt)
+        numbers("rule's tilt", rule.tilt, (problem.m, problem.n))
+        if rule.ties.size and rule.ties[-1] >= problem.N:
+            raise InputError(f"outcome {rule.ties[-1]} is listed as a tie, but the problem has {problem.N} outcomes")
         self._problem, self.answer, self.constraint = problem, rule, problem.constraint
         self.blocks: Blocks = (
             problem.blocks if isinstance(problem, BlockProblem) else ArrayBlocks(problem.p_xz, problem.loss)
         )
-        given = rule.tilt if tilt is None else np.asarray(tilt, dtype=np.float64)
-        price = (math.inf if problem.constraint.perfect else math.nan) if multiplier is None else float(multiplier)
-        feasible = feasible_duals(given, price, problem.p_x, problem.budget)
-        if feasible is None or not feasible[0].any():
-            feasible = np.zeros_like(rule.tilt), math.inf if problem.constraint.perfect else 0.0
-        self._tilt, self._multiplier = feasible
+        self._tilt, self._multiplier = usable_duals(problem, rule.tilt if tilt is None else tilt, multiplier)
         self._lift = faint_lift(problem.p_x)
-        self._seen = self._pass(threads, progress, compiled)
-        self._marginal = dd_sum(self._seen.sums.joint[0].T)
-        self._marginal = dd_add(self._marginal, dd_sum(self._seen.sums.joint[1].T))
+        self._sums, self._drawn, self._last = self._pass(threads, progress, compiled)
+        self._marginal = dd_add(*(dd_sum(part.T) for part in self._sums.joint))
         self._total = float(self._marginal[0].sum())
-        self.constant_errors = np.asarray(self._seen.sums.errors[0] / self._total)
+        self.constant_errors = np.asarray(self._sums.errors[0] / self._total)
         self._check_totals()
         self._plain = self._without_share()
         self.own = self._worth(rule)
 
     # -- the pass ------------------------------------------------------------------------------------------------------
 
-    def _pass(self, threads: int, progress: Progress | None, compiled: bool | None) -> _Seen:
+    def _pass(self, threads: int, progress: Progress | None, compiled: bool | None) -> tuple[Tally, _Drawn | None, _Last]:
+        """Sums under the labels, what draws change in them, and the last outcome."""
         rule, outcomes = self.answer, self._problem.N
         count = tally_for(outcomes, compiled)
 
-        def work(chunk: Chunk) -> tuple[Chunk, _Seen]:
+        def work(chunk: Chunk) -> tuple[int, Tally, _Drawn | None, _Last]:
             a, loss = chunk.read()
             sums = count(a, loss, rule.tilt, self._tilt)
-            sound = sums.smallest >= 0.0
-            drawn = _Drawn.of(rule, chunk.start, a, loss, self._tilt, self._lift) if sound else None
-            return chunk, _Seen(sums, drawn, (a[:, -1].copy(), loss[:, -1].copy()))
-
-        seen: _Seen | None = None
-        visited = 0
-        for chunk, part in in_order(self.blocks.chunks(), threads_for(self.blocks, threads), work):
-            if not part.sums.smallest >= 0.0:
+            if not sums.smallest >= 0.0:
                 raise InputError(
-                    f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry {part.sums.smallest!r}; "
+                    f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry {sums.smallest!r}; "
                     "every p_xz and loss must be a number ≥ 0"
                 )
-            seen = part if seen is None else seen.plus(part)
-            visited += chunk.count
+            drawn = _Drawn.of(rule, chunk.start, a, loss, self._tilt, self._lift)
+            return chunk.count, sums, drawn, (a[:, -1].copy(), loss[:, -1].copy())
+
+        found: tuple[Tally, _Drawn | None, _Last] | None = None
+        visited = 0
+        for size, sums, drawn, last in in_order(self.blocks.chunks(), threads_for(self.blocks, threads), work):
+            if found is not None:
+                sums = found[0].plus(sums)
+                drawn = drawn if found[1] is None else found[1].plus(drawn)
+            found = sums, drawn, last
+            visited += size
             if progress is not None:
                 progress(visited, outcomes)
-        if seen is None or visited != outcomes:
+        if found is None or visited != outcomes:
             raise InputError(
                 f"the blocks hold {visited} outcomes but the problem says {outcomes}; give one problem one source"
             )
-        return seen
+        return found
 
     def _check_totals(self) -> None:
         """Refuse blocks whose totals are not those of the problem."""
@@ -204,7 +190,7 @@ class RuleCase:
 
     def _without_share(self) -> Worth:
         """The worth of the rule when no outcome is ignored; totals other than one are divided out."""
-        sums, drawn, m, lift, total = self._seen.sums, self._seen.drawn, self.answer.m, self._lift, self._total
+        sums, drawn, m, lift, total = self._sums, self._drawn, self.answer.m, self._lift, self._total
         joint = np.ldexp(sums.joint[0], lift), np.ldexp(sums.joint[1], lift)
         loss, doubt, missed = sums.loss, 0.0, 0.0
         self.blended_doubt = SUM_ROUNDING
@@ -241,7 +227,7 @@ class RuleCase:
 
     def duals(self) -> Iterator[Duals]:
         """Those under which the pass was made, lowered by what the totals found differ from those that were stated."""
-        tilt, sums, total = self._tilt, self._seen.sums, self._total
+        tilt, sums, total = self._tilt, self._sums, self._total
         shift, size = self._shift(), float(np.abs(tilt).max())
         doubt = sums.doubt if size > 0.0 or sums.wasted > 0.0 else 0.0  # without a tilt the losses are as they are stored
         parts = sums.least(tilt, doubt + self._unseen())
@@ -265,7 +251,7 @@ class RuleCase:
         """How much better than the last outcome the outcomes that it stands for can be, at most; 0 where nothing was cut."""
         if not isinstance(self._problem, BlockProblem) or self._problem.tail == 0.0:
             return 0.0
-        mass, loss = self._seen.last
+        mass, loss = self._last
         reached = float(in_order_losses(mass[:, None], loss[:, None], self._tilt).min())
         possible = float(np.maximum(-self._tilt, 0.0).max(axis=0) @ mass)
         return max(0.0, reached + possible) * (1.0 + 2.0**-30) + (abs(reached) + possible) * 2.0**-40
@@ -274,13 +260,4 @@ class RuleCase:
         """max_il P_il r_il / w_l; not known of a blended rule. `tilt` differs from the pass's by a shift only."""
         if answer.share > 0.0:
             return math.inf
-        sums, drawn = self._seen.sums, self._seen.drawn
-        return sums.astray if drawn is None else max(sums.astray, drawn.worst)
-
-
-def _check_shapes(problem: Problem | BlockProblem, rule: Rule, tilt: Array | None) -> None:
-    for what, values in (("rule's tilt", rule.tilt), ("tilt", rule.tilt if tilt is None else tilt)):
-        if np.shape(values) != (problem.m, problem.n):
-            raise InputError(f"the {what} has shape {list(np.shape(values))} but the problem needs {[problem.m, problem.n]}")
-    if rule.ties.size and rule.ties[-1] >= problem.N:
-        raise InputError(f"outcome {rule.ties[-1]} is listed as a tie, but the problem has {problem.N} outcomes")
+        return self._sums.astray if self._drawn is None else max(self._sums.astray, self._drawn.worst)

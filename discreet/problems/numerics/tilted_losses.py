@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
-__all__ = ["in_order_losses", "in_order_margins", "label_doubt"]
+__all__ = ["in_order_losses", "label_doubt", "least_two"]
 
 
 def in_order_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
@@ -23,20 +23,17 @@ def in_order_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
     return tilted
 
 
-def in_order_margins(p_xz: Array, loss: Array, tilt: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Best guess, second best and margin [·] of outcomes: by how much the second is worse, per unit of the outcome's mass.
-
-    The margin is NaN for an outcome of no mass. Needs two guesses.
-    """
-    places = np.arange(p_xz.shape[1])
-    losses = in_order_losses(p_xz, loss, tilt)
-    best = np.argmin(losses, axis=0)
-    least = losses[best, places]
-    losses[best, places] = np.inf
-    second = np.argmin(losses, axis=0)
-    mass = p_xz.sum(axis=0)
-    lead = losses[second, places] - least
-    return best, second, np.divide(lead, mass, out=np.full_like(mass, np.nan), where=mass > 0.0)
+def least_two(rows: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.intp], Array]:
+    """Place and value of the least and of the second least of every column [m, ·]; the first of equals. Overwrites rows."""
+    if rows.shape[0] == 2:  # the usual case, several times as fast by comparison
+        best = (rows[1] < rows[0]).astype(np.intp)
+        return best, np.minimum(rows[0], rows[1]), 1 - best, np.maximum(rows[0], rows[1])
+    places = np.arange(rows.shape[1])
+    best = np.argmin(rows, axis=0)
+    least = rows[best, places]
+    rows[best, places] = np.inf
+    second = np.argmin(rows, axis=0)
+    return best, least, second, rows[second, places]
 
 
 def label_doubt(p_xz: Array, tilt: Array, chosen: Array, rival: Array) -> float:
