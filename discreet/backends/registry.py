@@ -31,6 +31,7 @@ __all__ = [
     "peers",
     "refuse_unknown_names",
     "require_libraries",
+    "version_of",
     "versions_of",
 ]
 
@@ -172,14 +173,16 @@ def availability(name: str) -> Availability:
 
 def versions_of(backend: AnyBackend | Policy) -> dict[str, str]:
     """Versions of discreet, numpy, scipy and the backend's libraries, for the record of a solution."""
-    return {library: _version(library) for library in ("discreet", "numpy", "scipy", *backend.capabilities.libraries)}
+    return {library: version_of(library) for library in ("discreet", "numpy", "scipy", *backend.capabilities.libraries)}
 
 
 @cache
-def _version(library: str) -> str:
-    """Read once: it takes milliseconds, and a curve solves many points."""
+def version_of(library: str) -> str:
+    """Version of an installed library, without importing it; "absent" where it is not. Read once: it takes milliseconds."""
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:
-        # a checkout that is not installed still knows its own version
-        return str(getattr(importlib.import_module(library), "__version__", "unknown"))
+        pass
+    if library == "discreet":  # a checkout that is not installed still knows its own version
+        return str(importlib.import_module(library).__version__)
+    return "absent" if importlib.util.find_spec(library) is None else "unknown"

@@ -77,6 +77,6 @@ def _described(entry: Entry) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    from discreet.reports.measurements import shown
+    from discreet.problems.checks import shown
 
     return value if isinstance(value, bool | int | str | type(None)) else shown(value)

@@ -1,9 +1,12 @@
-"""What a probability array must be: checked once, on input, and refused with the same message everywhere."""
+"""What a probability array must be: checked once, on input, and refused with the same message everywhere; and the words
+that such messages share.
+"""
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +25,10 @@ __all__ = [
     "checked_prior",
     "loss_table",
     "mass_array",
+    "nearest",
     "positive",
     "row_totals",
+    "shown",
     "whole",
 ]
 
@@ -145,3 +150,17 @@ def positive(value: Any, what: str, *, zero: bool = False, most: float = np.inf)
     if not np.isfinite(number) or number < 0.0 or (number == 0.0 and not zero) or number > most:
         raise InputError(f"{what} is {value!r}; give a finite number {limits}")
     return number
+
+
+# -- words of messages -----------------------------------------------------------------------------------------------------
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint at the nearest known word, to stand in a sentence; empty where there is none."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def shown(value: Any) -> str:
+    """A value as it is typed on the command line."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

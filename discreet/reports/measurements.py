@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from discreet.backends.solution import PRIVACY_TOLERANCE, Status
+from discreet.problems.checks import shown
 from discreet.problems.errors import FileError
 from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.problem import Problem
@@ -36,7 +37,6 @@ __all__ = [
     "landmarks",
     "read_csv",
     "reference_measurements",
-    "shown",
     "to_record",
     "typed",
     "write_csv",
@@ -47,11 +47,6 @@ def typed(name: str, values: Mapping[str, Any]) -> str:
     """name:key=value,key=value as on the command line; lists with commas."""
     words = [f"{key}={shown(value)}" for key, value in values.items()]
     return f"{name}:{','.join(words)}" if words else name
-
-
-def shown(value: Any) -> str:
-    """A value as it is typed on the command line."""
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from rich.text import Text
 
 from discreet.backends.contract import Kind
 from discreet.backends.solution import Solution, Status
+from discreet.problems.checks import shown
 from discreet.reports import wording
-from discreet.reports.measurements import Measurement, shown
+from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.agreement import summarise
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def agreement_table(comparison: Comparison) -> Table:
         pair = pairs.get((one, other))
         if pair is None or names.index(other) < names.index(one):
             return ""
-        words = f"{pair.agreeing}/{pair.cases}  {wording.difference(pair.largest_difference)}"
+        words = f"{pair.agreeing}/{pair.cases}  {wording.scientific(pair.largest_difference, 0)}"
         return Text(words, "" if pair.agreeing == pair.cases else "bold red")
 
     title = "Agreement: brackets that intersect, largest |difference| of error probability"

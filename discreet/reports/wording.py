@@ -16,7 +16,6 @@ __all__ = [
     "agreement",
     "bracket",
     "budget",
-    "difference",
     "excess",
     "facts",
     "inference_lines",
@@ -88,11 +87,6 @@ def excess(row: Measurement) -> str:
     if over == 0.0:
         return "1"
     return f"1 {'+' if over > 0.0 else '−'} {scientific(abs(over), 0)}"
-
-
-def difference(value: float) -> str:
-    """|difference| of two error probabilities."""
-    return "0" if value == 0.0 else scientific(value, 0)
 
 
 def seconds(value: float) -> str:

@@ -8,15 +8,14 @@ cannot disagree.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-from discreet.problems.checks import positive, whole
+from discreet.problems.checks import nearest, positive, shown, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -182,7 +181,7 @@ def entry(name: str) -> Entry:
     found = _ENTRIES.get(name)
     if found is None:
         raise InputError(
-            f"the catalog has no problem {name!r}{_hint(name, _ENTRIES)}; it has: {', '.join(e.name for e in entries())}"
+            f"the catalog has no problem {name!r}{nearest(name, _ENTRIES)}; it has: {', '.join(e.name for e in entries())}"
         )
     return found
 
@@ -205,8 +204,8 @@ def build(
     values = {}
     for key, value in parameters.items():
         if key not in known:
-            listed = ", ".join(f"{p.name} (default {_shown(p.default)})" for p in found.parameters) or "none"
-            raise InputError(f"{name} has no parameter {key!r}{_hint(key, known)}; its parameters are: {listed}")
+            listed = ", ".join(f"{p.name} (default {shown(p.default)})" for p in found.parameters) or "none"
+            raise InputError(f"{name} has no parameter {key!r}{nearest(key, known)}; its parameters are: {listed}")
         values[key] = _parse(name, known[key], value) if isinstance(value, str) else value
     return found.build(**values, budget=budget, equivocation=equivocation, fraction=fraction)
 
@@ -246,15 +245,6 @@ def choose_budget(
     return problem
 
 
-def _hint(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-def _shown(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
 # -- words to values ---------------------------------------------------------------------------------------------------
 
 
@@ -264,7 +254,7 @@ def _parse(owner: str, parameter: Parameter, text: str) -> Any:
         return read(text.strip())
     except ValueError:
         raise InputError(
-            f"{parameter.name} of {owner} is {text!r}; give {wanted}, such as its default {_shown(parameter.default)}"
+            f"{parameter.name} of {owner} is {text!r}; give {wanted}, such as its default {shown(parameter.default)}"
         ) from None
 
 

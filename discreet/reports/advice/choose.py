@@ -118,7 +118,7 @@ def advise(
     factor = machine_factor(shipped, local)
     features = Features.of_problem(problem)
     considered = prospects(joined(shipped, local, factor), features, gap)
-    judged = _runnable([_refused(each, problem, peers) for each in considered])
+    judged = _runnable([replace(each, refusal=_refusal(each.option, problem, peers)) for each in considered])
     ranked = rank(judged)
     chosen = ranked[0] if ranked else None
     others = [each for each in ranked[1:] if chosen and each.option.label != chosen.option.label]
@@ -175,23 +175,22 @@ def machine_factor(shipped: Sequence[Cell], local: Sequence[Cell]) -> float:
 # -- what is ruled out, and why --------------------------------------------------------------------------------------------
 
 
-def _refused(prospect: Prospect, problem: Problem, peers: bool) -> Prospect:
-    """The same prospect with the reason why it is ruled out here, if it is."""
-    name = prospect.option.backend
+def _refusal(option: Option, problem: Problem, peers: bool) -> str:
+    """Why an option is ruled out for a problem; empty when it is not."""
+    name = option.backend
     if name not in backend_names():
-        return replace(prospect, refusal="measured, but no backend of this name is registered here")
+        return "measured, but no backend of this name is registered here"
     if name not in capabilities():
-        return replace(prospect, refusal="it is registered but cannot be loaded; see discreet doctor")
-    backend = load_backend(name)
-    if not peers and prospect.option.is_peer:
-        return replace(prospect, refusal="a peer, there to be compared with; --peers considers it")
+        return "it is registered but cannot be loaded; see discreet doctor"
+    if not peers and option.is_peer:
+        return "a peer, there to be compared with; --peers considers it"
     try:
-        refuse_unserved(name, backend.capabilities, problem, Options(settings=prospect.option.settings), dict)
+        refuse_unserved(name, load_backend(name).capabilities, problem, Options(settings=option.settings), dict)
     except Unsupported as error:
-        return replace(prospect, refusal=str(error).partition(";")[0])
+        return str(error).partition(";")[0]
     except InputError as error:
-        return replace(prospect, refusal=str(error))
-    return prospect
+        return str(error)
+    return ""
 
 
 def _runnable(judged: Sequence[Prospect]) -> list[Prospect]:
@@ -236,8 +235,8 @@ def _reasons(
     seen = {label.partition(":")[0] for label in (*reasons, *named)}
     for name in backend_names():
         if name not in seen and name != "auto":
-            probed = _refused(_unmeasured(name), problem, peers)
-            reasons[name] = probed.refusal or _absence(name) or "never measured under this kind of budget"
+            refusal = _refusal(Option(name, "{}", Options().gap), problem, peers)
+            reasons[name] = refusal or _absence(name) or "never measured under this kind of budget"
     return reasons
 
 
@@ -254,10 +253,6 @@ def _why_not(prospect: Prospect, chosen: Prospect | None) -> str:
 
 def _failing(row: Mapping[str, Any]) -> str:
     return "its gap was too wide" if row["outcome"] == "certified" else f"it was {row['outcome']}"
-
-
-def _unmeasured(name: str) -> Prospect:
-    return Prospect(Option(name, "{}", Options().gap), 0.0, 0.0, 0.0, math.inf, math.inf, math.inf)
 
 
 # -- notes ---------------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from decimal import Context, Decimal, localcontext
 import numpy as np
 
 from discreet.backends.solution import Solution, Status
+from discreet.problems.judge import Certificate
 from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -147,12 +148,15 @@ def broken(solution: Solution, gap: float) -> list[str]:
     assert isinstance(solution.problem, Problem)
     with localcontext(_DIGITS):
         true = recompute(solution.problem, estimator, solution.tilt, solution.multiplier)
-        return [*_primal_faults(solution, true), *_dual_faults(solution, true), *_claim_faults(solution, gap)]
+        claimed = solution.status is Status.CERTIFIED
+        return [
+            *_primal_faults(solution.problem, judged, true),
+            *_dual_faults(judged, true),
+            *_claim_faults(judged, claimed, gap),
+        ]
 
 
-def _primal_faults(solution: Solution, true: Exact) -> list[str]:
-    judged, problem = solution.certificate, solution.problem
-    assert judged is not None
+def _primal_faults(problem: Problem, judged: Certificate, true: Exact) -> list[str]:
     faults = []
     if true.columns > _COLUMN:
         faults.append(f"a column of the estimator is {true.columns:.2e} away from summing to one")
@@ -169,9 +173,7 @@ def _primal_faults(solution: Solution, true: Exact) -> list[str]:
     return faults
 
 
-def _dual_faults(solution: Solution, true: Exact) -> list[str]:
-    judged = solution.certificate
-    assert judged is not None
+def _dual_faults(judged: Certificate, true: Exact) -> list[str]:
     if judged.lower <= 0.0:  # no estimator errs less than never
         return []
     faults = []
@@ -182,13 +184,11 @@ def _dual_faults(solution: Solution, true: Exact) -> list[str]:
     return faults
 
 
-def _claim_faults(solution: Solution, gap: float) -> list[str]:
-    judged = solution.certificate
-    assert judged is not None
+def _claim_faults(judged: Certificate, claimed: bool, gap: float) -> list[str]:
     if judged.lower > judged.upper:
         return [f"the lower bound {judged.lower!r} lies above the upper bound {judged.upper!r}"]
     width = judged.upper - judged.lower
-    if solution.status is Status.CERTIFIED and width > gap * judged.upper:
+    if claimed and width > gap * judged.upper:
         return [
             f"it is called certified, and its bracket [{judged.lower!r}, {judged.upper!r}] is wider than a gap of {gap:g}"
         ]

@@ -136,33 +136,21 @@ def _findings(
     instance: Instance, names: Sequence[str], solutions: dict[tuple[str, str], Solution], gap: float
 ) -> list[Finding]:
     answered = [(name, solutions[instance.title, name]) for name in names if (instance.title, name) in solutions]
-    judged = [(name, found) for name, found in answered if found.certificate is not None]
-    faults = [
-        Finding(
-            "certificate", (name,), instance.title, instance.command((name,)), f"certificate of {name} is broken: {fault}"
-        )
-        for name, found in judged
-        for fault in broken(found, gap)
+    judged = [(name, found, found.certificate) for name, found in answered if found.certificate is not None]
+
+    def finding(kind: str, who: tuple[str, ...], message: str) -> Finding:
+        return Finding(kind, who, instance.title, instance.command(who), message)
+
+    found = [
+        finding("certificate", (name,), f"certificate of {name} is broken: {fault}")
+        for name, solution, _ in judged
+        for fault in broken(solution, gap)
     ]
-    pairs = [(one, other) for one, other in combinations(judged, 2) if _exclude(one[1], other[1])]
-    return faults + [_disagreement(instance, *one, *other) for one, other in pairs]
-
-
-def _exclude(one: Solution, other: Solution) -> bool:
-    first, second = one.certificate, other.certificate
-    assert first is not None
-    assert second is not None
-    return first.lower - allowance(one) > second.upper or second.lower - allowance(other) > first.upper
-
-
-def _disagreement(instance: Instance, name: str, one: Solution, rival: str, other: Solution) -> Finding:
-    said = [
-        f"{who} proves [{found.certificate.lower!r}, {found.certificate.upper!r}]"
-        for who, found in ((name, one), (rival, other))
-        if found.certificate is not None
-    ]
-    message = f"brackets exclude one another: {' and '.join(said)}"
-    return Finding("disagreement", (name, rival), instance.title, instance.command((name, rival)), message)
+    for (name, one, its), (rival, other, theirs) in combinations(judged, 2):
+        if its.lower - allowance(one) > theirs.upper or theirs.lower - allowance(other) > its.upper:
+            first, second = (f"{who} proves [{c.lower!r}, {c.upper!r}]" for who, c in ((name, its), (rival, theirs)))
+            found.append(finding("disagreement", (name, rival), f"brackets exclude one another: {first} and {second}"))
+    return found
 
 
 # -- for people and machines ---------------------------------------------------------------------------------------------

@@ -5,9 +5,6 @@ No names of hosts, people or folders of this machine get into a row.
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
-import importlib.util
 import os
 import platform
 import re
@@ -19,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from discreet.backends.registry import load_backend
+from discreet.backends.registry import load_backend, version_of
 from discreet.problems.errors import Broken
 from discreet.reports.measurements import Measurement
 
@@ -64,23 +61,12 @@ def versions(backend: str, settings: Mapping[str, Any]) -> dict[str, str]:
         libraries = ()
     named = [value for value in settings.values() if isinstance(value, str) and _installed(value)]
     found = {"python": platform.python_version()}
-    return found | {name: _version(name) for name in dict.fromkeys(("discreet", "numpy", "scipy", *libraries, *named))}
+    return found | {name: version_of(name) for name in dict.fromkeys(("discreet", "numpy", "scipy", *libraries, *named))}
 
 
 @cache
 def _installed(word: str) -> bool:
-    return word.isidentifier() and word not in sys.stdlib_module_names and _version(word) != "absent"
-
-
-@cache
-def _version(library: str) -> str:
-    try:
-        return importlib.metadata.version(library)
-    except importlib.metadata.PackageNotFoundError:
-        pass
-    if library != "discreet":
-        return "absent" if importlib.util.find_spec(library) is None else "unknown"
-    return str(importlib.import_module(library).__version__)  # a checkout that is not installed
+    return word.isidentifier() and word not in sys.stdlib_module_names and version_of(word) != "absent"
 
 
 @cache

@@ -37,7 +37,6 @@ reason = "a dense method: a minute at N = 256"
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib.resources
 import math
 import tomllib
@@ -48,6 +47,7 @@ from typing import Any, NamedTuple
 
 from discreet.backends.registry import backend_names, load_backend
 from discreet.problems.catalog import entries
+from discreet.problems.checks import nearest
 from discreet.problems.errors import Broken, FileError, InputError
 from discreet.problems.problem import Problem
 from discreet.reports import notation
@@ -147,7 +147,7 @@ def read_study(name: str) -> Study:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise FileError(
-            f"there is no study {name!r}{_near(name, SHIPPED)}; give a TOML file, or one of: {', '.join(SHIPPED)}"
+            f"there is no study {name!r}{nearest(name, SHIPPED)}; give a TOML file, or one of: {', '.join(SHIPPED)}"
         ) from None
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise FileError(f"the study {name!r} cannot be read: {error}; give a TOML file") from None
@@ -176,12 +176,6 @@ def parse_study(text: str, where: str) -> Study:
     threads = limits.data.get("threads", Limits.threads)
     repeats, seed = data.get("repeats", 1), data.get("seed", 0)
     return Study(data["name"], instances, backends, profiles, reach, Limits(**amounts, threads=threads), repeats, seed, text)
-
-
-def _near(word: str, known: Iterable[str]) -> str:
-    """A hint at the nearest known word, empty where there is none."""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _profiles(table: _Table) -> tuple[Profile, ...]:
@@ -345,7 +339,7 @@ class _Table:
         """Raise FileError, with the nearest word, for one that is not known."""
         words = sorted(known)
         if word not in words:
-            raise self.error(key, f": {word!r} is no {what}{_near(word, words)}; there are: {', '.join(words) or 'none'}")
+            raise self.error(key, f": {word!r} is no {what}{nearest(word, words)}; there are: {', '.join(words) or 'none'}")
 
     def refuse_twice(self, key: str, words: Sequence[str]) -> None:
         """Raise FileError for a word that is given twice."""
