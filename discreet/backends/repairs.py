@@ -1,7 +1,8 @@
 """What an answer may lack: a version of it that leaks nothing, and duals. The loop offers both to the judge.
 
 - `remove_leakage` moves an estimator, as little as its own randomisation allows, onto Φ P = 0.
-- `tilts_from_ratio` gives the duals that the law of an estimator suggests, with the multiplier that proves most.
+- `tilts_from_ratio` gives the duals that the law of an estimator suggests, with the multiplier that proves most;
+  `duals_of_law` also finds them for guesses that are never given.
 
 Nothing here is taken on trust: the judge adds up and checks what comes out like any other answer, or any other duals.
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from discreet.problems.continuous.model import ContinuousProblem
     from discreet.problems.continuous.rule import IntervalRule
 
-__all__ = ["duals_for", "private_versions", "remove_leakage", "tilts_from_ratio"]
+__all__ = ["duals_for", "duals_of_law", "private_versions", "remove_leakage", "tilts_from_ratio"]
 
 
 def private_versions(problem: Any, answer: Any) -> list[Array]:
@@ -159,3 +160,51 @@ def _best_multiplier(slopes: Array, loss: Array, budget: float) -> float:
         else:
             high, at_high = point, here
     return low if at_low[0] >= at_high[0] else high
+
+
+def duals_of_law(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
+    """(tilt [m, n], multiplier) for an estimator of that law, at a positive finite budget, also for guesses never given.
+
+    For the guesses in use they are those of `tilts_from_ratio`. Where Ŷ = y_i never happens there is no posterior, yet a
+    tilt that makes y_i look better than the guesses in use ruins the bound. With λ_l the least tilted loss of the guesses in
+    use and c_l = (L_il − λ_l)/(μ w_l), such a guess gets the t_i = μ x that solves
+
+        maximise z   subject to   c_l + Σ_j p(x_j given z_l) x_j ≥ z  for every l,   log Σ_j π_j e^{x_j} ≤ 0;
+
+    z ≥ 0 is reached exactly if the guess is rightly unused. The smooth constraint enters as tangents at the points where
+    the linear programs (n + 1 variables) violate it (J. E. Kelley, J. SIAM 8 (1960)).
+    """
+    used = law.mass >= 1e-9  # the posterior of a rarer guess is rounding
+    loss, tilt = problem.loss[used], np.zeros((problem.m, problem.n))
+    tilt[used], multiplier = tilts_from_ratio(law.ratio_minus_one()[used], problem.p_xz, loss, problem.budget)
+    if multiplier > 0.0:
+        least = (loss + tilt[used] @ problem.p_xz).min(axis=0)
+        for i in np.flatnonzero(~used):
+            tilt[i] = multiplier * _excluded((problem.loss[i] - least) / problem.p_z / multiplier, problem)
+    return tilt, multiplier
+
+
+def _excluded(lead: Array, problem: Problem) -> Array:
+    """t/μ [n] for a guess that loses by `lead` [N] (per mass, in units of μ) before it is tilted."""
+    from scipy.optimize import linprog
+
+    posterior = (problem.p_xz / problem.p_z).T
+    objective = np.append(np.zeros(problem.n), -1.0)
+    bounds = [*((-40.0, -math.log(p)) for p in problem.p_x), (None, None)]  # e^-40 of a prior is no evidence
+    rows, right = np.column_stack([-posterior, np.ones(problem.N)]), lead
+    best, most = np.zeros(problem.n), float(lead.min())
+    for _ in range(60):  # cuts, where ten usually do
+        answer = linprog(objective, rows, right, bounds=bounds, method="highs")
+        if answer.x is None:
+            break
+        point = answer.x[:-1]
+        weight = problem.p_x * np.exp(point - point.max())
+        excess = float(point.max() + np.log(weight.sum()))
+        reached = float((lead + posterior @ (point - excess)).min())
+        if reached > most:
+            best, most = point - excess, reached
+        if excess <= 1e-12 or most >= 0.0:  # no constraint is violated, or the guess is excluded
+            break
+        tangent = weight / weight.sum()
+        rows, right = np.vstack([rows, np.append(tangent, 0.0)]), np.append(right, tangent @ point - excess)
+    return best

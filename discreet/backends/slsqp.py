@@ -8,7 +8,7 @@ the leakage is smooth. Leakage and its gradient come from the accurate law of (X
 their digits at small budgets. At an excluded private value (u_ij = 0) the gradient is −∞; it is cut at −40, log 4e-18.
 
 At budget 0 the constraint is replaced by the whitened equations of `lowering`, whose multipliers become the tilt. At
-positive budgets the duals come from the estimator (`unused_guesses`): the multiplier that SLSQP reports belongs to its last
+positive budgets the duals come from the estimator (`repairs`): the multiplier that SLSQP reports belongs to its last
 subproblem and was off by 4 % where the estimator was right to 1e-9.
 
 Source: D. Kraft, "A software package for sequential quadratic programming", DFVLR-FB 88-28 (1988); SciPy's
@@ -31,7 +31,7 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
 from discreet.backends.lowering import Program
-from discreet.backends.unused_guesses import duals_of_law
+from discreet.backends.repairs import duals_of_law
 from discreet.problems.errors import Interrupted
 from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import OutputLaw

@@ -27,6 +27,7 @@ __all__ = [
     "mass_array",
     "nearest",
     "positive",
+    "refuse_total",
     "row_totals",
     "shown",
     "whole",
@@ -84,9 +85,14 @@ def row_totals(array: Array, what: str) -> DoubleDouble:
     if total < 2.0:  # huge entries would overflow the exact sums
         sums = dd_sum(array)
         total = math.fsum([*sums[0], *sums[1]])
-    if abs(total - 1.0) > TOTAL_TOLERANCE:
-        raise InputError(f"{what} sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum")
+    refuse_total(total, what)
     return sums
+
+
+def refuse_total(total: float, what: str) -> None:
+    """Refuse a total probability that is not one within `TOTAL_TOLERANCE`."""
+    if not abs(total - 1.0) <= TOTAL_TOLERANCE:
+        raise InputError(f"{what} sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum")
 
 
 def check_ceiling(array: Array, what: str, most: float, remedy: str, start: int = 0) -> None:

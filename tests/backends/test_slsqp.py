@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from judging import lower_bound
 
 from discreet.backends.contract import Options
+from discreet.backends.repairs import duals_of_law
 from discreet.backends.run import solve
 from discreet.backends.slsqp import Slsqp, SmoothProgram
 from discreet.backends.solution import Status
-from discreet.backends.unused_guesses import duals_of_law
 from discreet.problems import catalog
 from discreet.problems.errors import Interrupted
 from discreet.problems.measures.law import phi_residual

@@ -165,10 +165,12 @@ def _perfect_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.i
     deviating = change - change.sum(axis=1, keepdims=True) * law.p_x[None, :, None]
     ties, slope, along = _ties(problem, at.boundaries, free, at.tilt)
     gauge = np.kron(np.eye(m), law.p_x)
-    jacobian = np.zeros((free.size + m * n + m, free.size + m * n))
-    jacobian[: free.size, : free.size] = np.diag(slope)
-    jacobian[: free.size, free.size :] = along.reshape(free.size, m * n)
-    jacobian[free.size : free.size + m * n, : free.size] = deviating.reshape(m * n, free.size)
-    jacobian[free.size + m * n :, free.size :] = gauge
+    jacobian = np.block(
+        [
+            [np.diag(slope), along.reshape(free.size, m * n)],
+            [deviating.reshape(m * n, free.size), np.zeros((m * n, m * n))],
+            [np.zeros((m, free.size)), gauge],
+        ]
+    )
     residual = np.concatenate([ties, law.deviation.ravel(), gauge @ at.tilt.ravel()])
     return _System(residual, jacobian, at.tilt)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, whole
+from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, refuse_total, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array, dd_sum
 
@@ -39,13 +39,8 @@ def checked_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
         rough = found.sum(axis=-1)
     totals = dd_sum(np.where(rough[..., None] < 2.0, found, 0.0))[0]  # huge entries would overflow the exact sum
     totals = np.where(rough < 2.0, totals, rough)
-    wrong = np.argwhere((np.abs(totals - 1.0) > TOTAL_TOLERANCE) & (prior > 0.0))
-    if wrong.size:
-        index = tuple(int(k) for k in wrong[0])
-        raise InputError(
-            f"{what}{list(index)} sums to {float(totals[index])!r}, not to 1 within {TOTAL_TOLERANCE:g}; "
-            "divide it by its sum"
-        )
+    for index in np.argwhere((np.abs(totals - 1.0) > TOTAL_TOLERANCE) & (prior > 0.0)).tolist():
+        refuse_total(float(totals[tuple(index)]), f"{what}{index}")
     return np.asarray(found / np.where(prior > 0.0, totals, 1.0)[..., None])
 
 
