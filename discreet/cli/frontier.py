@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set
+from discreet.cli.flags import Backend, Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set
 
 if TYPE_CHECKING:
     from discreet.reports.curve import Frontier
@@ -33,7 +33,7 @@ def frontier(
             metavar="W", help="Stop when the bracket is nowhere wider than W of the curve's height.  [default: 0.01]"
         ),
     ] = None,
-    backend: Annotated[str, typer.Option(metavar="NAME", help="Which backend; see discreet doctor.")] = "tilt",
+    backend: Backend = "tilt",
     gap: Gap = 1e-9,
     time_limit: Annotated[
         float | None, typer.Option(metavar="S", help="Seconds per point, as far as the backend can keep to it.")

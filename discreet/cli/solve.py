@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set, TimeLimit
+from discreet.cli.flags import Backend, Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set, TimeLimit
 
 __all__ = ["solve"]
 
@@ -19,7 +19,7 @@ def solve(
     equivocation: Equivocation = None,
     perfect: Perfect = False,
     fraction: Fraction = None,
-    backend: Annotated[str, typer.Option(metavar="NAME", help="Which backend; see discreet doctor.")] = "auto",
+    backend: Backend = "auto",
     gap: Gap = 1e-9,
     time_limit: TimeLimit = None,
     option: Annotated[

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
-
 import numpy as np
 
 from discreet.paper.study import GuessRow, SensorRow, Study
 from discreet.reports import wording
 from discreet.reports.figures import Figure, Series
-from discreet.reports.outputs import csv_text
+from discreet.reports.outputs import csv_text, plain, records_csv
 from discreet.reports.pictures import curve_grid, floats
 
 __all__ = ["FIGURES", "figures", "tables"]
@@ -36,21 +34,14 @@ def tables(study: Study) -> dict[str, str]:
         (
             count,
             row.budget_nats / curve.bayes_leakage_nats,
-            row.budget_nats,
-            row.lower,
-            row.upper,
-            row.multiplier,
-            row.status,
+            *(plain(getattr(row, name)) for name in columns[2:]),
         )
         for count, curve in study.curves
         for row in curve.rows
     ]
     return {
-        "sensors.csv": csv_text(
-            [each.name for each in fields(SensorRow)],
-            ((asdict(row) | {"status": row.status.value}).values() for row in study.sensors),
-        ),
-        "guesses.csv": csv_text([each.name for each in fields(GuessRow)], (asdict(row).values() for row in study.guesses)),
+        "sensors.csv": records_csv(SensorRow, study.sensors),
+        "guesses.csv": records_csv(GuessRow, study.guesses),
         "curves.csv": csv_text(columns, lines),
     }
 

@@ -23,7 +23,7 @@ from discreet.problems.checks import positive, whole
 from discreet.problems.envelope import Bound, Envelope, envelope_of, horizon_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.reports.outputs import Watch, csv_text, plain
+from discreet.reports.outputs import Watch, plain, records_csv
 
 __all__ = ["DEFAULT_WIDTH", "LARGEST_POINTS", "Frontier", "FrontierPoint", "frontier"]
 
@@ -144,7 +144,7 @@ class Frontier:
         They hold both envelopes: chords between (budget_nats, upper), tangents of slope −multiplier through
         (budget_nats, lower).
         """
-        return csv_text([field.name for field in fields(FrontierPoint)], (row.to_dict().values() for row in self.rows))
+        return records_csv(FrontierPoint, self.rows)
 
     def __repr__(self) -> str:
         return f"Frontier({self.problem!r}, {len(self.rows)} points, width {self.width:.2g} of the height)"

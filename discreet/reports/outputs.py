@@ -12,14 +12,18 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, fields
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.problems.errors import FileError
 from discreet.problems.files.archive import replacing
 
-__all__ = ["MANIFEST", "Watch", "check_folder", "csv_text", "plain", "replace_file", "write_folder"]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+__all__ = ["MANIFEST", "Watch", "check_folder", "csv_text", "plain", "records_csv", "replace_file", "write_folder"]
 
 MANIFEST = "made-by-discreet.json"
 
@@ -59,6 +63,11 @@ def csv_text(columns: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
     writer.writerow(columns)
     writer.writerows(lines)
     return text.getvalue()
+
+
+def records_csv(kind: type[DataclassInstance], records: Iterable[DataclassInstance]) -> str:
+    """Records of one kind as comma-separated text, a column for each of its fields, values as `plain` gives them."""
+    return csv_text([each.name for each in fields(kind)], (plain(asdict(record)).values() for record in records))
 
 
 def check_folder(folder: str | Path, names: Iterable[str]) -> None:

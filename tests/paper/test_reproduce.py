@@ -99,6 +99,7 @@ def test_the_tables_hold_the_numbers_unrounded(study: Study) -> None:
     assert [float(line["local_x_error"]) for line in found["sensors.csv"]] == [row.local_x_error for row in study.sensors]
     assert found["sensors.csv"][0]["status"] == "certified"
     assert len(found["guesses.csv"]) == 4
+    assert {line["status"] for line in found["curves.csv"]} == {"certified"}
     ends = [line for line in found["curves.csv"] if line["sensors"] == "3"]
     assert float(ends[0]["budget_nats"]) == 0.0
     assert float(ends[-1]["fraction_of_bayes_leakage"]) == pytest.approx(1.0, rel=1e-9)

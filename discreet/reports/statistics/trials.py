@@ -1,8 +1,7 @@
 """Trials: the repeats of one backend on one task taken together, the unit that every comparison counts.
 
 A *task* is an instance (problem and budget) with the relative gap that is asked for. A trial succeeds when every repeat is
-certified: a success in some repeats only is a failure. Its seconds are the median of the repeats' own seconds, `spread` the
-largest over the smallest of all repeated timings, cold first runs left out.
+certified: a success in some repeats only is a failure. Its seconds are the median of the repeats' own seconds.
 """
 
 from __future__ import annotations

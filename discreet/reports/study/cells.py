@@ -16,6 +16,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PureWindowsPath
 from typing import Any
 
 from discreet.backends.contract import Capabilities, Regime
@@ -44,8 +45,12 @@ class Instance:
 
     @cached_property
     def hash(self) -> str:
-        """Hash of p_xz, loss and budget."""
-        return _problem_hash(self.problem)
+        """16 hex digits of p_xz, loss and budget."""
+        sizes = self.problem.n, self.problem.m, self.problem.N, float(self.problem.budget)
+        found = hashlib.sha256(repr(sizes).encode("ascii"))
+        for array in (self.problem.p_xz, self.problem.loss):
+            found.update(array.astype("<f8", order="C").tobytes())
+        return found.hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,14 +125,6 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
 
-def _problem_hash(problem: Problem) -> str:
-    """16 hex digits of p_xz, loss and budget."""
-    found = hashlib.sha256(repr((problem.n, problem.m, problem.N, float(problem.budget))).encode("ascii"))
-    for array in (problem.p_xz, problem.loss):
-        found.update(array.astype("<f8", order="C").tobytes())
-    return found.hexdigest()[:16]
-
-
 def cells_of(study: Study) -> Work:
     """Build the problems and lay out the cells, in an order shuffled anew for every repeat, so that slow moments hit all.
 
@@ -199,7 +196,7 @@ def _build(spec: InstanceSpec) -> Iterator[Instance]:
     if notation.is_file(spec.problem):
         for word in spec.budgets:
             problem = notation.problem(spec.problem, {}, notation.Budget.read(word), default_budget=math.inf)
-            yield Instance(_file_name(spec.problem), "file", "file", {}, word, problem)
+            yield Instance(PureWindowsPath(spec.problem).name, "file", "file", {}, word, problem)
         return
     name, fixed = notation.read(spec.problem, "problem")
     found = catalog.entry(name)
@@ -215,7 +212,3 @@ def _build(spec: InstanceSpec) -> Iterator[Instance]:
 def _grid(grid: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
     for values in itertools.product(*grid.values()):
         yield {part.strip(): value for key, value in zip(grid, values, strict=True) for part in key.split(",")}
-
-
-def _file_name(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
