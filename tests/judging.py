@@ -54,5 +54,4 @@ def certify_rule(
 ) -> Verdict[Rule]:
     """`certify` of a rule with its own tilt, by the pass asked for."""
     case = RuleCase(problem, rule, None, multiplier, threads, progress, compiled)
-    found = conclude(case)
-    return Verdict(found.answer, found.duals.tilt, found.duals.multiplier, found.certificate, case.blocks)
+    return conclude(case, case.blocks)

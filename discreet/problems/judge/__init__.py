@@ -10,7 +10,7 @@ given.
 
 from __future__ import annotations
 
-from discreet.problems.judge.certificate import Certificate, KKTResiduals
-from discreet.problems.judge.verdict import Verdict, certify
+from discreet.problems.judge.certificate import Certificate, KKTResiduals, Verdict
+from discreet.problems.judge.verdict import certify
 
 __all__ = ["Certificate", "KKTResiduals", "Verdict", "certify"]

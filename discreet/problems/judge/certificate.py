@@ -1,13 +1,21 @@
-"""What the judge says: the certificate, and the residuals of the optimality conditions."""
+"""What the judge says: the certificate with the residuals of the optimality conditions, and the pair that carries it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from typing import Generic, TypeVar
 
+import numpy as np
+
+from discreet.problems.blocks import Blocks
 from discreet.problems.measures.law import LEAK_FREE
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.rule import Rule
 
-__all__ = ["Certificate", "KKTResiduals"]
+__all__ = ["Certificate", "KKTResiduals", "Verdict"]
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
@@ -73,3 +81,26 @@ class Certificate:
         if self.budget > 0.0:
             return self.own_leakage / self.budget
         return math.inf if self.own_phi_residual > LEAK_FREE else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict(Generic[_Answer]):
+    """The repaired pair, feasible both, and the certificate they carry.
+
+    answer             of the kind that was judged: a matrix [m, N] or a rule
+    tilt, multiplier   t [m, n] and μ (sign conventions of docs/theory.md)
+    blocks             the outcomes that a `Rule` is a rule for
+    """
+
+    answer: _Answer
+    tilt: Array
+    multiplier: float
+    certificate: Certificate
+    blocks: Blocks | None = None
+
+    @property
+    def estimator(self) -> Array:
+        """The answer as a matrix [m, N], made anew where it is a rule; InputError where that takes more than 2 GiB."""
+        if isinstance(self.answer, Rule) and self.blocks is not None:
+            return self.answer.dense(self.blocks)
+        return np.asarray(self.answer)

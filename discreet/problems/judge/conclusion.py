@@ -35,7 +35,7 @@ import numpy as np
 
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
-from discreet.problems.judge.certificate import Certificate, KKTResiduals
+from discreet.problems.judge.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
@@ -43,11 +43,11 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 
 if TYPE_CHECKING:
-    from discreet.problems.blocks import BlockProblem
+    from discreet.problems.blocks import BlockProblem, Blocks
     from discreet.problems.continuous.model import ContinuousProblem
     from discreet.problems.problem import Problem
 
-__all__ = ["Case", "Conclusion", "Duals", "End", "Worth", "conclude", "numbers", "usable_duals"]
+__all__ = ["Case", "Duals", "End", "Worth", "conclude", "numbers", "usable_duals"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,18 +122,8 @@ class Case(Protocol):
         """max_il P_il r_il / w_l of a (repaired) answer, or an upper bound of it."""
 
 
-@dataclass(frozen=True, eq=False)
-class Conclusion:
-    """The repaired answer and its worth, the duals that prove the lower side, and the certificate."""
-
-    answer: Any
-    worth: Worth
-    duals: Duals
-    certificate: Certificate
-
-
-def conclude(case: Case) -> Conclusion:
-    """Repair, bracket and residuals of a case. Law: lower ≤ upper, whatever is given."""
+def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
+    """Repair, bracket and residuals of a case; blocks: the outcomes of a rule. Law: lower ≤ upper, whatever is given."""
     answer, worth, share = _within_budget(case)
     upper = worth.error * (1.0 + worth.rounding) + worth.missed
     duals, bound = _best_duals(case, worth.law)
@@ -149,7 +139,7 @@ def conclude(case: Case) -> Conclusion:
         own_phi_residual=phi_residual(case.own.law),
         kkt=_residuals(case.constraint, worth, duals, case.worst_entry(answer, duals.tilt)),
     )
-    return Conclusion(answer, worth, duals, certificate)
+    return Verdict(answer, duals.tilt, duals.multiplier, certificate, blocks)
 
 
 # -- the upper side ----------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ __all__ = ["DensityCase"]
 
 
 class DensityCase:
-    """A rule on intervals with optional duals; gap: relative width that the subdivision should stay well under."""
+    """A rule on intervals with optional duals."""
 
     anchors: tuple[End, ...] = ()
 
@@ -35,10 +35,9 @@ class DensityCase:
         rule: IntervalRule,
         tilt: Array | None = None,
         multiplier: float | None = None,
-        gap: float = 1e-8,
     ) -> None:
         """Raises InputError for wrong shapes. Without duals the bound is the Bayes error."""
-        self._problem, self._rule, self._gap = problem, rule, gap
+        self._problem, self._rule = problem, rule
         self._feasible = usable_duals(problem, tilt, multiplier)
         self._matrix = MatrixCase(rule.on(problem), rule.estimator, None, None, ())
         self.constraint = problem.constraint
@@ -61,7 +60,7 @@ class DensityCase:
     def duals(self) -> Iterator[Duals]:
         """Those given or derived, with what a certified subdivision proves of their integral."""
         tilt, multiplier = self._feasible
-        allowed = 0.02 * self._gap * (self.own.error or self._problem.constant_error)  # for undecided intervals
+        allowed = 2e-10 * (self.own.error or self._problem.constant_error)  # for undecided intervals: well under any gap
         value = sweep(self._problem, tilt, allowed).value
         rounded_prior = self._problem.accuracy * float(np.abs(tilt).max())
         yield Duals(tilt, multiplier, (value, -rounded_prior))

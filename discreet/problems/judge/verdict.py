@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from discreet.problems.blocks import BlockProblem, Blocks
 from discreet.problems.errors import InputError
-from discreet.problems.judge.certificate import Certificate
+from discreet.problems.judge.certificate import Verdict
 from discreet.problems.judge.conclusion import Case, conclude
 from discreet.problems.judge.matrix import MatrixCase
 from discreet.problems.judge.rules import Progress, RuleCase
@@ -22,32 +19,9 @@ if TYPE_CHECKING:
     from discreet.problems.continuous.model import ContinuousProblem
     from discreet.problems.continuous.rule import IntervalRule
 
-__all__ = ["Verdict", "certify"]
+__all__ = ["certify"]
 
 _Answer = TypeVar("_Answer")
-
-
-@dataclass(frozen=True, eq=False)
-class Verdict(Generic[_Answer]):
-    """The repaired pair, feasible both, and the certificate they carry.
-
-    answer             of the kind that was judged: a matrix [m, N] or a rule
-    tilt, multiplier   t [m, n] and μ (sign conventions of docs/theory.md)
-    blocks             the outcomes that a `Rule` is a rule for
-    """
-
-    answer: _Answer
-    tilt: Array
-    multiplier: float
-    certificate: Certificate
-    blocks: Blocks | None = None
-
-    @property
-    def estimator(self) -> Array:
-        """The answer as a matrix [m, N], made anew where it is a rule; InputError where that takes more than 2 GiB."""
-        if isinstance(self.answer, Rule) and self.blocks is not None:
-            return self.answer.dense(self.blocks)
-        return np.asarray(self.answer)
 
 
 def certify(
@@ -87,5 +61,4 @@ def certify(
         case = MatrixCase(problem, cast("Array", answer), tilt, multiplier, anchors)
     else:
         raise InputError("outcomes in blocks are judged under a Rule; a matrix needs a Problem in memory")
-    found = conclude(case)
-    return Verdict(found.answer, found.duals.tilt, found.duals.multiplier, found.certificate, blocks)
+    return conclude(case, blocks)

@@ -59,11 +59,7 @@ def expected_sums(estimator: Array, values: Array) -> DoubleDouble:
 
 def expected_loss(estimator: Array, loss: Array) -> float:
     """Σ_il P_il L_il for an estimator and losses [m, N]."""
-    if estimator.size < _MANY:
-        own = dd_dot(loss, estimator)[0]
-    else:
-        own = np.array([_weighted(row, losses[None, :])[0][0] for row, losses in zip(estimator, loss, strict=True)])
-    return float(dd_sum(own)[0])
+    return float(expected_sums(estimator.reshape(1, -1), loss.reshape(1, -1))[0][0, 0])
 
 
 def _weighted(weights: Array, values: Array) -> DoubleDouble:
