@@ -35,19 +35,7 @@ def say(sentence: str) -> None:
 
 
 @contextlib.contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """A spinner on standard error while something takes its time; nothing without a terminal."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(what):
-        yield
-
-
-@contextlib.contextmanager
-def progress() -> Iterator[Callable[[int, int, str], None]]:
+def progress() -> Iterator[Callable[[int, int | None, str], None]]:
     """A bar on standard error: call what is yielded with (done, total, what runs now); nothing without a terminal."""
     if not sys.stderr.isatty():
         yield lambda done, total, what: None
@@ -59,3 +47,11 @@ def progress() -> Iterator[Callable[[int, int, str], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
+
+
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """The same for one step of unknown length."""
+    with progress() as tell:
+        tell(0, None, what)
+        yield

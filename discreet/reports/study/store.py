@@ -19,6 +19,7 @@ import getpass
 import os
 import platform
 import re
+import secrets
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
@@ -115,13 +116,10 @@ class Store:
         aside = self.folder / "set-aside"
         try:
             aside.mkdir(exist_ok=True)
-            target = next(
-                place for k in range(len(COLUMNS) ** 3) if not (place := aside / f"{path.stem}-{k}{path.suffix}").exists()
-            )
-            os.replace(path, target)
+            os.replace(path, aside / f"{path.stem}-{secrets.token_hex(4)}{path.suffix}")
         except OSError as error:
             raise FileError(f"{path} is unreadable and cannot be set aside: {error.strerror or error}; remove it") from None
-        return f"{path.name} is unreadable ({reason}); it was moved to {target.parent.name} and its cell is measured again"
+        return f"{path.name} is unreadable ({reason}); it was moved to {aside.name} and its cell is measured again"
 
 
 def rows(folder: str | Path) -> list[Measurement]:
