@@ -105,11 +105,17 @@ def interior_row(name: str, models: list[Model]) -> None:
 
 
 def interior_rows() -> None:
-    """The pieces of the interior point, on small instances and on many guesses with masses over ten decades."""
+    """The pieces of the interior point: small instances, tiny budgets, many guesses with masses over ten decades."""
     shapes = ("n=2,m=10", "n=2,m=30", "n=5,m=5", "n=10,m=10")
-    texts = _INSTANCES + [
-        f"weighted-mixture:{shape},N=3000,{budget}" for shape in shapes for budget in ("fraction=0.3", "budget=0")
+    tiny = [
+        f"{name}:fraction={share}" for name in ("x-equals-y", "near-deterministic", "anes96") for share in (1e-3, 1e-6, 1e-9)
     ]
+    tiny += [f"dirichlet:n=2,m=2,N=45,seed={seed},fraction=0.001" for seed in range(20)]
+    texts = (
+        _INSTANCES
+        + tiny
+        + [f"weighted-mixture:{shape},N=3000,{budget}" for shape in shapes for budget in ("fraction=0.3", "budget=0")]
+    )
     models = [model_of(reduce(instance(text)).problem) for text in texts]
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)

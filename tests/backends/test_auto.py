@@ -118,7 +118,7 @@ def test_everybody_it_prefers_exists_and_is_not_itself() -> None:
     assert all(load_backend(name).name == name for name in PREFERENCE)
 
 
-def test_every_attempt_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attempt_is_judged_once_and_again_only_with_better_duals(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     real = run.judge.certify
 
@@ -129,4 +129,6 @@ def test_every_attempt_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run.judge, "certify", counted)
     contest(monkeypatch, tilt={"share": 0.5}, conic={})
     assert ds.solve(PROBLEM).claimed == "conic: optimal"
-    assert len(asked) == 2
+    poor, again, good = asked
+    assert again is poor
+    assert good is not poor
