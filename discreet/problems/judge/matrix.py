@@ -15,7 +15,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import column_error, normalise
 from discreet.problems.numerics.label_sums import tally_for
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
-from discreet.problems.numerics.tilted_losses import in_order_losses
+from discreet.problems.numerics.tilted_losses import in_order_losses, most_wasted
 from discreet.problems.problem import Problem
 
 __all__ = ["MatrixCase"]
@@ -87,8 +87,4 @@ class MatrixCase:
     def worst_entry(self, answer: Array, tilt: Array) -> float:
         """max_il P_il r_il / w_l."""
         problem = self._problem
-        losses = in_order_losses(problem.p_xz, problem.loss, tilt)
-        with np.errstate(over="ignore"):  # a loss may be any multiple of the mass of its outcome
-            wasted = (answer * (losses - losses.min(axis=0))).max(axis=0)
-            share = np.divide(wasted, problem.p_z, out=np.zeros(problem.N), where=problem.p_z > 0)
-        return float(share.max())
+        return most_wasted(answer, in_order_losses(problem.p_xz, problem.loss, tilt), problem.p_z)

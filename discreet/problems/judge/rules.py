@@ -34,7 +34,7 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.label_sums import Tally, tally_for
 from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
-from discreet.problems.numerics.tilted_losses import in_order_losses
+from discreet.problems.numerics.tilted_losses import in_order_losses, most_wasted
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 
@@ -71,17 +71,13 @@ class _Drawn:
             return None
         p_xz, loss = p_xz[:, places], loss[:, places]
         counted, lifted = -np.eye(rule.m)[:, rule.labels(p_xz, loss)], np.ldexp(p_xz, lift[:, None])
-        losses, mass = in_order_losses(p_xz, loss, tilt), p_xz.sum(axis=0)
-        wasted = (columns * (losses - losses.min(axis=0))).max(axis=0)
-        with np.errstate(over="ignore"):  # a loss may be any multiple of the mass of its outcome
-            worst = np.divide(wasted, mass, out=np.zeros_like(mass), where=mass > 0.0).max()
         return cls(
             dd_add(*(dd_dot(weights[:, None, :], lifted[None, :, :]) for weights in (counted, columns))),
             dd_add(*(dd_dot(weights.ravel(), loss.ravel()) for weights in (counted, columns))),
             np.where(columns == 1.0, 0.0, columns) @ lifted.T,
             column_error(columns),
             SMALLEST * np.count_nonzero((columns > 0.0) & (loss > 0.0)),
-            float(worst),
+            most_wasted(columns, in_order_losses(p_xz, loss, tilt), p_xz.sum(axis=0)),
         )
 
     def plus(self, other: _Drawn | None) -> _Drawn:

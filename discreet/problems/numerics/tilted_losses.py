@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
-__all__ = ["in_order_losses", "label_doubt", "least_two"]
+__all__ = ["in_order_losses", "label_doubt", "least_two", "most_wasted"]
 
 
 def in_order_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
@@ -51,3 +51,10 @@ def label_doubt(p_xz: Array, tilt: Array, chosen: Array, rival: Array) -> float:
     doubt += gap * np.where(gap > 0.0, 1.0 + (n + 8) * UNIT, 1.0 - (n + 8) * UNIT)
     lost = np.maximum(doubt, 0.0).sum()
     return float(lost * (1.0 + 2.0**-30) + SMALLEST * tilt.shape[0] * chosen.size)
+
+
+def most_wasted(columns: Array, losses: Array, mass: Array) -> float:
+    """max_il P_il r_il / w_l of columns P [m, ·], r the tilted losses less the least of their outcome, for masses w [·]."""
+    with np.errstate(over="ignore"):  # a loss may be any multiple of the mass of its outcome
+        wasted = (columns * (losses - losses.min(axis=0))).max(axis=0)
+        return float(np.divide(wasted, mass, out=np.zeros_like(mass), where=mass > 0.0).max())
