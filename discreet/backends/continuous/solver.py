@@ -149,23 +149,11 @@ class _Search:
         if self.rule.deterministic or self.width > self.gap:
             return self.rule
         merged = tidied(self.problem, self.rule, self.tilt)
-        rules = [cut(self.problem, merged), merged]
-        if not self.problem.constraint.perfect:
-            again = self.again(merged)
-            rules = [cut(self.problem, again), *rules, again]
-        for rule in rules:
+        for rule in (cut(self.problem, merged), merged):
             kept, error = _within_budget(self.problem, rule)
             if math.isfinite(error) and error - self.lower <= self.gap * error and kept.edges.size < self.rule.edges.size:
                 return kept
         return self.rule
-
-    def again(self, merged: IntervalRule) -> IntervalRule:
-        """Solved once more on few intervals, just under the budget, so that rounding cannot push it above."""
-        discrete = self.problem.on(merged.edges).with_budget(self.problem.budget * (1.0 - 1e-12))
-        solution = solve(discrete, "tilt", gap=1e-12)
-        if solution.estimator is None:
-            return merged
-        return tidied(self.problem, IntervalRule(merged.edges, solution.estimator), self.tilt)
 
 
 def _within_budget(problem: ContinuousProblem, rule: IntervalRule) -> tuple[IntervalRule, float]:
