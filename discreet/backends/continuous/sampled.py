@@ -37,6 +37,7 @@ from discreet.backends.continuous.confidence import Draws, LeakageBox, controlle
 from discreet.backends.run import solve
 from discreet.problems.checks import check_table, checked_prior, loss_table, whole
 from discreet.problems.errors import BackendError, InputError
+from discreet.problems.inference.adversary import check_confidence
 from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.measures.mutual_information import feasible_duals
@@ -120,8 +121,7 @@ def estimate_continuous_by_samples(
         raise InputError(
             f"{samples:,} draws of {model.prior.size} posteriors are more than {most:,} numbers; take fewer draws"
         )
-    if not 0.0 < confidence < 1.0:
-        raise InputError(f"the confidence is {confidence!r}; give a number between 0 and 1, such as 0.99")
+    check_confidence(confidence)
     if not budget > 0.0:
         raise InputError("draws cannot show that a rule leaks nothing; give a small positive budget, not 0")
     rng = np.random.default_rng(0) if rng is None else rng
