@@ -118,8 +118,9 @@ def certify(
     given: Any = opened(problem)  # that the answer fits the kind of problem is for the judge to say
     ends = tuple(anchors)
     found: Verdict[Any] = judge.certify(given, answer, tilt, multiplier, anchors=ends)
-    if found.certificate.relative_gap > _GOOD_ENOUGH and found.certificate.blend > 0.0:
-        ends = (*ends, *private_versions(given, answer))
+    blended = found.certificate.relative_gap > _GOOD_ENOUGH and found.certificate.blend > 0.0
+    if blended and (private := private_versions(given, answer)):
+        ends = (*ends, *private)
         found = judge.certify(given, answer, tilt, multiplier, anchors=ends)
     if found.certificate.relative_gap > _GOOD_ENOUGH and (duals := duals_for(given, answer)) is not None:
         other = judge.certify(given, answer, *duals, anchors=ends)

@@ -12,6 +12,7 @@ from judging import lower_bound
 from strategies import budgets, estimators, problems
 
 import discreet as ds
+from discreet.backends import run
 from discreet.backends.repairs import remove_leakage, tilts_from_ratio
 from discreet.problems.judge import certify
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
@@ -117,3 +118,14 @@ def test_what_is_offered_narrows_the_bracket(seed: int) -> None:
         assert offered.lower >= alone.lower
         assert offered.upper <= alone.upper
         assert offered.gap < alone.gap
+
+
+def test_a_rule_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is derived from a rule on outcomes, so the outcomes are not taken again."""
+    problem = Problem.from_joint(np.random.default_rng(0).dirichlet(np.full(160, 0.4)).reshape(2, 2, 40), 0.001)
+    calls = []
+    monkeypatch.setattr(run.judge, "certify", lambda *given, **more: (calls.append(given), certify(*given, **more))[1])
+    judged = ds.certify(problem, ds.Rule(np.zeros((2, 2))), None, 0.0).certificate
+    assert judged.blend > 0.0
+    assert judged.relative_gap > 1e-9
+    assert len(calls) == 1
