@@ -18,7 +18,7 @@ from discreet.backends.registry import load_backend
 from discreet.backends.solution import Status
 from discreet.backends.sweep import Sweep
 from discreet.backends.tilt.backend import Tilt
-from discreet.backends.tilt.continuation import predicted
+from discreet.backends.tilt.backend import _predicted as predicted
 from discreet.problems import Certificate
 from discreet.problems.problem import Problem
 

@@ -6,11 +6,10 @@ interior_point  the iteration
 vertex          labels and ties, and the square system that determines the rest
 crossover       from nearly known duals to the vertex: deterministic but for the ties
 point           what goes through all of it: points, endings, groupings
-passes          one pass over the outcomes, in NumPy; strips: the same compiled
+passes          one pass over the outcomes, in NumPy; cells: the same compiled
 rounds          many outcomes through few: aggregate, solve, certify, shrink
 statement       what the rounds found, stated as a rule
-continuation    another budget of a model whose neighbours are solved
-backend         all of it behind the contract of a backend
+backend         all of it behind the contract of a backend; budgets next to solved ones
 """
 
 from discreet.backends.tilt.backend import Tilt

@@ -4,8 +4,14 @@ It serves every budget. Problems of few outcomes are solved whole and answered b
 blocks, are solved in rounds and answered by a rule; they need not be in memory. Where the Bayes rule already keeps the
 budget (always when X has one value or there is one guess) that rule is optimal and returned as it is, with no tilt.
 
+Another budget of a model whose neighbours are solved is a continuation. Along the curve tilts are smooth in √ε (t tends to a
+limit and μ grows like 1/√ε as ε → 0), so interpolating the nearest solved budgets gives duals that decide all but a few
+outcomes rightly. At a kink, where the number of ties changes, the prediction is worse, and rounds from there make up for it.
+
 A budget that cannot be told from nothing in double precision is solved as perfect privacy. What rounding still leaks under
 that answer may exceed such a budget; then the answer is blended with the best constant guess until it does not.
+
+Source: discreet, docs/theory.md, sections 13, 14 and 18.
 """
 
 from __future__ import annotations
@@ -23,7 +29,6 @@ from discreet.backends.contract import Answer, Capabilities, Kind, Known, Option
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, whole
 from discreet.backends.slack import bayes_answer
-from discreet.backends.tilt.continuation import predicted
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds, solve_whole
@@ -40,6 +45,7 @@ __all__ = ["Tilt"]
 
 _KERNELS = {"auto": None, "numpy": False, "compiled": True}
 _ROUNDS_FROM = 16  # times the outcomes that a first round retains
+_NEIGHBOURS = 3  # solved budgets that a prediction interpolates
 _THREADS_FROM = 1 << 20  # outcomes from which a pass takes longer than sharing it out
 
 
@@ -78,7 +84,7 @@ class Tilt:
 
         Where X has two values the vertex next to predicted duals is most often the solution; else the rounds start there.
         """
-        starts, precision = list(predicted(problem, known)), Precision.of(problem, options.gap)
+        starts, precision = list(_predicted(problem, known)), Precision.of(problem, options.gap)
         if not starts or precision.unresolved:
             return None
         for near in starts if problem.n == 2 else []:
@@ -182,6 +188,42 @@ def _extended(rule: Rule, possible: NDArray[np.intp], n: int) -> Rule:
     tilt = np.zeros((rule.m, n))
     tilt[:, possible] = rule.tilt
     return Rule(tilt, rule.ties, rule.columns, rule.share, rule.towards, rule.band, rule.tie_classes)
+
+
+# -- another budget ------------------------------------------------------------------------------------------------------
+
+
+def _predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Point]:
+    """Duals at the problem's budget, likeliest first, positive and finite; none where what is known says too little.
+
+    First from the nearest budgets on both sides; then, should there be a kink between these, from one side alone. The
+    points have no columns.
+    """
+    place = math.sqrt(problem.budget)
+    distinct = {point.budget: point for point in known if point.multiplier > 0.0}
+    ordered = sorted(distinct.values(), key=lambda point: abs(math.sqrt(point.budget) - place))
+    sides = (
+        [point for point in ordered if point.budget > problem.budget],
+        [point for point in ordered if point.budget < problem.budget],
+    )
+    for nearest in (ordered[:_NEIGHBOURS], *(side[:_NEIGHBOURS] for side in sides)):
+        if any(point.multiplier < math.inf for point in nearest):  # budget 0 alone says nothing of the multiplier
+            yield _interpolated(nearest, place)
+
+
+def _interpolated(nearest: Sequence[Known], place: float) -> Point:
+    """By the polynomial in √ε through solved budgets, all distinct (of 1/μ, which is 0 at budget 0)."""
+    roots = [math.sqrt(point.budget) for point in nearest]
+    weights = [
+        math.prod((place - other) / (root - other) for k, other in enumerate(roots) if k != own)
+        for own, root in enumerate(roots)
+    ]
+    tilt = np.asarray(sum(weight * point.tilt for weight, point in zip(weights, nearest, strict=True)))
+    slowness = sum(weight / point.multiplier for weight, point in zip(weights, nearest, strict=True))
+    if not slowness > 0.0:  # beyond a kink: scale the multiplier of the largest by √ε
+        largest = max(nearest, key=lambda point: point.budget)
+        slowness = place / (largest.multiplier * math.sqrt(largest.budget))
+    return Point(np.zeros((tilt.shape[0], 0)), tilt, 1.0 / slowness)
 
 
 # -- budgets below rounding ----------------------------------------------------------------------------------------------

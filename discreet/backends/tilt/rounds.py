@@ -7,7 +7,7 @@ feasible for the whole problem and an upper bound; its tilt, made feasible, give
 tilt has moved by less than the margins of all that is in cells, none of their decisions can have changed, and the small
 problem knows the lower bound without a pass. When the two bounds meet, the restriction was no restriction.
 
-The first tilt comes from the caller, who knows other budgets (`continuation`), or from a weighted sample of the outcomes.
+The first tilt comes from the caller, who knows other budgets (a continuation), or from a weighted sample of the outcomes.
 Where a round does not shrink the bracket tenfold, the next one retains eight times as many: at the latest when all are
 retained, the small problem is the whole one (unless that would be more than memory should hold: then it ends "stalled").
 Where the bounds meet and there is no vertex yet, which is a shorter rule, one more round looks for it.
