@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.backends.contract import Answer
+from discreet.backends.precision import Precision
 from discreet.problems.measures.law import LEAK_FREE, phi_residual
 from discreet.problems.problem import Problem
 
 __all__ = ["bayes_answer"]
-
-_ROUNDING = 1e-12  # relative, of a budget: what summing in another order may change
 
 
 def bayes_answer(problem: Problem) -> Answer | None:
@@ -18,5 +17,6 @@ def bayes_answer(problem: Problem) -> Answer | None:
     if problem.constraint.perfect:
         keeps = phi_residual(problem.output_law(problem.bayes_estimator)) <= LEAK_FREE
     else:
-        keeps = problem.constraint.oblivious or problem.bayes_leakage <= problem.budget * (1.0 + _ROUNDING)
+        rounding = Precision.of(problem, 1.0).undercut  # summing in another order may change as much
+        keeps = problem.constraint.oblivious or problem.bayes_leakage <= problem.budget * (1.0 + rounding)
     return Answer(problem.bayes_estimator, np.zeros((problem.m, problem.n)), 0.0) if keeps else None
