@@ -25,6 +25,7 @@ from discreet.backends.tilt import crossover as crossing
 from discreet.backends.tilt import interior_point, rounds
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Model, model_of
+from discreet.backends.tilt.newton import Newton
 from discreet.backends.tilt.passes import sample
 from discreet.backends.tilt.point import Point
 from discreet.problems import BlockProblem, Problem, catalog, lattice_problem, reduce
@@ -118,15 +119,16 @@ def interior_rows() -> None:
     models = [model_of(reduce(instance(text)).problem) for text in texts]
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)
-    for name, attribute, value in (
-        ("no centrality correctors", "_correctors", lambda at: 0),
-        ("the multiplier may fall to nothing", "_FALL", 1.0),
-        ("steps of nine tenths to the end", "_TO_BOUNDARY", (0.9, 0.9)),
-        ("no floor of the products", "_FLOOR", 0.0),
-        ("half of the budget used first", "_FIRST_USED", 0.5),
-        ("half the patience", "_PATIENCE", 7),
+    for name, owner, attribute, value in (
+        ("no centrality correctors", interior_point, "_correctors", lambda at: 0),
+        ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, growth: None),
+        ("the multiplier may fall to nothing", interior_point, "_FALL", 1.0),
+        ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
+        ("no floor of the products", interior_point, "_FLOOR", 0.0),
+        ("half of the budget used first", interior_point, "_FIRST_USED", 0.5),
+        ("half the patience", interior_point, "_PATIENCE", 7),
     ):
-        with replaced(interior_point, attribute, value):
+        with replaced(owner, attribute, value):
             interior_row(name, models)
     interior_row(
         "the same barrier for rare outcomes", [replace(each, barrier=np.ones_like(each.barrier)) for each in models]

@@ -3,8 +3,9 @@
 Start: columns inversely proportional to the slacks that losses have under no tilt, so that products agree for each outcome,
 blended with uniform columns to keep the budget; then the tilt of their law and its slacks. All is feasible.
 
-Step: Mehrotra's predictor shows how far the products can fall; his second-order corrector follows, then Gondzio's centrality
-correctors while they lengthen the step.
+Step: Mehrotra's predictor shows how far the products can fall and how the mass of each guess is going to change, about which
+the log ratios are linearised again; his second-order corrector follows, then Gondzio's centrality correctors while they
+lengthen the step.
 
 Stop: when the bracket estimated from the iterate itself (its tilt's dual bound; its error probability plus the price of any
 excess leakage) is within the target, or when it no longer improves; the best iterate seen is returned. The estimate is for
@@ -186,7 +187,7 @@ def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, widt
     """One predictor–corrector step; None when the linear algebra has broken down."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         newton = Newton(model, at, law, kappa)
-        target, step = _corrected(model, at, newton, kappa, _FLOOR * gap)
+        target, step = _corrected(model, at, law.mass, newton, kappa, _FLOOR * gap)
         lengths = _lengths(model, at, step)
         for _ in range(_correctors(at)):
             if min(lengths) >= _LONG_ENOUGH:
@@ -208,13 +209,15 @@ def _correctors(at: Iterate) -> int:
     return max(1, min(_MOST_CORRECTORS, at.tilt.size // _ENTRIES_PER_CORRECTOR))
 
 
-def _corrected(model: Model, at: Iterate, newton: Newton, kappa: float, floor: float) -> tuple[float, Iterate]:
+def _corrected(model: Model, at: Iterate, mass: Array, newton: Newton, kappa: float, floor: float) -> tuple[float, Iterate]:
     """Mehrotra's target for the products and the direction corrected for what the predictor announces."""
     predictor = newton.direction(0.0)
     primal, dual = (min(1.0, length) for length in _lengths(model, at, predictor))
     now, then = _total_product(model, at), _total_product(model, _moved(at, predictor, primal, dual))
     error = model.total(np.einsum("bil,bil->bl", model.losses, at.estimator))
     target = max(floor * error, min(1.0, max(1e-8, then / now)) ** 3 * now) / (at.estimator.shape[1] + kappa)
+    growth = 1.0 + primal * np.matmul(predictor.estimator, model.mass[:, :, None]).sum(axis=0)[:, 0] / mass
+    newton.anticipate(np.clip(growth, 1.0 - _TO_BOUNDARY[1], 1.0 / (1.0 - _TO_BOUNDARY[1])))
     return target, newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)
 
 
