@@ -107,9 +107,7 @@ def interior_row(name: str, models: list[Model]) -> None:
 def interior_rows() -> None:
     """The pieces of the interior point: small instances, tiny budgets, many guesses with masses over ten decades."""
     shapes = ("n=2,m=10", "n=2,m=30", "n=5,m=5", "n=10,m=10")
-    tiny = [
-        f"{name}:fraction={share}" for name in ("x-equals-y", "near-deterministic", "anes96") for share in (1e-3, 1e-6, 1e-9)
-    ]
+    tiny = [f"{name}:fraction={share}" for name in ("x-equals-y", "road", "zero-mass") for share in (1e-3, 1e-6, 1e-9)]
     tiny += [f"dirichlet:n=2,m=2,N=45,seed={seed},fraction=0.001" for seed in range(20)]
     texts = (
         _INSTANCES

@@ -47,3 +47,12 @@ def test_the_iteration_alone_reaches_the_optimum(n: int, m: int, outcomes: int, 
     assert ending.optimal
     judged = ds.certify(problem, point.columns, point.tilt, point.multiplier)
     assert judged.certificate.relative_gap <= 2e-9
+
+
+@pytest.mark.parametrize("name", ["road", "zero-mass", "building"])
+def test_guesses_that_vanish_with_the_budget_do_not_stall_it(name: str) -> None:
+    """Their masses fall by a hundred times a step, about which log ratios have to be linearised again."""
+    problem = catalog.build(name, fraction=0.5)
+    for share in np.geomspace(1e-9, 0.99, 20):
+        solution = ds.solve(problem.with_budget(share * problem.bayes_leakage), "tilt")
+        assert solution.status is ds.Status.CERTIFIED, share
