@@ -321,23 +321,25 @@ def _small_conic(_: Setting) -> list[Row]:
 # -- what each part brings -------------------------------------------------------------------------------------------------
 
 
-def _ablation(setting: Setting, words: str, *, aggregate: bool, threads: int) -> list[Row]:
+def _ablation(setting: Setting, words: str, *, aggregate: bool, threads: int, kernels: str = "compiled") -> list[Row]:
     if not aggregate:
         _without_aggregation()
     rows = []
     for outcomes in (20_000, 100_000) if setting.quick else (100_000, 1_000_000):
         problem = ds.problems.paper_single(bins=outcomes, budget=0.01)
-        rows.append(_solved(problem, words, repeats=3, threads=threads))
+        rows.append(_solved(problem, words, repeats=3, threads=threads, kernels=kernels))
     return rows
 
 
 def _without_aggregation() -> None:
     """Switch off what has no public switch: outside this ablation there is no reason to."""
+    from discreet.backends import run
     from discreet.backends.tilt import backend
 
-    if not hasattr(backend, "_ROUNDS_FROM"):
-        raise RuntimeError("discreet.backends.tilt.backend no longer has _ROUNDS_FROM; mend this ablation")
-    setattr(backend, "_ROUNDS_FROM", 1 << 40)  # noqa: B010 (a private name, on purpose)
+    for module, name in ((backend, "_ROUNDS_FROM"), (run, "_IN_BLOCKS_FROM")):
+        if not hasattr(module, name):
+            raise RuntimeError(f"{module.__name__} no longer has {name}; mend this ablation")
+        setattr(module, name, 1 << 40)
 
 
 # -- what it costs ---------------------------------------------------------------------------------------------------------
@@ -415,8 +417,12 @@ def _cases() -> Iterable[Case]:
     yield Case("small/reference", _small_conic)
     every = cores()
     plain = partial(_ablation, threads=1)
-    yield Case("ablation-interior", partial(plain, words="interior point alone", aggregate=False), numba=False)
-    yield Case("ablation-aggregated", partial(plain, words="+ aggregation, NumPy", aggregate=True), numba=False)
+    yield Case(
+        "ablation-interior", partial(plain, words="interior point alone", aggregate=False, kernels="numpy"), numba=False
+    )
+    yield Case(
+        "ablation-aggregated", partial(plain, words="+ aggregation, NumPy", aggregate=True, kernels="numpy"), numba=False
+    )
     yield Case("ablation-compiled", partial(plain, words="+ compiled kernels", aggregate=True))
     yield Case("ablation-threads", partial(_ablation, words=f"+ threads ({every})", aggregate=True, threads=every))
     yield Case("cost-outcomes", _cost_outcomes)
