@@ -182,7 +182,6 @@ def version_of(library: str) -> str:
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:
-        pass
-    if library == "discreet":  # a checkout that is not installed still knows its own version
-        return str(importlib.import_module(library).__version__)
-    return "absent" if importlib.util.find_spec(library) is None else "unknown"
+        if library == "discreet":  # a checkout that is not installed still knows its own version
+            return str(importlib.import_module(library).__version__)
+        return "absent" if importlib.util.find_spec(library) is None else "unknown"
