@@ -139,12 +139,19 @@ class Rule:
         """Which of the ties lie among the outcomes start … start + count − 1."""
         return slice(*np.searchsorted(self.ties, (start, start + count)).tolist())
 
-    def drawn_in(self, start: int, p_xz: Array, loss: Array) -> tuple[NDArray[np.intp], Array]:
-        """Which of the outcomes start … start + B − 1 are ties or in tie classes, and their columns [m, K]."""
+    def drawn_in(
+        self, start: int, p_xz: Array, loss: Array, near: NDArray[np.intp] | None = None
+    ) -> tuple[NDArray[np.intp], Array]:
+        """Which of the outcomes start … start + B − 1 are ties or in tie classes, and their columns [m, K].
+
+        near: places outside which no margin is within the band, where that is known.
+        """
         here = self.ties_in(start, p_xz.shape[1])
         places, columns = self.ties[here] - start, self.columns[:, here]
         if self.band > 0.0:
-            within, row = self.tie_class(p_xz, loss)
+            at = slice(None) if near is None else near
+            within, row = self.tie_class(p_xz[:, at], loss[:, at])
+            within = within if near is None else near[within]
             kept = ~np.isin(within, places)
             places = np.concatenate([places, within[kept]])
             columns = np.concatenate([columns, self.tie_classes[row[kept]].T], axis=1)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.label_strips import STRIP
 from discreet.problems.numerics.label_sums import Tally, compiled_tally, tally
-from discreet.problems.numerics.tilted_losses import in_order_losses
+from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
+from discreet.problems.rule import Rule
 
 _U = 2.0**-53
 KINDS = ("even", "tails", "empty", "heavy", "tied", "edge", "faint")
@@ -82,6 +83,28 @@ def test_both_passes_agree(n: int, m: int, count: int, kind: str, seed: int, apa
     a, loss = outcomes(kind, n, m, count, rule, rng)
     tilt = rule - apart * size * rng.random((m, 1))
     assert_agree(compiled_tally(a, loss, rule, tilt), tally(a, loss, rule, tilt))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 4), st.integers(2, 4), st.sampled_from(COUNTS), st.sampled_from(KINDS), st.integers(0, 10**6),
+    st.integers(0, 10**6),
+)  # fmt: skip
+def test_no_member_of_a_tie_class_is_passed_over(n: int, m: int, count: int, kind: str, seed: int, which: int) -> None:
+    """Bands that end at an outcome's own margin: the compiled pass sends every member to be looked at."""
+    rng = np.random.default_rng(seed)
+    tilt = rng.normal(size=(m, n))
+    a, loss = outcomes(kind, n, m, count, tilt, rng)
+    _, least, _, runner = least_two(in_order_losses(a, loss, tilt))
+    mass = a.sum(axis=0)
+    margins = (runner - least)[mass > 0.0] / mass[mass > 0.0]
+    band = float(min(margins[which % margins.size], 1e100)) if margins.size else 0.0
+    rule = Rule(tilt, band=band, tie_classes=np.full((m * m, m), 1.0 / m)) if band > 0.0 else Rule(tilt)
+    near = compiled_tally(a, loss, tilt, tilt, band).near
+    every, columns = rule.drawn_in(0, a, loss)
+    found, same = rule.drawn_in(0, a, loss, near)
+    np.testing.assert_array_equal(found, every)
+    np.testing.assert_array_equal(same, columns)
 
 
 @settings(max_examples=40, deadline=None)

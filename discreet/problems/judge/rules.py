@@ -64,9 +64,18 @@ class _Drawn:
     worst: float
 
     @classmethod
-    def of(cls, rule: Rule, start: int, p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> _Drawn | None:
-        """Those among consecutive outcomes, under feasible duals; None if there are none."""
-        places, columns = rule.drawn_in(start, p_xz, loss)
+    def of(
+        cls,
+        rule: Rule,
+        start: int,
+        p_xz: Array,
+        loss: Array,
+        tilt: Array,
+        lift: NDArray[np.int32],
+        near: NDArray[np.intp] | None,
+    ) -> _Drawn | None:
+        """Those among consecutive outcomes, under feasible duals; None if there are none. near: see `Rule.drawn_in`."""
+        places, columns = rule.drawn_in(start, p_xz, loss, near)
         if not places.size:
             return None
         p_xz, loss = p_xz[:, places], loss[:, places]
@@ -140,13 +149,13 @@ class RuleCase:
 
         def work(chunk: Chunk) -> tuple[int, Tally, _Drawn | None, _Last]:
             a, loss = chunk.read()
-            sums = count(a, loss, rule.tilt, self._tilt)
+            sums = count(a, loss, rule.tilt, self._tilt, rule.band)
             if not sums.smallest >= 0.0:
                 raise InputError(
                     f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry {sums.smallest!r}; "
                     "every p_xz and loss must be a number ≥ 0"
                 )
-            drawn = _Drawn.of(rule, chunk.start, a, loss, self._tilt, self._lift)
+            drawn = _Drawn.of(rule, chunk.start, a, loss, self._tilt, self._lift, sums.near)
             return chunk.count, sums, drawn, (a[:, -1].copy(), loss[:, -1].copy())
 
         found: tuple[Tally, _Drawn | None, _Last] | None = None

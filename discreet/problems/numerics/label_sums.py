@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_sum, exact_product
 from discreet.problems.numerics.estimators import labelled_sums
@@ -45,6 +46,7 @@ class Tally:
     astray    max_l r_i(l),l / w_l
     smallest  least entry of p_xz and loss if that is negative, else 0; NaN if one is no number up to 1e150. Unless it is 0
               the sums mean nothing
+    near      of one chunk: places of all outcomes with a margin within the band, among others; None: any may have one
     """
 
     joint: DoubleDouble
@@ -54,6 +56,7 @@ class Tally:
     wasted: float
     astray: float
     smallest: float
+    near: NDArray[np.intp] | None = None
 
     def plus(self, other: Tally) -> Tally:
         """Both together."""
@@ -81,8 +84,11 @@ class Tally:
         return (*parts, -doubt * (1.0 + 2.0**-30), -2.0 * SUM_ROUNDING * size)
 
 
-def tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tally:
-    """The pass over outcomes [n, ·], [m, ·] for a rule with tilt `decide` [m, n] and feasible duals `tilt` [m, n]."""
+def tally(p_xz: Array, loss: Array, decide: Array, tilt: Array, band: float = 0.0) -> Tally:
+    """The pass over outcomes [n, ·], [m, ·] for a rule with tilt `decide` [m, n] and feasible duals `tilt` [m, n].
+
+    band: of the rule's tie classes, whose outcomes are not counted as clear.
+    """
     found = _tally(p_xz[:, :_BLOCK_OUTCOMES], loss[:, :_BLOCK_OUTCOMES], decide, tilt)
     for start in range(_BLOCK_OUTCOMES, p_xz.shape[1], _BLOCK_OUTCOMES):
         block = slice(start, start + _BLOCK_OUTCOMES)
@@ -118,20 +124,22 @@ def _tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tally:
     )
 
 
-def compiled_tally(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> Tally:
+def compiled_tally(p_xz: Array, loss: Array, decide: Array, tilt: Array, band: float = 0.0) -> Tally:
     """`tally`, compiled."""
     n, apart = p_xz.shape[0], float(np.abs(tilt - decide).max())
     gamma = (n + 4) * UNIT
     per_mass = 8.0 * gamma * float(np.abs(decide).max()) + 4.0 * apart * (1.0 + 8.0 * UNIT)
+    per_mass += 2.0 * band  # twice covers the rounding of margins
     found = strip_sums(p_xz, loss, decide, per_mass, 4.0 * gamma, 8.0 * n * SMALLEST)
     high, low = found.sums
     of_labels = dd_add(dd_sum(np.diagonal(high[:, n:])), dd_sum(np.diagonal(low[:, n:])))
     of_guesses = dd_add(dd_sum(high[:, n:].T), dd_sum(low[:, n:].T))
     clear = Tally((high[:, :n], low[:, :n]), of_labels, of_guesses, 0.0, 0.0, 0.0, 0.0)
     rest = found.unclear
-    return clear.plus(tally(p_xz[:, rest], loss[:, rest], decide, tilt)) if rest.size else clear
+    both = clear.plus(tally(p_xz[:, rest], loss[:, rest], decide, tilt)) if rest.size else clear
+    return replace(both, near=rest)
 
 
-def tally_for(outcomes: int, compiled: bool | None = None) -> Callable[[Array, Array, Array, Array], Tally]:
+def tally_for(outcomes: int, compiled: bool | None = None) -> Callable[..., Tally]:
     """The pass over a chunk of a problem of so many outcomes: compiled, by default where that pays."""
     return compiled_tally if (compiled_pays(outcomes) if compiled is None else compiled) else tally
