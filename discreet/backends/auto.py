@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from discreet.backends.contract import Capabilities, Kind, Regime
 
-__all__ = ["Auto"]
-
 
 class Auto:
     """Chooses for you; for any kind of problem, budget and size that some available backend serves."""

@@ -38,8 +38,6 @@ from discreet.problems.errors import Absent
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["SETTINGS", "Conic"]
-
 _FORMS = {"clarabel": ("deviation", 0.5), "ecos": ("deviation", 1.0), "mosek": ("deviation", 0.5), "scs": ("joint", 0.5)}
 """Solver -> its default form, and the power of ε by which its cones are divided in the `deviation` form."""
 

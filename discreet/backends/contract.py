@@ -26,27 +26,6 @@ if TYPE_CHECKING:
     from discreet.problems.continuous import ContinuousProblem, IntervalRule
     from discreet.problems.rule import Rule
 
-__all__ = [
-    "ACCURACY",
-    "Accuracy",
-    "Answer",
-    "AnyBackend",
-    "AnyProblem",
-    "Backend",
-    "Capabilities",
-    "Continuation",
-    "Kind",
-    "Known",
-    "Options",
-    "Policy",
-    "Raw",
-    "Reach",
-    "Regime",
-    "Unlifted",
-    "refuse_unknown",
-    "refuse_unserved",
-]
-
 AnyProblem: TypeAlias = "Problem | BlockProblem | ContinuousProblem"
 """Every kind of problem that there is; `Kind` names them."""
 

@@ -25,8 +25,6 @@ from discreet.backends.settings import choice
 from discreet.problems.errors import BackendError
 from discreet.problems.problem import Problem
 
-__all__ = ["METHODS", "SETTINGS", "Highs", "highs_options"]
-
 METHODS = {"simplex": "simplex", "ipx": "ipm", "pdlp": "pdlp"}
 """Values of the setting `method`, with HiGHS's word for them in its limits and counts of iterations."""
 

@@ -26,8 +26,6 @@ from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
-__all__ = ["attempt_isolated", "failed_start", "next_attempt", "probe", "serve_attempt", "serve_probe", "solve_isolated"]
-
 
 def solve_isolated(
     problem: Problem,

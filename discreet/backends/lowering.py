@@ -46,17 +46,6 @@ from discreet.problems.errors import BackendError, Interrupted
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = [
-    "Equations",
-    "Lowered",
-    "PrivacyRows",
-    "Program",
-    "loss_unit",
-    "point_of",
-    "rows_by_private_value",
-    "whitened_rows",
-]
-
 _NO_CORRELATION = 1e-14  # canonical correlations under this are the rounding of the model's own numbers
 
 

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 
 from discreet.problems.constraint import Constrained
 
-__all__ = ["Precision"]
-
 _UNIT = 2.0**-53
 
 

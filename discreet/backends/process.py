@@ -23,8 +23,6 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any
 
-__all__ = ["GRACE_SECONDS", "STARTUP_SECONDS", "Child", "main"]
-
 GRACE_SECONDS = 1.0
 """Seconds past a time limit before a process is killed: a backend that stops by itself needs a moment to hand over."""
 

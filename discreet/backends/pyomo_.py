@@ -24,8 +24,6 @@ from discreet.backends.lowering import Lowered, Program, point_of, rows_by_priva
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["Pyomo", "build_model"]
-
 
 class Pyomo(Unlifted):
     """The perfect-privacy linear program as a Pyomo model; see the module's docstring."""

@@ -20,21 +20,6 @@ from functools import cache
 from discreet.backends.contract import AnyBackend, Backend, Capabilities, Kind, Policy
 from discreet.problems.errors import Absent, Broken, DiscreetError, InputError
 
-__all__ = [
-    "ENTRY_POINT_GROUP",
-    "TRIAL_VARIABLE",
-    "Availability",
-    "availability",
-    "backend_names",
-    "capabilities",
-    "load_backend",
-    "peers",
-    "refuse_unknown_names",
-    "require_libraries",
-    "version_of",
-    "versions_of",
-]
-
 ENTRY_POINT_GROUP = "discreet.backends"
 TRIAL_VARIABLE = "DISCREET_BACKENDS"
 

@@ -44,8 +44,6 @@ from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce
 from discreet.problems.rule import Rule
 
-__all__ = ["Attempt", "attempt", "audit", "certify", "conclude", "opened", "restored", "solve"]
-
 _GOOD_ENOUGH = 1e-9  # relative gap under which nothing is derived from an answer
 _IN_BLOCKS_FROM = 1 << 15  # outcomes from which arrays are passed on unreduced: a search for proportional outcomes takes
 # 0.1 µs an outcome and value, several times the passes of a solve

@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from discreet.backends.contract import Options
 from discreet.problems.errors import InputError
 
-__all__ = ["choice", "positive", "whole"]
-
 
 def choice(options: Options, backend: str, name: str, allowed: Iterable[str], default: str) -> str:
     """The setting's value, one of `allowed`, or the default."""

@@ -9,8 +9,6 @@ from discreet.backends.precision import Precision
 from discreet.problems.measures.law import LEAK_FREE, phi_residual
 from discreet.problems.problem import Problem
 
-__all__ = ["bayes_answer"]
-
 
 def bayes_answer(problem: Problem) -> Answer | None:
     """The Bayes rule with zero duals if it keeps the budget (always when n = 1 or m = 1), else None."""

@@ -39,8 +39,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
-__all__ = ["Slsqp", "SmoothProgram"]
-
 
 class Slsqp:
     """Sequential least squares on the reduced parametrisation; see the module's docstring."""

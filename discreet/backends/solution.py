@@ -23,8 +23,6 @@ from discreet.problems.rule import Rule
 if TYPE_CHECKING:
     from discreet.problems.continuous import IntervalRule
 
-__all__ = ["PRIVACY_TOLERANCE", "Solution", "Status", "Timings", "derive_status"]
-
 PRIVACY_TOLERANCE = 1e-6
 """Relative excess over the budget above which a backend's own answer counts as violating privacy (its repair never does)."""
 

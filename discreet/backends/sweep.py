@@ -18,8 +18,6 @@ from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 
-__all__ = ["Sweep"]
-
 _PATIENCE = 6  # failures to continue, less successes, after which every budget is solved afresh
 
 

@@ -9,8 +9,6 @@ import typer
 from discreet.cli import screen
 from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set
 
-__all__ = ["advise"]
-
 
 def advise(
     problem: Problem,

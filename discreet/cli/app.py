@@ -17,8 +17,6 @@ from typer.core import TyperGroup
 from discreet.cli import advise, audit, bench, compare, crosscheck, doctor, frontier, problems, report, reproduce, solve
 from discreet.problems.errors import DiscreetError
 
-__all__ = ["BAD_INPUT", "INTERRUPTED", "app"]
-
 BAD_INPUT = 2
 INTERRUPTED = 130
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from discreet.problems.inference.adversary import Inference
     from discreet.problems.judge import Certificate
 
-__all__ = ["audit"]
-
 
 def audit(
     problem: Problem,

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from discreet.reports.study.plan import Study
     from discreet.reports.study.runner import Summary, Watch
 
-__all__ = ["bench"]
-
 _PLAIN_SECONDS = 10.0  # between lines of progress where standard error is no terminal
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from discreet.reports.compare import Case, Comparison
     from discreet.reports.notation import Budget
 
-__all__ = ["DEFAULT_CASES", "DEFAULT_FRACTIONS", "DEFAULT_TIME_LIMIT", "compare"]
-
 # The bare comparison. Twenty sensors at half of the Bayes rule's leakage is where claims and truth part most visibly.
 DEFAULT_CASES = (
     ("paper-single:bins=64", 0.5),

@@ -13,8 +13,6 @@ from discreet.cli.flags import Gap, Json
 if TYPE_CHECKING:
     from discreet.reports.crosscheck.gate import Crosscheck
 
-__all__ = ["crosscheck"]
-
 
 def crosscheck(
     seed: Annotated[int, typer.Option(help="Seed of the set of instances.")] = 0,

@@ -12,8 +12,6 @@ from discreet.cli.flags import Json
 if TYPE_CHECKING:
     from discreet.backends.registry import Availability
 
-__all__ = ["doctor"]
-
 
 def doctor(
     require: Annotated[

@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Backend", "Equivocation", "Fraction", "Gap", "Json", "Leakage", "Perfect", "Problem", "Set", "TimeLimit"]
-
 Problem = Annotated[str, typer.Argument(metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.")]
 Backend = Annotated[str, typer.Option(metavar="NAME", help="Which backend; see discreet doctor.")]
 Set = Annotated[

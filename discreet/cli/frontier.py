@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from discreet.reports.curve import Frontier
     from discreet.reports.figures import Figure
 
-__all__ = ["frontier"]
-
 _NAMES = ("frontier.svg", "frontier.png", "frontier.csv", "frontier.json")
 
 

@@ -12,8 +12,6 @@ from discreet.cli.flags import Json, Set
 if TYPE_CHECKING:
     from discreet.problems.catalog import Entry
 
-__all__ = ["problems"]
-
 
 def problems(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show this one, with its parameters.")] = None,

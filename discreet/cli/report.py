@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from discreet.reports.measurements import Measurement
 
-__all__ = ["DEFAULT_OUT", "report"]
-
 DEFAULT_OUT = "discreet-report.html"
 
 

@@ -8,8 +8,6 @@ import typer
 
 from discreet.cli import screen
 
-__all__ = ["reproduce"]
-
 _Number = TypeVar("_Number", int, float)
 
 

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["output", "print_json", "progress", "say", "waiting"]
-
 _PIPED_WIDTH = 150  # columns where the output is no terminal
 
 

@@ -9,8 +9,6 @@ import typer
 from discreet.cli import screen
 from discreet.cli.flags import Backend, Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set, TimeLimit
 
-__all__ = ["solve"]
-
 
 def solve(
     problem: Problem,

@@ -3,7 +3,3 @@
 Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
 Entropy Constrained Approach", numerical section.
 """
-
-from __future__ import annotations
-
-__all__: list[str] = []

@@ -16,8 +16,6 @@ from discreet.reports.figures import Figure
 from discreet.reports.html.page import document, folded, sentences, table
 from discreet.reports.outputs import write_folder
 
-__all__ = ["NAMES", "page", "write_study"]
-
 NAMES = (
     "index.html",
     *(f"{name}.{kind}" for name in FIGURES for kind in ("svg", "png")),

@@ -10,8 +10,6 @@ from discreet.reports.figures import Figure, Series
 from discreet.reports.outputs import csv_text, plain, records_csv
 from discreet.reports.pictures import curve_grid, floats
 
-__all__ = ["FIGURES", "figures", "tables"]
-
 FIGURES = (
     "inference-of-x",
     "x-given-guess",

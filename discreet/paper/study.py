@@ -33,8 +33,6 @@ from discreet.problems.sensors import check_edges, count_vectors, iid_sensors, p
 from discreet.reports.curve import Frontier, frontier
 from discreet.reports.outputs import Watch
 
-__all__ = ["LARGEST_LATTICE", "GuessRow", "SensorRow", "Settings", "Study", "run_study"]
-
 LARGEST_LATTICE = 1_000_000
 """Most count vectors of one model here."""
 

@@ -18,18 +18,6 @@ from discreet.problems.constraint import Constrained, LeakageBudget
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = [
-    "CHUNK_OUTCOMES",
-    "ArrayBlocks",
-    "BlockProblem",
-    "Blocks",
-    "Chunk",
-    "Found",
-    "Item",
-    "in_order",
-    "threads_for",
-]
-
 CHUNK_OUTCOMES = 1 << 16
 _LARGE_FROM = 1 << 22  # outcomes from which chunks of arrays are four times as large: handing one out costs 30 µs
 _SHARED_FROM = 1 << 20  # outcomes from which sharing a pass over arrays between threads pays

@@ -14,25 +14,6 @@ import numpy as np
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
 
-__all__ = [
-    "TOTAL_TOLERANCE",
-    "check_ceiling",
-    "check_columns",
-    "check_entries",
-    "check_stray_losses",
-    "check_table",
-    "check_total",
-    "checked_prior",
-    "loss_table",
-    "mass_array",
-    "nearest",
-    "positive",
-    "refuse_total",
-    "row_totals",
-    "shown",
-    "whole",
-]
-
 TOTAL_TOLERANCE = 1e-9
 """How far a total probability may be from one before it is called a mistake."""
 

@@ -12,8 +12,6 @@ from discreet.problems.errors import InputError
 from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Constrained", "LeakageBudget", "constraint_of"]
-
 
 @dataclass(frozen=True)
 class LeakageBudget:

@@ -29,8 +29,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import TOTAL_ROUNDING, UNIT
 from discreet.problems.problem import Problem
 
-__all__ = ["Bound", "Envelope", "envelope_of", "horizon_of"]
-
 
 @dataclass(frozen=True)
 class Bound:

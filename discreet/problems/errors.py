@@ -14,17 +14,6 @@ A message is a sentence: what was wrong, where (index, value), what to do.
 
 from __future__ import annotations
 
-__all__ = [
-    "Absent",
-    "BackendError",
-    "Broken",
-    "DiscreetError",
-    "FileError",
-    "InputError",
-    "Interrupted",
-    "Unsupported",
-]
-
 
 class DiscreetError(Exception):
     """Base of every exception discreet raises on purpose."""

@@ -26,8 +26,6 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
 from discreet.problems.numerics.estimators import expected_loss
 from discreet.problems.samples import SampleReport, joint_of_samples
 
-__all__ = ["LARGEST_LOSS", "ROUNDED_TOTAL", "PhiRank", "Problem"]
-
 ROUNDED_TOTAL = 2.0**-50  # a total this close to one is one: dividing by it again would only shuffle last digits
 _PROVABLY = 1.0 + 2.0**-44  # above what a computed leakage of more than 1e-29 can be short of the exact one
 LARGEST_LOSS = 1e100  # keeps every product of the judge within range

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["Reduced", "reduce"]
-
 _DROPPED_BITS = 8  # of the 52 stored bits of a significand
 _BLOCK_OUTCOMES = 1 << 14
 

@@ -31,8 +31,6 @@ from discreet.problems.numerics.estimators import normalise
 from discreet.problems.numerics.rounding import LARGEST_TILT
 from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
 
-__all__ = ["Rule"]
-
 
 @dataclass(frozen=True, init=False, eq=False)
 class Rule:

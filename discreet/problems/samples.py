@@ -25,8 +25,6 @@ from discreet.problems.checks import positive, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["DEFAULT_BINS", "DEFAULT_SMOOTHING", "REST", "SampleReport", "joint_of_samples"]
-
 DEFAULT_BINS = 4
 """Quantile bins of a numeric column when nothing else is said."""
 

@@ -28,9 +28,6 @@ from discreet.reports import wording
 from discreet.reports.figures import Figure, Series
 from discreet.reports.outputs import csv_text, plain
 
-__all__ = ["AsvRecord", "commits_csv", "commits_figure", "commits_section", "read_asv"]
-
-
 _Outcome = Literal["measured", "skipped", "failed"]
 
 

@@ -35,15 +35,6 @@ from discreet.reports.study.cells import Cell, Instance, serves
 from discreet.reports.study.plan import Limits, Profile
 from discreet.reports.study.runner import measure
 
-__all__ = [
-    "NAMES",
-    "Case",
-    "Comparison",
-    "default_configurations",
-    "run_comparison",
-    "write_comparison",
-]
-
 NAMES = ("index.html", "leakage.svg", "brackets.svg", "comparison.json")
 """Every file that a comparison writes, beside the manifest."""
 

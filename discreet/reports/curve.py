@@ -25,8 +25,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import Watch, plain, records_csv
 
-__all__ = ["DEFAULT_WIDTH", "LARGEST_POINTS", "Frontier", "FrontierPoint", "frontier"]
-
 DEFAULT_WIDTH = 0.01
 LARGEST_POINTS = 1000
 

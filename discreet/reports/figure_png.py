@@ -10,8 +10,6 @@ from discreet.problems.errors import Absent
 from discreet.reports.figure_svg import standalone
 from discreet.reports.figures import LIGHT, Figure, Series
 
-__all__ = ["drawn_files", "png"]
-
 _INK, _SOFT, _LINE = "#1b2430", "#55616f", "#dfe4ea"
 
 

@@ -13,8 +13,6 @@ from html import escape
 
 from discreet.reports.figures import DARK, LIGHT, Figure, Range, Series
 
-__all__ = ["FIGURE_STYLE", "standalone", "svg"]
-
 _WIDTH, _RIGHT = 480.0, 14.0
 _LINE = 17.0  # between lines of the legend
 _KEY = 30.0  # width of a legend's sample

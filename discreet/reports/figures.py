@@ -15,8 +15,6 @@ from typing import Literal
 
 from discreet.reports import wording
 
-__all__ = ["DARK", "DASHES", "LIGHT", "MARKERS", "Figure", "Kind", "Range", "Series", "Tick", "extent", "ticks"]
-
 LIGHT = ("#0063a6", "#b64a00", "#00785a", "#a33a7a", "#6b5b00", "#4b5563")
 DARK = ("#6cb8f0", "#f29b52", "#3fc9a2", "#e79bc8", "#d9c64a", "#a3afbd")
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2")

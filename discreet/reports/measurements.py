@@ -29,19 +29,6 @@ from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import csv_text, plain
 
-__all__ = [
-    "COLUMNS",
-    "Configuration",
-    "Measurement",
-    "from_record",
-    "landmarks",
-    "read_csv",
-    "reference_measurements",
-    "to_record",
-    "typed",
-    "write_csv",
-]
-
 
 def typed(name: str, values: Mapping[str, Any]) -> str:
     """name:key=value,key=value as on the command line; lists with commas."""

@@ -23,8 +23,6 @@ from discreet.problems.files.records import load_problem
 from discreet.problems.problem import Problem
 from discreet.reports.measurements import Configuration
 
-__all__ = ["Budget", "configurations", "is_file", "pairs", "problem", "read", "settings", "split_list"]
-
 
 @dataclass(frozen=True)
 class Budget:

@@ -23,8 +23,6 @@ from discreet.problems.files.archive import replacing
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["MANIFEST", "Watch", "check_folder", "csv_text", "plain", "records_csv", "replace_file", "write_folder"]
-
 MANIFEST = "made-by-discreet.json"
 
 Watch = Callable[[int, int, str], None]

@@ -18,19 +18,6 @@ from discreet.reports.statistics.profiles import Profile, data_profiles, perform
 from discreet.reports.statistics.scaling import fit_exponent, sweeps
 from discreet.reports.statistics.trials import Trial, labels_of
 
-__all__ = [
-    "curve_figure",
-    "curve_grid",
-    "data_figure",
-    "floats",
-    "gap_figure",
-    "leakage_figure",
-    "performance_figure",
-    "precision_figure",
-    "time_figure",
-    "tones",
-]
-
 
 def tones(found: Sequence[Trial]) -> dict[str, int]:
     """A tone for every solver configuration, the same in all pictures; the native solver first."""

@@ -24,8 +24,6 @@ from discreet.reports.statistics.numbers import report_numbers
 from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, trials
 
-__all__ = ["NAMES", "publish"]
-
 NAMES = (
     "README.md", "leakage.svg", "time.svg", "performance.svg", "data.svg", "precision.svg", "commits.svg", "results.csv",
     "commits.csv",

@@ -33,21 +33,6 @@ if TYPE_CHECKING:
     from discreet.reports.compare import Comparison
     from discreet.reports.curve import Frontier, FrontierPoint
 
-__all__ = [
-    "advice_tables",
-    "agreement_table",
-    "audit_table",
-    "case_tables",
-    "catalog_table",
-    "curve_table",
-    "doctor_table",
-    "entry_table",
-    "facts",
-    "listed",
-    "solution_table",
-    "status_table",
-]
-
 _Cell = str | Text
 _STYLES = {
     Status.CERTIFIED: "green",

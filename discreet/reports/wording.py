@@ -11,21 +11,6 @@ if TYPE_CHECKING:
     from discreet.problems.problem import Problem
     from discreet.reports.measurements import Measurement
 
-__all__ = [
-    "NOTHING",
-    "agreement",
-    "bracket",
-    "budget",
-    "excess",
-    "facts",
-    "inference_lines",
-    "markdown_table",
-    "number",
-    "scientific",
-    "seconds",
-    "span",
-]
-
 NOTHING = "–"
 _DIGITS = 12
 

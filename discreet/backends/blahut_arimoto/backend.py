@@ -17,8 +17,6 @@ from discreet.backends.slack import bayes_answer
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
-__all__ = ["BlahutArimoto"]
-
 
 @dataclass(frozen=True)
 class _Lowered:

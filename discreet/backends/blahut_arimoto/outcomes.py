@@ -26,8 +26,6 @@ from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array, dd_add, dd_multiply, dd_sum
 from discreet.problems.problem import Problem
 
-__all__ = ["Bracket", "Duals", "Limits", "Outcomes", "TiltedLaw"]
-
 
 @dataclass(frozen=True)
 class Duals:

@@ -26,8 +26,6 @@ from discreet.backends.blahut_arimoto.outcomes import Bracket, Duals, Outcomes
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Step", "constrained_sweep", "first_multiplier", "log_normalise", "own_duals", "plain_sweeps", "uniform_start"]
-
 _LARGEST_RATE = 1e18  # 1/μ from which the budget counts as slack
 
 

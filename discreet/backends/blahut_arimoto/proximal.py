@@ -37,9 +37,6 @@ from discreet.backends.blahut_arimoto.plain import (
 )
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["ProximalSweep", "coordinates", "proximal_sweeps"]
-
-
 _STALLED = "stopped: no further progress"
 # -- the loop ------------------------------------------------------------------------------------------------------------
 

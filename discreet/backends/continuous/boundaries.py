@@ -16,8 +16,6 @@ from discreet.problems.continuous import ContinuousProblem, IntervalRule, Sweep
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.roots import bisected
 
-__all__ = ["Boundaries", "relative_difference", "trace"]
-
 
 @dataclass(frozen=True, eq=False)
 class Boundaries:

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Draws", "LeakageBox", "bernstein_radius", "controlled_mean"]
-
 
 @dataclass(frozen=True, eq=False)
 class Draws:

@@ -28,8 +28,6 @@ from discreet.backends.continuous.boundaries import Boundaries, relative_differe
 from discreet.problems.continuous import ContinuousProblem
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Polished", "polish"]
-
 
 @dataclass(frozen=True, eq=False)
 class Polished:

@@ -31,8 +31,6 @@ from discreet.problems.errors import BackendError, InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors import even_edges
 
-__all__ = ["QuantiserDesign", "design_quantiser", "edge_gradient"]
-
 
 @dataclass(frozen=True, eq=False)
 class QuantiserDesign:

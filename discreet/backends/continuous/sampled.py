@@ -44,8 +44,6 @@ from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["SampledEstimate", "SampledModel", "SampledRule", "estimate_continuous_by_samples", "sampled_model"]
-
 
 @dataclass(frozen=True, eq=False)
 class SampledEstimate:

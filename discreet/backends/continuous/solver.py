@@ -39,8 +39,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.roots import midpoints
 from discreet.problems.problem import Problem
 
-__all__ = ["Intervals"]
-
 
 class Intervals(Unlifted):
     """Intervals whose boundaries are exact; see the module's docstring."""

@@ -16,8 +16,6 @@ from discreet.problems.continuous import ContinuousProblem, IntervalRule
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.roots import bisected
 
-__all__ = ["cut", "tidied"]
-
 
 def tidied(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> IntervalRule:
     """Neighbours of one label joined, and neighbours at which the same guesses tie averaged by mass.

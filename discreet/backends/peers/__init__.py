@@ -5,7 +5,3 @@ They keep the same contract and are judged alike, but run only when they are nam
 documentation advises, as far as measuring on our problems bore them out; the settings are data (`tuning`), shown in
 docs/reference/peers.md.
 """
-
-from __future__ import annotations
-
-__all__: list[str] = []

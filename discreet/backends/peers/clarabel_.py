@@ -23,8 +23,6 @@ from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
 
-__all__ = ["Clarabel"]
-
 
 class Clarabel(Unlifted):
     """The exponential-cone program through Clarabel's own interface; see the module's docstring."""

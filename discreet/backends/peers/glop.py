@@ -24,8 +24,6 @@ from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
 
-__all__ = ["Glop"]
-
 
 class Glop(Unlifted):
     """The perfect-privacy linear program through GLOP; see the module's docstring."""

@@ -25,8 +25,6 @@ from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
 
-__all__ = ["Ipopt"]
-
 
 class Ipopt(Unlifted):
     """The sparse nonlinear program through CasADi's IPOPT; see the module's docstring."""

@@ -23,8 +23,6 @@ from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.problem import Problem
 
-__all__ = ["Pdlp"]
-
 
 def _accuracy(criterion: str, value: float | ShareOfGap, why: str) -> Tuned:
     """A tolerance by the path of its field; PDLP's default for all of them is 1e-6."""

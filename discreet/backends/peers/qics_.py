@@ -26,8 +26,6 @@ from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["Qics"]
-
 
 class Qics(Unlifted):
     """Entropy cones through QICS; see the module's docstring."""

@@ -34,8 +34,6 @@ from discreet.problems.errors import Interrupted
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["TrustConstr"]
-
 
 class TrustConstr(Unlifted):
     """Trust-region interior point with exact derivatives; see the module's docstring."""

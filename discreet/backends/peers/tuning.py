@@ -12,8 +12,6 @@ from typing import Any
 
 from discreet.backends.contract import Options
 
-__all__ = ["ShareOfGap", "Tuned", "Tuning", "native"]
-
 
 @dataclass(frozen=True)
 class ShareOfGap:

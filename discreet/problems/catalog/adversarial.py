@@ -17,8 +17,6 @@ from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["duplicated", "independent", "near_deterministic", "slack_budget", "tiny_budget", "x_equals_y", "zero_mass"]
-
 
 @register(
     "zero-mass",

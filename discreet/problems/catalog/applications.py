@@ -16,9 +16,6 @@ from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors import NormalDensity, even_edges, interval_masses, single_sensor
 
-__all__ = ["building", "road", "smart_meter"]
-
-
 # -- smart meter -------------------------------------------------------------------------------------------------------
 
 

@@ -19,8 +19,6 @@ from discreet.problems.checks import whole
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, paper_conditional, paper_p_xy
 
-__all__ = ["paper_edges", "paper_multi", "paper_single"]
-
 
 def paper_edges(bins: int) -> Array:
     """Edges [bins + 1]: −∞, .2, .5, .8, ∞ for four bins, otherwise −∞, linspace(−.5, 1.5, bins − 1), ∞; bins ≥ 2."""

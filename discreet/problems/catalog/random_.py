@@ -9,8 +9,6 @@ import numpy as np
 from discreet.problems.catalog.registry import Number, Whole, register
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Outcomes", "Private", "Public", "Seed", "dirichlet", "mixture", "random_joint", "weighted_mixture"]
-
 Private = Annotated[int, Whole("private values")]
 Public = Annotated[int, Whole("public values")]
 Outcomes = Annotated[int, Whole("outcomes")]

@@ -20,21 +20,6 @@ from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = [
-    "DEFAULT_FRACTION",
-    "FAMILIES",
-    "Entry",
-    "Means",
-    "Number",
-    "Parameter",
-    "Whole",
-    "build",
-    "choose_budget",
-    "entries",
-    "entry",
-    "register",
-]
-
 DEFAULT_FRACTION = 0.5
 """Budget of a catalog problem when none is given: this share of what the Bayes rule leaks."""
 

@@ -22,8 +22,6 @@ from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 from discreet.problems.samples import DEFAULT_SMOOTHING
 
-__all__ = ["anes96", "fair"]
-
 _X = Annotated[str, Means("private column")]
 _Y = Annotated[str, Means("public column")]
 _Z = Annotated[tuple[str, ...], Means("columns the estimator sees")]

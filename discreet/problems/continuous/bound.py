@@ -41,8 +41,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.roots import midpoints
 from discreet.problems.numerics.rounding import UNIT
 
-__all__ = ["Sweep", "sweep"]
-
 
 @dataclass(frozen=True)
 class Sweep:

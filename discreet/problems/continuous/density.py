@@ -36,8 +36,6 @@ from discreet.problems.numerics.roots import bisected, midpoints
 from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.sensors.bins import has_own_sf
 
-__all__ = ["LEVELS", "Component", "Density", "Mixture", "component", "expand"]
-
 LEVELS = np.array([1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, *np.arange(0.04, 0.51, 0.06)])
 """Probabilities in each tail at which quantiles are taken; the last one is the median but for 0.02."""
 

@@ -28,8 +28,6 @@ from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, NormalDensity, paper_p_xy
 
-__all__ = ["ACCURACY", "ContinuousProblem", "paper_continuous"]
-
 ACCURACY = 5e-13
 """Relative error allowed for in densities, cdfs and survival functions; a normal law needs 1e-14 at 8σ, 4e-13 at 37σ."""
 

@@ -20,8 +20,6 @@ from typing import Any
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors import NormalDensity
 
-__all__ = ["FAMILIES", "known_breakpoints", "ratio_family"]
-
 
 def _beta(a: float, b: float) -> list[float]:
     """The mode for a, b > 1, the antimode for a, b < 1; monotone otherwise."""

@@ -20,8 +20,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import check_edges
 
-__all__ = ["IntervalRule"]
-
 
 @dataclass(frozen=True, eq=False)
 class IntervalRule:

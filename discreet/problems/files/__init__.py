@@ -1,5 +1,1 @@
 """Problems and solutions as files."""
-
-from __future__ import annotations
-
-__all__: list[str] = []

@@ -28,16 +28,6 @@ import numpy as np
 from discreet.problems.errors import FileError
 from discreet.problems.numerics.double_double import Array
 
-__all__ = [
-    "DEFAULT_MAX_BYTES",
-    "Archive",
-    "map_npy",
-    "new_array",
-    "read_archive",
-    "replacing",
-    "write_archive",
-]
-
 DEFAULT_MAX_BYTES = 1 << 31
 """Most bytes of array data a file may declare: 2 GiB, about 67 million outcomes at n = m = 2."""
 

@@ -27,19 +27,6 @@ from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, read_arc
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = [
-    "DEFAULT_MAX_BYTES",
-    "StoredSolution",
-    "load_problem",
-    "load_solution",
-    "model_arrays",
-    "printable",
-    "save_problem",
-    "save_solution",
-    "stored_model",
-    "under_budget",
-]
-
 _PathLike = str | os.PathLike[str]
 _AnyModel = TypeVar("_AnyModel", Problem, BlockProblem)
 

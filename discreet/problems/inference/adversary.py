@@ -25,8 +25,6 @@ from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["Inference", "check_confidence", "confidence_interval", "error_of_best", "inference", "summarise"]
-
 
 @dataclass(frozen=True)
 class Inference:

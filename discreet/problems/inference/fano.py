@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.roots import bisected
 
-__all__ = ["fano_bound"]
-
 
 def fano_bound(equivocation_nats: float, n: int, *, sharp: bool = False) -> float:
     """Least error probability with which anybody can infer X (n values) from Ŷ, given H(X given Ŷ) in nats.

@@ -27,8 +27,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors import grouped_sensors
 from discreet.problems.sensors.inputs import checked_law
 
-__all__ = ["LARGEST_EXACT", "local_inference", "local_law"]
-
 LARGEST_EXACT = 1_000_000
 """Most combinations of counts of local estimates that `local_inference` enumerates; more are simulated."""
 

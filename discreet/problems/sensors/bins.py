@@ -17,8 +17,6 @@ from discreet.problems.checks import TOTAL_TOLERANCE, check_table, checked_prior
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["NormalDensity", "binned_law", "check_edges", "even_edges", "has_own_sf", "interval_masses", "single_sensor"]
-
 
 def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any) -> Array:
     """The joint tensor [n, m, N] of a binned measurement.

@@ -39,8 +39,6 @@ from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, said
 
-__all__ = ["Counts", "count_law", "count_vectors", "deviance", "lattice_size", "law_bytes", "log_factor"]
-
 Counts = NDArray[np.int32]
 
 

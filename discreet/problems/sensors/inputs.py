@@ -16,8 +16,6 @@ from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, refuse_total, 
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array, dd_sum
 
-__all__ = ["DEFAULT_MAX_BYTES", "allow", "checked_law", "listed", "said"]
-
 DEFAULT_MAX_BYTES = 1 << 32
 """Most memory the building of a sensor model may take at its peak unless `max_bytes` says otherwise: 4 GiB."""
 

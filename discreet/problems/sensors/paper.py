@@ -16,16 +16,6 @@ import numpy as np
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.bins import NormalDensity, check_edges, interval_masses
 
-__all__ = [
-    "PAPER_EDGES",
-    "PAPER_SIGMA",
-    "PAPER_WEIGHT_X",
-    "PAPER_WEIGHT_Y",
-    "linear_conditional",
-    "paper_conditional",
-    "paper_p_xy",
-]
-
 PAPER_WEIGHT_X = 0.4
 PAPER_WEIGHT_Y = 0.6
 PAPER_SIGMA = 0.1  # the variance is 0.01

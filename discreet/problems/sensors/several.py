@@ -22,16 +22,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.counts import Counts, count_law, count_vectors, lattice_size, law_bytes
 from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, checked_law, listed, said
 
-__all__ = [
-    "grouped_count_vectors",
-    "grouped_sensors",
-    "iid_sensors",
-    "index_sensors",
-    "index_vectors",
-    "mixed_sensors",
-]
-
-
 # -- pooled counts -----------------------------------------------------------------------------------------------------
 
 

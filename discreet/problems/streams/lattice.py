@@ -47,8 +47,6 @@ from discreet.problems.sensors.counts import deviance, lattice_size, log_factor
 from discreet.problems.sensors.inputs import checked_law, said
 from discreet.problems.streams.lattice_kernels import Run, Tables, compiled_generate, compiled_windows, generate, windows
 
-__all__ = ["CountLattice", "Index", "lattice_problem"]
-
 Index = NDArray[np.int64]
 
 

@@ -22,8 +22,6 @@ from discreet.problems.numerics.compiled import jit, once
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.counts import lattice_size
 
-__all__ = ["Index", "Run", "Tables", "compiled_generate", "compiled_windows", "generate", "windows"]
-
 _LOG_LEAST = -708.0  # probabilities under e to this become 0: their last digits are lost, and processors slow down
 
 Index = NDArray[np.int64]

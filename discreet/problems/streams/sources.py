@@ -32,8 +32,6 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.label_sums import Tally, tally_for
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL
 
-__all__ = ["block_problem", "blocks_from", "map_problem", "write_blocks"]
-
 _PathLike = str | os.PathLike[str]
 _Pairs = tuple[Array, Array]
 

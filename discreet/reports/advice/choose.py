@@ -26,8 +26,6 @@ from discreet.reports.advice.prediction import Prospect, TimeModel, prospects, r
 from discreet.reports.measurements import Measurement, reference_measurements
 from discreet.reports.outputs import plain
 
-__all__ = ["Advice", "advise", "machine_factor"]
-
 
 @dataclass(frozen=True)
 class Advice:

@@ -31,8 +31,6 @@ from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.reports.measurements import Configuration, Measurement
 
-__all__ = ["FEATURES", "Cell", "Features", "Option", "cells_of", "is_peer", "joined"]
-
 FEATURES = ("outcomes", "n·m", "budget ÷ Bayes leakage", "budget in nats", "Bayes error ÷ constant error")
 """What the entries of `Features.decades` are."""
 

@@ -40,18 +40,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.reports.advice.evidence import Cell, Features, Option
 from discreet.reports.outputs import plain
 
-__all__ = [
-    "POLICY",
-    "Certainty",
-    "Policy",
-    "Prospect",
-    "TimeModel",
-    "certainty",
-    "prospects",
-    "rank",
-    "telling_kind",
-]
-
 
 @dataclass(frozen=True)
 class Policy:

@@ -3,5 +3,3 @@
 `instances` draws the set, `crew` runs each backend through it in a process of its own, the project's judge certifies,
 `exact` recomputes what the judge proved in long decimal arithmetic, and `gate` decides and writes it down.
 """
-
-__all__: list[str] = []

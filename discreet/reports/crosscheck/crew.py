@@ -20,8 +20,6 @@ from discreet.backends.run import Attempt, attempt
 from discreet.backends.solution import Status
 from discreet.problems.problem import Problem
 
-__all__ = ["NOT_REACHED", "attempts", "serve"]
-
 NOT_REACHED = "not reached: the time given to this backend was over"
 """Message of an attempt that was never made."""
 

@@ -26,8 +26,6 @@ from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["Exact", "allowance", "broken", "recompute"]
-
 _DIGITS = Context(prec=120, Emin=-999_999_999, Emax=999_999_999)
 _ROUNDING = Decimal("1e-100")  # of 120 digits, what sums of this size may lose
 _STATED = Decimal("1e-9")  # relative: how closely a reported leakage has to be the true one

@@ -24,16 +24,6 @@ from discreet.reports.crosscheck.crew import attempts
 from discreet.reports.crosscheck.exact import allowance, broken
 from discreet.reports.crosscheck.instances import Instance, Selection
 
-__all__ = [
-    "REQUIRED_VARIABLE",
-    "Crosscheck",
-    "Finding",
-    "explanation",
-    "github_annotations",
-    "run_crosscheck",
-    "write_junit",
-]
-
 REQUIRED_VARIABLE = "DISCREET_REQUIRED_BACKENDS"
 """Environment variable with backends that must take part, separated by commas."""
 

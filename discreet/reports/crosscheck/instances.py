@@ -18,8 +18,6 @@ from discreet.problems.errors import DiscreetError, InputError
 from discreet.problems.problem import Problem
 from discreet.reports.measurements import typed
 
-__all__ = ["DEFAULT_SIZE", "REGIMES", "Instance", "Selection", "select"]
-
 DEFAULT_SIZE = 42
 """Instances of a default run: every family in every regime, and every entry at least once."""
 

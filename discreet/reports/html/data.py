@@ -21,8 +21,6 @@ from discreet.reports.statistics.scaling import SIZES
 from discreet.reports.statistics.trials import trials
 from discreet.reports.study.machine import without_folders
 
-__all__ = ["cleaned", "page_data"]
-
 _WORDS: dict[str, Callable[[Measurement], str]] = {
     **{
         name: attrgetter(name)

@@ -21,18 +21,6 @@ from discreet.reports.html.data import cleaned, page_data
 from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import replace_file
 
-__all__ = [
-    "MARK",
-    "SCRIPTS",
-    "check_report_path",
-    "document",
-    "folded",
-    "report_page",
-    "sentences",
-    "table",
-    "write_report",
-]
-
 MARK = "made by discreet report"
 """Stands at the top of every page; a file without it was not made here and is never overwritten."""
 

@@ -11,5 +11,3 @@ numbers      every number of a report, as plain values
 They are specified here. The page of `discreet report` computes them again in its scripts for whatever its filters leave,
 with the constants of `numbers.specification`, and a test holds the two to the same results.
 """
-
-__all__: list[str] = []

@@ -21,17 +21,6 @@ import numpy as np
 
 from discreet.reports.statistics.trials import Trial, by_task, labels_of
 
-__all__ = [
-    "PENALTIES",
-    "SHIFT_PERCENTILE",
-    "Mean",
-    "fitting_shift",
-    "means",
-    "noise_floor",
-    "shifted_geometric_mean",
-    "student_quantiles",
-]
-
 PENALTIES = (1.0, 2.0, 10.0)
 """k: what a failure is charged, in time limits."""
 

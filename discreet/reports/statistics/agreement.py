@@ -16,8 +16,6 @@ from itertools import combinations, groupby
 from discreet.problems.measures.law import LEAK_FREE
 from discreet.reports.measurements import Measurement
 
-__all__ = ["ALLOWED", "Agreement", "Pair", "agreements", "summarise"]
-
 ALLOWED = 10.0 * LEAK_FREE
 """By how much brackets may miss one another at budget 0."""
 

@@ -19,17 +19,6 @@ from discreet.backends.solution import Status
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.trials import NOT_TRIED
 
-__all__ = [
-    "ClaimRecord",
-    "Failure",
-    "Leak",
-    "claim_records",
-    "claimed_leaks",
-    "claims_success",
-    "failure_groups",
-    "reason_of",
-]
-
 
 def claims_success(claimed: str) -> bool:
     """Whether a backend's word calls its answer solved, whatever its case.

@@ -26,8 +26,6 @@ from discreet.reports.statistics.profiles import data_profiles, performance_prof
 from discreet.reports.statistics.scaling import ABOVE_FLOOR, FEWEST, WIDEST, Sweep, crossovers, fit_exponent, sweeps
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, by_task, labels_of, trials
 
-__all__ = ["machine_words", "report_numbers", "specification"]
-
 
 def specification() -> dict[str, Any]:
     """The constants of the statistics, for the scripts that compute them again."""

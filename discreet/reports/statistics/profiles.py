@@ -20,8 +20,6 @@ from dataclasses import dataclass
 
 from discreet.reports.statistics.trials import Trial, by_task, labels_of
 
-__all__ = ["Profile", "WorkPoint", "data_profiles", "performance_profiles", "work_precision"]
-
 
 @dataclass(frozen=True)
 class Profile:

@@ -21,21 +21,6 @@ from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.aggregates import student_quantiles
 from discreet.reports.statistics.trials import Trial
 
-__all__ = [
-    "ABOVE_FLOOR",
-    "FEWEST",
-    "SIZES",
-    "WIDEST",
-    "Crossover",
-    "Scaling",
-    "Series",
-    "Sweep",
-    "crossovers",
-    "fit_exponent",
-    "series_by_size",
-    "sweeps",
-]
-
 SIZES: dict[str, Callable[[Measurement], float | None]] = {
     "outcomes": lambda row: float(row.outcomes),
     "sensors": lambda row: _parameter(row, "sensors"),

@@ -14,8 +14,6 @@ from statistics import median
 from discreet.backends.solution import Status
 from discreet.reports.measurements import Measurement
 
-__all__ = ["NOT_TRIED", "Task", "Trial", "by_task", "labels_of", "trials"]
-
 NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})
 """The backend does not serve the task, or is not installed: neither success nor failure."""
 

@@ -29,8 +29,6 @@ from discreet.reports.measurements import Configuration, typed
 from discreet.reports.study.machine import machine, versions
 from discreet.reports.study.plan import InstanceSpec, Limits, Profile, Reach, Study
 
-__all__ = ["Cell", "Instance", "Work", "cells_of", "choose", "serves"]
-
 
 @dataclass(frozen=True, eq=False)
 class Instance:

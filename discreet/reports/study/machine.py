@@ -20,8 +20,6 @@ from discreet.backends.registry import load_backend, version_of
 from discreet.problems.errors import Broken
 from discreet.reports.measurements import Measurement
 
-__all__ = ["commit", "machine", "scrubbed", "versions", "without_folders"]
-
 
 @cache
 def machine() -> dict[str, Any]:

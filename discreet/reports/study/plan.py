@@ -53,8 +53,6 @@ from discreet.problems.problem import Problem
 from discreet.reports import notation
 from discreet.reports.measurements import Configuration
 
-__all__ = ["SHIPPED", "InstanceSpec", "Limits", "Profile", "Reach", "Study", "parse_study", "read_study"]
-
 SHIPPED = ("default", "quick")
 """Names of the studies that come with the package."""
 

@@ -23,8 +23,6 @@ from discreet.reports.study.cells import Cell
 from discreet.reports.study.machine import commit, machine, scrubbed
 from discreet.reports.study.store import Store
 
-__all__ = ["Summary", "Watch", "estimated_seconds", "measure", "run_cells"]
-
 Watch = Callable[[int, int, str, float], None]
 """Called with (cells done, cells in all, what runs now, estimated seconds left)."""
 

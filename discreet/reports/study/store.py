@@ -33,8 +33,6 @@ from discreet.reports.outputs import replace_file
 from discreet.reports.study.machine import without_folders
 from discreet.reports.study.plan import parse_study
 
-__all__ = ["Store", "query", "read_results", "rows", "write_reference"]
-
 
 def _duckdb() -> Any:
     """The library, or FileError with the remedy where it is not there."""
