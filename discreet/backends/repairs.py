@@ -20,9 +20,9 @@ from discreet.problems.blocks import BlockProblem
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, output_law, phi_residual
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import normalise
-from discreet.problems.numerics.roots import midpoints
 from discreet.problems.numerics.rounding import LARGEST_TILT
 from discreet.problems.problem import Problem
+from discreet.problems.roots import midpoints
 
 if TYPE_CHECKING:
     from discreet.problems.continuous.model import ContinuousProblem

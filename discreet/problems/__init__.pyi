@@ -23,6 +23,7 @@ from .catalog import weighted_mixture as weighted_mixture
 from .catalog import x_equals_y as x_equals_y
 from .catalog import zero_mass as zero_mass
 from .constraint import LeakageBudget as LeakageBudget
+from .constraint import entropy as entropy
 from .continuous import ContinuousProblem as ContinuousProblem
 from .continuous import Density as Density
 from .continuous import IntervalRule as IntervalRule
@@ -44,7 +45,6 @@ from .judge import Certificate as Certificate
 from .judge import KKTResiduals as KKTResiduals
 from .judge import Verdict as Verdict
 from .judge import certify as certify
-from .measures.mutual_information import entropy as entropy
 from .problem import PhiRank as PhiRank
 from .problem import Problem as Problem
 from .reduction import reduce as reduce

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from discreet.problems.errors import InputError
-from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.double_double import Array
 
 
@@ -53,6 +54,12 @@ def constraint_of(budget: float | LeakageBudget | None, equivocation: float | No
             "give at most H(X) (equal to it is perfect privacy)"
         )
     return LeakageBudget(max(0.0, entropy_x - wanted))
+
+
+def entropy(p: Array) -> float:
+    """Shannon entropy of a probability vector p [k], in nats; 0 log 0 = 0."""
+    positive = p[p > 0]
+    return max(0.0, float(-(positive * np.log(positive)).sum()))
 
 
 class Constrained:

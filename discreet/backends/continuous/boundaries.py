@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.problems.continuous import ContinuousProblem, IntervalRule, Sweep
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.roots import bisected
+from discreet.problems.roots import bisected
 
 
 @dataclass(frozen=True, eq=False)

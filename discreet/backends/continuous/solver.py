@@ -36,8 +36,8 @@ from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import LEAK_FREE, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.roots import midpoints
 from discreet.problems.problem import Problem
+from discreet.problems.roots import midpoints
 
 
 class Intervals(Unlifted):

@@ -38,8 +38,8 @@ from numpy.typing import NDArray
 
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.roots import midpoints
 from discreet.problems.numerics.rounding import UNIT
+from discreet.problems.roots import midpoints
 
 
 @dataclass(frozen=True)

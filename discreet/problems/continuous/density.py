@@ -32,8 +32,8 @@ from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.continuous.modes import known_breakpoints, ratio_family
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.roots import bisected, midpoints
 from discreet.problems.numerics.rounding import UNIT
+from discreet.problems.roots import bisected, midpoints
 from discreet.problems.sensors.bins import has_own_sf
 
 LEVELS = np.array([1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, *np.arange(0.04, 0.51, 0.06)])

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.checks import check_columns, check_total, mass_array, positive, whole
+from discreet.problems.constraint import entropy
 from discreet.problems.errors import InputError
 from discreet.problems.inference.fano import fano_bound
 from discreet.problems.measures.law import output_law
-from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.roots import bisected
+from discreet.problems.roots import bisected
 
 
 def fano_bound(equivocation_nats: float, n: int, *, sharp: bool = False) -> float:

@@ -37,12 +37,11 @@ from numpy.typing import NDArray
 
 from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Chunk, in_order
 from discreet.problems.checks import checked_prior, loss_table, positive, whole
-from discreet.problems.constraint import LeakageBudget, constraint_of
+from discreet.problems.constraint import LeakageBudget, constraint_of, entropy
 from discreet.problems.errors import InputError
-from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.roots import bisected
+from discreet.problems.roots import bisected
 from discreet.problems.sensors.counts import deviance, lattice_size, log_factor
 from discreet.problems.sensors.inputs import checked_law, said
 from discreet.problems.streams.lattice_kernels import Run, Tables, compiled_generate, compiled_windows, generate, windows

@@ -23,11 +23,10 @@ import numpy as np
 
 from discreet.problems.blocks import CHUNK_OUTCOMES, ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
 from discreet.problems.checks import TOTAL_TOLERANCE, check_ceiling, check_entries, check_stray_losses, loss_table, whole
-from discreet.problems.constraint import LeakageBudget, constraint_of
+from discreet.problems.constraint import LeakageBudget, constraint_of, entropy
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Archive, map_npy, replacing
 from discreet.problems.files.records import model_arrays, printable, stored_model, under_budget
-from discreet.problems.measures.mutual_information import entropy
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.label_sums import Tally, tally_for
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL
