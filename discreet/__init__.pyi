@@ -1,8 +1,8 @@
 from . import backends as backends
 from . import problems as problems
 from . import reports as reports
-from .backends.continuous import design_quantiser as design_quantiser
-from .backends.continuous import estimate_continuous_by_samples as estimate_continuous_by_samples
+from .backends.continuous.quantiser import design_quantiser as design_quantiser
+from .backends.continuous.sampled import estimate_continuous_by_samples as estimate_continuous_by_samples
 from .backends.contract import Options as Options
 from .backends.run import audit as audit
 from .backends.run import certify as certify
@@ -10,7 +10,7 @@ from .backends.run import solve as solve
 from .backends.solution import Solution as Solution
 from .backends.solution import Status as Status
 from .problems.blocks import BlockProblem as BlockProblem
-from .problems.continuous import ContinuousProblem as ContinuousProblem
+from .problems.continuous.model import ContinuousProblem as ContinuousProblem
 from .problems.errors import DiscreetError as DiscreetError
 from .problems.errors import FileError as FileError
 from .problems.errors import InputError as InputError
@@ -23,7 +23,7 @@ from .problems.inference.local_estimates import local_inference as local_inferen
 from .problems.judge import Certificate as Certificate
 from .problems.problem import Problem as Problem
 from .problems.rule import Rule as Rule
-from .reports.advice import advise as advise
+from .reports.advice.choose import advise as advise
 from .reports.curve import Frontier as Frontier
 from .reports.curve import frontier as frontier
 

@@ -163,10 +163,10 @@ def test_nobody_imports_through_the_links() -> None:
 
 
 def defined_names(name: str) -> set[str]:
-    """Public names of a package: those that its `__init__` imports from its modules, or that its stub lists."""
+    """Public names of a package: those that its `__init__` takes from its modules, or that its stub lists."""
     stub = MODULES[name].with_suffix(".pyi")
     tree = ast.parse(stub.read_text(encoding="utf-8")) if stub.exists() else tree_of(name)
-    own = [node for node in tree.body if isinstance(node, ast.ImportFrom) and (node.module or "") != "__future__"]
+    own = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module not in {name, "__future__"}]
     return {alias.asname or alias.name for node in own for alias in node.names}
 
 

@@ -1,5 +1,5 @@
-from .continuous import QuantiserDesign as QuantiserDesign
-from .continuous import SampledEstimate as SampledEstimate
+from .continuous.quantiser import QuantiserDesign as QuantiserDesign
+from .continuous.sampled import SampledEstimate as SampledEstimate
 from .contract import Answer as Answer
 from .contract import Backend as Backend
 from .contract import Capabilities as Capabilities

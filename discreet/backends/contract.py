@@ -23,7 +23,8 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
-    from discreet.problems.continuous import ContinuousProblem, IntervalRule
+    from discreet.problems.continuous.model import ContinuousProblem
+    from discreet.problems.continuous.rule import IntervalRule
     from discreet.problems.rule import Rule
 
 AnyProblem: TypeAlias = "Problem | BlockProblem | ContinuousProblem"
@@ -48,7 +49,7 @@ class Kind(Enum):
             return cls.ARRAYS
         if isinstance(problem, BlockProblem):
             return cls.BLOCKS
-        from discreet.problems.continuous import ContinuousProblem
+        from discreet.problems.continuous.model import ContinuousProblem
 
         if isinstance(problem, ContinuousProblem):
             return cls.DENSITIES

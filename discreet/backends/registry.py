@@ -25,7 +25,7 @@ TRIAL_VARIABLE = "DISCREET_BACKENDS"
 
 _OWN = {
     "tilt": "discreet.backends.tilt:Tilt",
-    "blahut-arimoto": "discreet.backends.blahut_arimoto:BlahutArimoto",
+    "blahut-arimoto": "discreet.backends.blahut_arimoto.backend:BlahutArimoto",
     "conic": "discreet.backends.conic:Conic",
     "slsqp": "discreet.backends.slsqp:Slsqp",
     "highs": "discreet.backends.highs:Highs",

@@ -21,7 +21,7 @@ from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 
 if TYPE_CHECKING:
-    from discreet.problems.continuous import IntervalRule
+    from discreet.problems.continuous.rule import IntervalRule
 
 PRIVACY_TOLERANCE = 1e-6
 """Relative excess over the budget above which a backend's own answer counts as violating privacy (its repair never does)."""

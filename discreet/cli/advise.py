@@ -44,7 +44,7 @@ def advise(
       discreet advise model.npz --results studies/mine
     """
     from discreet.reports import notation
-    from discreet.reports.advice import advise as ask
+    from discreet.reports.advice.choose import advise as ask
 
     with screen.waiting("looking at what was measured"):
         budget = notation.Budget(leakage, equivocation, perfect, fraction)

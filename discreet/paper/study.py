@@ -29,7 +29,10 @@ from discreet.problems.inference.adversary import check_confidence, confidence_i
 from discreet.problems.inference.local_estimates import local_inference
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.problems.sensors import check_edges, count_vectors, iid_sensors, paper_conditional, paper_p_xy
+from discreet.problems.sensors.bins import check_edges
+from discreet.problems.sensors.counts import count_vectors
+from discreet.problems.sensors.paper import paper_conditional, paper_p_xy
+from discreet.problems.sensors.several import iid_sensors
 from discreet.reports.curve import Frontier, frontier
 from discreet.reports.outputs import Watch
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from judging import lower_bound
 from scipy.optimize import linprog
 
-from discreet.backends.blahut_arimoto import BlahutArimoto
+from discreet.backends.blahut_arimoto.backend import BlahutArimoto
 from discreet.backends.blahut_arimoto.outcomes import Bracket, Duals, Limits, Outcomes
 from discreet.backends.blahut_arimoto.plain import Step, constrained_sweep, log_normalise, plain_sweeps, uniform_start
 from discreet.backends.blahut_arimoto.proximal import ProximalSweep, coordinates, proximal_sweeps

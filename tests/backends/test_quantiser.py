@@ -13,7 +13,7 @@ from scipy import stats
 
 import discreet as ds
 from discreet.backends.continuous.quantiser import edge_gradient
-from discreet.problems.continuous import ContinuousProblem, paper_continuous
+from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors import even_edges

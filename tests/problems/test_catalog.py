@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 from scipy.sparse import block_diag, csr_matrix, hstack, identity, vstack
 
 import discreet.problems
+from discreet import problems
 from discreet.problems import Problem, catalog
 from discreet.problems.catalog import registry
 from discreet.problems.catalog.registry import choose_budget
@@ -75,7 +76,7 @@ def test_the_papers_instances_have_their_reference_values(name, parameters, erro
 
 @pytest.mark.parametrize(("count", "error", "leakage"), EXACT)
 def test_the_papers_sensors_have_their_exact_values(count, error, leakage):
-    problem = catalog.paper_multi(sensors=count)
+    problem = problems.paper_multi(sensors=count)
     assert problem.bayes_error == pytest.approx(error, rel=1e-13)
     assert problem.bayes_leakage == pytest.approx(leakage, rel=1e-12)
 
@@ -148,21 +149,21 @@ def test_entries_are_listed_family_by_family_with_the_paper_first():
 
 
 def test_random_problems_differ_by_seed_and_have_the_sizes_asked_for():
-    one, two = (catalog.dirichlet(n=4, m=2, N=30, seed=seed) for seed in (1, 2))
+    one, two = (problems.dirichlet(n=4, m=2, N=30, seed=seed) for seed in (1, 2))
     assert (one.n, one.m, one.N) == (4, 2, 30)
     assert not np.array_equal(one.p_xz, two.p_xz)
-    assert (catalog.dirichlet(sparsity=1.0, N=50).p_z > 0).all()
-    assert np.isfinite(catalog.dirichlet(concentration=1e-3, N=50).p_xz).all()
+    assert (problems.dirichlet(sparsity=1.0, N=50).p_z > 0).all()
+    assert np.isfinite(problems.dirichlet(concentration=1e-3, N=50).p_xz).all()
 
 
 def test_mixture_outcomes_weigh_the_same_and_the_model_does_not_depend_on_their_number():
-    problem = catalog.mixture(n=3, m=2, N=200_000, d=3)
+    problem = problems.mixture(n=3, m=2, N=200_000, d=3)
     assert (problem.n, problem.m, problem.N) == (3, 2, 200_000)
     np.testing.assert_allclose(problem.p_z, 1 / 200_000, rtol=1e-12)
-    small = catalog.mixture(n=3, m=2, N=20_000, d=3)
+    small = problems.mixture(n=3, m=2, N=20_000, d=3)
     np.testing.assert_allclose(small.p_x, problem.p_x, atol=0.01)
     assert small.bayes_error == pytest.approx(problem.bayes_error, abs=0.01)
-    still = catalog.mixture(spread=0.0)
+    still = problems.mixture(spread=0.0)
     assert still.bayes_leakage == pytest.approx(0.0, abs=1e-15)
 
 
@@ -174,13 +175,13 @@ def test_zero_mass_has_outcomes_and_values_that_never_happen():
 
 
 def test_near_deterministic_goes_to_a_deterministic_channel():
-    assert catalog.near_deterministic(noise=1e-6).bayes_error == pytest.approx(3 / 5 * 1e-6, rel=1e-9)
-    assert catalog.near_deterministic(noise=0.0).bayes_error == 0.0
-    assert catalog.near_deterministic(n=1, m=1).bayes_error == 0.0
+    assert problems.near_deterministic(noise=1e-6).bayes_error == pytest.approx(3 / 5 * 1e-6, rel=1e-9)
+    assert problems.near_deterministic(noise=0.0).bayes_error == 0.0
+    assert problems.near_deterministic(n=1, m=1).bayes_error == 0.0
 
 
 def test_duplicated_outcomes_merge_back():
-    problem = catalog.duplicated(N=12, copies=8)
+    problem = problems.duplicated(N=12, copies=8)
     reduced = discreet.problems.reduce(problem)
     assert problem.N == 96
     assert 12 <= reduced.problem.N < 24  # rounding puts a few copies on either side of a step of the comparison
@@ -188,14 +189,14 @@ def test_duplicated_outcomes_merge_back():
 
 
 def test_x_equals_y_leaks_what_it_says():
-    problem = catalog.x_equals_y()
+    problem = problems.x_equals_y()
     # 0/1 loss of Y = X: the loss mass of guess i is the mass of the other private values.
     np.testing.assert_allclose(problem.loss, problem.p_z - problem.p_xz, atol=1e-15)
     assert problem.bayes_leakage > 0.1
 
 
 def test_independent_has_phi_exactly_zero():
-    problem = catalog.independent(n=4, m=3, N=50, seed=7)
+    problem = problems.independent(n=4, m=3, N=50, seed=7)
     assert (problem.phi == 0.0).all()
     assert problem.phi_rank.rank == 0
     assert problem.bayes_leakage == 0.0
@@ -203,17 +204,17 @@ def test_independent_has_phi_exactly_zero():
 
 
 def test_tiny_and_slack_budgets():
-    assert catalog.tiny_budget().budget == 1e-12
-    assert catalog.tiny_budget(nats=1e-15, fraction=0.5).budget == pytest.approx(0.00619414556)
-    slack = catalog.slack_budget(factor=3.0)
+    assert problems.tiny_budget().budget == 1e-12
+    assert problems.tiny_budget(nats=1e-15, fraction=0.5).budget == pytest.approx(0.00619414556)
+    slack = problems.slack_budget(factor=3.0)
     assert slack.budget == 3.0 * slack.bayes_leakage
 
 
 def test_sensors_that_differ_reduce_to_the_papers():
-    paper = catalog.paper_multi(sensors=5)
+    paper = problems.paper_multi(sensors=5)
     alike = {"weight_x": (0.4, 0.4), "sigma": (0.1, 0.1)}
-    mixed = catalog.multi_mixed(sensors=5, **alike)
-    pooled = catalog.multi_groups(sizes=(2, 3), pooled=True, **alike)
+    mixed = problems.multi_mixed(sensors=5, **alike)
+    pooled = problems.multi_groups(sizes=(2, 3), pooled=True, **alike)
     for problem in (mixed, pooled):
         np.testing.assert_allclose(problem.p_xz, paper.p_xz, rtol=1e-12)
         np.testing.assert_allclose(problem.loss, paper.loss, rtol=1e-12)
@@ -222,21 +223,21 @@ def test_sensors_that_differ_reduce_to_the_papers():
 def test_counts_by_group_hold_more_outcomes_and_never_a_larger_error():
     errors = []
     for groups, outcomes in ((1, 84), (2, 400), (3, 1000), (6, 4096)):
-        problem = catalog.multi_mixed(groups=groups)
+        problem = problems.multi_mixed(groups=groups)
         assert problem.N == outcomes
         errors.append(problem.bayes_error)
     assert errors[0] > 1.3 * errors[1] > errors[3] > 0.0
-    apart, pooled = catalog.multi_groups(), catalog.multi_groups(pooled=True)
+    apart, pooled = problems.multi_groups(), problems.multi_groups(pooled=True)
     assert (apart.N, pooled.N) == (400, 84)
     assert pooled.bayes_error > 2.0 * apart.bayes_error
 
 
 def test_correlation_of_x_and_y_keeps_their_marginals():
     for correlation in (-0.6, 0.3):
-        problem = catalog.multi_mixed(sensors=2, correlation=correlation)
+        problem = problems.multi_mixed(sensors=2, correlation=correlation)
         np.testing.assert_allclose(problem.p_x, [0.7, 0.3], rtol=1e-14)
         np.testing.assert_allclose(problem.constant_errors, [0.5, 0.5], rtol=1e-14)
-    both = catalog.multi_mixed(sensors=8, sigma=(0.02, 0.02), correlation=0.5)
+    both = problems.multi_mixed(sensors=8, sigma=(0.02, 0.02), correlation=0.5)
     p_y_given_x = 0.5 + np.array([-1, 1]) * 0.5 * math.sqrt(0.25 * 0.21) / np.array([0.7, 0.3])
     joint = np.array([[0.7, 0.7], [0.3, 0.3]]) * np.stack([1.0 - p_y_given_x, p_y_given_x], axis=1)
     mutual = (joint * np.log(joint / np.outer([0.7, 0.3], [0.5, 0.5]))).sum()
@@ -244,13 +245,13 @@ def test_correlation_of_x_and_y_keeps_their_marginals():
 
 
 def test_smart_meter_has_the_marginals_of_its_parameters():
-    problem = catalog.smart_meter(home=0.3, heating_home=0.5, heating_away=0.25)
+    problem = problems.smart_meter(home=0.3, heating_home=0.5, heating_away=0.25)
     assert problem.p_x[1] == pytest.approx(0.3)
     assert 1.0 - problem.loss[1].sum() == pytest.approx(0.3 * 0.5 + 0.7 * 0.25)
 
 
 def test_building_readings_tell_the_two_variables_apart():
-    problem = catalog.building(temperature_bins=10, co2_bins=12)
+    problem = problems.building(temperature_bins=10, co2_bins=12)
     assert problem.N == 120
     np.testing.assert_allclose(problem.p_x, [0.4, 0.35, 0.25], rtol=1e-12)
     given_x = (problem.p_xz / problem.p_x[:, None]).reshape(3, 10, 12)
@@ -262,14 +263,14 @@ def test_building_readings_tell_the_two_variables_apart():
 
 
 def test_building_leaks_by_the_coupling_of_load_and_occupancy():
-    apart, coupled = catalog.building(coupling=0.0), catalog.building()
+    apart, coupled = problems.building(coupling=0.0), problems.building()
     np.testing.assert_allclose(apart.constant_errors, coupled.constant_errors, rtol=1e-13)
     np.testing.assert_allclose(apart.p_x, coupled.p_x, rtol=1e-13)
     assert coupled.bayes_leakage > 10.0 * apart.bayes_leakage
 
 
 def test_road_equals_a_simulation():
-    problem = catalog.road(bins=6, segments=3)
+    problem = problems.road(bins=6, segments=3)
     rng = np.random.default_rng(5)
     size = 400_000
     x = rng.choice(3, size, p=[0.3, 0.5, 0.2])
@@ -286,8 +287,8 @@ def test_road_equals_a_simulation():
 
 
 def test_surveys_hold_everybody():
-    assert catalog.anes96().samples.records == 944
-    report = catalog.fair(bins=3, min_count=10).samples
+    assert problems.anes96().samples.records == 944
+    report = problems.fair(bins=3, min_count=10).samples
     assert report.records == 6366
     assert report.counts.min() >= 10
     assert catalog.build("anes96", z="age,educ", bins="4", y_classes="4").N == 16
@@ -351,7 +352,7 @@ def test_without_statsmodels_a_survey_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "statsmodels.datasets.anes96", raising=False)
     monkeypatch.delitem(sys.modules, "statsmodels.datasets", raising=False)
     with pytest.raises(InputError, match=r'needs statsmodels; install it with: pip install "discreet\[data\]"'):
-        catalog.anes96()
+        problems.anes96()
 
 
 def test_words_are_read_as_the_type_of_the_default():
@@ -396,15 +397,15 @@ def test_every_builder_shows_its_parameters_and_the_three_budgets(name):
 
 
 def test_titles_name_what_differs_from_the_defaults():
-    assert catalog.paper_single(bins=64).name == "paper-single(bins=64)"
-    assert catalog.dirichlet(n=2, seed=5).name == "dirichlet(n=2, seed=5)"
+    assert problems.paper_single(bins=64).name == "paper-single(bins=64)"
+    assert problems.dirichlet(n=2, seed=5).name == "dirichlet(n=2, seed=5)"
 
 
 # -- choosing a budget -------------------------------------------------------------------------------------------------
 
 
 def test_choose_budget():
-    problem = catalog.paper_single(budget=0.01)
+    problem = problems.paper_single(budget=0.01)
     assert choose_budget(problem) is problem
     assert choose_budget(problem, leakage=0.002).budget == 0.002
     assert choose_budget(problem, perfect=True).constraint.perfect

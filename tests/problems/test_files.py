@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from discreet import problems
 from discreet.problems import Problem, catalog
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files import archive
@@ -58,7 +59,7 @@ def refused(path, message, **options):
 
 @pytest.mark.parametrize("budget", [0.0, 1e-300, 0.01, math.inf])
 def test_a_saved_problem_is_loaded_bit_for_bit(tmp_path, budget):
-    problem = catalog.dirichlet(n=3, m=2, N=50, budget=budget)
+    problem = problems.dirichlet(n=3, m=2, N=50, budget=budget)
     save_problem(tmp_path / "p.npz", problem)
     again = load_problem(tmp_path / "p.npz")
     np.testing.assert_array_equal(again.p_xz, problem.p_xz)
@@ -400,7 +401,7 @@ def test_a_solution_that_is_none_is_not_written(tmp_path, arguments, message):
 
 def test_nothing_is_overwritten_unless_asked(tmp_path):
     path = tmp_path / "p.npz"
-    one, two = catalog.paper_single(budget=0.01), catalog.paper_single(bins=8, budget=0.01)
+    one, two = problems.paper_single(budget=0.01), problems.paper_single(bins=8, budget=0.01)
     save_problem(path, one)
     with pytest.raises(FileError, match="exists already; choose another name or pass overwrite=True"):
         save_problem(path, two)
@@ -415,7 +416,7 @@ def test_nothing_is_overwritten_unless_asked(tmp_path):
 @pytest.mark.parametrize("step", ["savez", "fsync", "replace"])
 def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch, step):
     path = tmp_path / "p.npz"
-    save_problem(path, catalog.paper_single(budget=0.01))
+    save_problem(path, problems.paper_single(budget=0.01))
     before = path.read_bytes()
 
     def full(*_, **__):
@@ -423,7 +424,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch
 
     monkeypatch.setattr(np if step == "savez" else os, step, full)
     with pytest.raises(FileError, match="cannot be written: No space left on device"):
-        save_problem(path, catalog.paper_single(bins=8, budget=0.01), overwrite=True)
+        save_problem(path, problems.paper_single(bins=8, budget=0.01), overwrite=True)
     monkeypatch.undo()
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["p.npz"]
@@ -435,22 +436,22 @@ def test_an_interrupted_write_leaves_no_rubbish(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "savez", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        save_problem(tmp_path / "p.npz", catalog.paper_single(budget=0.01))
+        save_problem(tmp_path / "p.npz", problems.paper_single(budget=0.01))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_not_there_is_one_sentence(tmp_path):
     with pytest.raises(FileError, match="cannot be written: No such file"):
-        save_problem(tmp_path / "no" / "p.npz", catalog.paper_single(budget=0.01))
+        save_problem(tmp_path / "no" / "p.npz", problems.paper_single(budget=0.01))
     with pytest.raises(FileError, match="exists already"):
-        save_problem(tmp_path, catalog.paper_single(budget=0.01))
+        save_problem(tmp_path, problems.paper_single(budget=0.01))
     with pytest.raises(FileError, match="cannot be written"):
-        save_problem(tmp_path, catalog.paper_single(budget=0.01), overwrite=True)
+        save_problem(tmp_path, problems.paper_single(budget=0.01), overwrite=True)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX systems")
 def test_written_files_have_the_permissions_of_any_new_file(tmp_path):
-    save_problem(tmp_path / "p.npz", catalog.paper_single(budget=0.01))
+    save_problem(tmp_path / "p.npz", problems.paper_single(budget=0.01))
     (tmp_path / "plain").touch()
     modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("p.npz", "plain")}
     assert len(modes) == 1
@@ -458,7 +459,7 @@ def test_written_files_have_the_permissions_of_any_new_file(tmp_path):
 
 def test_the_same_problem_gives_the_same_bytes(tmp_path):
     for name in ("a.npz", "b.npz"):
-        save_problem(tmp_path / name, catalog.paper_single(budget=0.01))
+        save_problem(tmp_path / name, problems.paper_single(budget=0.01))
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 

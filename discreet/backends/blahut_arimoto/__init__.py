@@ -11,7 +11,3 @@ Sources: R. E. Blahut and S. Arimoto, IEEE Trans. Inf. Theory 18 (1972); L. Chen
 Bertsekas, "On the convergence of the exponential multiplier method", Math. Program. 60 (1993). What it cannot do: stream
 outcomes (it holds several arrays [m, N]), and the plain iteration reaches small gaps only slowly near the vertices.
 """
-
-from discreet.backends.blahut_arimoto.backend import BlahutArimoto
-
-__all__ = ["BlahutArimoto"]

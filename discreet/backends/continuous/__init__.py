@@ -8,15 +8,3 @@ quantiser   bin edges that make the best discrete problem of a given size
 confidence  finite-sample confidence limits
 sampled     measurements in several dimensions, through samples: a confidence interval in place of a certificate
 """
-
-from discreet.backends.continuous.quantiser import QuantiserDesign, design_quantiser
-from discreet.backends.continuous.sampled import SampledEstimate, estimate_continuous_by_samples
-from discreet.backends.continuous.solver import Intervals
-
-__all__ = [
-    "Intervals",
-    "QuantiserDesign",
-    "SampledEstimate",
-    "design_quantiser",
-    "estimate_continuous_by_samples",
-]

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.continuous import ContinuousProblem, IntervalRule, Sweep
+from discreet.problems.continuous.bound import Sweep
+from discreet.problems.continuous.model import ContinuousProblem
+from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.roots import bisected
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
-from discreet.problems.continuous import ContinuousProblem
+from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.numerics.double_double import Array
 
 

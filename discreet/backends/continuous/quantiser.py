@@ -26,10 +26,11 @@ import numpy as np
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution
 from discreet.problems.checks import whole
-from discreet.problems.continuous import ContinuousProblem, IntervalRule
+from discreet.problems.continuous.model import ContinuousProblem
+from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.errors import BackendError, InputError
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.sensors import even_edges
+from discreet.problems.sensors.bins import even_edges
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,9 @@ from discreet.backends.continuous.tidy import cut, tidied
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.repairs import remove_leakage
 from discreet.backends.run import solve
-from discreet.problems.continuous import ContinuousProblem, IntervalRule, Sweep, sweep
+from discreet.problems.continuous.bound import Sweep, sweep
+from discreet.problems.continuous.model import ContinuousProblem
+from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.errors import BackendError
 from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import LEAK_FREE, phi_residual

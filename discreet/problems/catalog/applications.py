@@ -14,7 +14,7 @@ import numpy as np
 from discreet.problems.catalog.registry import Number, Whole, register
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.sensors import NormalDensity, even_edges, interval_masses, single_sensor
+from discreet.problems.sensors.bins import NormalDensity, even_edges, interval_masses, single_sensor
 
 # -- smart meter -------------------------------------------------------------------------------------------------------
 

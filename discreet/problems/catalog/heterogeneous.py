@@ -21,7 +21,8 @@ from discreet.problems.catalog.registry import Means, Whole, register
 from discreet.problems.checks import whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.sensors import PAPER_WEIGHT_Y, grouped_sensors, linear_conditional, mixed_sensors, paper_p_xy
+from discreet.problems.sensors.paper import PAPER_WEIGHT_Y, linear_conditional, paper_p_xy
+from discreet.problems.sensors.several import grouped_sensors, mixed_sensors
 
 _Bins = Annotated[int, Whole("bins of each sensor, cut as in paper-single", 2)]
 _Correlation = Annotated[float, Means("correlation of X and Y; p(x) and p(y) stay .7, .3 and .5, .5")]

@@ -17,7 +17,8 @@ import numpy as np
 from discreet.problems.catalog.registry import Whole, register
 from discreet.problems.checks import whole
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.sensors import PAPER_EDGES, iid_sensors, paper_conditional, paper_p_xy
+from discreet.problems.sensors.paper import PAPER_EDGES, paper_conditional, paper_p_xy
+from discreet.problems.sensors.several import iid_sensors
 
 
 def paper_edges(bins: int) -> Array:

@@ -6,20 +6,3 @@ model        the problem: min ⟨L, P⟩ over rules P(z), leakage at most ε
 rule         a rule: finitely many intervals with a label (or a randomisation) each
 bound        the integral of the least tilted loss, from below, by sign-certified subdivision
 """
-
-from discreet.problems.continuous.bound import Sweep, sweep
-from discreet.problems.continuous.density import Density, Mixture
-from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
-from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.sensors import NormalDensity
-
-__all__ = [
-    "ContinuousProblem",
-    "Density",
-    "IntervalRule",
-    "Mixture",
-    "NormalDensity",
-    "Sweep",
-    "paper_continuous",
-    "sweep",
-]

@@ -26,7 +26,8 @@ from discreet.problems.continuous.modes import FAMILIES
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
-from discreet.problems.sensors import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, NormalDensity, paper_p_xy
+from discreet.problems.sensors.bins import NormalDensity
+from discreet.problems.sensors.paper import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, paper_p_xy
 
 ACCURACY = 5e-13
 """Relative error allowed for in densities, cdfs and survival functions; a normal law needs 1e-14 at 8σ, 4e-13 at 37σ."""

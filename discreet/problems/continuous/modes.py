@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.sensors import NormalDensity
+from discreet.problems.sensors.bins import NormalDensity
 
 
 def _beta(a: float, b: float) -> list[float]:

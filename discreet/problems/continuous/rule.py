@@ -18,7 +18,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.problems.sensors import check_edges
+from discreet.problems.sensors.bins import check_edges
 
 
 @dataclass(frozen=True, eq=False)

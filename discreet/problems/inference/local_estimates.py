@@ -25,8 +25,8 @@ from discreet.problems.errors import InputError
 from discreet.problems.inference.adversary import Inference, check_confidence, confidence_interval, error_of_best, summarise
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.sensors import grouped_sensors
 from discreet.problems.sensors.inputs import checked_law
+from discreet.problems.sensors.several import grouped_sensors
 
 LARGEST_EXACT = 1_000_000
 """Most combinations of counts of local estimates that `local_inference` enumerates; more are simulated."""

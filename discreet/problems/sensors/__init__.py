@@ -12,51 +12,10 @@ need more memory than `max_bytes` is refused with its count and what to do inste
 
 Source of the models: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability
 Estimation: An Entropy Constrained Approach".
+
+The public names stand in `__init__.pyi`; each loads when it is first used.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from discreet.problems.sensors.bins import NormalDensity, binned_law, check_edges, even_edges, interval_masses, single_sensor
-from discreet.problems.sensors.counts import count_vectors
-from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES
-from discreet.problems.sensors.paper import (
-    PAPER_EDGES,
-    PAPER_SIGMA,
-    PAPER_WEIGHT_X,
-    PAPER_WEIGHT_Y,
-    linear_conditional,
-    paper_conditional,
-    paper_p_xy,
-)
-from discreet.problems.sensors.several import (
-    grouped_count_vectors,
-    grouped_sensors,
-    iid_sensors,
-    index_sensors,
-    index_vectors,
-    mixed_sensors,
-)
-
-__all__ = [
-    "DEFAULT_MAX_BYTES",
-    "PAPER_EDGES",
-    "PAPER_SIGMA",
-    "PAPER_WEIGHT_X",
-    "PAPER_WEIGHT_Y",
-    "NormalDensity",
-    "binned_law",
-    "check_edges",
-    "count_vectors",
-    "even_edges",
-    "grouped_count_vectors",
-    "grouped_sensors",
-    "iid_sensors",
-    "index_sensors",
-    "index_vectors",
-    "interval_masses",
-    "linear_conditional",
-    "mixed_sensors",
-    "paper_conditional",
-    "paper_p_xy",
-    "single_sensor",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,10 +4,3 @@ evidence     what was measured, and what a problem is like
 prediction   how sure an option is to be certified, how long it will take, and the order of options
 choose       the advice, the reasons against all other options, and notes where the evidence is weak
 """
-
-from __future__ import annotations
-
-from discreet.reports.advice.choose import Advice, advise
-from discreet.reports.advice.prediction import Prospect
-
-__all__ = ["Advice", "Prospect", "advise"]
