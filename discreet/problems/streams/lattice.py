@@ -44,7 +44,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.roots import bisected
 from discreet.problems.sensors.counts import deviance, lattice_size, log_factor
 from discreet.problems.sensors.inputs import checked_law, said
-from discreet.problems.streams.lattice_kernels import Run, Tables, compiled_generate, compiled_windows, generate, windows
+from discreet.problems.streams.lattice_kernels import Run, Tables, compiled_generate, generate, windows
 
 Index = NDArray[np.int64]
 
@@ -134,12 +134,12 @@ class CountLattice:
 
     def _plan(self) -> list[Run]:
         """Rows gathered into runs of about CHUNK_OUTCOMES; a longer row is cut into pieces."""
-        find, everything = compiled_windows if self._compiled else windows, self.sensors + 1
+        everything = self.sensors + 1
         runs: list[Run] = []
         start = first = count = 0
         rows, at_once = lattice_size(self.sensors, self.bins - 1), 1 << 15
         for done in range(0, rows, at_once):
-            low, high = find(self._tables, done, min(at_once, rows - done))
+            low, high = windows(self._tables, done, min(at_once, rows - done))
             lengths = high - low
             reached = np.concatenate([[0], np.cumsum(lengths)])
             here = 0  # rows of this batch that are already in runs
