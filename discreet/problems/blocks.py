@@ -111,17 +111,17 @@ class ArrayBlocks:
 class BlockProblem(Constrained):
     """A privacy-aware estimation problem whose outcomes come in blocks.
 
-    blocks       the source
-    constraint   the leakage budget ε
-    p_x          π_j, exact totals over all outcomes      [n]
-    guess_losses Σ_l L_il, exact totals                   [m]
-    tail         mass that the source put together into one last outcome, nothing discarded (0 = none)
+    blocks            the source
+    constraint        the leakage budget ε
+    p_x               π_j, exact totals over all outcomes      [n]
+    constant_errors   Σ_l L_il, exact totals                   [m]
+    tail              mass that the source put together into one last outcome, nothing discarded (0 = none)
     """
 
     blocks: Blocks
     constraint: LeakageBudget
     p_x: Array
-    guess_losses: Array
+    constant_errors: Array
     name: str = ""
     tail: float = 0.0
 
@@ -132,11 +132,6 @@ class BlockProblem(Constrained):
         return cls(blocks, problem.constraint, problem.p_x, problem.loss.sum(axis=1), problem.name)
 
     @property
-    def n(self) -> int:
-        """Private values."""
-        return self.blocks.n
-
-    @property
     def m(self) -> int:
         """Guesses."""
         return self.blocks.m
@@ -145,8 +140,3 @@ class BlockProblem(Constrained):
     def N(self) -> int:  # noqa: N802
         """Outcomes."""
         return self.blocks.N
-
-    @property
-    def constant_error(self) -> float:
-        """Error probability of the best constant guess."""
-        return float(self.guess_losses.min())

@@ -63,7 +63,11 @@ def entropy(p: Array) -> float:
 
 
 class Constrained:
-    """What every kind of problem has by its constraint and the prior π_j of X: `p_x` [n]."""
+    """What every kind of problem has by its constraint, the prior π_j of X and the errors of constant guesses.
+
+    p_x               π_j [n]
+    constant_errors   error probability of always guessing y_i [m]
+    """
 
     if TYPE_CHECKING:
 
@@ -71,12 +75,24 @@ class Constrained:
         def constraint(self) -> LeakageBudget: ...
         @property
         def p_x(self) -> Array: ...
+        @property
+        def constant_errors(self) -> Array: ...
 
     def with_budget(self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None) -> Self:
         """The same model, with all that is known of it, under another budget or equivocation (nats)."""
         other = copy(self)
         object.__setattr__(other, "constraint", constraint_of(budget, equivocation, self.entropy_x))
         return other
+
+    @property
+    def n(self) -> int:
+        """Number of private values."""
+        return int(self.p_x.size)
+
+    @property
+    def constant_error(self) -> float:
+        """Error probability of the best constant guess, which leaks nothing."""
+        return float(self.constant_errors.min())
 
     @property
     def budget(self) -> float:

@@ -153,11 +153,6 @@ class Problem(Constrained):
     # -- sizes and marginals ---------------------------------------------------------------------------------------
 
     @property
-    def n(self) -> int:
-        """Number of private values."""
-        return int(self.p_xz.shape[0])
-
-    @property
     def m(self) -> int:
         """Number of guesses."""
         return int(self.loss.shape[0])
@@ -232,11 +227,6 @@ class Problem(Constrained):
     def constant_errors(self) -> Array:
         """Error probability of always guessing y_i [m]."""
         return _frozen(dd_sum(self.loss)[0])
-
-    @property
-    def constant_error(self) -> float:
-        """Error probability of the best constant guess, which leaks nothing."""
-        return float(self.constant_errors.min())
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""

@@ -235,7 +235,7 @@ def test_memory_holds_no_more_than_chunks_and_individuals(monkeypatch: pytest.Mo
 def test_a_source_with_other_totals_is_refused() -> None:
     problem = in_blocks(random_problem("mixture", 2, 2, 300, 0, 0.3))
     with pytest.raises(InputError):
-        solve(replace(problem, guess_losses=problem.guess_losses * 1.01))
+        solve(replace(problem, constant_errors=problem.constant_errors * 1.01))
     half = ArrayBlocks(problem.blocks.p_xz[:, :150], problem.blocks.loss[:, :150])  # type: ignore[attr-defined]
     with pytest.raises(InputError):
         solve(replace(problem, blocks=half))

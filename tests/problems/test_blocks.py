@@ -46,7 +46,7 @@ def assert_same(found: BlockProblem, expected: Problem) -> None:
     np.testing.assert_allclose(a, expected.p_xz, rtol=4e-16)
     np.testing.assert_allclose(loss, expected.loss, rtol=4e-16)
     np.testing.assert_allclose(found.p_x, expected.p_x, rtol=4e-16)
-    np.testing.assert_allclose(found.guess_losses, expected.constant_errors, rtol=1e-14)
+    np.testing.assert_allclose(found.constant_errors, expected.constant_errors, rtol=1e-14)
     assert (found.n, found.m, found.N) == (expected.n, expected.m, expected.N)
 
 
@@ -112,7 +112,7 @@ def test_a_large_problem_is_checked_compiled() -> None:
     one, two = (block_problem(ArrayBlocks(expected.p_xz, expected.loss), 0.01, threads=threads) for threads in (1, 2))
     assert_same(one, expected)
     np.testing.assert_array_equal(one.p_x, two.p_x)
-    np.testing.assert_array_equal(one.guess_losses, two.guess_losses)
+    np.testing.assert_array_equal(one.constant_errors, two.constant_errors)
     for what, value, words in (
         ("loss", math.nan, r"loss\[1, 271828\] is nan, which is not finite"),
         ("loss", -1e-300, r"loss\[1, 271828\] is -1e-300, which is negative"),

@@ -69,7 +69,7 @@ def test_blocks_are_the_stored_model(name: str, compiled: bool) -> None:
     assert_close(a, stored.p_xz, 1e-12)
     assert_close(loss, stored.loss, 1e-12)
     np.testing.assert_allclose(streamed.p_x, stored.p_x, rtol=1e-14)
-    np.testing.assert_allclose(streamed.guess_losses, loss.sum(axis=1), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(streamed.constant_errors, loss.sum(axis=1), rtol=1e-13, atol=1e-15)
     assert abs(a.sum() - 1.0) < 1e-14
     assert streamed.tail == 0.0
     assert streamed.N == lattice_size(sensors, law.shape[2])
@@ -125,7 +125,7 @@ def test_truncated_totals_are_exact(compiled: bool) -> None:
         problem = lattice_problem(law, prior, sensors, 0.1, tail=tail, compiled=compiled)
         a, loss = together(problem.blocks)
         np.testing.assert_allclose(a.sum(axis=1), problem.p_x, rtol=4e-16)
-        np.testing.assert_allclose(loss.sum(axis=1), problem.guess_losses, rtol=4e-16)
+        np.testing.assert_allclose(loss.sum(axis=1), problem.constant_errors, rtol=4e-16)
         if problem.tail:
             assert problem.tail <= tail * (1 + 1e-15)
             assert a[:, -1].sum() == pytest.approx(problem.tail, rel=1e-12)

@@ -99,11 +99,6 @@ class ContinuousProblem(Constrained):
     # -- sizes and laws ------------------------------------------------------------------------------------------------
 
     @property
-    def n(self) -> int:
-        """Number of private values."""
-        return int(self.p_xy.shape[0])
-
-    @property
     def m(self) -> int:
         """Number of guesses."""
         return int(self.losses.shape[0])
@@ -132,9 +127,9 @@ class ContinuousProblem(Constrained):
         return self._law.p_x
 
     @property
-    def constant_error(self) -> float:
-        """Error probability of the best constant guess, which leaks nothing."""
-        return self._law.constant_error
+    def constant_errors(self) -> Array:
+        """Error probability of always guessing y_i [guesses]."""
+        return self._law.constant_errors
 
     @cached_property
     def breakpoints(self) -> Array:

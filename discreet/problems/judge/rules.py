@@ -185,10 +185,10 @@ class RuleCase:
             raise InputError(
                 f"the blocks sum to {self._total!r} and their p_x is up to {gap:g} from the problem's; give the totals found"
             )
-        if not np.allclose(self.constant_errors, problem.guess_losses, rtol=TOTAL_TOLERANCE, atol=0.0):
+        if not np.allclose(self.constant_errors, problem.constant_errors, rtol=TOTAL_TOLERANCE, atol=0.0):
             raise InputError(
                 f"the blocks' losses of constant guesses are {self.constant_errors.tolist()} and the problem says "
-                f"{np.asarray(problem.guess_losses).tolist()}; give the totals found"
+                f"{np.asarray(problem.constant_errors).tolist()}; give the totals found"
             )
 
     # -- the upper side ------------------------------------------------------------------------------------------------
