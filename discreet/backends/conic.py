@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.lowering import Program, point_of
 from discreet.backends.settings import choice, positive
 from discreet.problems.errors import Absent
@@ -50,18 +50,17 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class _Lowered:
-    """A compiled cvxpy problem. `slope` [m, n] and `price` are read off the duals of these constraints after solving."""
+    """A compiled cvxpy problem; tilt and multiplier are read off the duals of these constraints after solving."""
 
     model: Any  # cvxpy.Problem
     estimator: Any  # cvxpy.Variable [m, N]
-    leakage: Any  # cvxpy expression in units of ε, or None
     constraints: dict[str, Any]
     program: Program
     solver: str
     solver_options: dict[str, Any]
 
 
-class Conic:
+class Conic(Unlifted):
     """The exponential-cone program through cvxpy; see the module's docstring."""
 
     name = "conic"
@@ -89,7 +88,7 @@ class Conic:
         lowered.model.get_problem_data(solver=solver.upper())  # compiles; cvxpy keeps it for `solve`
         return lowered
 
-    def solve(self, lowered: _Lowered, options: Options) -> Raw[_Lowered]:
+    def solve(self, lowered: _Lowered, options: Options) -> Raw[Answer]:
         """Run the solver once. Raises Interrupted at the time limit, and what cvxpy raises when the solver gives up."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Solution may be inaccurate", category=UserWarning)
@@ -99,17 +98,11 @@ class Conic:
         # cvxpy does not say which limit was met: an end short of optimal this late means the time limit
         seconds, limit = statistics.solve_time, options.time_limit
         late = limit is not None and seconds is not None and status != "optimal" and seconds >= 0.9 * limit
-        point_of(lowered.solver, status, late, options, lowered.estimator.value)
-        return Raw(status, lowered, None if statistics.num_iters is None else int(statistics.num_iters))
-
-    def lift(self, raw: Raw[_Lowered]) -> Answer:
-        """The estimator as solved; tilt and multiplier from the duals of u = A P and of the budget."""
-        lowered = raw.value
-        estimator = np.asarray(lowered.estimator.value)
+        estimator = point_of(lowered.solver, status, late, options, lowered.estimator.value)
         duals = {name: constraint.dual_value for name, constraint in lowered.constraints.items()}
-        if any(value is None for value in duals.values()):
-            return Answer(estimator)
-        return Answer(estimator, *_lift_duals(lowered, duals))
+        known = all(value is not None for value in duals.values())
+        answer = Answer(estimator, *_duals(lowered.program, duals)) if known else Answer(estimator)
+        return Raw(status, answer, None if statistics.num_iters is None else int(statistics.num_iters))
 
 
 def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, Any]) -> _Lowered:
@@ -132,7 +125,7 @@ def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, A
         cp.Minimize(cp.sum(cp.multiply(program.cost, estimator))),
         [cp.sum(estimator, axis=0) == 1, *constraints.values()],
     )
-    return _Lowered(model, estimator, leakage, constraints, program, solver, solver_options)
+    return _Lowered(model, estimator, constraints, program, solver, solver_options)
 
 
 def _deviation_form(problem: Problem, estimator: Any, constraints: dict[str, Any], scale: float) -> Any:
@@ -160,9 +153,8 @@ def _joint_form(problem: Problem, estimator: Any, constraints: dict[str, Any]) -
     return cp.sum(cp.rel_entr(joint, independent)) / problem.budget
 
 
-def _lift_duals(lowered: _Lowered, duals: dict[str, Any]) -> tuple[Array, float]:
+def _duals(program: Program, duals: dict[str, Any]) -> tuple[Array, float]:
     """(tilt, multiplier). cvxpy's Lagrangian adds y·(left − right), so a link `u == A P` has tilt −y."""
-    program = lowered.program
     price = float(duals["budget"]) if program.leaks else 0.0
     if "joint" in duals:
         return -program.unit * np.asarray(duals["joint"]), max(0.0, price) * program.unit / program.problem.budget

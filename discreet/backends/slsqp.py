@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.lowering import Program
 from discreet.backends.repairs import duals_of_law
 from discreet.problems.errors import Interrupted
@@ -40,7 +40,7 @@ from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
 
-class Slsqp:
+class Slsqp(Unlifted):
     """Sequential least squares on the reduced parametrisation; see the module's docstring."""
 
     name = "slsqp"
@@ -59,12 +59,12 @@ class Slsqp:
         del options
         return SmoothProgram.of(problem)
 
-    def solve(self, lowered: SmoothProgram, options: Options) -> Raw[_Point]:
+    def solve(self, lowered: SmoothProgram, options: Options) -> Raw[Answer]:
         """Run SLSQP; `claimed` is its message. Raises Interrupted from its callback at the time limit."""
         from scipy.optimize import minimize
 
         if lowered.start.size == 0:
-            return Raw("one guess: nothing to decide", (lowered, lowered.start, None), 0)
+            return Raw("one guess: nothing to decide", lowered.answer(lowered.start, None), 0)
         deadline = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
 
         def watch(_: Array) -> None:
@@ -83,17 +83,8 @@ class Slsqp:
             # SLSQP stops on one small step of the objective: a thousandth of the gap still left gaps of 1e-7
             options={"ftol": max(1e-6 * options.gap, 1e-15), "maxiter": options.max_iterations or 2000},
         )
-        point = (lowered, np.asarray(result.x), getattr(result, "multipliers", None))
-        return Raw(str(result.message), point, int(result.nit))
-
-    def lift(self, raw: Raw[_Point]) -> Answer:
-        """The estimator and its duals; at budget 0 only where SciPy reports multipliers (from 1.16)."""
-        lowered, x, multipliers = raw.value
-        estimator = lowered.estimator(x)
-        return Answer(estimator, *lowered.duals(estimator, multipliers))
-
-
-_Point = tuple["SmoothProgram", Array, Any]
+        answer = lowered.answer(np.asarray(result.x), getattr(result, "multipliers", None))  # reported from SciPy 1.16 on
+        return Raw(str(result.message), answer, int(result.nit))
 
 
 @dataclass(frozen=True)
@@ -163,14 +154,15 @@ class SmoothProgram:
             found.append({"type": "ineq", "fun": lambda x: self.program.scale + sums @ x, "jac": lambda _: sums})
         return found
 
-    def duals(self, estimator: Array, multipliers: Array | None) -> tuple[Array | None, float | None]:
-        """(tilt, multiplier), None where unknown. SLSQP's multipliers λ belong to the Lagrangian error − λ·constraint."""
+    def answer(self, x: Array, multipliers: Array | None) -> Answer:
+        """The estimator and, where they are known, its duals. SLSQP's λ belong to the Lagrangian error − λ·constraint."""
+        estimator = self.estimator(x)
         if self.program.leaks:
-            return duals_of_law(self.problem, self.problem.output_law(normalise(estimator)))
+            return Answer(estimator, *duals_of_law(self.problem, self.problem.output_law(normalise(estimator))))
         if self.problem.constraint.perfect and multipliers is None:
-            return None, None
+            return Answer(estimator)
         prices = np.zeros(0) if multipliers is None else np.asarray(multipliers)[: len(self.equations)]
-        return self.program.duals(-prices, 0.0)
+        return Answer(estimator, *self.program.duals(-prices, 0.0))
 
     def _law(self, x: Array) -> OutputLaw:
         return self.problem.output_law(np.maximum(self.estimator(x), 0.0))

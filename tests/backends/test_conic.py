@@ -61,7 +61,7 @@ def test_the_expressions_are_error_probability_and_leakage(solver: str, form: st
     estimator = pin(lowered, problem, seed)
     error = lowered.program.unit * float(lowered.model.objective.value) + problem.bayes_error
     assert error == pytest.approx(problem.error_probability(estimator), rel=1e-12)
-    leakage = float(lowered.leakage.value) * problem.budget
+    leakage = float(lowered.constraints["budget"].args[0].value) * problem.budget
     assert leakage == pytest.approx(problem.leakage(estimator), rel=1e-6, abs=1e-13)
     links = [link for name, link in lowered.constraints.items() if name != "budget"]
     assert all(np.abs(link.residual).max() <= 1e-10 / math.sqrt(problem.budget) for link in links)

@@ -46,8 +46,6 @@ from discreet.problems.sensors.counts import deviance, lattice_size, log_factor
 from discreet.problems.sensors.inputs import checked_law, said
 from discreet.problems.streams.lattice_kernels import Run, Tables, compiled_generate, generate, windows
 
-Index = NDArray[np.int64]
-
 
 class CountLattice:
     """The counts of `sensors` independent sensors as blocks of outcomes [n, ·] and [m, ·]; nothing is stored.
