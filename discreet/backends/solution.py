@@ -45,9 +45,9 @@ class Status(Enum):
 
 
 _MEANING = {
-    Status.CERTIFIED: "the backend's answer keeps the budget and lies within the asked gap of the optimum, proven",
+    Status.CERTIFIED: "the answer keeps the budget and lies within the asked gap of the optimum, proven",
     Status.INACCURATE: "the answer keeps the budget, but the proven bracket is wider than the asked gap",
-    Status.VIOLATED_PRIVACY: "the backend's own answer leaks more than the budget; the estimator returned is a repair of it",
+    Status.VIOLATED_PRIVACY: "the answer leaks more than the budget; the estimator returned is its repair",
     Status.FAILED: "the backend stopped without an answer",
     Status.TIMED_OUT: "the backend was stopped at the time limit",
     Status.UNSUPPORTED: "the backend does not serve this problem",

@@ -43,11 +43,6 @@ _STYLES = {
     Status.UNSUPPORTED: "dim",
     Status.ABSENT: "dim",
 }
-_AUDITED = {  # the same facts as Status.meaning, of an estimator that no backend gave
-    Status.CERTIFIED: "it keeps the budget and lies within the asked gap of the optimum, proven",
-    Status.INACCURATE: "it keeps the budget, but the proven bracket is wider than the asked gap",
-    Status.VIOLATED_PRIVACY: "it leaks more than the budget; the bracket is that of its repair",
-}
 _STATES = {"available": "green", "absent": "yellow", "broken": "bold red"}
 
 
@@ -88,12 +83,18 @@ def audit_table(title: str, status: Status, judged: Certificate, found: Inferenc
     """What the judge says of an estimator as it stands, and what its guess gives away."""
     residual = f"‖ΦP‖ {judged.own_phi_residual:.1e}"
     lines: list[tuple[_Cell, _Cell]] = [
-        ("status", Text(f"{status.value}: {_AUDITED.get(status, status.meaning)}", _STYLES[status])),
+        ("status", Text(f"{status.value}: {status.meaning}", _STYLES[status])),
         ("error probability", f"{judged.own_error:.12g}"),
         ("best possible", _bracket_words(judged)),
         ("leaks", f"{judged.own_leakage:.6g} nats, {residual}; {wording.budget(judged.budget)}"),
+        ("infers X", f"errs {wording.number(found.x_error, 6)}; without seeing it {found.x_error_blind:.6g}"),
+        ("H(X given what is seen)", wording.information(found.equivocation_nats)),
+        ("leakage", wording.information(found.leakage_nats)),
+        ("Fano's bound", f"errs at least {wording.number(found.fano_sharp, 6)} (plain form {found.fano_plain:.6g})"),
     ]
-    return facts(title, [*lines, *wording.inference_lines(found)])
+    if found.y_error is not None:
+        lines.append(("infers Y", f"errs {wording.number(found.y_error, 6)}"))
+    return facts(title, lines)
 
 
 def curve_table(curve: Frontier) -> Table:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from discreet.problems.inference.adversary import Inference
     from discreet.problems.problem import Problem
     from discreet.reports.measurements import Measurement
 
@@ -99,7 +98,7 @@ def budget(nats: float) -> str:
         return "perfect privacy (budget 0)"
     if math.isinf(nats):
         return "no privacy constraint"
-    return f"budget {number(nats, 6)} nats ({number(nats / math.log(2.0), 4)} bits)"
+    return f"budget {information(nats)}"
 
 
 def agreement(pairs: int, against: int) -> str:
@@ -117,33 +116,9 @@ def facts(problem: Problem) -> str:
     )
 
 
-def inference_lines(found: Inference) -> list[tuple[str, str]]:
-    """(what, words) for each number of an inference."""
-    lines = [
-        (
-            "infers X",
-            f"errs {number(found.x_error, 6)}{_interval(found, 'x_error')}; without seeing it {found.x_error_blind:.6g}",
-        ),
-        ("H(X given what is seen)", f"{_in_nats_and_bits(found.equivocation_nats)}{_interval(found, 'equivocation_nats')}"),
-        ("leakage", f"{_in_nats_and_bits(found.leakage_nats)}{_interval(found, 'leakage_nats')}"),
-        ("Fano's bound", f"errs at least {number(found.fano_sharp, 6)} (plain form {found.fano_plain:.6g})"),
-    ]
-    if found.y_error is not None:
-        lines.append(("infers Y", f"errs {number(found.y_error, 6)}{_interval(found, 'y_error')}"))
-    if found.xy_error is not None:
-        lines.append(("infers X and Y", f"errs {number(found.xy_error, 6)}{_interval(found, 'xy_error')}"))
-    return lines
-
-
-def _in_nats_and_bits(nats: float) -> str:
+def information(nats: float) -> str:
+    """An amount of information in nats and bits."""
     return f"{number(nats, 6)} nats ({number(nats / math.log(2.0), 4)} bits)"
-
-
-def _interval(found: Inference, name: str) -> str:
-    if name not in found.intervals:
-        return ""
-    low, high = found.intervals[name]
-    return f" [{number(low, 4)}, {number(high, 4)}]"
 
 
 def markdown_table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
