@@ -146,15 +146,15 @@ def crossover_rows() -> None:
     crossover_row("(nothing)", paths, tilts)
     for name, attribute, value in (
         ("lightening of ties", "lighten", lambda active: active.ties.clear()),
-        ("rounding by margins", "_round", lambda active, hesitating, columns, losses: None),
+        ("rounding by margins", "_round", lambda active, hesitating, columns: None),
         ("a start next to the law", "deviation", without_law),
-        ("followers by margins", "_follow", lambda active, gains, loses, mass, losses: None),
+        ("followers by margins", "_follow", lambda active, tie, gains, loses, share: None),
     ):
         with replaced(active, attribute, value):
             crossover_row(name, paths, tilts)
-    for pivots in (1, 3, 12):
+    for pivots in (2, 4, 16):
         with replaced(crossing, "_PIVOTS", pivots):
-            crossover_row(f"({pivots} pivots instead of 4)", paths, tilts)
+            crossover_row(f"({pivots} pivots instead of 8)", paths, tilts)
 
 
 def lattice(sensors: int, bins: int, sigma: float) -> BlockProblem:

@@ -4,9 +4,10 @@ It serves every budget. Problems of few outcomes are solved whole and answered b
 blocks, are solved in rounds and answered by a rule; they need not be in memory. Where the Bayes rule already keeps the
 budget (always when X has one value or there is one guess) that rule is optimal and returned as it is, with no tilt.
 
-Another budget of a model whose neighbours are solved is a continuation. Along the curve tilts are smooth in √ε (t tends to a
-limit and μ grows like 1/√ε as ε → 0), so interpolating the nearest solved budgets gives duals that decide all but a few
-outcomes rightly. At a kink, where the number of ties changes, the prediction is worse, and rounds from there make up for it.
+Another budget of a model whose neighbours are solved is a continuation. Along the curve the log ratios t/μ and the price
+μ √ε are smooth in √ε: as ε → 0 the ratios fall like √ε and the price tends to a limit; it falls to 0 towards the budget that
+the Bayes rule keeps. So interpolating the nearest solved budgets gives duals that decide all but a few outcomes rightly.
+At a kink, where the number of ties changes, the prediction is worse, and rounds from there make up for it.
 
 A budget that cannot be told from nothing in double precision is solved as perfect privacy. What rounding still leaks under
 that answer may exceed such a budget; then the answer is blended with the best constant guess until it does not.
@@ -21,6 +22,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,36 +196,33 @@ def _extended(rule: Rule, possible: NDArray[np.intp], n: int) -> Rule:
 
 
 def _predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Point]:
-    """Duals at the problem's budget, likeliest first, positive and finite; none where what is known says too little.
+    """Duals at the problem's budget, likeliest first; none where what is known says too little. They have no columns.
 
-    First from the nearest budgets on both sides; then, should there be a kink between these, from one side alone. The
-    points have no columns.
+    First from the nearest budgets on both sides; then, should there be a kink between these, from one side alone.
     """
     place = math.sqrt(problem.budget)
-    distinct = {point.budget: point for point in known if point.multiplier > 0.0}
-    ordered = sorted(distinct.values(), key=lambda point: abs(math.sqrt(point.budget) - place))
-    sides = (
-        [point for point in ordered if point.budget > problem.budget],
-        [point for point in ordered if point.budget < problem.budget],
-    )
-    for nearest in (ordered[:_NEIGHBOURS], *(side[:_NEIGHBOURS] for side in sides)):
-        if any(point.multiplier < math.inf for point in nearest):  # budget 0 alone says nothing of the multiplier
-            yield _interpolated(nearest, place)
+    nearest = sorted({at.budget: at for at in known}.values(), key=lambda at: abs(math.sqrt(at.budget) - place))
+    larger = [at for at in nearest if at.budget > problem.budget]
+    if larger and larger[0].multiplier > 0.0:  # a slack budget tells about the budgets next to it only
+        nearest = [at for at in nearest if at.multiplier > 0.0]
+    sides = [[at for at in nearest if (at.budget > problem.budget) == above] for above in (True, False)]
+    for points in (nearest, *sides):
+        price = _interpolated(
+            [(at.budget, at.multiplier * math.sqrt(at.budget)) for at in points if at.multiplier < math.inf], place
+        )
+        log_ratio = _interpolated([(at.budget, at.tilt / at.multiplier) for at in points if at.multiplier > 0.0], place)
+        if price > 0.0 and np.any(log_ratio):
+            yield Point(np.zeros((problem.m, 0)), price / place * log_ratio, price / place)
 
 
-def _interpolated(nearest: Sequence[Known], place: float) -> Point:
-    """By the polynomial in √ε through solved budgets, all distinct (of 1/μ, which is 0 at budget 0)."""
-    roots = [math.sqrt(point.budget) for point in nearest]
+def _interpolated(known: Sequence[tuple[float, Any]], place: float) -> Any:
+    """By the polynomial in √ε through values at the first few budgets, all distinct; 0 where there are none."""
+    roots = [math.sqrt(budget) for budget, _ in known[:_NEIGHBOURS]]
     weights = [
         math.prod((place - other) / (root - other) for k, other in enumerate(roots) if k != own)
         for own, root in enumerate(roots)
     ]
-    tilt = np.asarray(sum(weight * point.tilt for weight, point in zip(weights, nearest, strict=True)))
-    slowness = sum(weight / point.multiplier for weight, point in zip(weights, nearest, strict=True))
-    if not slowness > 0.0:  # beyond a kink: scale the multiplier of the largest by √ε
-        largest = max(nearest, key=lambda point: point.budget)
-        slowness = place / (largest.multiplier * math.sqrt(largest.budget))
-    return Point(np.zeros((tilt.shape[0], 0)), tilt, 1.0 / slowness)
+    return sum(weight * value for weight, (_, value) in zip(weights, known, strict=False))
 
 
 # -- budgets below rounding ----------------------------------------------------------------------------------------------

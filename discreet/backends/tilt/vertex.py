@@ -23,73 +23,101 @@ from discreet.problems.measures.mutual_information import phi_divergence, suppor
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["Vertex"]
+__all__ = ["Shares", "Vertex"]
 
 _GRID = 2.0**53  # shares are multiples of 1 / this, so that a tie's column sums to one exactly
+_REFINEMENTS = 3  # of a linear system
 _STEPS = 12  # of Newton's method, which takes four to seven from a start worth having
 _FARTHEST = 3.0  # times what shares are at first: with more, Newton's method diverges
 _SETTLED = 1e-14  # relative change of the multiplier and absolute change of shares that ends it
 
 
-class Vertex:
-    """Labels and ties with the law of the determined outcomes; unknowns are the shares of all but one guess of each tie.
+class Shares:
+    """What may still be decided: a share for every guess but the label that a tie may get.
 
     labels [N]; ties [K]: outcomes; start [m, K]: their columns at first, positive at the guesses that each may get.
     """
 
     def __init__(self, problem: Problem, labels: NDArray[np.intp], ties: NDArray[np.intp], start: Array) -> None:
-        m, own = problem.m, labels[ties]
-        law = labelled_law(problem.p_xz, labels, m, problem.marginal, apart=ties)
-        self._problem, self._own, self._fixed = problem, own, OutputLaw(law.mass[:m], law.deviation[:m], law.p_x)
-        self._tied = OutputLaw(law.mass[m:], law.deviation[m:], law.p_x)
-        self._guesses, self._places = np.nonzero((start > 0.0) & (np.arange(m)[:, None] != own))
-        self._start = start[self._guesses, self._places]
-        moves = np.eye(m)[self._guesses] - np.eye(m)[own[self._places]]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
-        self._by_mass = moves * self._tied.mass[self._places, None]
-        by_deviation = moves[:, :, None] * self._tied.deviation[self._places][:, None, :]
-        self._by_deviation = by_deviation.reshape(self._start.size, m * problem.n)
-        loss = problem.loss[:, ties]
-        self._lost = loss[self._guesses, self._places] - loss[own[self._places], self._places]  # L_guess − L_label
+        self.problem, self.labels, self.ties, self.own = problem, labels, ties, labels[ties]
+        every = np.eye(problem.m)
+        self.guesses, self.places = np.nonzero((start > 0.0) & (every[:, self.own] == 0.0))
+        self.moves = every[self.guesses] - every[self.own[self.places]]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
+        self.scale = np.sqrt(np.tile(problem.p_x, problem.m))
+        self._start = start
 
-    def solve(self, deviation: Array | None, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
-        """Columns of the ties [m, K] and duals; None where there are none. Some probability may be outside [0, 1].
+    def columns(self, shares: Array) -> Array:
+        """[m, K] the ties' columns for the free shares [F]."""
+        found = np.zeros((self.problem.m, self.ties.size))
+        found[self.guesses, self.places] = np.rint(shares * _GRID) / _GRID
+        found[self.own, np.arange(self.ties.size)] = 1.0 - found.sum(axis=0)
+        return found
 
-        deviation [m, n] of a law from independence: the columns next to the start with about that law are the first instead.
-        tilt [m, n]: at ε = 0 the nearest that the ties allow is taken, and for guesses that never occur its rows are.
+    def effect(self, tied: Array) -> Array:
+        """∂ deviation / ∂ share [F, m n] for the deviations [K, n] of the ties' own laws from independence."""
+        return (self.moves[:, :, None] * tied[self.places][:, None, :]).reshape(self.places.size, -1)
+
+    def near(self, deviation: Array | None, law: Array) -> Array | None:
+        """The columns [m, K] next to the start with about that deviation of the law from independence [m, n].
+
+        law [m, n]: the sums of p_xz by label; plain, as the answer only is a start. Some probability may be outside [0, 1].
+        The start itself where no deviation is given, None beyond the range of numbers.
         """
-        scale = np.tile(np.sqrt(self._fixed.p_x), self._problem.m)
+        if deviation is None:
+            return self._start
+        p_x, held = self.problem.p_x, self.problem.p_xz[:, self.ties].T
+        effect = self.effect(held - held.sum(axis=1)[:, None] * p_x)
+        missing, shares = deviation - law + law.sum(axis=1)[:, None] * p_x, self._start[self.guesses, self.places]
+        step = _step_towards(effect / self.scale, (missing.ravel() - shares @ effect) / self.scale)
+        return None if step is None else self.columns(shares + step)
+
+
+class Vertex:
+    """Labels and ties with the law of the determined outcomes, in twice the working precision."""
+
+    def __init__(self, shares: Shares) -> None:
+        problem, m, ties = shares.problem, shares.problem.m, shares.ties
+        law = labelled_law(problem.p_xz, shares.labels, m, problem.marginal, apart=ties)
+        self._problem, self._shares, self._fixed = problem, shares, OutputLaw(law.mass[:m], law.deviation[:m], law.p_x)
+        self._tied = OutputLaw(law.mass[m:], law.deviation[m:], law.p_x)
+        self._by_mass = shares.moves * self._tied.mass[shares.places, None]
+        self._by_deviation = shares.effect(self._tied.deviation)
+        loss, own = problem.loss[:, ties], shares.own[shares.places]
+        self._lost = loss[shares.guesses, shares.places] - loss[own, shares.places]  # L_guess − L_label
+
+    def law(self, columns: Array) -> OutputLaw:
+        """The law of (X, Ŷ) for columns of the ties [m, K]."""
+        mass, deviation = columns @ self._tied.mass, columns @ self._tied.deviation
+        return OutputLaw(self._fixed.mass + mass, self._fixed.deviation + deviation, self._fixed.p_x)
+
+    def solve(self, columns: Array, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
+        """Columns of the ties [m, K] and duals, from columns to start from; None where there are none.
+
+        Some probability may be outside [0, 1]. tilt [m, n]: at ε = 0 the nearest that the ties allow is taken, and for
+        guesses that never occur its rows are.
+        """
+        shares = columns[self._shares.guesses, self._shares.places]
+        if self._problem.constraint.perfect:
+            return self._solve_perfect(shares, tilt, precision)
+        return self._solve_constrained(shares, tilt, multiplier, precision)
+
+    def _solve_perfect(self, shares: Array, tilt: Array, precision: Precision) -> Point | None:
+        scale = self._shares.scale
         effect = self._by_deviation / scale
-        size = _sizes(effect)
-        effect /= size[:, None]
-        shares, perfect = self._start, self._problem.constraint.perfect
-        if deviation is not None:
-            for _ in range(3 if perfect else 1):  # linear: the repeats only refine
-                missing = deviation - self._law(self._columns(shares)).deviation
-                step = _least_squares(effect.T, missing.ravel() / scale)
-                if step is None:
-                    return None
-                shares = shares + step / size
-        if not perfect:
-            return self._solve_constrained(shares, tilt, multiplier, precision)
-        columns = self._columns(shares)
-        if not np.abs(self._law(columns).excess).max() <= precision.leak_free:  # too few ties to cancel what others leak
+        for _ in range(_REFINEMENTS):
+            step = _step_towards(effect, -self.law(self._shares.columns(shares)).deviation.ravel() / scale)
+            if step is None:
+                return None
+            shares = shares + step
+        columns = self._shares.columns(shares)
+        if not np.abs(self.law(columns).excess).max() <= precision.leak_free:  # too few ties to cancel what others leak
             return None
-        move = _least_squares(effect, -(self._lost + self._by_deviation @ tilt.ravel()) / size)
+        size = _sizes(effect)
+        move = _least_squares(effect / size[:, None], -(self._lost + self._by_deviation @ tilt.ravel()) / size)
         if move is None:
             return None
         tilt = tilt + (move / scale).reshape(tilt.shape)
-        return Point(columns, tilt - (tilt @ self._fixed.p_x)[:, None], math.inf)
-
-    def _columns(self, shares: Array) -> Array:
-        """[m, K] the ties' columns for the free shares."""
-        found = np.zeros((self._problem.m, self._own.size))
-        found[self._guesses, self._places] = np.rint(shares * _GRID) / _GRID
-        found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
-        return found
-
-    def _law(self, columns: Array) -> OutputLaw:
-        mass, deviation = columns @ self._tied.mass, columns @ self._tied.deviation
-        return OutputLaw(self._fixed.mass + mass, self._fixed.deviation + deviation, self._fixed.p_x)
+        return Point(columns, tilt - (tilt @ self._problem.p_x)[:, None], math.inf)
 
     def _solve_constrained(self, shares: Array, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
         """Newton's method for a leakage just inside the budget: as little inside as rounding allows.
@@ -98,14 +126,15 @@ class Vertex:
         2⁻⁵³ Σ u |log r| with that, which is what a perturbation of 2⁻⁵⁴ of the ratios r costs.
         """
         budget, inside = self._problem.budget, precision.vertex
-        newton = _Newton(self._law(self._columns(np.zeros_like(shares))), self._by_mass, self._by_deviation, self._lost)
+        certain = self.law(self._shares.columns(np.zeros_like(shares)))
+        newton = _Newton(certain, self._by_mass, self._by_deviation, self._lost)
         while inside < 1.0:
             found = newton.solve(shares, multiplier, budget * (1.0 - inside))
             if found is None:
                 return None
             shares, multiplier = found
-            columns = self._columns(shares)
-            law = self._law(columns)
+            columns = self._shares.columns(shares)
+            law = self.law(columns)
             ratio, never = law.ratio_minus_one(), law.mass == 0.0
             if not ratio.min() > -1.0:
                 return None
@@ -173,6 +202,13 @@ def _sizes(matrix: Array) -> Array:
     """The largest entry of each row, 1 for a row of zeros: what equilibrates it."""
     sizes = np.abs(matrix).max(axis=1)
     return np.where(sizes > 0.0, sizes, 1.0)
+
+
+def _step_towards(effect: Array, missing: Array) -> Array | None:
+    """The change of shares [F] of least norm, counted in effects [F, ·], that does what is missing; None beyond range."""
+    size = _sizes(effect)
+    step = _least_squares((effect / size[:, None]).T, missing)
+    return None if step is None else step / size
 
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:
