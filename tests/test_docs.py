@@ -1,6 +1,6 @@
 """The documentation does what it says: its examples run and print what the page shows, and its links lead somewhere.
 
-What runs, page by page, in a process and an empty folder of its own, in the order of the page:
+What runs, page by page, in a forked process and an empty folder of its own, in the order of the page:
 
     ```python     executed; all blocks of a page share one namespace. A block that opens with `# file: NAME` is written.
     ```toml       with `# file: NAME` in its first line: written.
@@ -19,6 +19,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -33,9 +34,10 @@ COMMAND = re.compile(r"^\$ (.*?)(?:\s+# exits with (\d+))?$")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 LIMIT_SECONDS = 300
 
-# Runs in the page's own process: reads the steps as JSON, stops at the first that does not do what the page says.
+# One process reads pages as JSON lines and forks a process for each, so that the libraries are imported once; that process
+# goes through the steps and stops at the first that does not do what the page says.
 DRIVER = r"""
-import contextlib, doctest, io, json, shlex, sys, tomllib
+import contextlib, doctest, gc, importlib, io, json, os, shlex, signal, sys, tomllib, traceback
 from pathlib import Path
 
 def expect(step, got):
@@ -62,23 +64,58 @@ def run(words):
         except SystemExit as end:
             return int(end.code or 0), *(text.getvalue() for text in said)
 
-namespace = {"__name__": "__docs__"}
-for step in json.loads(sys.argv[1]):
-    if step["kind"] == "file":
-        Path(step["name"]).write_text(step["text"], encoding="utf-8")
-        if step["name"] == "pyproject.toml":
-            install(step["name"])
-    elif step["kind"] == "python":
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(compile(step["text"], step["where"], "exec"), namespace)
-        expect(step, out.getvalue())
-    else:
-        status, out, err = run(shlex.split(step["text"]))
-        if status != step["status"]:
-            raise SystemExit(f"{step['where']}: `{step['text']}` exited with {status}\n{out}\n{err}")
-        expect(step, out)
+def go_through(steps):
+    namespace = {"__name__": "__docs__"}
+    for step in steps:
+        if step["kind"] == "file":
+            Path(step["name"]).write_text(step["text"], encoding="utf-8")
+            if step["name"] == "pyproject.toml":
+                install(step["name"])
+        elif step["kind"] == "python":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(step["text"], step["where"], "exec"), namespace)
+            expect(step, out.getvalue())
+        else:
+            status, out, err = run(shlex.split(step["text"]))
+            if status != step["status"]:
+                raise SystemExit(f"{step['where']}: `{step['text']}` exited with {status}\n{out}\n{err}")
+            expect(step, out)
+
+def begin(page):
+    "In the process of the page: its folder comes first wherever modules are looked for, also by processes that it starts."
+    signal.alarm(page["seconds"])
+    said = os.open(page["said"], os.O_WRONLY | os.O_CREAT)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    os.chdir(page["folder"])
+    sys.path.insert(0, page["folder"])
+    os.environ["PYTHONPATH"] = os.pathsep.join([page["folder"], os.environ["PYTHONPATH"]])
+
+for name in sys.argv[1:]:
+    with contextlib.suppress(ImportError):
+        importlib.import_module(name)
+run(["discreet", "problems"])  # imports what commands import when they run
+gc.freeze()
+for line in sys.stdin:
+    page = json.loads(line)
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            begin(page)
+            go_through(page["steps"])
+            status = 0
+        except SystemExit as end:
+            print(end.code)
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(status)  # without taking all those modules apart
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
+IMPORTED = ("scipy.optimize", "scipy.stats", "cvxpy", "pyomo.environ", "duckdb", "matplotlib.pyplot")
+"""Libraries that several pages need."""
 
 
 @dataclass
@@ -127,25 +164,33 @@ def commands(text: str, where: str) -> list[Step]:
     return steps
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if steps_of(p)], ids=lambda p: str(p.relative_to(DOCS)))
-def test_examples_of_a_page_do_what_it_says(page: Path, tmp_path: Path) -> None:
-    path = os.pathsep.join([str(tmp_path), str(ROOT), os.environ.get("PYTHONPATH", "")])
+@pytest.fixture(scope="module")
+def driver() -> Iterator[subprocess.Popen[str]]:
+    """The process that runs pages."""
     environment = {
         **os.environ,
-        "PYTHONPATH": path,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
         "COLUMNS": "120",
         "PYTHONWARNINGS": "error::RuntimeWarning",
         "NO_COLOR": "1",
     }
-    done = subprocess.run(
-        [sys.executable, "-c", DRIVER, json.dumps([asdict(step) for step in steps_of(page)])],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_SECONDS,
-    )
-    assert done.returncode == 0, f"{page.relative_to(ROOT)}:\n{done.stdout}\n{done.stderr}"
+    command = [sys.executable, "-c", DRIVER, *IMPORTED]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        yield process
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if steps_of(p)], ids=lambda p: str(p.relative_to(DOCS)))
+def test_examples_of_a_page_do_what_it_says(page: Path, driver: subprocess.Popen[str], tmp_path: Path) -> None:
+    folder, said = tmp_path / "page", tmp_path / "said.txt"
+    folder.mkdir()
+    steps = [asdict(step) for step in steps_of(page)]
+    assert driver.stdin is not None
+    assert driver.stdout is not None
+    driver.stdin.write(json.dumps({"folder": str(folder), "said": str(said), "seconds": LIMIT_SECONDS, "steps": steps}))
+    driver.stdin.write("\n")
+    driver.stdin.flush()
+    status = driver.stdout.readline()
+    assert status == "0\n", f"{page.relative_to(ROOT)}: {status}\n{said.read_text(encoding='utf-8')}"
 
 
 def anchors_of(page: Path) -> set[str]:
