@@ -115,23 +115,30 @@ def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path: Path) -> None:
 # -- in a browser ----------------------------------------------------------------------------------------------------------
 
 
-class Screen:
-    """One page in one tab; complaints of the browser and requests for anything but the file are kept."""
+class Tab:
+    """A tab of the browser; its complaints and its requests for anything but a file are kept."""
 
-    def __init__(self, browser: Any, path: Path, **settings: Any) -> None:
-        self.tab = browser.new_page(**({"viewport": {"width": 1100, "height": 800}} | settings))
-        self.address, self.complaints = path.as_uri(), []
-        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.tab.on("console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None)
-        self.tab.on(
+    def __init__(self, browser: Any, **settings: Any) -> None:
+        self.page = browser.new_page(**({"viewport": {"width": 1100, "height": 800}} | settings))
+        self.complaints: list[str] = []
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None)
+        self.page.on(
             "request", lambda asked: self.complaints.append(asked.url) if not asked.url.startswith("file:") else None
         )
-        self.tab.goto(self.address)
+
+
+class Screen:
+    """One page in a tab."""
+
+    def __init__(self, tab: Tab, path: Path) -> None:
+        self.tab, self.address = tab.page, path.as_uri()
+        self.view("")
 
     def view(self, words: str) -> None:
         """Opens the view that stands in an address."""
         self.tab.goto("about:blank")
-        self.tab.goto(f"{self.address}#{words}")
+        self.tab.goto(f"{self.address}#{words}" if words else self.address)
 
     def numbers(self) -> Any:
         """What the scripts compute under the filters."""
@@ -155,19 +162,28 @@ def browser() -> Iterator[Any]:
         found.close()
 
 
+@pytest.fixture(scope="module")
+def usual(browser: Any) -> Tab:
+    """The tab of pages without settings of their own: opening one takes longer than most pages do."""
+    return Tab(browser)
+
+
 @pytest.fixture
-def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Screen]]:
-    """Opens a page of rows; at the end nobody may have complained, and nothing may have been asked for."""
-    screens: list[Screen] = []
+def opened(browser: Any, usual: Tab, tmp_path: Path) -> Iterator[Callable[..., Screen]]:
+    """Opens a page of rows, in place of the one before; at the end nobody may have complained or asked for anything."""
+    tabs = [usual]
 
     def opening(rows: list[Measurement], *, asv: Any = (), **settings: Any) -> Screen:
-        screens.append(Screen(browser, write_report(rows, tmp_path / "page.html", asv=asv), **settings))
-        return screens[-1]
+        if settings:
+            tabs.append(Tab(browser, **settings))
+        return Screen(tabs[-1] if settings else usual, write_report(rows, tmp_path / "page.html", asv=asv))
 
     yield opening
-    for screen in screens:
-        screen.tab.close()
-        assert screen.complaints == []
+    for tab in tabs[1:]:
+        tab.page.close()
+    complaints = [said for tab in tabs for said in tab.complaints]
+    usual.complaints.clear()
+    assert complaints == []
 
 
 def assert_same(python: Any, script: Any, where: str = "") -> None:
