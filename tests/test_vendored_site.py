@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ FOLDER = Path(__file__).resolve().parents[1] / "benchmarks" / "site"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch) -> Any:
+@pytest.fixture(scope="module")
+def command() -> Iterator[Any]:
     """The module of the command."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    for name in ("vendor_site", "share_results", "publish_site"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    return importlib.import_module("vendor_site")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(FOLDER))
+        for name in ("vendor_site", "share_results", "publish_site"):
+            patch.delitem(sys.modules, name, raising=False)
+        yield importlib.import_module("vendor_site")
 
 
 def asv_page() -> str:
@@ -80,23 +82,25 @@ def test_an_address_that_is_not_known_is_named(command: Any, tmp_path: Path, cap
 # -- the whole way, in a browser -----------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def site(command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def site(command: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A tiny project's results, published by the one command; skips where the packages cannot be fetched."""
     pytest.importorskip("asv", reason="the extra `bench` is not installed")
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
-    _measure(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    html = tmp_path / "html"
+    folder = tmp_path_factory.mktemp("tiny")
+    _measure(folder)
+    html = folder / "html"
     publisher = importlib.import_module("publish_site")
-    try:
-        assert publisher.publish(tmp_path / "results", html, "box", None, tmp_path / "asv.conf.json") == 1
-    except command.VendorError as error:
-        if "npm pack" not in str(error):
-            raise
-        pytest.skip(str(error))
-    return html
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(folder))
+        try:
+            assert publisher.publish(folder / "results", html, "box", None, folder / "asv.conf.json") == 1
+        except command.VendorError as error:
+            if "npm pack" not in str(error):
+                raise
+            pytest.skip(str(error))
+        yield html
 
 
 def _measure(folder: Path) -> None:

@@ -406,7 +406,7 @@ def anonymous():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
 
-N = 3_000_000
+N = 1_500_000
 def parts():
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -433,6 +433,6 @@ def test_a_mapped_problem_takes_no_memory_of_its_own(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _MEASURE, str(tmp_path / "p.npz"), str(tmp_path / "estimator.npy")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     outcomes, grown = map(int, done.stdout.split())
-    assert outcomes == 3_000_000
-    assert grown < 30_000  # KiB; the file has 96 MB
-    assert np.load(tmp_path / "estimator.npy", mmap_mode="r").shape == (2, 3_000_000)
+    assert outcomes == 1_500_000
+    assert grown < 10_000  # KiB; the file has 48 MB
+    assert np.load(tmp_path / "estimator.npy", mmap_mode="r").shape == (2, 1_500_000)

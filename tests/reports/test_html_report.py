@@ -122,7 +122,9 @@ class Tab:
         self.page = browser.new_page(**({"viewport": {"width": 1100, "height": 800}} | settings))
         self.complaints: list[str] = []
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None)
+        self.page.on(
+            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
+        )
         self.page.on(
             "request", lambda asked: self.complaints.append(asked.url) if not asked.url.startswith("file:") else None
         )
