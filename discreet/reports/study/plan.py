@@ -46,7 +46,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from discreet.backends.registry import backend_names, load_backend
-from discreet.problems.catalog import entries
 from discreet.problems.checks import nearest
 from discreet.problems.errors import Broken, FileError, InputError
 from discreet.problems.problem import Problem
@@ -213,18 +212,7 @@ def _configuration(table: _Table, profiles: Sequence[str]) -> Configuration:
 
 def _instance(table: _Table, labels: Sequence[str]) -> InstanceSpec:
     table.check({"problem": _TEXT, "parameters": _TABLE, "budgets": _WORDS, "backends": _WORDS}, "problem", "budgets")
-    problem, budgets = table.data["problem"], table.data["budgets"]
-    name = problem.partition(":")[0]
-    parameters = table.inner("parameters")
-    catalog = {each.name: each for each in entries()}
-    if not notation.is_file(problem):
-        table.known(name, catalog, "problem of the catalog", "problem")
-    elif parameters.data:
-        raise table.error("parameters", f": {problem!r} is a file and has no parameters; leave them out")
-    for key in parameters.data:
-        for part in key.split(","):
-            own = [each.name for each in catalog[name].parameters]
-            parameters.known(part.strip(), own, f"parameter of {name}", key)
+    parameters, budgets = table.inner("parameters"), table.data["budgets"]
     for word in budgets:
         try:
             notation.Budget.read(word)
@@ -233,7 +221,7 @@ def _instance(table: _Table, labels: Sequence[str]) -> InstanceSpec:
     table.refuse_twice("budgets", budgets)
     grid = {key: _values(parameters, key) for key in parameters.data}
     chosen = table.words("backends", labels, "backend of this study")
-    return InstanceSpec(problem, grid, tuple(budgets), chosen, f"{table.where}: {table.path}")
+    return InstanceSpec(table.data["problem"], grid, tuple(budgets), chosen, f"{table.where}: {table.path}")
 
 
 def _values(table: _Table, key: str) -> tuple[Any, ...]:
