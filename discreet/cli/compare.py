@@ -11,9 +11,9 @@ from discreet.cli import screen
 from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Set, TimeLimit
 
 if TYPE_CHECKING:
+    from discreet.problems.catalog.registry import Budget
     from discreet.problems.problem import Problem
     from discreet.reports.compare import Case, Comparison
-    from discreet.reports.notation import Budget
 
 # The bare comparison. Twenty sensors at half of the Bayes rule's leakage is where claims and truth part most visibly.
 DEFAULT_CASES = (

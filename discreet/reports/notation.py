@@ -13,52 +13,26 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from discreet.problems.catalog import build
-from discreet.problems.catalog.registry import choose_budget
+from discreet.problems.catalog.registry import Budget as Budget
 from discreet.problems.errors import InputError
 from discreet.problems.files.records import load_problem
 from discreet.problems.problem import Problem
 from discreet.reports.measurements import Configuration
 
 
-@dataclass(frozen=True)
-class Budget:
-    """The four ways to give a budget, at most one of them (`choose_budget` says so); none is the problem's own."""
-
-    leakage: float | None = None
-    equivocation: float | None = None
-    perfect: bool = False
-    fraction: float | None = None
-
-    @classmethod
-    def read(cls, word: str) -> Budget:
-        """The budget of a word of a study file."""
-        if word in ("own", "perfect"):
-            return cls(perfect=word == "perfect")
-        kind, _, value = word.partition("=")
-        makers = {
-            "fraction": lambda number: cls(fraction=number),
-            "budget": lambda number: cls(leakage=number),
-            "equivocation": lambda number: cls(equivocation=number),
-        }
-        with contextlib.suppress(ValueError):
-            if kind in makers and float(value) >= 0.0:
-                return makers[kind](float(value))
-        raise InputError(f"{word!r} is no budget; write fraction=0.5, budget=0.01, equivocation=0.3 (nats), perfect or own")
-
-    @property
-    def given(self) -> bool:
-        """Whether any is."""
-        return self != Budget()
-
-    def apply(self, model: Problem) -> Problem:
-        """The same model under this budget."""
-        return choose_budget(
-            model, leakage=self.leakage, equivocation=self.equivocation, perfect=self.perfect, fraction=self.fraction
-        )
+def read_budget(word: str) -> Budget:
+    """The budget of a word of a study file."""
+    if word in ("own", "perfect"):
+        return Budget(perfect=word == "perfect")
+    kind, _, value = word.partition("=")
+    names = {"fraction": "fraction", "budget": "leakage", "equivocation": "equivocation"}
+    with contextlib.suppress(ValueError):
+        if kind in names and float(value) >= 0.0:
+            return Budget(**{names[kind]: float(value)})  # type: ignore[arg-type]
+    raise InputError(f"{word!r} is no budget; write fraction=0.5, budget=0.01, equivocation=0.3 (nats), perfect or own")
 
 
 def is_file(spec: str) -> bool:

@@ -16,7 +16,7 @@ import discreet.problems
 from discreet import problems
 from discreet.problems import Problem, catalog
 from discreet.problems.catalog import registry
-from discreet.problems.catalog.registry import choose_budget
+from discreet.problems.catalog.registry import Budget
 from discreet.problems.errors import InputError
 
 NAMES = [entry.name for entry in catalog.entries()]
@@ -404,15 +404,15 @@ def test_titles_name_what_differs_from_the_defaults():
 # -- choosing a budget -------------------------------------------------------------------------------------------------
 
 
-def test_choose_budget():
+def test_the_four_ways_to_give_a_budget():
     problem = problems.paper_single(budget=0.01)
-    assert choose_budget(problem) is problem
-    assert choose_budget(problem, leakage=0.002).budget == 0.002
-    assert choose_budget(problem, perfect=True).constraint.perfect
-    assert choose_budget(problem, fraction=1.0).budget == problem.bayes_leakage
-    assert choose_budget(problem, equivocation=0.6).equivocation == pytest.approx(0.6)
+    assert Budget().apply(problem) is problem
+    assert Budget(leakage=0.002).apply(problem).budget == 0.002
+    assert Budget(perfect=True).apply(problem).constraint.perfect
+    assert Budget(fraction=1.0).apply(problem).budget == problem.bayes_leakage
+    assert Budget(equivocation=0.6).apply(problem).equivocation == pytest.approx(0.6)
     with pytest.raises(InputError, match="leakage and perfect both set the leakage budget"):
-        choose_budget(problem, leakage=0.1, perfect=True)
+        Budget(leakage=0.1, perfect=True).apply(problem)
 
 
 # -- names of the package ----------------------------------------------------------------------------------------------

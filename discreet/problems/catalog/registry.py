@@ -97,6 +97,40 @@ class Entry:
         return f"{self.name}({', '.join(changed)})" if changed else self.name
 
 
+@dataclass(frozen=True)
+class Budget:
+    """The four ways to give a budget, at most one of them; none is the problem's own.
+
+    leakage        ε in nats, ≥ 0; inf for no constraint
+    equivocation   H0 in nats, ≤ H(X)
+    perfect        ε = 0
+    fraction       ε = fraction · I_MAP ≥ 0, I_MAP what the Bayes rule leaks: 0 is perfect privacy, 1 a slack budget
+    """
+
+    leakage: float | None = None
+    equivocation: float | None = None
+    perfect: bool = False
+    fraction: float | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether any is."""
+        return self != Budget()
+
+    def apply(self, model: Problem) -> Problem:
+        """The same model under this budget. Raises InputError if more than one is given, or one is out of range."""
+        chosen = [name for name, value in vars(self).items() if value is not None and value is not False]
+        if len(chosen) > 1:
+            raise InputError(
+                f"{' and '.join(chosen)} both set the leakage budget; give at most one of {', '.join(vars(self))}"
+            )
+        if self.perfect:
+            return model.with_budget(0.0)
+        if self.fraction is not None:
+            return model.with_budget(positive(self.fraction, "fraction", zero=True) * model.bayes_leakage)
+        return model.with_budget(self.leakage, equivocation=self.equivocation) if self.given else model
+
+
 _ENTRIES: dict[str, Entry] = {}
 
 
@@ -139,7 +173,7 @@ def register(
             problem = _named(made, _ENTRIES[name].title(**given.arguments))
             if budget is None and equivocation is None and fraction is None and problem.constraint.oblivious:
                 fraction = DEFAULT_FRACTION
-            return choose_budget(problem, leakage=budget, equivocation=equivocation, fraction=fraction)
+            return Budget(budget, equivocation, fraction=fraction).apply(problem)
 
         words = [p for p in inspect.signature(build, follow_wrapped=False).parameters.values() if p.kind is p.KEYWORD_ONLY]
         build.__signature__ = signature.replace(parameters=[*own, *words], return_annotation="Problem")  # type: ignore[attr-defined]
@@ -193,41 +227,6 @@ def build(
             raise InputError(f"{name} has no parameter {key!r}{nearest(key, known)}; its parameters are: {listed}")
         values[key] = _parse(name, known[key], value) if isinstance(value, str) else value
     return found.build(**values, budget=budget, equivocation=equivocation, fraction=fraction)
-
-
-def choose_budget(
-    problem: Problem,
-    *,
-    leakage: float | None = None,
-    equivocation: float | None = None,
-    perfect: bool = False,
-    fraction: float | None = None,
-) -> Problem:
-    """The same model under the budget asked for, in one of four ways; the problem itself if none is given.
-
-    leakage        ε in nats, ≥ 0; inf for no constraint
-    equivocation   H0 in nats, ≤ H(X)
-    perfect        ε = 0
-    fraction       ε = fraction · I_MAP ≥ 0, I_MAP what the Bayes rule leaks: 0 is perfect privacy, 1 a slack budget
-
-    Raises InputError if more than one is given, or one is out of range.
-    """
-    given = {
-        "leakage": leakage is not None,
-        "equivocation": equivocation is not None,
-        "perfect": perfect,
-        "fraction": fraction is not None,
-    }
-    chosen = [name for name, present in given.items() if present]
-    if len(chosen) > 1:
-        raise InputError(f"{' and '.join(chosen)} both set the leakage budget; give at most one of {', '.join(given)}")
-    if perfect:
-        return problem.with_budget(0.0)
-    if fraction is not None:
-        return problem.with_budget(positive(fraction, "fraction", zero=True) * problem.bayes_leakage)
-    if leakage is not None or equivocation is not None:
-        return problem.with_budget(leakage, equivocation=equivocation)
-    return problem
 
 
 # -- words to values ---------------------------------------------------------------------------------------------------

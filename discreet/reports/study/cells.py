@@ -193,7 +193,7 @@ def _build_all(study: Study) -> tuple[list[tuple[InstanceSpec, Instance]], list[
 def _build(spec: InstanceSpec) -> Iterator[Instance]:
     if notation.is_file(spec.problem):
         for word in spec.budgets:
-            problem = notation.problem(spec.problem, spec.grid, notation.Budget.read(word), default_budget=math.inf)
+            problem = notation.problem(spec.problem, spec.grid, notation.read_budget(word), default_budget=math.inf)
             yield Instance(PureWindowsPath(spec.problem).name, "file", "file", {}, word, problem)
         return
     name, fixed = notation.read(spec.problem, "problem")
@@ -203,7 +203,7 @@ def _build(spec: InstanceSpec) -> Iterator[Instance]:
         parameters = {**fixed, **values}
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in (defaults | parameters).items()}
         for word in spec.budgets:
-            problem = notation.problem(name, parameters, notation.Budget.read(word))
+            problem = notation.problem(name, parameters, notation.read_budget(word))
             yield Instance(typed(name, parameters), name, found.family, plain, word, problem)
 
 

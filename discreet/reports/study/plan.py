@@ -215,7 +215,7 @@ def _instance(table: _Table, labels: Sequence[str]) -> InstanceSpec:
     parameters, budgets = table.inner("parameters"), table.data["budgets"]
     for word in budgets:
         try:
-            notation.Budget.read(word)
+            notation.read_budget(word)
         except InputError as error:
             raise table.error("budgets", f": {error}") from None
     table.refuse_twice("budgets", budgets)
