@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from discreet.reports.statistics.claims import Leak
 from discreet.reports.statistics.profiles import Profile, data_profiles, performance_profiles, work_precision
 from discreet.reports.statistics.scaling import fit_exponent, sweeps
 from discreet.reports.statistics.trials import Trial, labels_of
+
+_Mark = tuple[str, float, str]
+"""The configuration on whose line a mark lies, its value, and the words for it."""
 
 
 def tones(found: Sequence[Trial]) -> dict[str, int]:
@@ -36,16 +39,13 @@ def leakage_figure(leaks: Sequence[Leak]) -> Figure:
     worst = {name: max(leak.ratio for leak in own) for name, own in by_name.items()}
     names = sorted(by_name, key=lambda name: (worst[name], name))
     broken = Counter(leak.contestant for leak in leaks if leak.violated)
-    drawn = []
-    for label, breaks, tone in (("keeps the budget", False, 2), ("breaks it", True, 1)):
-        own = [leak for leak in leaks if leak.violated is breaks]
-        hints = [
-            f"{leak.contestant} on {leak.instance}: claimed {leak.claimed!r}, leaks {wording.scientific(leak.ratio)} × the "
-            "budget"
-            for leak in own
-        ]
-        ratios = [max(leak.ratio, 1e-2) for leak in own]
-        drawn.append(_strip(label, tone, names, [leak.contestant for leak in own], ratios, hints))
+
+    def mark(leak: Leak) -> _Mark:
+        told = f"claimed {leak.claimed!r}, leaks {wording.scientific(leak.ratio)} × the budget"
+        return leak.contestant, max(leak.ratio, 1e-2), f"{leak.contestant} on {leak.instance}: {told}"
+
+    kept = _strip("keeps the budget", 2, names, [mark(leak) for leak in leaks if not leak.violated])
+    broke = _strip("breaks it", 1, names, [mark(leak) for leak in leaks if leak.violated])
     told = "; ".join(f"{name}: largest {wording.scientific(worst[name])} ×" for name in names) or "none was called solved"
     return Figure(
         "leakage",
@@ -53,7 +53,7 @@ def leakage_figure(leaks: Sequence[Leak]) -> Figure:
         "true leakage ÷ budget; at perfect privacy ΦP ÷ what counts as zero",
         "right of 1 the budget is broken; ratios below 0.01 are drawn at 0.01",
         "",
-        tuple(drawn),
+        (kept, broke),
         f"True leakage over budget of claimed successes. {told}.",
         log_x=True,
         rows=tuple(f"{name}: {broken[name]} of {len(by_name[name])} broken" for name in names),
@@ -66,16 +66,14 @@ def gap_figure(rows: Sequence[Measurement]) -> Figure:
     answered = [row for row in rows if row.answered]
     attempts, answers = Counter(row.label for row in rows), Counter(row.label for row in answered)
     names = list(attempts)
-    drawn = []
-    for label, certified, tone in (("certified", True, 2), ("not certified", False, 1)):
-        own = [row for row in answered if row.certified is certified]
-        hints = [
-            f"{row.label} on {row.instance}: {row.status.value}, {wording.bracket(row.lower, row.upper)}, "
-            f"relative gap {wording.scientific(row.relative_gap)}"
-            for row in own
-        ]
-        gaps = [min(1.0, max(row.relative_gap, 1e-16)) for row in own]
-        drawn.append(_strip(label, tone, names, [row.label for row in own], gaps, hints))
+
+    def mark(row: Measurement) -> _Mark:
+        told = f"{wording.bracket(row.lower, row.upper)}, relative gap {wording.scientific(row.relative_gap)}"
+        gap = min(1.0, max(row.relative_gap, 1e-16))
+        return row.label, gap, f"{row.label} on {row.instance}: {row.status.value}, {told}"
+
+    certified = _strip("certified", 2, names, [mark(row) for row in answered if row.certified])
+    others = _strip("not certified", 1, names, [mark(row) for row in answered if not row.certified])
     told = "; ".join(f"{row.label} on {row.instance} {wording.scientific(row.relative_gap)}" for row in answered)
     return Figure(
         "brackets",
@@ -83,22 +81,20 @@ def gap_figure(rows: Sequence[Measurement]) -> Figure:
         "relative gap between the proven bound and the error probability reached",
         "relative gap, certified",
         "",
-        tuple(drawn),
+        (certified, others),
         f"Relative gaps of certified brackets: {told or 'there is no answer'}.",
         log_x=True,
         rows=tuple(f"{name}: {answers[name]} of {attempts[name]} answered" for name in names),
     )
 
 
-def _strip(
-    label: str, tone: int, names: Sequence[str], who: Sequence[str], values: Sequence[float], hints: Sequence[str]
-) -> Series:
+def _strip(label: str, tone: int, names: Sequence[str], marks: Iterable[_Mark]) -> Series:
     """Marks on the lines of their configurations, spread a little so that they do not hide one another."""
     spread = (0.0, -0.18, 0.18, -0.32, 0.32)
-    shown = [k for k in range(len(who)) if math.isfinite(values[k])]
-    order = sorted(shown, key=lambda k: (who[k], values[k], hints[k]))
-    lanes = tuple(names.index(who[k]) + spread[place % len(spread)] for place, k in enumerate(order))
-    return Series(label, tuple(values[k] for k in order), lanes, "points", tone, hints=tuple(hints[k] for k in order))
+    shown = sorted(mark for mark in marks if math.isfinite(mark[1]))
+    lanes = tuple(names.index(who) + spread[place % len(spread)] for place, (who, _, _) in enumerate(shown))
+    values, hints = tuple(value for _, value, _ in shown), tuple(words for _, _, words in shown)
+    return Series(label, values, lanes, "points", tone, hints=hints)
 
 
 def time_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | None:
