@@ -20,7 +20,7 @@ from scipy.optimize import linprog
 from scipy.special import logsumexp
 
 from discreet.backends.repairs import remove_leakage, tilts_from_ratio
-from discreet.problems.inference.fano import fano_bound
+from discreet.problems.inference.adversary import fano_bound
 from discreet.problems.judge import certify
 from discreet.problems.measures.mutual_information import feasible_duals, phi_divergence
 from discreet.problems.problem import Problem

@@ -36,8 +36,8 @@ from .files.records import save_problem as save_problem
 from .files.records import save_solution as save_solution
 from .inference.adversary import Inference as Inference
 from .inference.adversary import confidence_interval as confidence_interval
+from .inference.adversary import fano_bound as fano_bound
 from .inference.adversary import inference as inference
-from .inference.fano import fano_bound as fano_bound
 from .inference.local_estimates import local_inference as local_inference
 from .inference.local_estimates import local_law as local_law
 from .judge import Certificate as Certificate

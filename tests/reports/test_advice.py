@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
-from discreet.reports.advice.evidence import Features, cells_of, is_peer
+from discreet.reports.advice.evidence import Features, Option, cells_of
 from discreet.reports.advice.prediction import POLICY, TimeModel, certainty
 from discreet.reports.measurements import write_csv
 
@@ -194,11 +194,11 @@ def test_local_results_are_read_from_files(tmp_path: Path) -> None:
 
 
 def test_peers_are_told_by_their_capabilities_or_their_settings() -> None:
-    assert is_peer("ipopt", {})
-    assert is_peer("highs", {"method": "pdlp"})
-    assert not is_peer("highs", {"method": "ipx"})
-    assert not is_peer("tilt", {"method": "pdlp"})
-    assert not is_peer("of-nobody", {})
+    assert Option("ipopt", "{}", 1e-9).is_peer
+    assert Option("highs", '{"method": "pdlp"}', 1e-9).is_peer
+    assert not Option("highs", '{"method": "ipx"}', 1e-9).is_peer
+    assert not Option("tilt", '{"method": "pdlp"}', 1e-9).is_peer
+    assert not Option("of-nobody", '{}', 1e-9).is_peer
 
 
 def test_peers_are_advised_only_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:

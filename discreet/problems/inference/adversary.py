@@ -6,24 +6,27 @@ its likeliest value given what is seen; its error probability is the mass of eve
     Σ_s Σ_{v ≠ best(s)} p(v, s),      summed from these small terms, never as 1 − ....
 
 Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
-Entropy Constrained Approach"; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413.
+Entropy Constrained Approach"; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413; for Fano's inequality T. M. Cover,
+J. A. Thomas, *Elements of Information Theory*, §2.10.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.problems.checks import check_columns, check_total, mass_array, positive, whole
 from discreet.problems.constraint import entropy
 from discreet.problems.errors import InputError
-from discreet.problems.inference.fano import fano_bound
 from discreet.problems.measures.law import output_law
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+from discreet.problems.roots import bisected
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,33 @@ def summarise(x_error: float, p_x: Array, y_error: float, xy_error: float | None
         fano_plain=fano_bound(equivocation, int((p_x > 0).sum())),
         fano_sharp=fano_bound(equivocation, int((p_x > 0).sum()), sharp=True),
     )
+
+
+def fano_bound(equivocation_nats: float, n: int, *, sharp: bool = False) -> float:
+    """Least error probability with which anybody can infer X (n values) from Ŷ, given H(X given Ŷ) in nats.
+
+    The plain form is the paper's: (H − 1) / log2 n with H in *bits*, since the 1 in it is one bit; it is empty for n = 2.
+    `sharp=True` solves h(e) + e·log(n − 1) = H for e, which is what the plain form weakens. Returns a probability ≥ 0.
+    """
+    if n <= 1:
+        return 0.0
+    bits = equivocation_nats / math.log(2.0)
+    plain = max(0.0, (bits - 1.0) / math.log2(n))
+    if not sharp:
+        return plain
+    return max(plain, _invert_fano(equivocation_nats, n))
+
+
+def _invert_fano(equivocation_nats: float, n: int) -> float:
+    def below(e: Array) -> NDArray[np.bool_]:
+        return np.asarray(-xlogy(e, e) - xlogy(1.0 - e, 1.0 - e) + e * math.log(n - 1) < equivocation_nats)
+
+    from scipy.special import xlogy
+
+    largest = 1.0 - 1.0 / n  # up to it the left side increases, to log n
+    if equivocation_nats >= math.log(n) * (1.0 - 1e-15):
+        return largest
+    return float(bisected(below, 0.0, largest)[0])
 
 
 def _joint(values: Any) -> Array:

@@ -17,7 +17,7 @@ import json
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -104,17 +104,12 @@ class Option:
 
     @property
     def is_peer(self) -> bool:
-        """Whether it is there to be compared with, and not to be advised unless asked for."""
-        return is_peer(self.backend, self.settings)
+        """Whether it is there to be compared with, and not to be advised unless asked for.
 
-
-def is_peer(backend: str, settings: Mapping[str, Any]) -> bool:
-    """Whether a backend says that it is a peer, or is one by its settings.
-
-    HiGHS's first-order method is one: what it leaks is what it leaves of its residuals.
-    """
-    able = capabilities().get(backend)
-    return (able is not None and able.peer) or (backend == "highs" and settings.get("method") == "pdlp")
+        So is HiGHS's first-order method: what it leaks is what it leaves of its residuals.
+        """
+        able = capabilities().get(self.backend)
+        return (able is not None and able.peer) or (self.backend == "highs" and self.settings.get("method") == "pdlp")
 
 
 @dataclass(frozen=True, eq=False)
