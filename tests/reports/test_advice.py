@@ -198,11 +198,11 @@ def test_peers_are_told_by_their_capabilities_or_their_settings() -> None:
     assert Option("highs", '{"method": "pdlp"}', 1e-9).is_peer
     assert not Option("highs", '{"method": "ipx"}', 1e-9).is_peer
     assert not Option("tilt", '{"method": "pdlp"}', 1e-9).is_peer
-    assert not Option("of-nobody", '{}', 1e-9).is_peer
+    assert not Option("of-nobody", "{}", 1e-9).is_peer
 
 
 def test_peers_are_advised_only_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.reports.advice.evidence.is_peer", lambda name, settings: name == "blahut-arimoto")
+    monkeypatch.setattr(Option, "is_peer", property(lambda option: option.backend == "blahut-arimoto"))
     rows = grid(LAWS)
     assert ds.advise(sensor(8), reference=rows).backend == "tilt"
     assert "a peer" in ds.advise(sensor(8), reference=rows).not_chosen["blahut-arimoto"]
