@@ -1,4 +1,4 @@
-"""The precision policy of the native solver: every safety factor, floor and share of the gap, made once.
+"""The precision policy of the project's own methods: every safety factor, floor and share of the gap, made once.
 
 With u = 2⁻⁵³ two facts justify all of it (docs/theory.md, section 10):
 

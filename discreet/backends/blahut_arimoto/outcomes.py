@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.backends.precision import Precision
 from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
 from discreet.problems.measures.mutual_information import phi_divergence
@@ -83,7 +84,8 @@ class Outcomes:
         scaled = dd_multiply((joint, np.zeros_like(joint)), (total[0] * np.ones(1), total[1] + prior[1].sum(keepdims=True)))
         high, low = dd_add(scaled, (-expected[0], -expected[1]))
         feature = (high + low) / mass[0]
-        return cls(problem.loss / mass[0], feature, joint, mass[0], prior[0], problem.budget, _target(problem.budget))
+        target = problem.budget * (1.0 - Precision.of(problem, 1.0).undercut)
+        return cls(problem.loss / mass[0], feature, joint, mass[0], prior[0], problem.budget, target)
 
     @property
     def perfect(self) -> bool:
@@ -159,13 +161,6 @@ class Outcomes:
             share = 1.0 if share is None else share
             estimator = np.asarray((1.0 - share) * estimator + share * leak_free)
         return self.error(estimator), estimator
-
-
-def _target(budget: float) -> float:
-    """ε less 1e-13 of it, and less what 2e-15 in log ratios of the size √(2ε) can add, as leakage is half their square."""
-    if budget == 0.0 or math.isinf(budget):
-        return budget
-    return budget * (1.0 - min(0.5, 1e-13 + 2e-15 / math.sqrt(2.0 * budget)))
 
 
 def _log_mean_exp(x: Array, prior: Array) -> Array:

@@ -28,6 +28,7 @@ from discreet.backends.continuous.boundaries import trace
 from discreet.backends.continuous.newton import polish
 from discreet.backends.continuous.tidy import cut, tidied
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
+from discreet.backends.precision import Precision
 from discreet.backends.repairs import remove_leakage
 from discreet.backends.run import solve
 from discreet.problems.continuous.bound import Sweep, sweep
@@ -173,7 +174,8 @@ def _within_budget(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Inte
         constant = np.zeros(rule.estimator.shape)
         constant[int(discrete.constant_errors.argmin())] = 1.0
         private = constant, discrete.output_law(constant)
-    share = least_share(law, private[1], problem.budget * (1.0 - 1e-13), problem.accuracy)
+    target = problem.budget * (1.0 - Precision.of(problem, 1.0).undercut)
+    share = least_share(law, private[1], target, problem.accuracy)
     share = 1.0 if share is None else share
     return _valued(discrete, rule, (1.0 - share) * rule.estimator + share * private[0])
 
