@@ -47,7 +47,7 @@ __all__ = ["Tilt"]
 
 _KERNELS = {"auto": None, "numpy": False, "compiled": True}
 _ROUNDS_FROM = 16  # times the outcomes that a first round retains
-_NEIGHBOURS = 3  # solved budgets that a prediction interpolates
+_NEIGHBOURS = 4  # solved budgets that a prediction interpolates
 _THREADS_FROM = 1 << 20  # outcomes from which a pass takes longer than sharing it out
 
 

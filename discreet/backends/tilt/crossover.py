@@ -91,7 +91,7 @@ class _ActiveSet:
         self._known = False  # where the shares of the ties start
         best, least, second, runner = least_two(losses.copy())
         self.labels = best if columns is None else columns.argmax(axis=0)
-        self.law = np.array([np.bincount(self.labels, weights=row, minlength=problem.m) for row in problem.p_xz]).T
+        self.law = (self.labels == np.arange(problem.m)[:, None]) @ problem.p_xz.T
         if columns is not None:
             active = columns * problem.p_z > losses - least
             active[self.labels, self._every] = True
@@ -180,7 +180,7 @@ class _ActiveSet:
         """
         if not outcomes.size:
             return
-        order = ((self._losses[other, outcomes] - self._losses[one, outcomes]) / self._problem.p_z[outcomes]).argsort()
+        order = ((self._losses[other, outcomes] - self._losses[one, outcomes]) / self._problem.p_z[outcomes]).argsort(kind="stable")
         outcomes = outcomes[order]
         place = min(int(np.searchsorted(np.cumsum(weight[outcomes]), wanted)), outcomes.size - 1)
         self._label(outcomes[:place], other)

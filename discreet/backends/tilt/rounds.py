@@ -341,7 +341,7 @@ class _Rounds:
 
     def _crossed(self, proof: Proof) -> Found | None:
         """The vertex of the small problem next to the duals at hand, without an iteration."""
-        if not 0.0 < proof.multiplier < math.inf:
+        if not proof.multiplier > 0.0:
             return None
         small = self._small(proof)
         vertex = crossover(small, proof.tilt, proof.multiplier, self._precision)

@@ -28,7 +28,6 @@ __all__ = ["Shares", "Vertex"]
 _GRID = 2.0**53  # shares are multiples of 1 / this, so that a tie's column sums to one exactly
 _REFINEMENTS = 3  # of a linear system
 _STEPS = 12  # of Newton's method, which takes four to seven from a start worth having
-_FARTHEST = 3.0  # times what shares are at first: with more, Newton's method diverges
 _SETTLED = 1e-14  # relative change of the multiplier and absolute change of shares that ends it
 
 
@@ -161,13 +160,13 @@ class _Newton:
 
     def solve(self, shares: Array, multiplier: float, budget: float) -> tuple[Array, float] | None:
         """Shares and multiplier for that leakage; None when Newton's method does not settle."""
-        size, farthest = math.inf, _FARTHEST * max(1.0, np.abs(shares).max())
+        size = math.inf
         for _ in range(_STEPS):
             step = self._step(shares, multiplier, budget)
             if step is None:
                 return None
             shares, multiplier = shares + step[:-1], multiplier + float(step[-1])
-            if not multiplier > 0.0 or not np.abs(shares).max() <= farthest:
+            if not (multiplier > 0.0 and np.isfinite(shares).all()):
                 return None
             last, size = size, max(float(np.abs(step[:-1]).max()), abs(float(step[-1])) / multiplier)
             # converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does not shrink
