@@ -14,6 +14,7 @@ from discreet.problems.judge.matrix import MatrixCase
 from discreet.problems.judge.rules import RuleCase
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 
@@ -37,10 +38,11 @@ def repaired(problem: Problem, estimator: Array, anchors: Iterable[Array] = ()) 
 
 def lower_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
     """The bound that feasible duals prove by themselves."""
-    constant = np.eye(problem.m)[:, :1] * np.ones(problem.N)
-    case = MatrixCase(problem, constant, None, None, ())
-    exactly_private = OutputLaw(constant[:, 0], np.zeros((problem.m, problem.n)), problem.p_x)
-    return _bound(problem.constraint, Duals(tilt, multiplier, case._least(tilt)), exactly_private)
+    best = np.argmin(in_order_losses(problem.p_xz, problem.loss, tilt), axis=0)
+    case = MatrixCase(problem, np.eye(problem.m)[:, best], None, None, ())
+    exactly_private = OutputLaw(np.full(problem.m, 1.0 / problem.m), np.zeros((problem.m, problem.n)), problem.p_x)
+    parts = case._sums_under(case.answer, tilt).least(tilt, case._lift)
+    return _bound(problem.constraint, Duals(tilt, multiplier, parts), exactly_private)
 
 
 def certify_rule(

@@ -32,8 +32,8 @@ import numpy as np
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.lowering import Program
 from discreet.backends.repairs import duals_of_law
+from discreet.problems.blend import least_share
 from discreet.problems.errors import Interrupted
-from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise

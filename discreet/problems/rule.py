@@ -27,9 +27,9 @@ from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, positive
 from discreet.problems.errors import InputError
 from discreet.problems.files.archive import new_array, replacing
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import normalise
+from discreet.problems.numerics.estimators import Decisions, normalise
 from discreet.problems.numerics.rounding import LARGEST_TILT
-from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
+from discreet.problems.numerics.tilted_losses import first_least, in_order_losses, least_two
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -101,7 +101,7 @@ class Rule:
     @classmethod
     def of(cls, tilt: Array, estimator: Array, p_xz: Array, loss: Array) -> Rule:
         """An estimator [m, N] stated as a rule: outcomes that do not follow the tilt with certainty are its ties."""
-        labels = cls(tilt).labels(p_xz, loss)
+        labels = cls(tilt).decisions(np.arange(p_xz.shape[1]), p_xz, loss).labels
         ties = np.flatnonzero(estimator[labels, np.arange(labels.size)] < 1.0)
         return cls(tilt, ties, estimator[:, ties])
 
@@ -121,47 +121,37 @@ class Rule:
         """Guesses."""
         return int(self.tilt.shape[0])
 
-    def labels(self, p_xz: Array, loss: Array) -> NDArray[np.intp]:
-        """The guess at outcomes [n, B], [m, B] if none of them is a tie and none ignored [B]; the first of equal ones."""
-        return np.asarray(np.argmin(in_order_losses(p_xz, loss, self.tilt), axis=0))
-
-    def tie_class(self, p_xz: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Which outcomes [n, B], [m, B] have a margin within the band (ties not left out), and the rows of their classes."""
-        best, least, second, runner = least_two(in_order_losses(p_xz, loss, self.tilt))
-        mass = p_xz.sum(axis=0)
-        margin = np.divide(runner - least, mass, out=np.full_like(mass, np.nan), where=mass > 0.0)
-        within = np.flatnonzero(margin <= self.band)
-        return within, (best * self.m + second)[within]
-
     def ties_in(self, start: int, count: int) -> slice:
         """Which of the ties lie among the outcomes start … start + count − 1."""
         return slice(*np.searchsorted(self.ties, (start, start + count)).tolist())
 
-    def drawn_in(
-        self, start: int, p_xz: Array, loss: Array, near: NDArray[np.intp] | None = None
-    ) -> tuple[NDArray[np.intp], Array]:
-        """Which of the outcomes start … start + B − 1 are ties or in tie classes, and their columns [m, K].
+    def decisions(self, outcomes: NDArray[np.int64], p_xz: Array, loss: Array) -> Decisions:
+        """What is guessed at outcomes [B] of increasing index, with p_xz [n, B] and loss [m, B], if none is ignored.
 
-        near: places outside which no margin is within the band, where that is known.
+        Labels are the first of equally good guesses.
         """
-        here = self.ties_in(start, p_xz.shape[1])
-        places, columns = self.ties[here] - start, self.columns[:, here]
-        if self.band > 0.0:
-            at = slice(None) if near is None else near
-            within, row = self.tie_class(p_xz[:, at], loss[:, at])
-            within = within if near is None else near[within]
-            kept = ~np.isin(within, places)
-            places = np.concatenate([places, within[kept]])
-            columns = np.concatenate([columns, self.tie_classes[row[kept]].T], axis=1)
-        return places, columns
+        tilted = in_order_losses(p_xz, loss, self.tilt)
+        here = self.ties_in(outcomes[0], outcomes[-1] - outcomes[0] + 1)
+        places, columns = np.searchsorted(outcomes, self.ties[here]), self.columns[:, here]
+        listed = outcomes[places] == self.ties[here]
+        places, columns = places[listed], columns[:, listed]
+        if self.band == 0.0:
+            return Decisions(np.delete(first_least(tilted), places), places, columns)
+        best, least, second, runner = least_two(tilted)
+        mass = p_xz.sum(axis=0)
+        margin = np.divide(runner - least, mass, out=np.full_like(mass, np.nan), where=mass > 0.0)
+        within = np.setdiff1d(np.flatnonzero(margin <= self.band), places)
+        columns = np.concatenate([columns, self.tie_classes[(best * self.m + second)[within]].T], axis=1)
+        places = np.concatenate([places, within])
+        return Decisions(np.delete(best, places), places, columns)
 
     def columns_for(self, start: int, p_xz: Array, loss: Array) -> Array:
         """Pr(Ŷ = y_i) [m, B] at the outcomes start … start + B − 1, given their p_xz [n, B] and loss [m, B]."""
         count = p_xz.shape[1]
+        decided = self.decisions(np.arange(start, start + count), p_xz, loss)
         found = np.zeros((self.m, count))
-        found[self.labels(p_xz, loss), np.arange(count)] = 1.0
-        places, columns = self.drawn_in(start, p_xz, loss)
-        found[:, places] = columns
+        found[decided.labels, np.delete(np.arange(count), decided.places)] = 1.0
+        found[:, decided.places] = decided.columns
         if self.share:
             found *= 1.0 - self.share
             found += self.share * self.towards[:, None]

@@ -16,8 +16,8 @@ from discreet.backends.tilt.cells import SHELLS, classified, shell_top
 from discreet.backends.tilt.passes import Scan, sample, scan, wanted_margin
 from discreet.backends.tilt.point import Grouping
 from discreet.problems.blocks import ArrayBlocks, Chunk
+from discreet.problems.compiled import compiled_available
 from discreet.problems.numerics import label_strips
-from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
 
 NUMBA = pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")

@@ -19,8 +19,8 @@ from discreet.backends.tilt.rounds import Ended, Limits, first_retained, solve_i
 from discreet.backends.tilt.statement import rule_of
 from discreet.problems import Certificate, Problem, catalog, certify
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.compiled import compiled_available
 from discreet.problems.measures.law import LEAK_FREE
-from discreet.problems.numerics.compiled import compiled_available
 
 GAP = 1e-9
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]

@@ -21,8 +21,8 @@ from discreet.backends.tilt import rounds
 from discreet.problems import Problem, certify
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Chunk
 from discreet.problems.catalog.paper import paper_edges
+from discreet.problems.compiled import compiled_available
 from discreet.problems.errors import InputError
-from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import LeakageBudget
 from discreet.problems.rule import Rule

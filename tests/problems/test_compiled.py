@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.problems.numerics.compiled import compile_seconds, flat, jit, once, prefetch
+from discreet.problems.compiled import compile_seconds, flat, jit, once, prefetch
 
 
 def test_threads_share_one_result() -> None:
@@ -92,7 +92,7 @@ def test_asking_for_memory_does_no_harm_anywhere() -> None:
 
 
 _MODULE = """
-from discreet.problems.numerics.compiled import jit, prefetch
+from discreet.problems.compiled import jit, prefetch
 import numpy as np
 
 def kernel(size):

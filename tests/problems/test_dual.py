@@ -152,4 +152,4 @@ def test_label_doubt_covers_what_rounding_hides_where_guesses_are_all_but_equal(
         true = [Fraction(float(start)) + sum(row) for start, row in zip(loss[:, 0], terms, strict=True)]
         for chosen in range(2):
             doubt = label_doubt(p_xz, tilt, losses[chosen], losses[1 - chosen])
-            assert true[chosen] - min(true) <= Fraction(doubt)
+            assert true[chosen] - min(true) <= Fraction(float(doubt[0]))

@@ -12,9 +12,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import budgets, estimators, joints, problems
 
+from discreet.backends.labelled import labelled_law
 from discreet.problems.constraint import entropy
 from discreet.problems.inference.adversary import fano_bound
-from discreet.problems.measures.law import OutputLaw, labelled_law, output_law
+from discreet.problems.measures.law import OutputLaw, output_law
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array, dd_sum
 from discreet.problems.problem import Problem

@@ -119,7 +119,7 @@ def test_gap_is_the_sum_of_the_three_residuals(budget: float, compiled: bool) ->
 def test_bracket_is_tight_at_the_optimum(budget: float, outcomes: int, compiled: bool) -> None:
     problem = random_problem(3, 3, outcomes, 3, budget)
     solved = solve(problem, backend="tilt")
-    labels = np.eye(3)[:, Rule(solved.tilt).labels(problem.p_xz, problem.loss)]
+    labels = Rule(solved.tilt).columns_for(0, problem.p_xz, problem.loss)
     ties = np.flatnonzero((solved.estimator != labels).any(axis=0))
     assert ties.size <= 12
     rule = Rule(solved.tilt, ties, solved.estimator[:, ties])
@@ -288,7 +288,7 @@ def test_wrong_shapes_are_refused() -> None:
 
 _MEASURE = """
 from judging import certify_rule
-from discreet.problems.numerics.compiled import compiled_available
+from discreet.problems.compiled import compiled_available
 from discreet.problems.rule import Rule
 from discreet.problems.sensors import PAPER_EDGES, linear_conditional, paper_p_xy
 from discreet.problems.streams.lattice import lattice_problem

@@ -14,7 +14,7 @@ from strategies import problems
 from discreet.problems.blocks import ArrayBlocks
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.label_sums import compiled_tally, tally
+from discreet.problems.numerics.label_strips import strip_sums
 from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
@@ -57,8 +57,9 @@ def test_off_ties_a_rule_is_the_first_least_tilted_loss(data: st.DataObject) -> 
 def test_equal_losses_go_to_the_first_guess() -> None:
     rule = Rule(np.zeros((3, 2)))
     a, loss = np.full((2, 4), 0.125), np.zeros((3, 4))
-    np.testing.assert_array_equal(rule.labels(a, loss), 0)
-    np.testing.assert_array_equal(rule.labels(a, np.array([[1.0], [0.5], [0.5]]) * np.ones(4)), 1)
+    np.testing.assert_array_equal(rule.decisions(np.arange(4), a, loss).labels, 0)
+    loss = np.array([[1.0], [0.5], [0.5]]) * np.ones(4)
+    np.testing.assert_array_equal(rule.decisions(np.arange(4), a, loss).labels, 1)
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
@@ -96,36 +97,20 @@ def test_blending_composes() -> None:
 @given(
     st.integers(1, 4), st.integers(1, 5), st.sampled_from([1, 5, 255, 256, 257, 1000]), st.integers(0, 100), st.booleans()
 )
-def test_both_passes_tally_the_same(n: int, m: int, outcomes: int, seed: int, coarse: bool) -> None:
+def test_the_compiled_pass_has_the_labels_of_the_rule(n: int, m: int, outcomes: int, seed: int, coarse: bool) -> None:
     """Labels are bit for bit those of the rule: with coarse numbers most outcomes are tied."""
     rng = np.random.default_rng(seed)
     joint = rng.integers(0, 3, size=(n, m, outcomes)).astype(float) if coarse else rng.random((n, m, outcomes))
     joint[0, 0, 0] += 1.0
     problem = Problem.from_joint(joint / joint.sum(), 0.1)
-    decide = rng.integers(-2, 3, size=(m, n)) / 4 if coarse else rng.normal(size=(m, n))
-    tilt = decide if seed % 2 else decide - 0.01 * rng.random((m, 1))
-    slow, fast = tally(problem.p_xz, problem.loss, decide, tilt), compiled_tally(problem.p_xz, problem.loss, decide, tilt)
-    labels = Rule(decide).labels(problem.p_xz, problem.loss)
-    for found in (slow, fast):
-        for i in range(m):
-            np.testing.assert_allclose(found.joint[0][i], problem.p_xz[:, labels == i].sum(axis=1), rtol=1e-12, atol=1e-300)
-    for left, right in ((slow.joint, fast.joint), (slow.loss, fast.loss), (slow.errors, fast.errors)):
-        np.testing.assert_allclose((left[0] - right[0]) + (left[1] - right[1]), 0.0, atol=1e-28)
-    assert fast.doubt == pytest.approx(slow.doubt, rel=1e-9, abs=1e-300)
-    assert fast.wasted == pytest.approx(slow.wasted, rel=1e-9, abs=1e-300)
-    assert fast.astray == slow.astray
-    assert fast.smallest == slow.smallest
-
-
-def test_what_is_no_number_shows() -> None:
-    problem = random_problem(2, 2, 600)
-    for row in range(2):
-        for count in (tally, compiled_tally):
-            loss = problem.loss.copy()
-            loss[row, 17] = np.nan
-            assert np.isnan(count(problem.p_xz, loss, np.zeros((2, 2)), np.zeros((2, 2))).smallest)
-            loss[row, 17] = -1e-9
-            assert count(problem.p_xz, loss, np.zeros((2, 2)), np.zeros((2, 2))).smallest == -1e-9
+    tilt = rng.integers(-2, 3, size=(m, n)) / 4 if coarse else rng.normal(size=(m, n))
+    labels = Rule(tilt).decisions(np.arange(outcomes), problem.p_xz, problem.loss).labels
+    found = strip_sums(problem.p_xz, problem.loss, tilt, 0.0)  # all that have mass are clear
+    np.testing.assert_array_equal(np.flatnonzero(problem.p_z == 0.0), found.unclear)
+    rows = np.concatenate([problem.p_xz, problem.loss])
+    for i in range(m):
+        np.testing.assert_allclose(found.sums[0][i], rows[:, labels == i].sum(axis=1), rtol=1e-12, atol=1e-300)
+        assert found.counts[i] == np.count_nonzero((labels == i) & (problem.p_z > 0.0))
 
 
 # -- the dense matrix ------------------------------------------------------------------------------------------------------

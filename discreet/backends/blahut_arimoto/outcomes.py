@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.problems.measures.blend import least_share
+from discreet.problems.blend import least_share
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array, dd_add, dd_multiply, dd_sum

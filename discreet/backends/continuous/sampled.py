@@ -35,10 +35,10 @@ from numpy.typing import NDArray
 
 from discreet.backends.continuous.confidence import Draws, LeakageBox, controlled_mean
 from discreet.backends.run import solve
+from discreet.problems.blend import least_share
 from discreet.problems.checks import check_table, checked_prior, loss_table, whole
 from discreet.problems.errors import BackendError, InputError
 from discreet.problems.inference.adversary import check_confidence
-from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array

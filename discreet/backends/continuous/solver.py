@@ -31,11 +31,11 @@ from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw,
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import remove_leakage
 from discreet.backends.run import solve
+from discreet.problems.blend import least_share
 from discreet.problems.continuous.bound import Sweep, sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.errors import BackendError
-from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import LEAK_FREE, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array

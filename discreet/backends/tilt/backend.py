@@ -35,8 +35,8 @@ from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds, solve_whole
 from discreet.backends.tilt.statement import rule_of
+from discreet.problems.blend import least_share
 from discreet.problems.blocks import BlockProblem, Blocks, Chunk
-from discreet.problems.measures.blend import least_share
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import column_error, normalise

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.tilt.point import Grouping
-from discreet.problems.numerics.compiled import flat, jit, once
+from discreet.problems.compiled import flat, jit, once
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import strip_sums
 from discreet.problems.numerics.tilted_losses import in_order_losses, least_two

@@ -16,9 +16,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.labelled import labelled_law
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
-from discreet.problems.measures.law import OutputLaw, labelled_law
+from discreet.problems.measures.law import OutputLaw
 from discreet.problems.measures.mutual_information import phi_divergence, support_ceiling
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem

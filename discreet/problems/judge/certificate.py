@@ -13,8 +13,6 @@ from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.rule import Rule
 
-__all__ = ["Certificate", "KKTResiduals", "Verdict"]
-
 _Answer = TypeVar("_Answer")
 
 

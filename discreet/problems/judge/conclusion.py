@@ -32,22 +32,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from discreet.problems.blend import least_share
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.judge.certificate import Certificate, KKTResiduals, Verdict
-from discreet.problems.measures.blend import least_share
-from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
+from discreet.problems.measures.law import LEAK_FREE, OutputLaw, law_of, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
-from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
+from discreet.problems.numerics.double_double import Array, DoubleDouble
+from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, TOTAL_ROUNDING, UNIT
+from discreet.problems.numerics.sums import Sums
 
 if TYPE_CHECKING:
     from discreet.problems.blocks import BlockProblem, Blocks
     from discreet.problems.continuous.model import ContinuousProblem
     from discreet.problems.problem import Problem
-
-__all__ = ["Case", "Duals", "End", "Worth", "conclude", "numbers", "usable_duals"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +90,20 @@ class Duals:
     tilt: Array
     multiplier: float
     parts: tuple[float, ...]
+
+
+def worth_of(sums: Sums, marginal: DoubleDouble, lift: NDArray[np.int32], total: float = 1.0) -> Worth:
+    """The worth of an answer with these sums; a total probability other than one is divided out. marginal: Σ_l a_l.
+
+    A sum of terms ≥ 0 in twice the working precision loses next to nothing. Columns sum to one within m + 1 units, and as
+    far as they do not, that is a doubt about the part of every entry that is drawn.
+    """
+    law = law_of(sums.joint, marginal, lift)
+    if total != 1.0:  # its ratios stay as they are
+        law = OutputLaw(law.mass / total, law.deviation / total / total, law.p_x / total)
+    error = max(0.0, float(sums.loss[0] + sums.loss[1])) / total
+    doubt = sums.column_error * sums.drawn_share() + SUM_ROUNDING
+    return Worth(law, error, (law.mass.size + 16) * UNIT, sums.missed, doubt)
 
 
 class Case(Protocol):

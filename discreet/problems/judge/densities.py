@@ -21,8 +21,6 @@ from discreet.problems.judge.conclusion import Duals, End, Worth, usable_duals
 from discreet.problems.judge.matrix import MatrixCase
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["DensityCase"]
-
 
 class DensityCase:
     """A rule on intervals with optional duals."""

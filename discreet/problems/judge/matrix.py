@@ -1,7 +1,6 @@
-"""A matrix [m, N] as a case for the judge: entries that are one need no products.
+"""A matrix [m, N] as a case for the judge.
 
-The error probability and the law of (X, Ŷ) are sums in twice the working precision of the stored numbers. Repairs are
-matrices again, stored and added up anew, so what is certified is what is returned.
+Repairs are matrices again, stored and added up anew, so what is certified is what is returned.
 """
 
 from __future__ import annotations
@@ -10,15 +9,13 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from discreet.problems.judge.conclusion import Duals, End, Worth, numbers, usable_duals
+from discreet.problems.judge.conclusion import Duals, End, Worth, numbers, usable_duals, worth_of
+from discreet.problems.measures.law import faint_lift
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import column_error, normalise
-from discreet.problems.numerics.label_sums import tally_for
-from discreet.problems.numerics.rounding import SMALLEST, UNIT
-from discreet.problems.numerics.tilted_losses import in_order_losses, most_wasted
+from discreet.problems.numerics.estimators import Decisions, normalise
+from discreet.problems.numerics.rounding import UNIT
+from discreet.problems.numerics.sums import Sums, sums_over
 from discreet.problems.problem import Problem
-
-__all__ = ["MatrixCase"]
 
 
 class MatrixCase:
@@ -34,10 +31,13 @@ class MatrixCase:
     ) -> None:
         """Raises InputError for wrong shapes and for what is not made of real numbers."""
         self._problem, self._towards = problem, anchors
-        self._given = usable_duals(problem, tilt, multiplier)
+        self._tilt, self._multiplier = usable_duals(problem, tilt, multiplier)
+        self._lift = faint_lift(problem.p_x)
         self.constraint = problem.constraint
         self.answer = normalise(numbers("estimator", estimator, (problem.m, problem.N)))
-        self.own = self._worth(self.answer)
+        self._sums = self._sums_under(self.answer, self._tilt)
+        self.own = worth_of(self._sums, problem.marginal, self._lift)
+        self._latest = self.answer, self._sums
         self.blended_doubt = 2.0 * (problem.m + 1) * UNIT  # rounding of the blended entries, and of their columns
 
     @property
@@ -45,15 +45,13 @@ class MatrixCase:
         """Error probability of always guessing y_i [m]."""
         return self._problem.constant_errors
 
+    def _sums_under(self, estimator: Array, tilt: Array) -> Sums:
+        p_xz, loss = self._problem.p_xz, self._problem.loss
+        return sums_over(lambda block: Decisions.of(estimator[:, block]), p_xz, loss, tilt, self._lift)
+
     def _worth(self, estimator: Array) -> Worth:
-        problem = self._problem
-        unpriced = self.constraint.perfect or self.constraint.oblivious
-        error, missed = problem.error_probability(estimator), 0.0
-        if error < 1e-290 and bool(((problem.loss > 0.0) & (estimator > 0.0)).any()):
-            missed = SMALLEST * estimator.size
-        # A sum of terms ≥ 0 in twice the working precision; columns sum to one within m + 1 units, also blended ones.
-        doubt = 0.0 if unpriced else column_error(estimator)
-        return Worth(problem.output_law(estimator), error, (problem.m + 8) * UNIT, missed, doubt)
+        self._latest = estimator, self._sums_under(estimator, self._tilt)
+        return worth_of(self._latest[1], self._problem.marginal, self._lift)
 
     def blended(self, share: float, end: End) -> tuple[Array, Worth]:
         """Entries rounded, columns made to sum to one again; a whole end as it is."""
@@ -74,17 +72,11 @@ class MatrixCase:
 
     def duals(self) -> Iterator[Duals]:
         """None, which prove the Bayes error, and those given."""
-        tilt, multiplier = self._given
         yield Duals(*usable_duals(self._problem, None, None), (self._problem.bayes_error * (1.0 - 4.0 * UNIT),))
-        if tilt.any():
-            yield Duals(tilt, multiplier, self._least(tilt))
-
-    def _least(self, tilt: Array) -> tuple[float, ...]:
-        """Parts of Σ_l min_i of the tilted losses. Any labels will do: those of the computed least are taken."""
-        found = tally_for(self._problem.N)(self._problem.p_xz, self._problem.loss, tilt, tilt)
-        return found.least(tilt, found.doubt)
+        if self._tilt.any():
+            yield Duals(self._tilt, self._multiplier, self._sums.least(self._tilt, self._lift))
 
     def worst_entry(self, answer: Array, tilt: Array) -> float:
         """max_il P_il r_il / w_l."""
-        problem = self._problem
-        return most_wasted(answer, in_order_losses(problem.p_xz, problem.loss, tilt), problem.p_z)
+        known = answer is self._latest[0] and tilt is self._tilt
+        return (self._latest[1] if known else self._sums_under(answer, tilt)).worst

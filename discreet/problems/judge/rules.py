@@ -19,88 +19,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, in_order, threads_for
 from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.errors import InputError
-from discreet.problems.judge.conclusion import Duals, End, Worth, numbers, usable_duals
-from discreet.problems.measures.law import OutputLaw, faint_lift, law_of
+from discreet.problems.judge.conclusion import Duals, End, Worth, numbers, usable_duals, worth_of
+from discreet.problems.measures.law import OutputLaw, faint_lift
 from discreet.problems.measures.mutual_information import support_ceiling
-from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum
-from discreet.problems.numerics.estimators import column_error
-from discreet.problems.numerics.label_sums import Tally, tally_for
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
+from discreet.problems.numerics.estimators import Decisions
+from discreet.problems.numerics.label_strips import compiled_pays
 from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
-from discreet.problems.numerics.tilted_losses import in_order_losses, most_wasted
+from discreet.problems.numerics.sums import Sums, clear_strips, no_mass, sums_of_strips, sums_over, totals
+from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 
-__all__ = ["Progress", "RuleCase"]
-
 Progress = Callable[[int, int], None]
-_Last = tuple[Array, Array]
-
-
-@dataclass(frozen=True, eq=False)
-class _Drawn:
-    """What the outcomes that draw their guess change in the sums by label; dd stands for double-double.
-
-    joint    Σ_l (P_l − its label) a_l, row j times 2^lift_j             dd [m, n]
-    loss     Σ_l (P_l − its label)·L_l                                   dd []
-    random   Σ_l P_l a_l over the entries of P that are neither 0 nor 1  [m, n], times 2^lift_j
-    error    how far a column is from summing to one, at most
-    missed   what products too small for a number may add to the loss
-    worst    max_il P_il r_il / w_l
-    """
-
-    joint: DoubleDouble
-    loss: DoubleDouble
-    random: Array
-    error: float
-    missed: float
-    worst: float
-
-    @classmethod
-    def of(
-        cls,
-        rule: Rule,
-        start: int,
-        p_xz: Array,
-        loss: Array,
-        tilt: Array,
-        lift: NDArray[np.int32],
-        near: NDArray[np.intp] | None,
-    ) -> _Drawn | None:
-        """Those among consecutive outcomes, under feasible duals; None if there are none. near: see `Rule.drawn_in`."""
-        places, columns = rule.drawn_in(start, p_xz, loss, near)
-        if not places.size:
-            return None
-        p_xz, loss = p_xz[:, places], loss[:, places]
-        counted, lifted = -np.eye(rule.m)[:, rule.labels(p_xz, loss)], np.ldexp(p_xz, lift[:, None])
-        return cls(
-            dd_add(*(dd_dot(weights[:, None, :], lifted[None, :, :]) for weights in (counted, columns))),
-            dd_add(*(dd_dot(weights.ravel(), loss.ravel()) for weights in (counted, columns))),
-            np.where(columns == 1.0, 0.0, columns) @ lifted.T,
-            column_error(columns),
-            SMALLEST * np.count_nonzero((columns > 0.0) & (loss > 0.0)),
-            most_wasted(columns, in_order_losses(p_xz, loss, tilt), p_xz.sum(axis=0)),
-        )
-
-    def plus(self, other: _Drawn | None) -> _Drawn:
-        """Both together."""
-        if other is None:
-            return self
-        return _Drawn(
-            dd_add(self.joint, other.joint),
-            dd_add(self.loss, other.loss),
-            self.random + other.random,
-            max(self.error, other.error),
-            self.missed + other.missed,
-            max(self.worst, other.worst),
-        )
+_NOT_COUNTED: DoubleDouble = (np.zeros(0), np.zeros(0))
+_Found = tuple[Sums, DoubleDouble, tuple[Array, Array]]
 
 
 class RuleCase:
@@ -132,85 +72,69 @@ class RuleCase:
         )
         self._tilt, self._multiplier = usable_duals(problem, rule.tilt if tilt is None else tilt, multiplier)
         self._lift = faint_lift(problem.p_x)
-        self._sums, self._drawn, self._last = self._pass(threads, progress, compiled)
-        self._marginal = dd_add(*(dd_sum(part.T) for part in self._sums.joint))
-        self._total = float(self._marginal[0].sum())
-        self.constant_errors = np.asarray(self._sums.errors[0] / self._total)
-        self._check_totals()
-        self._plain = self._without_share()
+        self._compiled = compiled_pays(problem.N) if compiled is None else compiled
+        self._sums, (high, low), self._last = self._pass(threads, progress)
+        if isinstance(problem, BlockProblem):
+            self._marginal, self._total = (high[: problem.n], low[: problem.n]), float(high[: problem.n].sum())
+            self._errors = high[problem.n :] / self._total
+            _check_totals(problem, self._marginal[0], self._total, self._errors)
+        else:
+            self._marginal, self._total = problem.marginal, 1.0
+        self._plain = worth_of(self._sums, self._marginal, self._lift, self._total)
+        self.blended_doubt = SUM_ROUNDING + (rule.m + 1) * UNIT * self._sums.drawn_share()
         self.own = self._worth(rule)
+
+    @property
+    def constant_errors(self) -> Array:
+        """Error probability of always guessing y_i [m]."""
+        return self._problem.constant_errors if isinstance(self._problem, Problem) else self._errors
 
     # -- the pass ------------------------------------------------------------------------------------------------------
 
-    def _pass(self, threads: int, progress: Progress | None, compiled: bool | None) -> tuple[Tally, _Drawn | None, _Last]:
-        """Sums under the labels, what draws change in them, and the last outcome."""
-        rule, outcomes = self.answer, self._problem.N
-        count = tally_for(outcomes, compiled)
-
-        def work(chunk: Chunk) -> tuple[int, Tally, _Drawn | None, _Last]:
-            a, loss = chunk.read()
-            sums = count(a, loss, rule.tilt, self._tilt, rule.band)
-            if not sums.smallest >= 0.0:
-                raise InputError(
-                    f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry {sums.smallest!r}; "
-                    "every p_xz and loss must be a number ≥ 0"
-                )
-            drawn = _Drawn.of(rule, chunk.start, a, loss, self._tilt, self._lift, sums.near)
-            return chunk.count, sums, drawn, (a[:, -1].copy(), loss[:, -1].copy())
-
-        found: tuple[Tally, _Drawn | None, _Last] | None = None
+    def _pass(self, threads: int, progress: Progress | None) -> _Found:
+        """Sums under the rule, totals of the outcomes, and the last outcome."""
+        found: _Found | None = None
         visited = 0
-        for size, sums, drawn, last in in_order(self.blocks.chunks(), threads_for(self.blocks, threads), work):
-            if found is not None:
-                sums = found[0].plus(sums)
-                drawn = drawn if found[1] is None else found[1].plus(drawn)
-            found = sums, drawn, last
+        for size, more in in_order(self.blocks.chunks(), threads_for(self.blocks, threads), self._chunk):
+            found = more if found is None else (found[0].plus(more[0]), dd_add(found[1], more[1]), more[2])
             visited += size
             if progress is not None:
-                progress(visited, outcomes)
-        if found is None or visited != outcomes:
+                progress(visited, self._problem.N)
+        if found is None or visited != self._problem.N:
             raise InputError(
-                f"the blocks hold {visited} outcomes but the problem says {outcomes}; give one problem one source"
+                f"the blocks hold {visited} outcomes but the problem says {self._problem.N}; give one problem one source"
             )
         return found
 
-    def _check_totals(self) -> None:
-        """Refuse blocks whose totals are not those of the problem."""
-        problem = self._problem
-        if not isinstance(problem, BlockProblem):
-            return
-        gap = float(np.abs(self._marginal[0] - problem.p_x).max())
-        same = np.array_equal(faint_lift(self._marginal[0]) > 0, self._lift > 0)
-        if not (abs(self._total - 1.0) <= TOTAL_TOLERANCE and gap <= TOTAL_TOLERANCE and same):
-            raise InputError(
-                f"the blocks sum to {self._total!r} and their p_x is up to {gap:g} from the problem's; give the totals found"
-            )
-        if not np.allclose(self.constant_errors, problem.constant_errors, rtol=TOTAL_TOLERANCE, atol=0.0):
-            raise InputError(
-                f"the blocks' losses of constant guesses are {self.constant_errors.tolist()} and the problem says "
-                f"{np.asarray(problem.constant_errors).tolist()}; give the totals found"
-            )
+    def _chunk(self, chunk: Chunk) -> tuple[int, _Found]:
+        rule, (a, loss) = self.answer, chunk.read()
+        last, clear, parts = (a[:, -1].copy(), loss[:, -1].copy()), None, []
+        if self._compiled:
+            clear = clear_strips(self._without_ties(chunk.start, a), loss, rule.tilt, self._tilt, rule.band)
+            parts.append(sums_of_strips(clear, self._lift))
+            a, loss = a[:, clear.unclear], loss[:, clear.unclear]
+        counted = _NOT_COUNTED
+        if isinstance(self._problem, BlockProblem):
+            _check_masses(chunk, a, loss)
+            counted = totals(a, loss, clear)
+        if a.size:
+            outcomes = chunk.start + (np.arange(chunk.count) if clear is None else clear.unclear)
+
+            def decide(block: slice) -> Decisions:
+                return rule.decisions(outcomes[block], a[:, block], loss[:, block])
+
+            parts.append(sums_over(decide, a, loss, self._tilt, self._lift))
+        return chunk.count, (reduce(Sums.plus, parts), counted, last)
+
+    def _without_ties(self, start: int, p_xz: Array) -> Array:
+        """The same outcomes, where ties have no mass and are therefore not clear."""
+        ties = self.answer.ties[self.answer.ties_in(start, p_xz.shape[1])] - start
+        if ties.size:
+            p_xz = p_xz.copy()
+            p_xz[:, ties] = 0.0
+        return p_xz
 
     # -- the upper side ------------------------------------------------------------------------------------------------
-
-    def _without_share(self) -> Worth:
-        """The worth of the rule when no outcome is ignored; totals other than one are divided out."""
-        sums, drawn, m, lift, total = self._sums, self._drawn, self.answer.m, self._lift, self._total
-        joint = np.ldexp(sums.joint[0], lift), np.ldexp(sums.joint[1], lift)
-        loss, doubt, missed = sums.loss, 0.0, 0.0
-        self.blended_doubt = SUM_ROUNDING
-        if drawn is not None:
-            joint, loss, missed = dd_add(joint, drawn.joint), dd_add(loss, drawn.loss), drawn.missed
-            share = np.divide(drawn.random, joint[0], out=np.ones_like(drawn.random), where=joint[0] > 0.0)
-            share_drawn = float(np.minimum(1.0, share).max())
-            doubt = drawn.error * share_drawn
-            self.blended_doubt += (m + 1) * UNIT * share_drawn
-        law = law_of(joint, self._marginal, lift)
-        if total != 1.0:  # its ratios stay as they are
-            law = OutputLaw(law.mass / total, law.deviation / total / total, law.p_x / total)
-        error = max(0.0, float(loss[0] + loss[1])) / total
-        # Of the sums little is lost; the total was divided out, columns sum to one within m + 1 units, also where blended.
-        return Worth(law, error, (m + 16) * UNIT, missed if error < 1e-290 else 0.0, doubt + SUM_ROUNDING)
 
     def _worth(self, rule: Rule) -> Worth:
         """The worth of the rule with some share of the outcomes ignored."""
@@ -232,10 +156,9 @@ class RuleCase:
 
     def duals(self) -> Iterator[Duals]:
         """Those under which the pass was made, lowered by what the totals found differ from those that were stated."""
-        tilt, sums, total = self._tilt, self._sums, self._total
-        shift, size = self._shift(), float(np.abs(tilt).max())
-        doubt = sums.doubt if size > 0.0 or sums.wasted > 0.0 else 0.0  # without a tilt the losses are as they are stored
-        parts = sums.least(tilt, doubt + self._unseen())
+        tilt, total, shift, unseen = self._tilt, self._total, self._shift(), self._unseen()
+        size = float(np.abs(tilt).max())
+        parts = (*self._sums.least(tilt, self._lift), -unseen * (1.0 + 2.0**-30))
         if shift:
             parts = (*parts, -(shift + 4.0 * UNIT * (size + shift)) * total * (1.0 + 8.0 * UNIT))
         if total != 1.0 and all(map(math.isfinite, parts)):
@@ -263,6 +186,29 @@ class RuleCase:
 
     def worst_entry(self, answer: Rule, tilt: Array) -> float:
         """max_il P_il r_il / w_l; not known of a blended rule. `tilt` differs from the pass's by a shift only."""
-        if answer.share > 0.0:
-            return math.inf
-        return self._sums.astray if self._drawn is None else max(self._sums.astray, self._drawn.worst)
+        return math.inf if answer.share > 0.0 else self._sums.worst
+
+
+def _check_masses(chunk: Chunk, a: Array, loss: Array) -> None:
+    """Refuse entries among a [n, ·] and loss [m, ·], of a chunk, that are no masses."""
+    wrong = no_mass(a, loss)
+    if wrong is not None:
+        raise InputError(
+            f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry {wrong!r}; "
+            "every p_xz and loss must be a number ≥ 0"
+        )
+
+
+def _check_totals(problem: BlockProblem, p_x: Array, total: float, errors: Array) -> None:
+    """Refuse blocks whose totals are not those of the problem."""
+    gap = float(np.abs(p_x - problem.p_x).max())
+    same = np.array_equal(faint_lift(p_x) > 0, faint_lift(problem.p_x) > 0)
+    if not (abs(total - 1.0) <= TOTAL_TOLERANCE and gap <= TOTAL_TOLERANCE and same):
+        raise InputError(
+            f"the blocks sum to {total!r} and their p_x is up to {gap:g} from the problem's; give the totals found"
+        )
+    if not np.allclose(errors, problem.constant_errors, rtol=TOTAL_TOLERANCE, atol=0.0):
+        raise InputError(
+            f"the blocks' losses of constant guesses are {errors.tolist()} and the problem says "
+            f"{np.asarray(problem.constant_errors).tolist()}; give the totals found"
+        )

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from discreet.problems.continuous.model import ContinuousProblem
     from discreet.problems.continuous.rule import IntervalRule
 
-__all__ = ["certify"]
-
 _Answer = TypeVar("_Answer")
 
 

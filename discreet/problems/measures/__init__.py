@@ -1,5 +1,3 @@
 """Measures of leakage: what an estimator reveals, and the mathematics that bounds it."""
 
 from __future__ import annotations
-
-__all__: list[str] = []

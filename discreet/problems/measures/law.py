@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_multiply, dd_sum
-from discreet.problems.numerics.estimators import expected_sums, labelled_sums
+from discreet.problems.numerics.estimators import expected_sums
 from discreet.problems.numerics.rounding import UNIT
-
-__all__ = ["LEAK_FREE", "OutputLaw", "faint_lift", "labelled_law", "law_of", "output_law", "phi_residual"]
 
 LEAK_FREE = 1e-13
 """‖Φ P‖∞ that counts as zero in double precision."""
@@ -97,22 +95,6 @@ def output_law(p_xz: Array, estimator: Array, marginal: DoubleDouble | None = No
     lift = faint_lift(p_x[0])
     lifted = np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
     return law_of(expected_sums(estimator, lifted), p_x, lift)
-
-
-def labelled_law(
-    p_xz: Array, labels: NDArray[np.intp], count: int, marginal: DoubleDouble, apart: NDArray[np.intp]
-) -> OutputLaw:
-    """The law of (X, label) for outcomes [N] that each have one of `count` labels; marginal as in `output_law`.
-
-    The outcomes apart [K] count for no label; the last K rows are the laws of (X, that outcome).
-    """
-    lift = faint_lift(marginal[0])
-    lifted = np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
-    parts = labels.copy()
-    parts[apart] = count
-    high, low = labelled_sums(parts, count, lifted)
-    single = lifted[:, apart].T
-    return law_of((np.concatenate([high, single]), np.concatenate([low, np.zeros_like(single)])), marginal, lift)
 
 
 def faint_lift(p_x: Array) -> NDArray[np.int32]:

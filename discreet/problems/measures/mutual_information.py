@@ -22,8 +22,6 @@ import numpy as np
 from discreet.problems.numerics.double_double import Array, dd_dot
 from discreet.problems.numerics.rounding import LARGEST_TILT, SMALLEST, TOTAL_ROUNDING, UNIT
 
-__all__ = ["feasible_duals", "phi_divergence", "support_ceiling"]
-
 _SERIES_BELOW = 0.1  # |r − 1| under which φ is summed as a series
 _SERIES = np.array([(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)])  # the next term rounds away
 _CURVATURE = np.array([1.0 / math.factorial(k) for k in range(2, 21)])  # of e^z − 1 − z; for |z| ≤ 1 the rest rounds away

@@ -1,5 +1,3 @@
-"""Arithmetic that the judge and the solvers rely on: double-double sums, outward rounding, compiled kernels."""
+"""Arithmetic that the judge and the solvers rely on: double-double sums, outward rounding, sums over outcomes."""
 
 from __future__ import annotations
-
-__all__: list[str] = []

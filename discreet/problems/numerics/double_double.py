@@ -21,8 +21,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "DoubleDouble", "dd_add", "dd_dot", "dd_multiply", "dd_sum", "exact_product"]
-
 Array = NDArray[np.float64]
 DoubleDouble = tuple[Array, Array]
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.compiled import compiled_available, flat, jit, once, prefetch
+from discreet.problems.compiled import compiled_available, flat, jit, once, prefetch
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 
 __all__ = ["STRIP", "StripSums", "compiled_pays", "strip_sums"]

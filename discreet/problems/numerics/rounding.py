@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["LARGEST_TILT", "SMALLEST", "SUM_ROUNDING", "TOTAL_ROUNDING", "UNIT"]
-
 UNIT = 2.0**-53
 """u: an operation whose result is of normal size errs by at most u times that result (round to nearest)."""
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
-__all__ = ["in_order_losses", "label_doubt", "least_two", "most_wasted"]
-
 
 def in_order_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
     """L_il + Σ_j t_ij a_jl [m, ·], added up from the left: the tilted losses by which rules decide."""
@@ -23,38 +21,36 @@ def in_order_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
     return tilted
 
 
+def first_least(rows: Array) -> NDArray[np.intp]:
+    """Place of the least of every column [m, ·]; the first of equals."""
+    if rows.shape[0] == 2:  # the usual case, several times as fast by comparison
+        return np.asarray(rows[1] < rows[0], dtype=np.intp)
+    return np.asarray(np.argmin(rows, axis=0))
+
+
 def least_two(rows: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.intp], Array]:
     """Place and value of the least and of the second least of every column [m, ·]; the first of equals. Overwrites rows."""
-    if rows.shape[0] == 2:  # the usual case, several times as fast by comparison
-        best = (rows[1] < rows[0]).astype(np.intp)
+    best, places = first_least(rows), np.arange(rows.shape[1])
+    if rows.shape[0] == 2:
         return best, np.minimum(rows[0], rows[1]), 1 - best, np.maximum(rows[0], rows[1])
-    places = np.arange(rows.shape[1])
-    best = np.argmin(rows, axis=0)
     least = rows[best, places]
     rows[best, places] = np.inf
     second = np.argmin(rows, axis=0)
     return best, least, second, rows[second, places]
 
 
-def label_doubt(p_xz: Array, tilt: Array, chosen: Array, rival: Array) -> float:
-    """How much the true Σ_l min_i can be under the sum with given labels, rounded upward.
+def label_doubt(p_xz: Array, tilt: Array, chosen: Array, rival: Array) -> Array:
+    """How far guesses can be from the best: upper bounds of F_i − min_k F_k, exact tilted losses of outcomes p_xz [n, B].
 
-    chosen, rival [·] are the tilted losses of the label and of the best other guess, as `in_order_losses` computes them;
-    p_xz [n, ·]. The partial sum after k terms is in size at most |v| + Σ_{j>k} |t_ij| a_jl, v the last. Rounding each of
-    them and each product therefore changes v by at most γ (|v| + Σ_j |t_ij| a_jl), γ = (n + 1)u, second order included.
+    chosen, rival [B] or [m, B]: the tilted losses of guess i and of the best other guess, as `in_order_losses` computes
+    them. The partial sum after k terms is in size at most |v| + Σ_{j>k} |t_ij| a_jl, v the last. Rounding each of them and
+    each product therefore changes v by at most γ (|v| + Σ_j |t_ij| a_jl), γ = (n + 1)u, second order included.
     """
     n, gap = p_xz.shape[0], chosen - rival
-    doubt: Array = np.abs(tilt).max(axis=0) @ p_xz
-    doubt += np.abs(chosen)
+    if not tilt.any():  # losses are as they are stored
+        return np.maximum(gap, 0.0)
+    doubt: Array = np.abs(tilt).max(axis=0) @ p_xz + np.abs(chosen)
     doubt *= 2.0 * (n + 1) * UNIT  # of both, as |rival| ≤ |chosen| + |gap|
-    doubt += 4 * n * SMALLEST
+    doubt += 4 * (n + 1) * SMALLEST
     doubt += gap * np.where(gap > 0.0, 1.0 + (n + 8) * UNIT, 1.0 - (n + 8) * UNIT)
-    lost = np.maximum(doubt, 0.0).sum()
-    return float(lost * (1.0 + 2.0**-30) + SMALLEST * tilt.shape[0] * chosen.size)
-
-
-def most_wasted(columns: Array, losses: Array, mass: Array) -> float:
-    """max_il P_il r_il / w_l of columns P [m, ·], r the tilted losses less the least of their outcome, for masses w [·]."""
-    with np.errstate(over="ignore"):  # a loss may be any multiple of the mass of its outcome
-        wasted = (columns * (losses - losses.min(axis=0))).max(axis=0)
-        return float(np.divide(wasted, mass, out=np.zeros_like(mass), where=mass > 0.0).max())
+    return np.maximum(doubt, 0.0)

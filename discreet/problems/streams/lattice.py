@@ -37,9 +37,9 @@ from numpy.typing import NDArray
 
 from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Chunk, in_order
 from discreet.problems.checks import checked_prior, loss_table, positive, whole
+from discreet.problems.compiled import compiled_available
 from discreet.problems.constraint import LeakageBudget, constraint_of, entropy
 from discreet.problems.errors import InputError
-from discreet.problems.numerics.compiled import compiled_available
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.roots import bisected
 from discreet.problems.sensors.counts import deviance, lattice_size, log_factor

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.compiled import jit, once
+from discreet.problems.compiled import jit, once
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.counts import lattice_size
 

@@ -28,7 +28,8 @@ from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Archive, map_npy, replacing
 from discreet.problems.files.records import model_arrays, printable, stored_model, under_budget
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
-from discreet.problems.numerics.label_sums import Tally, tally_for
+from discreet.problems.numerics.label_strips import compiled_pays, strip_sums
+from discreet.problems.numerics.sums import no_mass, totals
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL
 
 _PathLike = str | os.PathLike[str]
@@ -54,47 +55,45 @@ def block_problem(
     """
     if blocks.N < 1:
         raise InputError("the blocks hold no outcomes; give at least one")
-    count = tally_for(blocks.N)
-    masses: DoubleDouble = (np.zeros(blocks.n), np.zeros(blocks.n))
-    losses: DoubleDouble = (np.zeros(blocks.m), np.zeros(blocks.m))
+    sums: DoubleDouble = (np.zeros(blocks.n + blocks.m), np.zeros(blocks.n + blocks.m))
     seen = 0
-    for chunk, more_masses, more_losses in in_order(blocks.chunks(), threads, partial(_checked, blocks, count)):
+    for chunk, more in in_order(blocks.chunks(), threads, partial(_checked, blocks, compiled_pays(blocks.N))):
         if chunk.start != seen:
             raise InputError(f"a chunk starts at outcome {chunk.start} where {seen} comes next; give chunks in order")
         seen += chunk.count
-        masses, losses = dd_add(masses, more_masses), dd_add(losses, more_losses)
+        sums = dd_add(sums, more)
     if seen != blocks.N:
         raise InputError(f"the blocks hold {seen} outcomes but say N = {blocks.N}; state the number they hold")
-    total = math.fsum([*masses[0].tolist(), *masses[1].tolist()])
+    total = math.fsum([*sums[0][: blocks.n].tolist(), *sums[1][: blocks.n].tolist()])
     if not abs(total - 1.0) <= TOTAL_TOLERANCE:
         raise InputError(f"p_xz sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum")
     if abs(total - 1.0) > ROUNDED_TOTAL:
         blocks = _Source(blocks.n, blocks.m, blocks.N, partial(_scaled, blocks, total))
-        masses, losses = (masses[0] / total, masses[1] / total), (losses[0] / total, losses[1] / total)
-    p_x = masses[0] + masses[1]
-    return BlockProblem(blocks, constraint_of(budget, equivocation, entropy(p_x)), p_x, losses[0] + losses[1], name)
+        sums = sums[0] / total, sums[1] / total
+    p_x, losses = np.split(sums[0] + sums[1], [blocks.n])
+    return BlockProblem(blocks, constraint_of(budget, equivocation, entropy(p_x)), p_x, losses, name)
 
 
-def _checked(
-    blocks: Blocks, count: Callable[[Array, Array, Array, Array], Tally], chunk: Chunk
-) -> tuple[Chunk, DoubleDouble, DoubleDouble]:
-    """A chunk with its totals [n], [m], all entries looked at."""
+def _checked(blocks: Blocks, compiled: bool, chunk: Chunk) -> tuple[Chunk, DoubleDouble]:
+    """A chunk with its totals [n + m], all entries looked at."""
     a, loss = chunk.read()
     for what, array, rows in (("p_xz", a, blocks.n), ("loss", loss, blocks.m)):
         if array.shape != (rows, chunk.count):
             raise InputError(
                 f"the {what} of the chunk at outcome {chunk.start} has shape {list(array.shape)}; give {[rows, chunk.count]}"
             )
-    nothing = np.zeros((blocks.m, blocks.n))
-    sums = count(a, loss, nothing, nothing)
-    if not (sums.smallest >= 0.0 and sums.joint[0].sum() <= 1.0 and sums.errors[0].max() <= LARGEST_LOSS):
+    found, rest = None, (a, loss)
+    if compiled:  # all that is not a mass is among what is not clear
+        found = strip_sums(a, loss, np.zeros((blocks.m, blocks.n)), 0.0)
+        rest = a[:, found.unclear], loss[:, found.unclear]
+    if no_mass(*rest) is not None:
+        _refuse_no_masses(chunk.start, a, loss)
+    sums = totals(*rest, found)
+    if not (sums[0][: blocks.n].sum() <= 1.0 and sums[0][blocks.n :].max() <= LARGEST_LOSS):
         _refuse_no_masses(chunk.start, a, loss)  # sums that are not too large have no entries that are
     if not any(row.min() > 0.0 for row in a):
         check_stray_losses(a, loss, chunk.start)
-    masses: DoubleDouble = (np.zeros(blocks.n), np.zeros(blocks.n))
-    for row in zip(*sums.joint, strict=True):
-        masses = dd_add(masses, row)
-    return chunk, masses, sums.errors
+    return chunk, sums
 
 
 def _refuse_no_masses(start: int, a: Array, loss: Array) -> None:

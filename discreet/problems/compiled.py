@@ -18,8 +18,6 @@ from numpy.lib.stride_tricks import as_strided
 
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["compile_seconds", "compiled_available", "flat", "jit", "once", "prefetch"]
-
 _lock = threading.RLock()
 
 

@@ -1,8 +1,8 @@
 """How far to blend towards an estimator that leaks less, so that a budget is met.
 
 Leakage is convex along P_θ = (1 − θ) P + θ P⁰ and zero at θ = 1 where P⁰ leaks nothing, so the least θ that meets a budget
-is a scalar root, found on [m, n] numbers, since the law of (X, Ŷ) is linear in P. It is not taken on trust: who uses it
-computes the leakage of what comes out.
+is a scalar root, found on [m, n] numbers, since the law of (X, Ŷ) is linear in P. It is not taken on trust: who uses it, the
+judge as well as backends, computes the leakage of what comes out.
 
 Source: docs/theory.md, section 9 (repair).
 """
@@ -13,8 +13,6 @@ import numpy as np
 
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.rounding import UNIT
-
-__all__ = ["least_share"]
 
 
 def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -> float | None:

@@ -1,0 +1,180 @@
+"""What an estimator adds up to over outcomes, and how far it is from the best one under feasible duals.
+
+Outcomes whose guess is certain are summed by label, in twice the working precision; the few that draw their guess are
+multiplied by their columns. Both are done block by block in NumPy. Of a rule on many outcomes, numba sums by label what is
+*clear*, which means that the label is the best guess whatever rounding did, and only the rest is looked at in NumPy.
+
+Source: docs/theory.md, sections 8 (rounding) and 18 (clear).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum, exact_product
+from discreet.problems.numerics.estimators import Decisions, column_error, label_entries, labelled_sums
+from discreet.problems.numerics.label_strips import StripSums, strip_sums
+from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
+from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt
+
+_BLOCK_OUTCOMES = 1 << 14  # whose temporaries stay in cache
+_PAIRWISE = 2.0**-44  # covers the rounding of terms ≥ 0 and of their pairwise sum: a few units, and one for every doubling
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over outcomes under an estimator P; dd stands for double-double.
+
+    joint          u_ij = Σ_l P_il a_jl, times 2^lift_j                                dd [m, n]
+    loss           Σ_il P_il L_il                                                      dd []
+    random         the part of joint (not of its low halves) that is drawn             [m, n]
+    column_error   how far a column is from summing to one, at most
+    missed         what products too small for a number may add to the loss
+    wasted         by how much Σ_il P_il F_il exceeds Σ_l min_i F_il, at most
+    worst          max_il P_il r_il / w_l
+    """
+
+    joint: DoubleDouble
+    loss: DoubleDouble
+    random: Array
+    column_error: float
+    missed: float
+    wasted: float
+    worst: float
+
+    def plus(self, other: Sums) -> Sums:
+        """Both together."""
+        return Sums(
+            dd_add(self.joint, other.joint),
+            dd_add(self.loss, other.loss),
+            self.random + other.random,
+            max(self.column_error, other.column_error),
+            self.missed + other.missed,
+            (self.wasted + other.wasted) * (1.0 + 4.0 * UNIT),
+            max(self.worst, other.worst),
+        )
+
+    def drawn_share(self) -> float:
+        """The largest part of an entry of joint that is drawn."""
+        high = self.joint[0]
+        return min(1.0, float(np.divide(self.random, high, out=np.zeros_like(high), where=high > 0.0).max()))
+
+    def least(self, tilt: Array, lift: NDArray[np.int32]) -> tuple[float, ...]:
+        """Numbers whose exact sum is at most Σ_l min_i F_il under the duals [m, n] of the sums, of entries under 1e201."""
+        high, low = np.ldexp(self.joint[0], -lift), np.ldexp(self.joint[1], -lift)
+        product, error = exact_product(tilt, high)  # but for 2^-90 of Σ |t| u and for subnormal numbers, exact
+        size = float(np.abs(product).sum() + self.loss[0])
+        lost = (self.wasted + 8.0 * SMALLEST * float(np.abs(tilt).sum() + tilt.size)) * (1.0 + 4.0 * UNIT)
+        parts = np.concatenate([product, error, tilt * low]).ravel().tolist()
+        return (*parts, float(self.loss[0]), float(self.loss[1]), -lost, -2.0 * SUM_ROUNDING * size)
+
+
+def sums_over(decide: Callable[[slice], Decisions], p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
+    """The sums over outcomes p_xz [n, ·], loss [m, ·] under feasible duals; decide: what is guessed at some of them.
+
+    lift [n]: exponents that keep products of rare private values from underflow (`faint_lift`).
+    """
+    blocks = (slice(start, start + _BLOCK_OUTCOMES) for start in range(0, p_xz.shape[1], _BLOCK_OUTCOMES))
+    return reduce(Sums.plus, (_block_sums(decide(each), p_xz[:, each], loss[:, each], tilt, lift) for each in blocks))
+
+
+def _block_sums(decided: Decisions, p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
+    (p_certain, p_drawn), (certain, drawn) = decided.parted(p_xz), decided.parted(loss)
+    if not drawn.size:
+        return _labelled(decided.labels, p_certain, certain, tilt, lift)
+    found = _multiplied(decided.columns, p_drawn, drawn, tilt, lift)
+    return found.plus(_labelled(decided.labels, p_certain, certain, tilt, lift)) if certain.size else found
+
+
+def _labelled(labels: NDArray[np.intp], p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
+    """Of outcomes that are certain of their guess."""
+    n, entries = p_xz.shape[0], label_entries(labels)
+    high, low = labelled_sums(labels, loss.shape[0], np.concatenate([_lifted(p_xz, lift), loss.take(entries)[None]]))
+    losses = in_order_losses(p_xz, loss, tilt)
+    chosen = losses.take(entries)
+    losses.put(entries, np.inf)
+    rival = losses.min(axis=0)
+    return Sums(
+        (high[:, :n], low[:, :n]),
+        dd_add(dd_sum(high[:, n]), dd_sum(low[:, n])),
+        np.zeros(tilt.shape),
+        0.0,
+        0.0,
+        float(label_doubt(p_xz, tilt, chosen, rival).sum()) * (1.0 + _PAIRWISE),
+        _most_per_mass(chosen - np.minimum(chosen, rival), p_xz),
+    )
+
+
+def _multiplied(columns: Array, p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
+    """Of outcomes that draw their guess from columns [m, K]."""
+    joint, error = dd_dot(columns[:, None, :], _lifted(p_xz, lift)), column_error(columns)
+    losses = in_order_losses(p_xz, loss, tilt)
+    least = losses.min(axis=0)
+    lost = label_doubt(p_xz, tilt, losses, least)
+    lost += error * (np.abs(least) + np.abs(tilt).max(axis=0) @ p_xz)
+    with np.errstate(over="ignore"):  # a loss may be any multiple of its outcome's mass
+        return Sums(
+            joint,
+            dd_dot(columns.ravel(), loss.ravel()),
+            joint[0],
+            error,
+            SMALLEST * float(np.count_nonzero((columns > 0.0) & (loss > 0.0))),
+            float((columns * lost).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * lost.size,
+            _most_per_mass((columns * (losses - least)).max(axis=0), p_xz),
+        )
+
+
+def _lifted(p_xz: Array, lift: NDArray[np.int32]) -> Array:
+    return np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
+
+
+def _most_per_mass(values: Array, p_xz: Array) -> float:
+    """The largest of values [·] ÷ the masses of their outcomes; those without mass do not count."""
+    mass = p_xz.sum(axis=0)
+    with np.errstate(over="ignore"):
+        return float(np.divide(values, mass, out=np.zeros_like(mass), where=mass > 0.0).max(initial=0.0))
+
+
+# -- compiled ----------------------------------------------------------------------------------------------------------
+
+
+def clear_strips(p_xz: Array, loss: Array, decide: Array, tilt: Array, band: float = 0.0) -> StripSums:
+    """The clear outcomes by label, for a rule with tilt `decide` [m, n] and feasible duals `tilt` [m, n]; needs numba.
+
+    band: of the rule's tie classes, whose outcomes are not counted as clear, nor are those without mass.
+    """
+    n, apart = p_xz.shape[0], float(np.abs(tilt - decide).max())
+    gamma = (n + 4) * UNIT
+    per_mass = 8.0 * gamma * float(np.abs(decide).max()) + 4.0 * apart * (1.0 + 8.0 * UNIT)
+    per_mass += 2.0 * band  # twice covers the rounding of margins
+    return strip_sums(p_xz, loss, decide, per_mass, 4.0 * gamma, 8.0 * n * SMALLEST)
+
+
+def sums_of_strips(found: StripSums, lift: NDArray[np.int32]) -> Sums:
+    """The sums over clear outcomes."""
+    n, (high, low) = lift.size, found.sums
+    loss = dd_add(dd_sum(np.diagonal(high[:, n:])), dd_sum(np.diagonal(low[:, n:])))
+    joint = np.ldexp(high[:, :n], lift), np.ldexp(low[:, :n], lift)
+    return Sums(joint, loss, np.zeros(joint[0].shape), 0.0, 0.0, 0.0, 0.0)
+
+
+def totals(p_xz: Array, loss: Array, found: StripSums | None = None) -> DoubleDouble:
+    """Σ_l (a_l, L_l) [n + m] over outcomes p_xz [n, ·], loss [m, ·] and those that were found clear."""
+    masses, losses = dd_sum(p_xz), dd_sum(loss)
+    rest = np.concatenate([masses[0], losses[0]]), np.concatenate([masses[1], losses[1]])
+    if found is None:
+        return rest
+    return dd_add(rest, dd_add(dd_sum(found.sums[0].T), dd_sum(found.sums[1].T)))
+
+
+def no_mass(*arrays: Array) -> float | None:
+    """An entry that is no number from 0 to 1e150, or None; of other entries sums mean nothing."""
+    for array in arrays:
+        if array.size and not (array.min() >= 0.0 and array.max() <= 1e150):
+            return float(array.min() if not array.min() >= 0.0 else array.max())
+    return None
