@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from html import escape
@@ -40,7 +42,14 @@ def write_study(study: Study, folder: str | Path) -> tuple[tuple[Path, ...], str
 def page(study: Study, beside: Sequence[str]) -> str:
     """The whole document; `beside` are the names of the files next to it, which it links to."""
     told = (_INFERENCE, _guess_words(study), _utility_words(study), _CURVES, _SHAPES)
-    bodies = (_sensor_table(study), _guess_table(study), "", "", _curve_table(study))
+    texts = tables(study)
+    bodies = (
+        _numbers("Error probabilities for every number of sensors", texts["sensors.csv"]),
+        _numbers("Law of X given the guess", texts["guesses.csv"]),
+        "",
+        "",
+        _numbers("Every solved budget", texts["curves.csv"]),
+    )
     plates = "".join(_plate(*each, beside) for each in zip(figures(study), told, bodies, strict=True))
     return document(
         mark="made by discreet reproduce",
@@ -134,64 +143,17 @@ def _utility_words(study: Study) -> str:
 # -- the tables --------------------------------------------------------------------------------------------------------
 
 
-def _sensor_table(study: Study) -> str:
-    headings = ("sensors", "X from local estimates", "Fano", "Y from local estimates", "Y, perfect privacy", "Y, Bayes rule")
-    rows = [
-        (
-            str(row.sensors),
-            wording.number(row.local_x_error, 6),
-            wording.number(row.local_x_fano, 6),
-            wording.number(row.local_y_error, 6),
-            wording.bracket(row.private_y_lower, row.private_y_error),
-            wording.number(row.bayes_y_error, 6),
-        )
-        for row in study.sensors
-    ]
-    words = "Error probabilities for every number of sensors"
-    return folded(words, table(words, headings, rows))
+def _numbers(words: str, text: str) -> str:
+    """The rows of a file of numbers, shown when asked for, in nine figures."""
+    heads, *lines = csv.reader(io.StringIO(text))
+    return folded(words, table(words, heads, [[_short(cell) for cell in line] for line in lines]))
 
 
-def _guess_table(study: Study) -> str:
-    headings = ("", "exact", "simulated", "interval", "count")
-    rows = [
-        (
-            f"Pr(X = {row.x} given Ŷ = {row.guess})",
-            f"{row.exact:.6f}",
-            f"{row.simulated:.4f}",
-            f"[{row.low:.4f}, {row.high:.4f}]",
-            f"{row.hits:,} of {row.draws:,}",
-        )
-        for row in study.guesses
-    ]
-    return table("Law of X given the guess", headings, rows)
-
-
-def _curve_table(study: Study) -> str:
-    headings = (
-        "sensors",
-        "I_MAP, nats",
-        "perfect privacy",
-        "a tenth of I_MAP",
-        "half of I_MAP",
-        "Bayes rule",
-        "points",
-        "width",
-    )
-    rows = []
-    for count, curve in study.curves:
-        between = [f"{float(curve.upper(share * curve.bayes_leakage_nats)):.4g}" for share in (0.1, 0.5)]
-        rows.append(
-            (
-                str(count),
-                wording.number(curve.bayes_leakage_nats, 4),
-                f"{curve.rows[0].upper:.4g}",
-                *between,
-                f"{curve.bayes_error_probability:.4g}",
-                str(len(curve.rows)),
-                f"{100 * curve.width:.2g} %",
-            )
-        )
-    return folded("Landmarks of the curves", table("Landmarks of the curves", headings, rows))
+def _short(cell: str) -> str:
+    try:
+        return cell if cell.isdigit() else wording.number(float(cell), 9)
+    except ValueError:
+        return cell
 
 
 def _settings(study: Study) -> str:
