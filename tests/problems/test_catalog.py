@@ -371,19 +371,18 @@ def test_words_are_read_as_the_type_of_the_default():
 
 
 def test_a_name_is_entered_once_and_completely():
-    def model():
+    def paper_single():
         return np.ones((1, 1, 1))
 
-    def undocumented(size=3):
+    def new(size=3):
         return np.ones((1, 1, size))
 
-    enter = {"family": "paper", "summary": ""}
     with pytest.raises(ValueError, match="already has an entry named 'paper-single'"):
-        registry.register("paper-single", **enter)(model)
+        registry.register("paper")(paper_single)
     with pytest.raises(ValueError, match="every parameter of the entry 'new'"):
-        registry.register("new", **enter)(undocumented)
+        registry.register("paper")(new)
     with pytest.raises(ValueError, match="has the family 'odd'"):
-        registry.register("new", **{**enter, "family": "odd"})(model)
+        registry.register("odd")(new)
     assert "new" not in [entry.name for entry in catalog.entries()]
 
 

@@ -327,7 +327,6 @@ def test_a_rule_guesses_by_interval() -> None:
     assert rule.deterministic
     assert rule.labels.tolist() == [0, 1, 0]
     assert "labels [0, 1, 0]" in repr(rule)
-    assert rule.to_dict() == {"boundaries": [0.0, 1.0], "probabilities": [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]}
 
 
 def test_a_random_rule_draws_with_its_probabilities() -> None:

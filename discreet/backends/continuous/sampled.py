@@ -73,11 +73,6 @@ class SampledEstimate:
     samples: int
     model: SampledModel
 
-    @property
-    def statistical(self) -> bool:
-        """True: these are confidence limits, not proven bounds."""
-        return True
-
     def guess(self, z: Any, rng: np.random.Generator) -> NDArray[np.intp]:
         """Guesses [points] for measurements [points, d] (or [points])."""
         draws = self.rule.on(self.model, self.model.posterior(np.asarray(z, dtype=np.float64)))

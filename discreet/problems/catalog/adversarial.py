@@ -18,11 +18,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 
-@register(
-    "zero-mass",
-    family="adversarial",
-    summary="a share of the outcomes never happens, nor do one private and one public value",
-)
+@register("adversarial")
 def zero_mass(
     n: Annotated[int, Whole("private values", 2)] = 3,
     m: Annotated[int, Whole("public values", 2)] = 3,
@@ -30,7 +26,7 @@ def zero_mass(
     share: Annotated[float, Number("share of outcomes with probability zero, in [0, 1)", zero=True, most=1.0)] = 0.4,
     seed: Seed = 0,
 ) -> Array:
-    """A random joint in which the last private value, the last public value and random outcomes have probability zero."""
+    """A share of the outcomes never happens, nor do the last private and the last public value of a random joint."""
     dead = math.floor(share * N)
     if dead == N:
         raise InputError(f"share is {share!r}, which leaves none of {N} outcomes; give less than 1")
@@ -41,11 +37,7 @@ def zero_mass(
     return joint
 
 
-@register(
-    "near-deterministic",
-    family="adversarial",
-    summary="every outcome tells (x, y) up to a tiny noise: posteriors at the corners of the simplex",
-)
+@register("adversarial")
 def near_deterministic(
     n: Private = 3,
     m: Public = 2,
@@ -55,7 +47,10 @@ def near_deterministic(
     ] = 1e-9,
     seed: Seed = 0,
 ) -> Array:
-    """Outcome l belongs to one (x, y); the others share `noise` evenly. noise = 0 is a deterministic channel."""
+    """Every outcome tells (x, y) up to a tiny noise: posteriors at the corners of the simplex.
+
+    Outcome l belongs to one (x, y); the others share `noise` evenly. noise = 0 is a deterministic channel.
+    """
     rng = np.random.default_rng(seed)
     pairs = n * m
     given = np.full((pairs, N), noise / max(1, pairs - 1))
@@ -63,11 +58,7 @@ def near_deterministic(
     return np.asarray((given * rng.dirichlet(np.ones(N))).reshape(n, m, N))
 
 
-@register(
-    "duplicated",
-    family="adversarial",
-    summary="every outcome split into proportional copies: highly degenerate optima",
-)
+@register("adversarial")
 def duplicated(
     n: Private = 2,
     m: Public = 3,
@@ -75,24 +66,20 @@ def duplicated(
     copies: Annotated[int, Whole("how many outcomes each is split into; there are N · copies")] = 8,
     seed: Seed = 0,
 ) -> Array:
-    """A random joint of N outcomes, each split into `copies` of random masses; the optimum is that of the N outcomes."""
+    """Every outcome split into proportional copies of random masses: highly degenerate optima, those of the N outcomes."""
     rng = np.random.default_rng(seed)
     joint = random_joint(n, m, N, sparsity=0.0, concentration=1.0, rng=rng)
     shares = rng.dirichlet(np.ones(copies), size=N)
     return np.asarray((joint[:, :, :, None] * shares).reshape(n, m, N * copies))
 
 
-@register(
-    "x-equals-y",
-    family="adversarial",
-    summary="the private variable is the public one: every bit of usefulness leaks",
-)
+@register("adversarial")
 def x_equals_y(
     n: Annotated[int, Whole("values of X = Y")] = 3,
     N: Outcomes = 40,  # noqa: N803
     seed: Seed = 0,
 ) -> Array:
-    """A random p(x, z) with Y = X."""
+    """The private variable is the public one: every bit of usefulness leaks."""
     rng = np.random.default_rng(seed)
     p_xz = random_joint(n, 1, N, sparsity=0.0, concentration=1.0, rng=rng)[:, 0, :]
     joint = np.zeros((n, n, N))
@@ -100,20 +87,17 @@ def x_equals_y(
     return joint
 
 
-@register(
-    "independent",
-    family="adversarial",
-    summary="Z says nothing about X: Φ = 0 exactly, the Bayes rule leaks nothing and every budget is slack",
-)
+@register("adversarial")
 def independent(
     n: Private = 2,
     m: Public = 3,
     N: Outcomes = 40,  # noqa: N803
     seed: Seed = 0,
 ) -> Array:
-    """p(x) p(y, z) with dyadic factors, so that the products, and with them Φ = 0, are exact in floating point.
+    """Z says nothing about X: Φ = 0 exactly, the Bayes rule leaks nothing and every budget is slack.
 
-    The Bayes rule leaks 0 nats, so the default budget and every `fraction` are perfect privacy.
+    p(x) p(y, z) with dyadic factors, so that the products, and with them Φ = 0, are exact in floating point. The default
+    budget and every `fraction` are perfect privacy.
     """
     rng = np.random.default_rng(seed)
     parts = 1 << 20  # probabilities that are multiples of 2^-20 multiply exactly
@@ -122,27 +106,25 @@ def independent(
     return np.asarray(p_x[:, None, None] * p_yz)
 
 
-@register(
-    "tiny-budget",
-    family="adversarial",
-    summary="the paper's single sensor with a budget of 1e-12 nats: nearly perfect privacy, an enormous multiplier",
-)
+@register("adversarial")
 def tiny_budget(
     bins: Annotated[int, Whole("bins of the sensor", 2)] = 64,
     nats: Annotated[float, Number("the leakage budget when no other is given", zero=True)] = 1e-12,
 ) -> Problem:
-    """`paper_single(bins)` at `nats`; budget, equivocation or fraction replace it."""
+    """The paper's single sensor with a budget of 1e-12 nats: nearly perfect privacy, an enormous multiplier.
+
+    `paper_single(bins)` at `nats`; budget, equivocation or fraction replace it.
+    """
     return paper_single(bins, budget=nats)
 
 
-@register(
-    "slack-budget",
-    family="adversarial",
-    summary="the paper's single sensor with a budget above what the Bayes rule leaks: the constraint does nothing",
-)
+@register("adversarial")
 def slack_budget(
     bins: Annotated[int, Whole("bins of the sensor", 2)] = 64,
     factor: Annotated[float, Number("budget ÷ leakage of the Bayes rule when no other is given", zero=True)] = 2.0,
 ) -> Problem:
-    """`paper_single(bins)` at `factor` times the Bayes rule's leakage; budget, equivocation or fraction replace it."""
+    """The paper's single sensor with a budget above what the Bayes rule leaks: the constraint does nothing.
+
+    `paper_single(bins)` at `factor` times the Bayes rule's leakage; budget, equivocation or fraction replace it.
+    """
     return paper_single(bins, fraction=factor)

@@ -19,11 +19,7 @@ from discreet.problems.sensors.bins import NormalDensity, even_edges, interval_m
 # -- smart meter -------------------------------------------------------------------------------------------------------
 
 
-@register(
-    "smart-meter",
-    family="application",
-    summary="X: somebody is home; Y: the heat pump runs; Z: mean power of a quarter of an hour, binned",
-)
+@register("application")
 def smart_meter(
     bins: Annotated[int, Whole("bins of power, even from 0 to 6 kW with the last one open", 2)] = 24,
     home: Annotated[float, Number("Pr(somebody is home)", zero=True, most=1.0)] = 0.6,
@@ -34,7 +30,9 @@ def smart_meter(
     heating: Annotated[float, Number("mean power added by the heat pump, kW", zero=True)] = 1.8,
     variation: Annotated[float, Number("standard deviation ÷ mean of the power")] = 0.45,
 ) -> Array:
-    """A grid operator wants to know which flexible loads run; the household would rather not tell when it is out.
+    """X: somebody is home; Y: the heat pump runs; Z: mean power of a quarter of an hour, binned.
+
+    A grid operator wants to know which flexible loads run; the household would rather not tell when it is out.
 
     Power given (x, y) is gamma distributed with mean base + living·x + heating·y and a fixed coefficient of variation: power
     is positive and its spread grows with its mean (assumed). All eight numbers are assumed: 0.25 kW stands for refrigerator
@@ -52,11 +50,7 @@ def smart_meter(
 # -- building ----------------------------------------------------------------------------------------------------------
 
 
-@register(
-    "building",
-    family="application",
-    summary="X: room empty, few or many people; Y: external heat load; Z: temperature and CO2 on a product grid",
-)
+@register("application")
 def building(
     temperature_bins: Annotated[int, Whole("bins of temperature, even over 16 to 28 °C with open ends", 2)] = 12,
     co2_bins: Annotated[int, Whole("bins of CO2, even over 400 to 1600 ppm with open ends", 2)] = 12,
@@ -71,7 +65,9 @@ def building(
         Number("how far the load goes with occupancy: 0 independent, 1 fully; the share of each load stays", True, 1.0),
     ] = 1.0,
 ) -> Array:
-    """The climate control wants the external heat load; the readings also tell how many people are in the room.
+    """X: room empty, few or many people; Y: external heat load; Z: temperature and CO2 on a product grid.
+
+    The climate control wants the external heat load; the readings also tell how many people are in the room.
 
     X is empty, few (1 to `few` people, equally likely) or many (the rest, up to `many`); Y is low, usual or high load, which
     goes with X, because people work by day, when the sun shines. In the steady state k people breathe CO2 up to
@@ -107,11 +103,7 @@ def building(
 # -- road --------------------------------------------------------------------------------------------------------------
 
 
-@register(
-    "road",
-    family="application",
-    summary="X: speed class of a vehicle; Y: the road segment it is on; Z: its measured position, binned",
-)
+@register("application")
 def road(
     bins: Annotated[int, Whole("bins of measured position, even over the road with open ends", 2)] = 40,
     segments: Annotated[int, Whole("road segments to tell apart", 2)] = 4,
@@ -122,7 +114,9 @@ def road(
     start: Annotated[float, Number("standard deviation of where it was then, m")] = 30.0,
     noise: Annotated[float, Number("standard deviation of the position measurement, m")] = 10.0,
 ) -> Array:
-    """Traffic control wants to know which segment a vehicle is on; its position, `delay` seconds on, also tells its speed.
+    """X: speed class of a vehicle; Y: the road segment it is on; Z: its measured position, binned.
+
+    Traffic control wants to know which segment a vehicle is on; its position, `delay` seconds on, also tells its speed.
 
     True position S = U + V·delay with U ~ N(0, start²) and V ~ N(mean of the class, (deviation·limit)²); Y is the segment
     that holds S (the first and last are open), Z = S + N(0, noise²). p(x, y, z) is the integral of the density of S given x

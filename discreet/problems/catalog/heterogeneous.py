@@ -28,11 +28,7 @@ _Bins = Annotated[int, Whole("bins of each sensor, cut as in paper-single", 2)]
 _Correlation = Annotated[float, Means("correlation of X and Y; p(x) and p(y) stay .7, .3 and .5, .5")]
 
 
-@register(
-    "multi-mixed",
-    family="sensors",
-    summary="sensors that all differ, from far from X to close to it: pooled counts, or counts by group",
-)
+@register("sensors")
 def multi_mixed(
     sensors: Annotated[int, Whole("number of sensors M")] = 6,
     bins: _Bins = 4,
@@ -45,9 +41,10 @@ def multi_mixed(
     correlation: _Correlation = 0.0,
     groups: Annotated[int, Whole("1: pooled counts; g: counts of g runs of neighbours apart; M: every report")] = 1,
 ) -> Array:
-    """M sensors of which no two are the same; the pooled counts have a Poisson-multinomial law.
+    """Sensors that all differ, from far from X to close to it: pooled counts, or counts by group.
 
-    Outcomes are in the order of `sensors.count_vectors`, by group in that of `sensors.grouped_count_vectors`.
+    The pooled counts have a Poisson-multinomial law. Outcomes are in the order of `sensors.count_vectors`, by group in that
+    of `sensors.grouped_count_vectors`.
     """
     if groups > sensors:
         raise InputError(f"groups is {groups} and sensors is {sensors}; give at most one group per sensor")
@@ -58,11 +55,7 @@ def multi_mixed(
     return mixed_sensors(laws, prior) if groups == 1 else grouped_sensors(np.array_split(laws, groups), prior)
 
 
-@register(
-    "multi-groups",
-    family="sensors",
-    summary="groups of like sensors, some far from X and some close to it: counts by group, or pooled",
-)
+@register("sensors")
 def multi_groups(
     sizes: Annotated[tuple[int, ...], Means("number of sensors of each group")] = (3, 3),
     bins: _Bins = 4,
@@ -71,9 +64,10 @@ def multi_groups(
     correlation: _Correlation = 0.0,
     pooled: Annotated[bool, Means("pool the counts of all groups")] = False,
 ) -> Array:
-    """Groups of identical sensors. Counts by group are a sufficient statistic of all reports: nothing is lost.
+    """Groups of like sensors, some far from X and some close to it: counts by group, or pooled.
 
-    Outcomes are in the order of `sensors.grouped_count_vectors`, pooled in that of `sensors.count_vectors`.
+    Counts by group are a sufficient statistic of all reports: nothing is lost. Outcomes are in the order of
+    `sensors.grouped_count_vectors`, pooled in that of `sensors.count_vectors`.
     """
     counts = [whole(size, "sizes", 1) for size in sizes]
     if not counts:

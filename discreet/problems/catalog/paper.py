@@ -30,26 +30,21 @@ def paper_edges(bins: int) -> Array:
     return np.concatenate([[-math.inf], inner, [math.inf]])
 
 
-@register(
-    "paper-single",
-    family="paper",
-    summary="the paper's single sensor: Z = 0.6 Y + 0.4 X + noise, binned",
-)
+@register("paper")
 def paper_single(
     bins: Annotated[int, Whole("number of bins of Z; 4 are cut at .2, .5, .8, others evenly over [−.5, 1.5]", 2)] = 4,
 ) -> Array:
-    """The paper's single sensor, N = bins outcomes (two bins are cut at .5)."""
+    """The paper's single sensor: Z = 0.6 Y + 0.4 X + noise, binned; N = bins (two bins are cut at .5)."""
     return paper_p_xy()[:, :, None] * paper_conditional(paper_edges(bins))
 
 
-@register(
-    "paper-multi",
-    family="paper",
-    summary="the paper's M sensors: counts per bin of independent copies of the single sensor",
-)
+@register("paper")
 def paper_multi(
     sensors: Annotated[int, Whole("number of sensors M; N = C(M + bins − 1, bins − 1) outcomes")] = 5,
     bins: Annotated[int, Whole("bins of each sensor", 2)] = 4,
 ) -> Array:
-    """The paper's M sensors of `bins` bins each; outcomes are the count vectors in the order of `sensors.count_vectors`."""
+    """The paper's M sensors: counts per bin of independent copies of the single sensor.
+
+    Outcomes are in the order of `sensors.count_vectors`.
+    """
     return iid_sensors(paper_conditional(paper_edges(bins)), paper_p_xy(), sensors)

@@ -30,11 +30,7 @@ def random_joint(n: int, m: int, outcomes: int, *, sparsity: float, concentratio
     return np.asarray(joint / joint.sum())
 
 
-@register(
-    "dirichlet",
-    family="random",
-    summary="random sparse joint tensor",
-)
+@register("random")
 def dirichlet(
     n: Private = 3,
     m: Public = 3,
@@ -45,15 +41,11 @@ def dirichlet(
     ] = 1.0,
     seed: Seed = 0,
 ) -> Array:
-    """A point of the simplex of joint tensors, drawn from a symmetric Dirichlet law, with random zeros."""
+    """Random sparse joint tensor: a point drawn from a symmetric Dirichlet law, with random zeros."""
     return random_joint(n, m, N, sparsity=sparsity, concentration=concentration, rng=np.random.default_rng(seed))
 
 
-@register(
-    "mixture",
-    family="random",
-    summary="posteriors of a sample from a Gaussian mixture, one component per (x, y), each point an outcome",
-)
+@register("random")
 def mixture(
     n: Private = 2,
     m: Public = 2,
@@ -64,7 +56,10 @@ def mixture(
     ] = 1.5,
     seed: Seed = 0,
 ) -> Array:
-    """Z given (x, y) is N(mean_xy, identity); p(x, y) is Dirichlet(5). The model (means, weights) does not depend on N."""
+    """Posteriors of a sample from a Gaussian mixture, one component per (x, y), each point an outcome.
+
+    Z given (x, y) is N(mean_xy, identity); p(x, y) is Dirichlet(5). The model (means, weights) does not depend on N.
+    """
     rng = np.random.default_rng(seed)
     means = spread * rng.standard_normal((n * m, d))
     weights = rng.dirichlet(np.full(means.shape[0], 5.0))  # a concentration that keeps weights away from zero
@@ -87,11 +82,7 @@ def _posteriors(means: Array, weights: Array, points: int, rng: np.random.Genera
     return posterior
 
 
-@register(
-    "weighted-mixture",
-    family="random",
-    summary="a Gaussian mixture on scattered points, each point an outcome weighted by its density",
-)
+@register("random")
 def weighted_mixture(
     n: Private = 2,
     m: Public = 5,
@@ -100,7 +91,10 @@ def weighted_mixture(
     variance: Annotated[float, Number("of a component in each coordinate, in units of that of the component means")] = 0.7,
     seed: Seed = 0,
 ) -> Array:
-    """Density of component (x, y) at points from a wider Gaussian; p(x, y) is uniform on the simplex before it is scaled."""
+    """A Gaussian mixture on scattered points, each point an outcome weighted by its density.
+
+    Density of component (x, y) at points from a wider Gaussian; p(x, y) is uniform on the simplex before it is scaled.
+    """
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((n, m, d))
     places = 1.5 * rng.standard_normal((N, d))

@@ -78,7 +78,7 @@ class Entry:
 
     name         what people type
     family       one of `FAMILIES`
-    summary      one line
+    summary      the first sentence of its docstring
     parameters   in the order of the builder's signature
     extra        the extra of discreet that its data needs ("" = base install)
     build        the builder: its parameters by keyword, and budget, equivocation (nats) or fraction, at most one of these
@@ -134,10 +134,10 @@ class Budget:
 _ENTRIES: dict[str, Entry] = {}
 
 
-def register(
-    name: str, *, family: str, summary: str, extra: str = ""
-) -> Callable[[Callable[..., Array | Problem]], Callable[..., Problem]]:
-    """Decorator that makes a builder of a model and enters it under a name. Annotations explain every parameter (`Means`).
+def register(family: str, *, extra: str = "") -> Callable[[Callable[..., Array | Problem]], Callable[..., Problem]]:
+    """Decorator that makes a builder of a model and enters it. Annotations explain every parameter (`Means`).
+
+    The entry's name is the function's, with hyphens; its summary the first sentence of the docstring.
 
     The model returns a joint tensor [n, m, N], whose sum may be off one by rounding, or a `Problem`. The builder takes the
     model's parameters, and by keyword at most one of budget, equivocation (nats) and fraction. Without any of them a
@@ -148,6 +148,7 @@ def register(
     """
 
     def enter(model: Callable[..., Array | Problem]) -> Callable[..., Problem]:
+        name, summary = model.__name__.replace("_", "-"), (inspect.getdoc(model) or "").partition("\n")[0].rstrip(".")
         if name in _ENTRIES:
             raise ValueError(f"the catalog already has an entry named {name!r}; choose another name")
         if family not in FAMILIES:

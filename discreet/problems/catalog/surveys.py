@@ -31,12 +31,7 @@ _Smoothing = Annotated[float, Number("pseudo-records per cell, spread as p(x, y)
 _Least = Annotated[int, Whole("cells with fewer respondents are gathered into one outcome", 0)]
 
 
-@register(
-    "anes96",
-    family="survey",
-    summary="944 voters of 1996: X: the vote; Y: income class; Z: age, TV news, education, left–right self-placement",
-    extra="data",
-)
+@register("survey", extra="data")
 def anes96(
     x: _X = "vote",
     y: _Y = "income",
@@ -46,7 +41,9 @@ def anes96(
     smoothing: _Smoothing = DEFAULT_SMOOTHING,
     min_count: _Least = 0,
 ) -> Problem:
-    """Guess a voter's income class from a short questionnaire without telling whether the vote went to Clinton or Dole.
+    """944 voters of 1996: X: the vote; Y: income class; Z: age, TV news, education, left–right self-placement.
+
+    Guess a voter's income class from a short questionnaire without telling whether the vote went to Clinton or Dole.
 
     Columns: popul, TVnews, selfLR, ClinLR, DoleLR, PID, age, educ, income, vote, logpopul. A private column with more than
     ten values is refused; y is cut into `y_classes` quantile classes.
@@ -54,12 +51,7 @@ def anes96(
     return _survey("anes96", _table("anes96"), x, y, z, y_classes, bins, smoothing, min_count)
 
 
-@register(
-    "fair",
-    family="survey",
-    summary="6366 married women: X: any affair; Y: rating of the marriage; Z: age, years, children, religion, education",
-    extra="data",
-)
+@register("survey", extra="data")
 def fair(
     x: _X = "any_affair",
     y: _Y = "rate_marriage",
@@ -69,7 +61,9 @@ def fair(
     smoothing: _Smoothing = DEFAULT_SMOOTHING,
     min_count: _Least = 0,
 ) -> Problem:
-    """Guess how a woman rates her marriage from plain facts about her, without telling whether she had an affair.
+    """6366 married women: X: any affair; Y: rating of the marriage; Z: age, years, children, religion, education.
+
+    Guess how a woman rates her marriage from plain facts about her, without telling whether she had an affair.
 
     By default the rating is in two classes: very good (5, the answer of 42%) and less.
     Columns: rate_marriage, age, yrs_married, children, religious, educ, occupation, occupation_husb, affairs, and any_affair

@@ -117,10 +117,6 @@ class IntervalRule:
         kept = np.concatenate([[True], changes])
         return IntervalRule(np.concatenate([self.edges[:-1][kept], [np.inf]]), self.estimator[:, kept])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers for files: finite boundaries and one column of probabilities per interval."""
-        return {"boundaries": self.boundaries.tolist(), "probabilities": self.estimator.T.tolist()}
-
     def __repr__(self) -> str:
         shown = ", ".join(f"{edge:.9g}" for edge in self.boundaries[:6]) + (", ..." if self.boundaries.size > 6 else "")
         return f"IntervalRule(boundaries [{shown}], labels {self.labels[:7].tolist()})"
