@@ -180,8 +180,8 @@ class _ActiveSet:
         """
         if not outcomes.size:
             return
-        order = ((self._losses[other, outcomes] - self._losses[one, outcomes]) / self._problem.p_z[outcomes]).argsort(kind="stable")
-        outcomes = outcomes[order]
+        margins = (self._losses[other, outcomes] - self._losses[one, outcomes]) / self._problem.p_z[outcomes]
+        outcomes = outcomes[margins.argsort(kind="stable")]
         place = min(int(np.searchsorted(np.cumsum(weight[outcomes]), wanted)), outcomes.size - 1)
         self._label(outcomes[:place], other)
         self._label(outcomes[place:], one)
