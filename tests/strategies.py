@@ -1,11 +1,13 @@
 """Hypothesis strategies shared by the tests: problems with hostile masses, estimators, and garbage.
 
 Masses range over all of double precision: ordinary, equal, zero, tiny down to subnormal, and all but one; the arrays are
-small, because the laws do not depend on size and the references compute with fractions.
+small, because the laws do not depend on size and the references compute with fractions. Strategies are made once a shape:
+Hypothesis examines each new one anew.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["anything", "budgets", "estimators", "garbage", "joints", "masses", "problems", "tilts"]
+__all__ = ["anything", "arrays", "budgets", "estimators", "garbage", "joints", "masses", "problems", "tilts"]
 
 masses = st.one_of(
     st.floats(0.01, 1.0),
@@ -33,6 +35,8 @@ anything = st.one_of(
 )
 """Any double at all."""
 
+_losses = st.one_of(masses, st.floats(0.0, 100.0))
+
 budgets = st.one_of(
     st.sampled_from([0.0, 1e-300, 1e-32, 1e-28, 1e-20, 1e-14, 1e-9, 1e-4, 0.01, 0.1, 0.7, 1e3, 1e300, np.inf]),
     st.floats(1e-12, 1.0),
@@ -40,11 +44,17 @@ budgets = st.one_of(
 """Leakage budgets in nats, from perfect privacy to none."""
 
 
+@cache
+def arrays(shape: tuple[int, ...], elements: st.SearchStrategy[float]) -> st.SearchStrategy[Array]:
+    """Arrays of doubles."""
+    return hnp.arrays(np.float64, shape, elements=elements)
+
+
 @st.composite
 def joints(draw: st.DrawFn, most: int = 3, outcomes: int = 5) -> Array:
     """Joint tensors p(x, y, z) [n, m, N] that sum to one, n and m up to `most`, N up to `outcomes`."""
     shape = draw(st.tuples(st.integers(1, most), st.integers(1, most), st.integers(1, outcomes)))
-    raw = draw(hnp.arrays(np.float64, shape, elements=masses))
+    raw = draw(arrays(shape, masses))
     if raw.sum() < 0.01:
         raw[draw(st.integers(0, shape[0] - 1)), 0, draw(st.integers(0, shape[2] - 1))] = 1.0
     return np.asarray(raw / raw.sum())
@@ -59,10 +69,11 @@ def problems(
     if not general or draw(st.booleans()):
         return Problem.from_joint(joint, draw(budget))
     p_xz = joint.sum(axis=1)
-    loss = draw(hnp.arrays(np.float64, joint.shape[1:], elements=st.one_of(masses, st.floats(0.0, 100.0))))
+    loss = draw(arrays(joint.shape[1:], _losses))
     return Problem(p_xz, loss * (p_xz.sum(axis=0) > 0.0), draw(budget))
 
 
+@cache
 def estimators(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
     """Column-stochastic matrices [m, N]: vertices, even draws, and weights of every order of magnitude."""
 
@@ -74,21 +85,26 @@ def estimators(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
     vertices = st.lists(st.integers(0, shape[0] - 1), min_size=shape[1], max_size=shape[1]).map(
         lambda labels: np.eye(shape[0])[:, labels]
     )
-    return st.one_of(vertices, hnp.arrays(np.float64, shape, elements=masses).map(normalised))
+    return st.one_of(vertices, arrays(shape, masses).map(normalised))
 
 
+@cache
 def garbage(shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
     """Arrays of any doubles: NaN, infinities, negative, huge, subnormal."""
-    return hnp.arrays(np.float64, shape, elements=anything)
+    return arrays(shape, anything)
 
 
+_moderate = st.floats(-0.5, 0.5)
+_mixed = st.tuples(st.floats(-1.0, 1.0), st.sampled_from([1e-300, 1e-12, 1e-3, 1.0, 50.0, 1e5, 1e300])).map(
+    lambda pair: pair[0] * pair[1]
+)
+
+
+@cache
 def tilts(shape: tuple[int, int]) -> st.SearchStrategy[Any]:
     """Tilts [m, n]: moderate, of mixed orders of magnitude, or garbage."""
-    mixed = st.tuples(st.floats(-1.0, 1.0), st.sampled_from([1e-300, 1e-12, 1e-3, 1.0, 50.0, 1e5, 1e300])).map(
-        lambda pair: pair[0] * pair[1]
-    )
     return st.one_of(
-        hnp.arrays(np.float64, shape, elements=st.floats(-0.5, 0.5)),
-        hnp.arrays(np.float64, shape, elements=mixed),
+        arrays(shape, _moderate),
+        arrays(shape, _mixed),
         garbage(shape),
     )
