@@ -40,8 +40,12 @@ CONTRACT = {"name", "capabilities", "lower", "solve", "lift"}
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def tree_of(name: str) -> ast.Module:
-    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    return parsed(MODULES[name])
 
 
 def ci_script(name: str) -> Any:
@@ -149,7 +153,7 @@ def test_nobody_writes_into_the_dictionary_of_an_object() -> None:
 
 def test_nobody_imports_through_the_links() -> None:
     for path in [*MODULES.values(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Import):
                 heads = {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
@@ -242,13 +246,13 @@ def test_no_test_reads_a_clock(path: Path) -> None:
     """Only `waiting` does, to stop waiting; timed ratios are a record, made by benchmarks/ratios."""
     read = [
         f"{path.name}:{node.lineno} {node.value.id}.{node.attr}"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
         if node.value.id in {"time", "datetime", "date", "timeit"} and node.attr in CLOCKS | {"timeit", "repeat"}
     ]
     imported = [
         f"{path.name}:{node.lineno} from time import {name.name}"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.ImportFrom) and node.module in {"time", "timeit"}
         for name in node.names
     ]

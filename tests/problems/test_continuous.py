@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from discreet.problems.continuous.density import Density, Mixture, component
 from discreet.problems.continuous.model import ACCURACY, ContinuousProblem, paper_continuous
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.errors import InputError
-from discreet.problems.judge import certify
+from discreet.problems.judge import Certificate, certify
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.bins import NormalDensity
 
@@ -225,19 +226,18 @@ def integral_of_the_least(problem: ContinuousProblem, tilt: Array) -> float:
     """By roots and cdf differences alone: labels on a fine grid, every change bisected."""
     coefficients = problem.tilted(tilt)
 
-    def label(z: float) -> int:
-        return int((coefficients @ problem.densities(z)[:, 0]).argmin())
+    def label(z: Array) -> Array:
+        return np.asarray((coefficients @ problem.densities(z)).argmin(axis=0))
 
     points = np.unique(np.concatenate([problem.quantiles, np.linspace(problem.quantiles[0], problem.quantiles[-1], 4001)]))
-    labels = (coefficients @ problem.densities(points)).argmin(axis=0)
-    edges, names = [-np.inf], [int(labels[0])]
-    for k in np.flatnonzero(labels[1:] != labels[:-1]):
-        low, high = points[k], points[k + 1]
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if label(middle) == labels[k] else (low, middle)
-        edges.append(low)
-        names.append(int(labels[k + 1]))
+    labels = label(points)
+    changes = np.flatnonzero(labels[1:] != labels[:-1])
+    low, high, left = points[changes], points[changes + 1], labels[changes]
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        same = label(middle) == left
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    edges, names = [-np.inf, *low], [labels[0], *labels[changes + 1]]
     masses, _ = problem.masses(np.array([*edges, np.inf]))
     return math.fsum((coefficients[names].T * masses).ravel())
 
@@ -376,16 +376,22 @@ def test_bad_labels_measurements_and_problems_are_refused() -> None:
 # -- the certificate -----------------------------------------------------------------------------------------------------
 
 
+@cache
+def optimum_of_the_paper(budget: float) -> Certificate:
+    """What a solution proves of the optimum under a budget."""
+    from discreet.backends.run import solve
+
+    certificate = solve(paper_continuous(budget)).certificate
+    assert certificate is not None
+    return certificate
+
+
 @settings(max_examples=15)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 1e-6, 0.01, 0.05, math.inf]))
 def test_any_rule_and_any_duals_give_a_valid_bracket(seed: int, budget: float) -> None:
     """Whatever is judged, the bracket holds the optimum, known here from a certified solution."""
-    from discreet.backends.run import solve
-
     rng = np.random.default_rng(seed)
-    problem = paper_continuous(budget)
-    optimum = solve(problem).certificate
-    assert optimum is not None
+    problem, optimum = paper_continuous(budget), optimum_of_the_paper(budget)
     rule = IntervalRule.from_labels(np.sort(rng.uniform(-0.5, 1.5, 3)), rng.integers(0, 2, 4), 2)
     judged = certify(problem, rule, rng.normal(size=(2, 2)) * rng.choice([1e-3, 1.0, 1e3]), float(rng.exponential()))
     assert 0.0 <= judged.certificate.lower <= optimum.upper
