@@ -78,10 +78,17 @@ class Constrained:
         @property
         def constant_errors(self) -> Array: ...
 
+    def _freeze(self, **fields: Any) -> None:
+        """Set fields of a value that is frozen; arrays among them become read-only."""
+        for name, value in fields.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
     def with_budget(self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None) -> Self:
         """The same model, with all that is known of it, under another budget or equivocation (nats)."""
         other = copy(self)
-        object.__setattr__(other, "constraint", constraint_of(budget, equivocation, self.entropy_x))
+        other._freeze(constraint=constraint_of(budget, equivocation, self.entropy_x))
         return other
 
     @property

@@ -95,14 +95,8 @@ class Problem(Constrained):
             marginal = dd_sum(a)
         check_ceiling(cost, "loss", LARGEST_LOSS, "state losses in a larger unit")
         check_stray_losses(a, cost)
-        a.setflags(write=False)
-        cost.setflags(write=False)
-        object.__setattr__(self, "p_xz", a)
-        object.__setattr__(self, "loss", cost)
-        object.__setattr__(self, "marginal", marginal)
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "samples", samples)
-        object.__setattr__(self, "constraint", constraint_of(budget, equivocation, self.entropy_x))
+        self._freeze(p_xz=a, loss=cost, marginal=marginal, name=name, samples=samples)
+        self._freeze(constraint=constraint_of(budget, equivocation, self.entropy_x))
 
     # -- doors -----------------------------------------------------------------------------------------------------
 
@@ -147,7 +141,7 @@ class Problem(Constrained):
         """
         joint, report = joint_of_samples(x, y, z, **binning)
         model = cls.from_joint(joint, budget, equivocation=equivocation, loss_matrix=loss_matrix, name=name)
-        object.__setattr__(model, "samples", report)
+        model._freeze(samples=report)
         return model
 
     # -- sizes and marginals ---------------------------------------------------------------------------------------

@@ -81,20 +81,9 @@ class ContinuousProblem(Constrained):
         matrix = loss_table(loss_matrix, prior.shape[1])
         check_table(distributions, prior)
         components, weights = _components(distributions, prior)
-        fields = {
-            "p_xy": prior,
-            "loss_matrix": matrix,
-            "components": components,
-            "private": weights.sum(axis=1),
-            "losses": np.einsum("jkq,ki->iq", weights, matrix),
-            "accuracy": positive(accuracy, "accuracy", most=1e-6),
-            "name": name,
-        }
-        for key, value in fields.items():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-            object.__setattr__(self, key, value)
-        object.__setattr__(self, "constraint", constraint_of(budget, equivocation, self.entropy_x))
+        self._freeze(p_xy=prior, loss_matrix=matrix, components=components, private=weights.sum(axis=1), name=name)
+        self._freeze(losses=np.einsum("jkq,ki->iq", weights, matrix), accuracy=positive(accuracy, "accuracy", most=1e-6))
+        self._freeze(constraint=constraint_of(budget, equivocation, self.entropy_x))
 
     # -- sizes and laws ------------------------------------------------------------------------------------------------
 
