@@ -28,31 +28,23 @@ PRIVACY_TOLERANCE = 1e-6
 
 
 class Status(Enum):
-    """What became of an attempt. Only CERTIFIED, INACCURATE and VIOLATED_PRIVACY come with an estimator."""
+    """What became of an attempt, with one sentence for people. Only the first three come with an estimator."""
 
-    CERTIFIED = "certified"
-    INACCURATE = "inaccurate"
-    VIOLATED_PRIVACY = "violated-privacy"
-    FAILED = "failed"
-    TIMED_OUT = "timed-out"
-    UNSUPPORTED = "unsupported"
-    ABSENT = "absent"
+    CERTIFIED = "certified", "the answer keeps the budget and lies within the asked gap of the optimum, proven"
+    INACCURATE = "inaccurate", "the answer keeps the budget, but the proven bracket is wider than the asked gap"
+    VIOLATED_PRIVACY = "violated-privacy", "the answer leaks more than the budget; the estimator returned is its repair"
+    FAILED = "failed", "the backend stopped without an answer"
+    TIMED_OUT = "timed-out", "the backend was stopped at the time limit"
+    UNSUPPORTED = "unsupported", "the backend does not serve this problem"
+    ABSENT = "absent", "the backend's library is not installed or does not import"
 
-    @property
-    def meaning(self) -> str:
-        """One sentence for people."""
-        return _MEANING[self]
+    meaning: str
 
-
-_MEANING = {
-    Status.CERTIFIED: "the answer keeps the budget and lies within the asked gap of the optimum, proven",
-    Status.INACCURATE: "the answer keeps the budget, but the proven bracket is wider than the asked gap",
-    Status.VIOLATED_PRIVACY: "the answer leaks more than the budget; the estimator returned is its repair",
-    Status.FAILED: "the backend stopped without an answer",
-    Status.TIMED_OUT: "the backend was stopped at the time limit",
-    Status.UNSUPPORTED: "the backend does not serve this problem",
-    Status.ABSENT: "the backend's library is not installed or does not import",
-}
+    def __new__(cls, word: str, meaning: str) -> Status:
+        """A member whose value is the word."""
+        member = object.__new__(cls)
+        member._value_, member.meaning = word, meaning
+        return member
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.backends.blahut_arimoto.outcomes import Bracket, Duals, Outcomes, TiltedLaw
-from discreet.backends.blahut_arimoto.plain import (
-    first_multiplier,
-    log_normalise,
-    uniform_start,
-)
+from discreet.backends.blahut_arimoto.plain import first_multiplier, log_normalise, uniform_start
 from discreet.problems.numerics.double_double import Array
 
 _STALLED = "stopped: no further progress"
