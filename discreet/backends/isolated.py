@@ -13,7 +13,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -67,12 +67,23 @@ def attempt_isolated(
                      timings: they are then those of the median run but the first. The answer is always the first run's.
     """
     _check_request(backend, options, memory_limit, threads)
-    model = problem.p_xz, problem.loss, problem.budget, problem.name  # and nothing else that is known of the problem
-    asked = options.gap, options.time_limit, options.max_iterations, dict(options.settings)
-    with Child(
-        "discreet.backends.isolated:serve_attempt", (model, backend, asked, memory_limit, repeat_seconds), threads
-    ) as child:
+    with spawn([problem], backend, options, memory_limit, threads, repeat_seconds) as child:
         return failed_start(child, backend) or next_attempt(child, backend, options.time_limit, repeat_seconds)
+
+
+def spawn(
+    problems: Sequence[Problem],
+    backend: str,
+    options: Options,
+    memory_limit: int | None = None,
+    threads: int | None = None,
+    repeat_seconds: float = 0.0,
+) -> Child:
+    """A process that attempts the problems one after the other; see `failed_start` and `next_attempt`."""
+    models = [(each.p_xz, each.loss, each.budget, each.name) for each in problems]  # and nothing else that is known of them
+    asked = options.gap, options.time_limit, options.max_iterations, dict(options.settings)
+    request = models, backend, asked, memory_limit, repeat_seconds
+    return Child("discreet.backends.isolated:serve_attempts", request, threads)
 
 
 def failed_start(child: Child, backend: str) -> Attempt | None:
@@ -146,30 +157,30 @@ def serve_probe(say: Callable[[Any], None], backend: str) -> None:
     say(availability(backend))
 
 
-def serve_attempt(
+def serve_attempts(
     say: Callable[[Any], None],
-    model: tuple[Any, Any, float, str],
+    models: list[tuple[Any, Any, float, str]],
     backend: str,
     asked: tuple[Any, ...],
     memory_limit: int | None,
     repeat_seconds: float,
 ) -> None:
-    """Say `ready`, and then the attempt at the problem of a model (p_xz, loss, budget, name) with the options asked for."""
-    p_xz, loss, budget, name = model
-    problem, options = Problem(p_xz, loss, budget, name=name), Options(*asked)
-    _preload(backend, problem, options)
+    """Say `ready`, then the attempt at the problem of each model (p_xz, loss, budget, name) with the options asked for."""
+    problems, options = [Problem(a, loss, budget, name=name) for a, loss, budget, name in models], Options(*asked)
+    _preload(backend, problems[0], options)
     _limit_memory(memory_limit)
-    memory = _Memory()
     say("ready")
-    try:
-        tried = attempt(problem, backend, options)
-        peak_bytes, solve_bytes = memory.used()
-        runs = [tried, *_again(problem, tried, options, repeat_seconds)]
-    except InputError as error:
-        say(error)
-        return
-    seconds = tuple(_seconds(run) for run in runs)
-    say(replace(tried, timings=_typical(runs), samples=seconds, peak_bytes=peak_bytes, solve_bytes=solve_bytes))
+    for problem in problems:
+        memory = _Memory()
+        try:
+            tried = attempt(problem, backend, options)
+            peak_bytes, solve_bytes = memory.used()
+            runs = [tried, *_again(problem, tried, options, repeat_seconds)]
+        except InputError as error:
+            say(error)
+            return
+        seconds = tuple(_seconds(run) for run in runs)
+        say(replace(tried, timings=_typical(runs), samples=seconds, peak_bytes=peak_bytes, solve_bytes=solve_bytes))
 
 
 def _again(problem: Problem, first: Attempt, options: Options, repeat_seconds: float) -> list[Attempt]:

@@ -7,16 +7,12 @@ is not even ready in time, or three deaths in a row, end the list: what is left 
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from discreet.backends.contract import Options
-from discreet.backends.isolated import failed_start, next_attempt
-from discreet.backends.process import Child
-from discreet.backends.registry import load_backend, require_libraries
-from discreet.backends.run import Attempt, attempt
+from discreet.backends.isolated import failed_start, next_attempt, spawn
+from discreet.backends.run import Attempt
 from discreet.backends.solution import Status
 from discreet.problems.problem import Problem
 
@@ -47,8 +43,7 @@ def attempts(backend: str, problems: Sequence[Problem], gap: float, time_limit: 
 
 def _shift(backend: str, problems: Sequence[Problem], done: list[Attempt], options: Options, ends: float) -> Attempt | None:
     """Serve in one process until the list or the time is over (None), or until it ends early: the attempt that did it."""
-    request = backend, problems[len(done) :], options
-    with Child("discreet.reports.crosscheck.crew:serve", request, threads=1) as child:  # several crews work at once
+    with spawn(problems[len(done) :], backend, options, threads=1) as child:  # several crews work at once
         fault = failed_start(child, backend)
         while fault is None and len(done) < len(problems) and time.monotonic() <= ends:
             found = next_attempt(child, backend, options.time_limit)
@@ -56,12 +51,3 @@ def _shift(backend: str, problems: Sequence[Problem], done: list[Attempt], optio
                 return found
             done.append(found)
     return fault
-
-
-def serve(say: Callable[[Any], None], backend: str, problems: Sequence[Problem], options: Options) -> None:
-    """The inside: say `ready` once the libraries are there, then every attempt as it is made."""
-    with contextlib.suppress(Exception):  # met again, and turned into a status, by `attempt`
-        require_libraries(load_backend(backend))
-    say("ready")
-    for problem in problems:
-        say(attempt(problem, backend, options))
