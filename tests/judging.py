@@ -9,9 +9,8 @@ import numpy as np
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.judge import Verdict
+from discreet.problems.judge.cases import MatrixCase, RuleCase
 from discreet.problems.judge.conclusion import Duals, _bound, _within_budget, conclude
-from discreet.problems.judge.matrix import MatrixCase
-from discreet.problems.judge.rules import RuleCase
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import in_order_losses

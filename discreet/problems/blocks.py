@@ -14,7 +14,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+import numpy as np
+
+from discreet.problems.checks import TOTAL_TOLERANCE
 from discreet.problems.constraint import Constrained, LeakageBudget
+from discreet.problems.errors import InputError
+from discreet.problems.measures.law import faint_lift
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -140,3 +145,17 @@ class BlockProblem(Constrained):
     def N(self) -> int:  # noqa: N802
         """Outcomes."""
         return self.blocks.N
+
+    def check_totals(self, p_x: Array, total: float, errors: Array) -> None:
+        """Refuse Σ_l a_l [n], their sum and the constant errors [m], found over the outcomes, that are not those stated."""
+        gap = float(np.abs(p_x - self.p_x).max())
+        same = np.array_equal(faint_lift(p_x) > 0, faint_lift(self.p_x) > 0)
+        if not (abs(total - 1.0) <= TOTAL_TOLERANCE and gap <= TOTAL_TOLERANCE and same):
+            raise InputError(
+                f"the blocks sum to {total!r} and their p_x is up to {gap:g} from the problem's; give the totals found"
+            )
+        if not np.allclose(errors, self.constant_errors, rtol=TOTAL_TOLERANCE, atol=0.0):
+            raise InputError(
+                f"the blocks' losses of constant guesses are {errors.tolist()} and the problem says "
+                f"{np.asarray(self.constant_errors).tolist()}; give the totals found"
+            )

@@ -50,6 +50,24 @@ def check_entries(array: Array, what: str, start: int = 0, *, signed: bool = Fal
             raise InputError(f"{what}{index} is {value!r}, which is {word}; every entry must be {rule}")
 
 
+def real_numbers(what: str, values: Array, shape: tuple[int, ...]) -> Array:
+    """Numbers of that shape; InputError where they are anything else."""
+    if np.shape(values) != shape:
+        raise InputError(f"the {what} has shape {list(np.shape(values))} but the problem needs {list(shape)}")
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"its type is {array.dtype}")
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"the {what} does not hold real numbers ({error}); give an array of them") from None
+
+
+def are_masses(*arrays: Array) -> bool:
+    """Whether all entries are numbers from 0 to 1e150; of others sums mean nothing."""
+    return all(bool(array.min() >= 0.0 and array.max() <= 1e150) for array in arrays if array.size)
+
+
 def check_columns(array: Array, what: str) -> None:
     """Refuse an array [m, ·] of which a column does not sum to one within `TOTAL_TOLERANCE`, naming the worst."""
     off = np.abs(array.sum(axis=0) - 1.0)

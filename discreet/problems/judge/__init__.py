@@ -5,7 +5,7 @@ error probability that is reached, a bound that cannot be beaten, the true leaka
 conditions. It imports no backend, keeps nothing between calls, and no backend calls it. Law: lower ≤ upper, whatever it is
 given.
 
-`conclusion` holds the one path from sums to the verdict; `matrix` and `rules` say how the sums come about.
+`conclusion` holds the one path from sums to the verdict; `cases` and `densities` say how the sums come about.
 """
 
 from __future__ import annotations

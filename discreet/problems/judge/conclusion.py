@@ -35,8 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.blend import least_share
+from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.errors import InputError
 from discreet.problems.judge.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, law_of, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
@@ -56,15 +56,13 @@ class Worth:
 
     law       the joint law of (X, Ŷ)
     error     error probability
-    rounding  relative amount by which the exact one may exceed it
-    missed    what products too small for a number may add to it
+    upper     what the exact one does not exceed
     doubt     relative amount by which every entry Pr(X = x_j, Ŷ = y_i) may differ from the law's
     """
 
     law: OutputLaw
     error: float
-    rounding: float
-    missed: float = 0.0
+    upper: float
     doubt: float = 0.0
 
 
@@ -103,7 +101,12 @@ def worth_of(sums: Sums, marginal: DoubleDouble, lift: NDArray[np.int32], total:
         law = OutputLaw(law.mass / total, law.deviation / total / total, law.p_x / total)
     error = max(0.0, float(sums.loss[0] + sums.loss[1])) / total
     doubt = sums.column_error * sums.drawn_share() + SUM_ROUNDING
-    return Worth(law, error, (law.mass.size + 16) * UNIT, sums.missed, doubt)
+    return Worth(law, error, rounded_up(error, law.mass.size, sums.missed), doubt)
+
+
+def rounded_up(error: float, m: int, missed: float) -> float:
+    """What an error probability of m guesses is at most; missed: what products too small for a number may add to it."""
+    return error * (1.0 + (m + 16) * UNIT) + missed
 
 
 class Case(Protocol):
@@ -139,11 +142,10 @@ class Case(Protocol):
 def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
     """Repair, bracket and residuals of a case; blocks: the outcomes of a rule. Law: lower ≤ upper, whatever is given."""
     answer, worth, share = _within_budget(case)
-    upper = worth.error * (1.0 + worth.rounding) + worth.missed
     duals, bound = _best_duals(case, worth.law)
     certificate = Certificate(
-        lower=max(0.0, bound) if bound <= upper else 0.0,  # a bound above what is reached would disprove the proof
-        upper=upper,
+        lower=max(0.0, bound) if bound <= worth.upper else 0.0,  # a bound above what is reached would disprove the proof
+        upper=worth.upper,
         leakage=worth.law.leakage(),
         phi_residual=phi_residual(worth.law),
         budget=case.constraint.nats,
@@ -173,7 +175,7 @@ def _ignoring(case: Case) -> list[End]:
     for column in [*np.eye(m)[np.argsort(errors, kind="stable")], law.mass / law.mass.sum()]:
         error = float(errors @ column)
         vanished = SMALLEST * m if error < 1e-290 and column.max() < 1.0 and errors.any() else 0.0
-        ends.append(End(column, Worth(OutputLaw(column, nothing, law.p_x), error, (m + 8) * UNIT, vanished)))
+        ends.append(End(column, Worth(OutputLaw(column, nothing, law.p_x), error, rounded_up(error, m, vanished))))
     return ends
 
 
@@ -232,24 +234,11 @@ def usable_duals(
     Raises InputError for a tilt of a wrong shape, or that is not made of real numbers.
     """
     price = math.nan if multiplier is None else float(multiplier)
-    given = None if tilt is None else numbers("tilt", tilt, (problem.m, problem.n))
+    given = None if tilt is None else real_numbers("tilt", tilt, (problem.m, problem.n))
     found = None if given is None else feasible_duals(given, price, problem.p_x, problem.budget)
     if found is None or not found[0].any():
         return np.zeros((problem.m, problem.n)), math.inf if problem.constraint.perfect else 0.0
     return found
-
-
-def numbers(what: str, values: Array, shape: tuple[int, ...]) -> Array:
-    """Numbers of that shape; InputError where they are anything else."""
-    if np.shape(values) != shape:
-        raise InputError(f"the {what} has shape {list(np.shape(values))} but the problem needs {list(shape)}")
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "biufO":
-            raise TypeError(f"its type is {array.dtype}")
-        return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"the {what} does not hold real numbers ({error}); give an array of them") from None
 
 
 def _best_duals(case: Case, reached: OutputLaw) -> tuple[Duals, float]:

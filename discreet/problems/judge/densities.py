@@ -17,8 +17,8 @@ import numpy as np
 from discreet.problems.continuous.bound import sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
+from discreet.problems.judge.cases import MatrixCase
 from discreet.problems.judge.conclusion import Duals, End, Worth, usable_duals
-from discreet.problems.judge.matrix import MatrixCase
 from discreet.problems.numerics.double_double import Array
 
 
@@ -48,7 +48,7 @@ class DensityCase:
     def _widened(self, worth: Worth) -> Worth:
         """Interval masses are only as accurate as assumed."""
         accuracy = self._problem.accuracy
-        return replace(worth, rounding=worth.rounding + accuracy, doubt=worth.doubt + accuracy)
+        return replace(worth, upper=worth.upper * (1.0 + accuracy), doubt=worth.doubt + accuracy)
 
     def blended(self, share: float, end: End) -> tuple[IntervalRule, Worth]:
         """On the rule's own partition."""

@@ -170,11 +170,3 @@ def totals(p_xz: Array, loss: Array, found: StripSums | None = None) -> DoubleDo
     if found is None:
         return rest
     return dd_add(rest, dd_add(dd_sum(found.sums[0].T), dd_sum(found.sums[1].T)))
-
-
-def no_mass(*arrays: Array) -> float | None:
-    """An entry that is no number from 0 to 1e150, or None; of other entries sums mean nothing."""
-    for array in arrays:
-        if array.size and not (array.min() >= 0.0 and array.max() <= 1e150):
-            return float(array.min() if not array.min() >= 0.0 else array.max())
-    return None

@@ -22,14 +22,22 @@ from typing import IO, Any
 import numpy as np
 
 from discreet.problems.blocks import CHUNK_OUTCOMES, ArrayBlocks, BlockProblem, Blocks, Chunk, in_order
-from discreet.problems.checks import TOTAL_TOLERANCE, check_ceiling, check_entries, check_stray_losses, loss_table, whole
+from discreet.problems.checks import (
+    TOTAL_TOLERANCE,
+    are_masses,
+    check_ceiling,
+    check_entries,
+    check_stray_losses,
+    loss_table,
+    whole,
+)
 from discreet.problems.constraint import LeakageBudget, constraint_of, entropy
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Archive, map_npy, replacing
 from discreet.problems.files.records import model_arrays, printable, stored_model, under_budget
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.label_strips import compiled_pays, strip_sums
-from discreet.problems.numerics.sums import no_mass, totals
+from discreet.problems.numerics.sums import totals
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL
 
 _PathLike = str | os.PathLike[str]
@@ -86,7 +94,7 @@ def _checked(blocks: Blocks, compiled: bool, chunk: Chunk) -> tuple[Chunk, Doubl
     if compiled:  # all that is not a mass is among what is not clear
         found = strip_sums(a, loss, np.zeros((blocks.m, blocks.n)), 0.0)
         rest = a[:, found.unclear], loss[:, found.unclear]
-    if no_mass(*rest) is not None:
+    if not are_masses(*rest):
         _refuse_no_masses(chunk.start, a, loss)
     sums = totals(*rest, found)
     if not (sums[0][: blocks.n].sum() <= 1.0 and sums[0][blocks.n :].max() <= LARGEST_LOSS):

@@ -1,10 +1,10 @@
-"""A rule as a case for the judge: one pass over the outcomes, each seen once and forgotten.
+"""A matrix [m, N] and a rule as cases for the judge: sums under the answer and, at once, under the duals.
 
-- The law of (X, Ŷ) is linear in the estimator, and of a rule it is a sum of p(x_j, z_l) over the outcomes of each label,
-  kept in twice the working precision, plus what the few ties and tie classes change. Blending towards a guess that ignores
-  the outcome is done on those m·n numbers; no second pass is needed.
-- The lower side needs Σ_l min_i of tilted losses under feasible duals, which is Σ_l of those of the rule's own labels less
-  what these lose; the loss is bounded outcome by outcome, with its rounding (`label_doubt`).
+Repairs of a matrix are matrices again, stored and added up anew, so what is certified is what is returned. A rule is judged
+in one pass over the outcomes, each seen once and forgotten:
+
+- The law of (X, Ŷ) is linear in the estimator, so blending towards a guess that ignores the outcome is done on its m·n
+  numbers; no second pass is needed.
 - The totals π_j are those of the outcomes themselves, found in the same pass. What the problem says they are only serves to
   make the duals feasible beforehand; the difference is made good afterwards.
 
@@ -12,28 +12,28 @@ A last outcome "rest", into which a source put a tail (`BlockProblem.tail`), cou
 side it stands for outcomes that were not seen: of them only that losses are ≥ 0 and that their mass is the rest's is used,
 so that Σ min_i ≥ −Σ_j max_i(−t_ij)⁺ rest_j. The bound then holds for the problem before truncation.
 
-Source: docs/theory.md (the certificate; truncation).
+Source: docs/theory.md, sections 8 (the certificate) and 18 (one pass; truncation).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 
 import numpy as np
 
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, in_order, threads_for
-from discreet.problems.checks import TOTAL_TOLERANCE
+from discreet.problems.checks import are_masses, real_numbers
 from discreet.problems.errors import InputError
-from discreet.problems.judge.conclusion import Duals, End, Worth, numbers, usable_duals, worth_of
+from discreet.problems.judge.conclusion import Duals, End, Worth, rounded_up, usable_duals, worth_of
 from discreet.problems.measures.law import OutputLaw, faint_lift
 from discreet.problems.measures.mutual_information import support_ceiling
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
-from discreet.problems.numerics.estimators import Decisions
+from discreet.problems.numerics.estimators import Decisions, normalise
 from discreet.problems.numerics.label_strips import compiled_pays
 from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
-from discreet.problems.numerics.sums import Sums, clear_strips, no_mass, sums_of_strips, sums_over, totals
+from discreet.problems.numerics.sums import Sums, clear_strips, sums_of_strips, sums_over, totals
 from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
@@ -41,6 +41,70 @@ from discreet.problems.rule import Rule
 Progress = Callable[[int, int], None]
 _NOT_COUNTED: DoubleDouble = (np.zeros(0), np.zeros(0))
 _Found = tuple[Sums, DoubleDouble, tuple[Array, Array]]
+
+
+class MatrixCase:
+    """An estimator [m, N] of any numbers with optional duals, and anchors to blend towards."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        estimator: Array,
+        tilt: Array | None,
+        multiplier: float | None,
+        anchors: Iterable[Array],
+    ) -> None:
+        """Raises InputError for wrong shapes and for what is not made of real numbers."""
+        self._problem, self._towards = problem, anchors
+        self._tilt, self._multiplier = usable_duals(problem, tilt, multiplier)
+        self._lift = faint_lift(problem.p_x)
+        self.constraint = problem.constraint
+        self.answer = normalise(real_numbers("estimator", estimator, (problem.m, problem.N)))
+        self._sums = self._sums_under(self.answer, self._tilt)
+        self.own = worth_of(self._sums, problem.marginal, self._lift)
+        self._latest = self.answer, self._sums
+        self.blended_doubt = 2.0 * (problem.m + 1) * UNIT  # rounding of the blended entries, and of their columns
+
+    @property
+    def constant_errors(self) -> Array:
+        """Error probability of always guessing y_i [m]."""
+        return self._problem.constant_errors
+
+    def _sums_under(self, estimator: Array, tilt: Array) -> Sums:
+        p_xz, loss = self._problem.p_xz, self._problem.loss
+        return sums_over(lambda block: Decisions.of(estimator[:, block]), p_xz, loss, tilt, self._lift)
+
+    def _worth(self, estimator: Array) -> Worth:
+        self._latest = estimator, self._sums_under(estimator, self._tilt)
+        return worth_of(self._latest[1], self._problem.marginal, self._lift)
+
+    def blended(self, share: float, end: End) -> tuple[Array, Worth]:
+        """Entries rounded, columns made to sum to one again; a whole end as it is."""
+        towards = end.answer if end.answer.ndim == 2 else end.answer[:, None]
+        if share == 1.0:
+            return np.array(np.broadcast_to(towards, self.answer.shape)), end.worth
+        estimator = normalise((1.0 - share) * self.answer + share * towards)
+        return estimator, self._worth(estimator)
+
+    @property
+    def anchors(self) -> Iterator[End]:
+        """Those that were given with the right shape."""
+        for anchor in self._towards:
+            if np.shape(anchor) == self.answer.shape:
+                estimator = normalise(np.asarray(anchor, dtype=np.float64))
+                moved = 0.5 * float(np.abs(estimator - self.answer).sum(axis=0) @ self._problem.p_z)
+                yield End(estimator, self._worth(estimator), moved)
+
+    def duals(self) -> Iterator[Duals]:
+        """None, which prove the Bayes error, and those given."""
+        yield Duals(*usable_duals(self._problem, None, None), (self._problem.bayes_error * (1.0 - 4.0 * UNIT),))
+        if self._tilt.any():
+            yield Duals(self._tilt, self._multiplier, self._sums.least(self._tilt, self._lift))
+
+    def worst_entry(self, answer: Array, tilt: Array) -> float:
+        """max_il P_il r_il / w_l."""
+        known = answer is self._latest[0] and tilt is self._tilt
+        return (self._latest[1] if known else self._sums_under(answer, tilt)).worst
 
 
 class RuleCase:
@@ -63,7 +127,7 @@ class RuleCase:
         Raises InputError for wrong shapes, and for blocks that are not what the problem says: entries that are negative or
         not numbers, another number of outcomes, totals that differ by more than 1e-9.
         """
-        numbers("rule's tilt", rule.tilt, (problem.m, problem.n))
+        real_numbers("rule's tilt", rule.tilt, (problem.m, problem.n))
         if rule.ties.size and rule.ties[-1] >= problem.N:
             raise InputError(f"outcome {rule.ties[-1]} is listed as a tie, but the problem has {problem.N} outcomes")
         self._problem, self.answer, self.constraint = problem, rule, problem.constraint
@@ -77,7 +141,7 @@ class RuleCase:
         if isinstance(problem, BlockProblem):
             self._marginal, self._total = (high[: problem.n], low[: problem.n]), float(high[: problem.n].sum())
             self._errors = high[problem.n :] / self._total
-            _check_totals(problem, self._marginal[0], self._total, self._errors)
+            problem.check_totals(self._marginal[0], self._total, self._errors)
         else:
             self._marginal, self._total = problem.marginal, 1.0
         self._plain = worth_of(self._sums, self._marginal, self._lift, self._total)
@@ -115,7 +179,11 @@ class RuleCase:
             a, loss = a[:, clear.unclear], loss[:, clear.unclear]
         counted = _NOT_COUNTED
         if isinstance(self._problem, BlockProblem):
-            _check_masses(chunk, a, loss)
+            if not are_masses(a, loss):
+                raise InputError(
+                    f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry that is no mass; "
+                    "every p_xz and loss must be a number ≥ 0"
+                )
             counted = totals(a, loss, clear)
         if a.size:
             outcomes = chunk.start + (np.arange(chunk.count) if clear is None else clear.unclear)
@@ -144,8 +212,8 @@ class RuleCase:
         ignoring = OutputLaw(rule.towards, np.zeros_like(plain.law.deviation), plain.law.p_x)
         law = ignoring if share == 1.0 else plain.law.blend(ignoring, share)
         error = (1.0 - share) * plain.error + share * float(self.constant_errors @ rule.towards)
-        missed = plain.missed + (SMALLEST * 2 * rule.m if error < 1e-290 else 0.0)
-        return Worth(law, error, plain.rounding, missed, self.blended_doubt)
+        missed = self._sums.missed + (SMALLEST * 2 * rule.m if error < 1e-290 else 0.0)
+        return Worth(law, error, rounded_up(error, rule.m, missed), self.blended_doubt)
 
     def blended(self, share: float, end: End) -> tuple[Rule, Worth]:
         """The rule with a larger share of ignored outcomes."""
@@ -187,28 +255,3 @@ class RuleCase:
     def worst_entry(self, answer: Rule, tilt: Array) -> float:
         """max_il P_il r_il / w_l; not known of a blended rule. `tilt` differs from the pass's by a shift only."""
         return math.inf if answer.share > 0.0 else self._sums.worst
-
-
-def _check_masses(chunk: Chunk, a: Array, loss: Array) -> None:
-    """Refuse entries among a [n, ·] and loss [m, ·], of a chunk, that are no masses."""
-    wrong = no_mass(a, loss)
-    if wrong is not None:
-        raise InputError(
-            f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry {wrong!r}; "
-            "every p_xz and loss must be a number ≥ 0"
-        )
-
-
-def _check_totals(problem: BlockProblem, p_x: Array, total: float, errors: Array) -> None:
-    """Refuse blocks whose totals are not those of the problem."""
-    gap = float(np.abs(p_x - problem.p_x).max())
-    same = np.array_equal(faint_lift(p_x) > 0, faint_lift(problem.p_x) > 0)
-    if not (abs(total - 1.0) <= TOTAL_TOLERANCE and gap <= TOTAL_TOLERANCE and same):
-        raise InputError(
-            f"the blocks sum to {total!r} and their p_x is up to {gap:g} from the problem's; give the totals found"
-        )
-    if not np.allclose(errors, problem.constant_errors, rtol=TOTAL_TOLERANCE, atol=0.0):
-        raise InputError(
-            f"the blocks' losses of constant guesses are {errors.tolist()} and the problem says "
-            f"{np.asarray(problem.constant_errors).tolist()}; give the totals found"
-        )
