@@ -120,7 +120,6 @@ def interior_rows() -> None:
     for name, owner, attribute, value in (
         ("no centrality correctors", interior_point, "_correctors", lambda at: 0),
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, growth: None),
-        ("the multiplier may fall to nothing", interior_point, "_FALL", 1.0),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
         ("no floor of the products", interior_point, "_FLOOR", 0.0),
         ("half of the budget used first", interior_point, "_FIRST_USED", 0.5),

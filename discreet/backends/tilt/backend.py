@@ -20,12 +20,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.backends.contract import Answer, Capabilities, Kind, Known, Options, Raw, Regime
 from discreet.backends.precision import Precision
@@ -36,7 +34,7 @@ from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds, solve_whole
 from discreet.backends.tilt.statement import rule_of
 from discreet.problems.blend import least_share
-from discreet.problems.blocks import BlockProblem, Blocks, Chunk
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import column_error, normalise
@@ -135,61 +133,16 @@ def _whole(problem: Problem, options: Options, limits: Limits) -> Raw[Answer]:
 
 def _in_blocks(problem: BlockProblem, options: Options, limits: Limits, starts: Sequence[Point] = ()) -> Raw[Answer]:
     """A rule; starts: duals that may be nearly optimal."""
-    possible = np.flatnonzero(problem.p_x > 0.0)
-    smaller = problem if possible.size == problem.n else _restricted(problem, possible)
-    precision = Precision.of(smaller, options.gap)
-    solved = smaller.with_budget(0.0) if precision.unresolved else smaller
+    precision = Precision.of(problem, options.gap)
+    solved = problem.with_budget(0.0) if precision.unresolved else problem
     ended = solve_in_rounds(solved, precision, limits, starts)
     rule = rule_of(solved, ended, precision, limits)
     if precision.unresolved:
         columns = ended.found.source.scan.columns
-        small = Problem(columns[: smaller.n], columns[smaller.n :], problem.constraint)
+        small = Problem(columns[: problem.n], columns[problem.n :], problem.constraint)
         rule = rule.blended(*_constant_share(small, ended.found.point.columns))
-    tilt = np.zeros((problem.m, problem.n))
-    tilt[:, possible], multiplier = ended.duals
-    if possible.size < problem.n:
-        rule = _extended(rule, possible, problem.n)
+    tilt, multiplier = ended.duals
     return Raw(ended.ending.reason, _answer(rule, tilt, multiplier, problem), ended.ending.iterations, ended.passes)
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """The outcomes of a source with some of the private values only."""
-
-    source: Blocks
-    rows: NDArray[np.intp]
-
-    @property
-    def n(self) -> int:
-        return int(self.rows.size)
-
-    @property
-    def m(self) -> int:
-        return self.source.m
-
-    @property
-    def N(self) -> int:  # noqa: N802
-        return self.source.N
-
-    def chunks(self) -> Iterator[Chunk]:
-        for chunk in self.source.chunks():
-            yield Chunk(chunk.start, chunk.count, partial(self._read, chunk))
-
-    def _read(self, chunk: Chunk) -> tuple[Array, Array]:
-        p_xz, loss = chunk.read()
-        return p_xz[self.rows], loss
-
-
-def _restricted(problem: BlockProblem, possible: NDArray[np.intp]) -> BlockProblem:
-    """The problem without the private values that have no probability."""
-    return replace(problem, blocks=_Rows(problem.blocks, possible), p_x=problem.p_x[possible])
-
-
-def _extended(rule: Rule, possible: NDArray[np.intp], n: int) -> Rule:
-    """The rule of a restricted problem for the whole one: tilt 0 where the private value has no probability."""
-    tilt = np.zeros((rule.m, n))
-    tilt[:, possible] = rule.tilt
-    return Rule(tilt, rule.ties, rule.columns, rule.share, rule.towards, rule.band, rule.tie_classes)
 
 
 # -- another budget ------------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from discreet.backends.tilt.vertex import Shares, Vertex
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem
+from discreet.problems.reduction import reduce
 
 __all__ = ["crossover"]
 
@@ -45,9 +46,13 @@ def crossover(
     """The vertex next to duals that are nearly known, and the relative width that it proves, up to rounding.
 
     tilt [m, n], multiplier: μ (inf at budget 0). columns: an interior estimator [m, N], where one is known: it tells which
-    outcomes hesitate. None if no consistent vertex is found within a bounded number of pivots. Outcomes and private values
-    need positive probability; the budget must be 0 or positive, finite and binding.
+    outcomes hesitate. None if no consistent vertex is found within a bounded number of pivots. Outcomes need positive
+    probability; the budget must be 0 or positive, finite and binding.
     """
+    if not problem.p_x.all():
+        reduced = reduce(problem, merge=False)
+        smaller = crossover(reduced.problem, tilt[:, reduced.private_values], multiplier, precision, columns)
+        return None if smaller is None else (smaller[0].restored(reduced), smaller[1])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is nearly known may be far off
         active = _ActiveSet(problem, problem.loss + tilt @ problem.p_xz, columns)
         deviation = active.deviation(tilt, multiplier)

@@ -36,7 +36,6 @@ __all__ = ["Shortcut", "solve_interior"]
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
-_FALL = 0.75  # of the multiplier, at most, in a step: its equations are linear in small relative changes only
 _MOST_CORRECTORS = 6
 _ENTRIES_PER_CORRECTOR = 4  # of the tilt
 _LONG_ENOUGH = 0.95  # step that no centrality corrector could lengthen by much
@@ -246,7 +245,7 @@ def _lengths(model: Model, at: Iterate, step: Iterate) -> tuple[float, float]:
     dual = _longest(at.slack, step.slack)
     if model.perfect:
         return primal, dual
-    for value, change in ((at.unused, step.unused), (_FALL * at.multiplier, step.multiplier)):
+    for value, change in ((at.unused, step.unused), (at.multiplier, step.multiplier)):
         if change < 0.0:
             primal = min(primal, -value / change)
     return min(primal, dual), min(primal, dual)

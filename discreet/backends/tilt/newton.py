@@ -32,9 +32,6 @@ from discreet.problems.numerics.double_double import Array
 
 __all__ = ["Iterate", "Newton"]
 
-_EQUILIBRATIONS = 3
-_REFINEMENTS = 2
-
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
@@ -59,7 +56,7 @@ class Newton:
         self._order = np.append(self._others, law.mass.argmax())  # the reference last
         self._place = self._order.argsort()
         if model.perfect:
-            self._solver = _Solver(self._schur(model.features[:, 1:]))
+            self._factorise(self._schur(model.features[:, 1:]))
         else:
             self._inverse_hessians = _inverse_hessians(model, law)
             self._tilted = _tilted(model, law)
@@ -67,7 +64,7 @@ class Newton:
             self._budget_residual = law.leakage + at.unused - model.budget
             self._squares = (law.joint * law.log_ratio**2).sum(axis=1)
             self._outcomes = self._schur(model.features)
-            self._factorise()
+            self._linearise()
 
     def anticipate(self, growth: Array) -> None:
         """Linearise each log ratio about growth_i u_i [m] instead of u_i, where some mass will halve or more.
@@ -78,11 +75,23 @@ class Newton:
             self._inverse_hessians *= growth[:, None, None]
             self._tilted *= growth[:, None]
             self._squares *= growth
-            self._factorise()
+            self._linearise()
 
-    def _factorise(self) -> None:
+    def _linearise(self) -> None:
         self._fixed_right = self._constant_right()
-        self._solver = _Solver(self._constrained_matrix())
+        self._factorise(self._constrained_matrix())
+
+    def _factorise(self, matrix: Array) -> None:
+        self._matrix = matrix
+        try:
+            self._inverse = np.linalg.inv(matrix)
+        except np.linalg.LinAlgError:  # singular to working precision: the caller sees a step that is not finite
+            self._inverse = np.full_like(matrix, np.nan)
+
+    def _refined(self, right: Array) -> Array:
+        """The solution of the last system, refined once."""
+        found = self._inverse @ right
+        return np.asarray(found + self._inverse @ (right - self._matrix @ found))
 
     def direction(self, target: float, product: Array | float = 0.0, budget_product: float = 0.0) -> Iterate:
         """The step towards P z = target × barrier (and c μ = κ target); the products are second-order corrections."""
@@ -120,13 +129,13 @@ class Newton:
         if model.perfect:
             tilt = np.zeros_like(at.tilt)
             right = (reduced + law.coordinates)[self._others, 1:]
-            tilt[self._others, 1:] = self._solver(right.ravel()).reshape(right.shape)
+            tilt[self._others, 1:] = self._refined(right.ravel()).reshape(right.shape)
             return tilt, 0.0, 0.0
         m, k = at.tilt.shape
         right = self._fixed_right.copy()
         right[: (m - 1) * k] += reduced[self._others].ravel()
         right[-1] += budget_target / at.multiplier
-        found = self._solver(right)
+        found = self._refined(right)
         ordered = found[: m * k].reshape(m, k)
         ordered[:-1] += ordered[-1]
         multiplier = float(found[-1])
@@ -217,28 +226,3 @@ def _sums_of_others(values: Array) -> Array:
     others = values.sum(axis=0) - values
     others[place] = rest.sum(axis=0)
     return np.asarray(others)
-
-
-class _Solver:
-    """Equilibrated inverse with iterative refinement of a small symmetric indefinite system."""
-
-    def __init__(self, matrix: Array) -> None:
-        scale = np.ones(matrix.shape[0])
-        size = np.abs(matrix)
-        for _ in range(_EQUILIBRATIONS):
-            largest = np.sqrt(size.max(axis=1))
-            largest += largest == 0.0
-            scale /= largest
-            size /= largest[:, None] * largest
-        self._scale, self._matrix = scale, scaled = scale, matrix * scale[:, None] * scale
-        try:
-            self._inverse = np.linalg.inv(scaled)
-        except np.linalg.LinAlgError:  # singular to working precision: the caller sees a step that is not finite
-            self._inverse = np.full_like(scaled, np.nan)
-
-    def __call__(self, right: Array) -> Array:
-        wanted = right * self._scale
-        found = self._inverse @ wanted
-        for _ in range(_REFINEMENTS):
-            found = found + self._inverse @ (wanted - self._matrix @ found)
-        return np.asarray(found * self._scale)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+from discreet.problems.reduction import Reduced
 
 __all__ = ["Ending", "Grouping", "Point"]
 
@@ -32,6 +33,10 @@ class Point:
     def bayes(cls, problem: Problem) -> Point:
         """The Bayes rule under no tilt: the optimum where it keeps the budget."""
         return cls(problem.bayes_estimator, np.zeros((problem.m, problem.n)), 0.0)
+
+    def restored(self, reduced: Reduced) -> Point:
+        """The point of a reduced problem for the original."""
+        return Point(reduced.restore(self.columns), reduced.restore_tilt(self.tilt), self.multiplier)
 
     @property
     def finite(self) -> bool:

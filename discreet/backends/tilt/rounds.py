@@ -40,6 +40,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import STRIP
 from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem
+from discreet.problems.reduction import reduce
 
 __all__ = [
     "MOST_RETAINED",
@@ -140,6 +141,10 @@ def solve_whole(
     problem: Problem, precision: Precision, gap: float, limits: Limits, vertex: bool = True
 ) -> tuple[Point, Ending]:
     """The interior point, with its crossover where a vertex is wanted; the Bayes rule must not keep the budget."""
+    if not problem.p_x.all():
+        reduced = reduce(problem, merge=False)
+        point, ending = solve_whole(reduced.problem, precision, gap, limits, vertex)
+        return point.restored(reduced), ending
     rare = rare_merged(problem, precision)
     small = problem if rare is None else rare.problem(problem.p_xz, problem.loss, problem.constraint)
 
@@ -172,7 +177,7 @@ def rare_merged(problem: Problem, precision: Precision) -> Grouping | None:
 
 
 def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits, starts: Sequence[Point] = ()) -> Ended:
-    """Solve a problem in blocks; every outcome of positive mass counts, and private values need positive probability.
+    """Solve a problem in blocks; every outcome of positive mass counts.
 
     starts: duals that may be nearly optimal, likeliest first; their columns are not read. The best so far is returned when
     time is up, and at an interrupt from the keyboard once there is any.
@@ -290,7 +295,7 @@ class _Rounds:
         small = Problem(drawn.columns[:n] / total, drawn.columns[n:] / total, problem.constraint)
         if not problem.constraint.perfect and small.bayes_leakage <= problem.budget:
             small = small.with_budget(problem.budget * small.bayes_leakage / leakage)
-        if (small.p_x > 0).all() and (problem.constraint.perfect or small.budget > 0.0):
+        if ((small.p_x > 0.0) == (problem.p_x > 0.0)).all() and (problem.constraint.perfect or small.budget > 0.0):
             point, ending = solve_whole(small, self._precision, 1e-5, self._limits)
             self._iterations += ending.iterations
             tilt, multiplier = point.tilt, point.multiplier
