@@ -115,6 +115,42 @@ def next_attempt(child: Child, backend: str, limit: float | None, extra: float =
     return found
 
 
+def attempt_all(backend: str, problems: Sequence[Problem], gap: float, time_limit: float, seconds: float) -> list[Attempt]:
+    """What the backend made of each problem, not yet judged, in as few processes as its behaviour allows.
+
+    Starting a process takes longer than solving a small problem, so one process serves the list. A crash, or an attempt past
+    its time limit, costs that attempt and a new process for the rest; three deaths in a row end the list as failed.
+
+    time_limit   seconds per attempt, then its process is killed
+    seconds      for all of them; those not begun by then are timed out
+    """
+    ends = time.monotonic() + seconds
+    done: list[Attempt] = []
+    deaths, most = 0, 3
+    while len(done) < len(problems) and deaths < most and (not done or time.monotonic() < ends):
+        before = len(done)
+        fault = _serve(backend, problems, done, Options(gap, time_limit), ends)
+        deaths = 0 if len(done) > before or fault is None else deaths + 1
+        if fault is not None:
+            done.append(fault)
+    rest = Attempt(backend, None, Status.TIMED_OUT, "not reached: the time given to this backend was over")
+    if deaths == most:
+        rest = Attempt(backend, None, Status.FAILED, f"given up after {most} processes ended")
+    return [*done, *[rest] * (len(problems) - len(done))]
+
+
+def _serve(backend: str, problems: Sequence[Problem], done: list[Attempt], options: Options, ends: float) -> Attempt | None:
+    """Attempt in one process until the list or the time is over (None), or until it ends early: the attempt that did it."""
+    with spawn(problems[len(done) :], backend, options, threads=1) as child:  # several backends work at once
+        fault = failed_start(child, backend)
+        while fault is None and len(done) < len(problems) and time.monotonic() <= ends:
+            found = next_attempt(child, backend, options.time_limit)
+            if child.ended:
+                return found
+            done.append(found)
+    return fault
+
+
 def probe(backend: str) -> Availability:
     """`registry.availability` in a process of its own: a library that kills the process at import is *broken*."""
     _check_request(backend, Options(), None, None)

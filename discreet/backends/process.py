@@ -1,4 +1,4 @@
-"""A function in a process of its own, and what it says, for `isolated` and for the crews of the cross-check.
+"""A function in a process of its own, and what it says, for `isolated`.
 
 The child takes its request from standard input and says words on standard output. Both are pickles, which only this process
 and its own child exchange. Solvers print what they like, from C as well as from Python: before any of them loads, the child

@@ -17,10 +17,10 @@ from typing import Any
 
 from discreet.backends import run
 from discreet.backends.contract import Kind, Options
+from discreet.backends.isolated import attempt_all
 from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
 from discreet.backends.solution import Solution
 from discreet.problems.errors import FileError, InputError
-from discreet.reports.crosscheck.crew import attempts
 from discreet.reports.crosscheck.exact import allowance, broken
 from discreet.reports.crosscheck.instances import Instance, Selection
 
@@ -84,16 +84,16 @@ def run_crosscheck(
     options, started = Options(gap, time_limit), time.monotonic()
     left = len(names)
 
-    def crew(name: str) -> list[tuple[Instance, Solution]]:
+    def run_through(name: str) -> list[tuple[Instance, Solution]]:
         nonlocal left
         share = max(1.0, (within - (time.monotonic() - started)) * jobs / max(left, 1))
         left -= 1
         served = _served(selection, name)
-        tried = attempts(name, [each.problem for each in served], gap, time_limit, share)
+        tried = attempt_all(name, [each.problem for each in served], gap, time_limit, share)
         return [(each, run.conclude(each.problem, one, options)) for each, one in zip(served, tried, strict=True)]
 
     with ThreadPoolExecutor(jobs) as pool:
-        found = dict(zip(names, pool.map(crew, names), strict=True))
+        found = dict(zip(names, pool.map(run_through, names), strict=True))
     solutions = {(each.title, name): solution for name, pairs in found.items() for each, solution in pairs}
     findings = [
         *(_skipped(name, solutions) for name in dict.fromkeys(required) if not _answers(name, solutions)),
