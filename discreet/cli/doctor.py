@@ -54,26 +54,13 @@ def doctor(
 
 
 def _described(probe: Availability) -> dict[str, Any]:
-    found, able = probe, probe.capabilities
-    plain = None
-    if able is not None:
-        plain = {
-            "regimes": sorted(regime.name.lower() for regime in able.regimes),
-            "largest_outcomes": able.largest_outcomes,
-            "gives_duals": able.gives_duals,
-            "streams": able.streams,
-            "kinds": sorted(kind.name.lower() for kind in able.kinds),
-            "method": able.method,
-            "citation": able.citation,
-            "libraries": list(able.libraries),
-            "extra": able.extra or None,
-            "peer": able.peer,
-            "settings": dict(able.settings),
-        }
-    return {
-        "backend": found.name,
-        "state": found.state,
-        "reason": found.reason or None,
-        "versions": found.versions,
-        "capabilities": plain,
+    able = probe.capabilities
+    same = ("largest_outcomes", "gives_duals", "streams", "method", "citation", "libraries", "peer")
+    capabilities = able and {name: getattr(able, name) for name in same} | {
+        "regimes": sorted(regime.name.lower() for regime in able.regimes),
+        "kinds": sorted(kind.name.lower() for kind in able.kinds),
+        "extra": able.extra or None,
+        "settings": dict(able.settings),
     }
+    found = {"state": probe.state, "reason": probe.reason or None, "versions": probe.versions}
+    return {"backend": probe.name, **found, "capabilities": capabilities}

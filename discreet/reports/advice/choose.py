@@ -71,21 +71,13 @@ class Advice:
 
     def to_dict(self) -> dict[str, Any]:
         """The record for machines: plain numbers and strings, units in the names, None where undefined."""
-        return {
-            "problem": self.problem,
+        same = ("problem", "gap", "seconds", "safe", "not_chosen", "notes", "measured_rows", "local_rows", "machine_factor")
+        return {name: plain(getattr(self, name)) for name in same} | {
             "kind": self.features.kind,
             "outcomes": self.features.outcomes,
             "budget_nats": plain(self.features.budget_nats),
-            "gap": self.gap,
-            "seconds": self.seconds,
-            "safe": self.safe,
             "chosen": self.chosen.to_dict() if self.chosen else None,
             "runner_up": self.runner_up.to_dict() if self.runner_up else None,
-            "not_chosen": dict(self.not_chosen),
-            "notes": list(self.notes),
-            "measured_rows": self.measured_rows,
-            "local_rows": self.local_rows,
-            "machine_factor": self.machine_factor,
         }
 
 
