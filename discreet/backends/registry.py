@@ -24,7 +24,7 @@ ENTRY_POINT_GROUP = "discreet.backends"
 TRIAL_VARIABLE = "DISCREET_BACKENDS"
 
 _OWN = {
-    "tilt": "discreet.backends.tilt:Tilt",
+    "tilt": "discreet.backends.tilt.backend:Tilt",
     "blahut-arimoto": "discreet.backends.blahut_arimoto.backend:BlahutArimoto",
     "conic": "discreet.backends.conic:Conic",
     "slsqp": "discreet.backends.slsqp:Slsqp",

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from discreet.problems.continuous.model import ContinuousProblem
     from discreet.problems.continuous.rule import IntervalRule
 
-__all__ = ["duals_for", "duals_of_law", "private_versions", "remove_leakage", "tilts_from_ratio"]
-
 
 def private_versions(problem: Any, answer: Any) -> list[Array]:
     """The answer moved onto Φ P = 0, where it is a matrix [m, N] and that is in reach."""

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["bisected", "midpoints"]
-
 
 def bisected(before: Callable[[Array], NDArray[np.bool_]], low: Any, high: Any) -> tuple[Array, Array]:
     """Brackets [low, high] halved until no double lies between their ends; `before` tells points that precede the change."""

@@ -11,7 +11,3 @@ rounds          many outcomes through few: aggregate, solve, certify, shrink
 statement       what the rounds found, stated as a rule
 backend         all of it behind the contract of a backend; budgets next to solved ones
 """
-
-from discreet.backends.tilt.backend import Tilt
-
-__all__ = ["Tilt"]

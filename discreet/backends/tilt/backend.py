@@ -41,8 +41,6 @@ from discreet.problems.numerics.estimators import column_error, normalise
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 
-__all__ = ["Tilt"]
-
 _KERNELS = {"auto": None, "numpy": False, "compiled": True}
 _ROUNDS_FROM = 16  # times the outcomes that a first round retains
 _NEIGHBOURS = 4  # solved budgets that a prediction interpolates

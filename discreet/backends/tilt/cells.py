@@ -24,8 +24,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import strip_sums
 from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
 
-__all__ = ["SHELLS", "ChunkPass", "Part", "classified", "compiled_pass", "numpy_pass", "shell_top"]
-
 _SHELL_BITS = 3
 SHELLS = 44 << _SHELL_BITS
 """Shells of a pair of guesses: of margins from 2⁻⁴² to 4; what is smaller or larger shares the last one on its side."""

@@ -34,8 +34,6 @@ from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 
-__all__ = ["crossover"]
-
 _PIVOTS = 8  # more find hardly more: benchmarks/ablation.py
 _RETAINED = 0.75  # of the ties, the heaviest, where they have no common solution
 

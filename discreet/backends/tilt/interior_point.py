@@ -31,8 +31,6 @@ from discreet.backends.tilt.newton import Iterate, Newton
 from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Shortcut", "solve_interior"]
-
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt

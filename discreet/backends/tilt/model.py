@@ -25,8 +25,6 @@ from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["Law", "Model", "law_of", "model_of"]
-
 _RANK_TOLERANCE = 1e-13  # canonical correlations below this are rounding: X and Z are independent in that direction
 _RAREST = 2.0**-40  # of 1/N: below, the barrier of an outcome matters no more, and would only cost digits
 _BLOCK_ENTRIES = 1 << 16  # numbers per block for each of the m k entries of the tilt: 512 KiB, half of a usual cache

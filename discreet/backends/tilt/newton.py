@@ -30,8 +30,6 @@ import numpy as np
 from discreet.backends.tilt.model import Law, Model
 from discreet.problems.numerics.double_double import Array
 
-__all__ = ["Iterate", "Newton"]
-
 
 @dataclass(frozen=True, eq=False)
 class Iterate:

@@ -24,8 +24,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import compiled_pays
 from discreet.problems.numerics.tilted_losses import least_two
 
-__all__ = ["Sample", "Scan", "sample", "scan", "wanted_margin"]
-
 _Index = NDArray[np.intp]
 
 

@@ -13,8 +13,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced
 
-__all__ = ["Ending", "Grouping", "Point"]
-
 
 @dataclass(frozen=True, eq=False)
 class Point:

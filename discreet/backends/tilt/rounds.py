@@ -42,18 +42,6 @@ from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 
-__all__ = [
-    "MOST_RETAINED",
-    "Ended",
-    "Found",
-    "Limits",
-    "Proof",
-    "first_retained",
-    "rare_merged",
-    "solve_in_rounds",
-    "solve_whole",
-]
-
 MOST_RETAINED = 1 << 18
 """Outcomes held one by one at most, so that memory does not grow with N; problems of up to so many end solved whole."""
 _ROUNDS = 40

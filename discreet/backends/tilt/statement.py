@@ -24,8 +24,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.rule import Rule
 
-__all__ = ["rule_of"]
-
 
 def rule_of(problem: BlockProblem, ended: Ended, precision: Precision, limits: Limits) -> Rule:
     """The rule that states what the rounds found."""

@@ -24,8 +24,6 @@ from discreet.problems.measures.mutual_information import phi_divergence, suppor
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["Shares", "Vertex"]
-
 _GRID = 2.0**53  # shares are multiples of 1 / this, so that a tie's column sums to one exactly
 _REFINEMENTS = 3  # of a linear system
 _STEPS = 12  # of Newton's method, which takes four to seven from a start worth having

@@ -29,8 +29,6 @@ from numpy.typing import NDArray
 from discreet.problems.compiled import compiled_available, flat, jit, once, prefetch
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 
-__all__ = ["STRIP", "StripSums", "compiled_pays", "strip_sums"]
-
 STRIP = 128
 """Outcomes in a strip: its buffers stay in the nearest cache."""
 
