@@ -1,18 +1,30 @@
-"""How far to blend towards an estimator that leaks less, so that a budget is met.
+"""How to blend an answer with estimators that leak less, so that a budget is met.
 
 Leakage is convex along P_θ = (1 − θ) P + θ P⁰ and zero at θ = 1 where P⁰ leaks nothing, so the least θ that meets a budget
-is a scalar root, found on [m, n] numbers, since the law of (X, Ŷ) is linear in P. It is not taken on trust: who uses it, the
-judge as well as backends, computes the leakage of what comes out.
+is a scalar root, found on [m, n] numbers, since the law of (X, Ŷ) is linear in P. Nothing here is taken on trust: who uses
+it, the judge as well as backends, computes the leakage of what comes out.
 
 Source: docs/theory.md, section 9 (repair).
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from typing import Protocol
+
 import numpy as np
 
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.rounding import UNIT
+
+
+class End(Protocol):
+    """An estimator to blend towards: the law of (X, Ŷ) under it and its error probability."""
+
+    @property
+    def law(self) -> OutputLaw: ...
+    @property
+    def error(self) -> float: ...
 
 
 def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -> float | None:
@@ -52,3 +64,38 @@ def _tangent(start: OutputLaw, end: OutputLaw, share: float, excess: float) -> f
     change = (end.mass - start.mass)[:, None] * start.p_x + end.deviation - start.deviation
     slope = float((change * np.log1p(ratio)).sum())
     return share - excess / slope if slope < 0.0 else share
+
+
+def blends(
+    start: OutputLaw, error: float, ends: Sequence[End], budget: float, slack: float
+) -> Generator[tuple[int, float], float | None, None]:
+    """Which end to blend in and its share, one proposal after another; what the last one leaks is to be sent back.
+
+    Ends that would raise the error probability least come first. Where rounding keeps a proposal outside the budget (nats),
+    the next aims deeper. slack: the relative uncertainty of a blend's law.
+    """
+    costs = []
+    for which, end in enumerate(ends):
+        share = least_share(start, end.law, budget, slack)
+        if share is not None:
+            rise = end.error - error
+            costs.append((min(share * rise, rise), which))
+    for _, which in sorted(costs):
+        end, target = ends[which], budget
+        for _ in range(8):
+            keep = end.error > error  # else nothing is gained by keeping part of the answer
+            share = least_share(start, end.law, target, slack) if keep else 1.0
+            if share is None:
+                break
+            leaked = yield which, share
+            target -= 2.0 * ((budget if leaked is None else leaked) - budget)
+            if share == 1.0 or target <= 0.0:
+                break
+
+
+def sent(search: Generator[tuple[int, float], float | None, None], leaked: float | None) -> tuple[int, float] | None:
+    """The next proposal of `blends` when the last one leaks so much (None: there was none); None when all were made."""
+    try:
+        return search.send(leaked)
+    except StopIteration:
+        return None

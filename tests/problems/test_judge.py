@@ -16,8 +16,9 @@ from strategies import anything, budgets, estimators, garbage, problems, tilts
 
 import discreet as ds
 from discreet.backends import run
+from discreet.problems import blend
 from discreet.problems.errors import InputError
-from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify, conclusion
+from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -372,6 +373,6 @@ def test_a_repair_that_is_found_wrongly_makes_the_bracket_wide_and_never_wrong(d
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "private_versions", lambda *_: [garbled])
         patch.setattr(run, "duals_for", lambda *_: (rng.normal(size=(problem.m, problem.n)), float(rng.exponential())))
-        patch.setattr(conclusion, "least_share", somewhere)
+        patch.setattr(blend, "least_share", somewhere)
         verdict = ds.certify(problem, problem.bayes_estimator)
     _assert_proven(problem, verdict)

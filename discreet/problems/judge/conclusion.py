@@ -18,8 +18,8 @@ with r_il = L_il + a_l·t_i − min_k (L_kl + a_l·t_k); what rounding takes fro
 
 "Keeps the budget" is proven, not computed: the ceiling of the leakage covers rounding and the one unit in the last place by
 which stored columns fail to sum to one. Budgets under about 1e-30 nats are therefore met by answers without randomisation
-only, in the end by a constant. Nothing is searched for here but how far to blend. Estimators to blend towards, and duals,
-are handed in; they are added up and checked like any other answer.
+only, in the end by a constant. Nothing is searched for here. How far to blend is proposed by `problems/blend`, estimators to
+blend towards, and duals, are handed in; all of it is added up and checked like any other answer.
 
 Source: docs/theory.md, sections 8 and 9.
 """
@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.blend import least_share
+from discreet.problems.blend import blends, sent
 from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.judge.certificate import Certificate, KKTResiduals, Verdict
@@ -187,40 +187,15 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
     if case.constraint.perfect:
         best = min((end for end in ends if _keeps_budget(case.constraint, end.worth)), key=lambda end: end.worth.error)
         return *case.blended(1.0, best), best.moved
-    for end in _ranked(case, ends):
-        found = _blended(case, end)
-        if found is not None:
-            return found
-    return *case.blended(1.0, ends[0]), 1.0
-
-
-def _ranked(case: Case, ends: list[End]) -> list[End]:
-    """The ends that can meet the budget, those first that would raise the error probability least."""
-    costs = []
-    for end in ends:
-        share = least_share(case.own.law, end.worth.law, case.constraint.nats, case.blended_doubt)
-        if share is not None:
-            rise = end.worth.error - case.own.error
-            costs.append((min(share * rise, rise), end))
-    return [end for _, end in sorted(costs, key=lambda entry: entry[0])]
-
-
-def _blended(case: Case, end: End) -> tuple[Any, Worth, float] | None:
-    """Blended just far enough, proven; None if rounding keeps even ever deeper aims outside the budget."""
-    budget, own = case.constraint.nats, case.own
-    target = budget
-    for _ in range(8):
-        keep = end.worth.error > own.error  # else nothing is gained by keeping part of the answer
-        share = least_share(own.law, end.worth.law, target, case.blended_doubt) if keep else 1.0
-        if share is None:
-            break
-        answer, worth = case.blended(share, end)
+    own, worths = case.own, [end.worth for end in ends]
+    search, leaked = blends(own.law, own.error, worths, case.constraint.nats, case.blended_doubt), None
+    while (proposal := sent(search, leaked)) is not None:
+        which, share = proposal
+        answer, worth = case.blended(share, ends[which])
         if _keeps_budget(case.constraint, worth):
             return answer, worth, share
-        target -= 2.0 * (worth.law.leakage_ceiling(worth.doubt) - budget)
-        if share == 1.0 or target <= 0.0:
-            break
-    return None
+        leaked = worth.law.leakage_ceiling(worth.doubt)
+    return *case.blended(1.0, ends[0]), 1.0
 
 
 # -- the lower side ----------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ STRIP = 128
 """Outcomes in a strip: its buffers stay in the nearest cache."""
 
 _PLACES = 16  # accumulators of one sum
+_index = np.uint64
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,150 +75,28 @@ def compiled_pays(outcomes: int) -> bool:
 
 
 @once
-def _rows() -> tuple[Any, Any, Any]:
-    """Rows of a strip: fetched, tilted, and added up in any order."""
-    strip, index = STRIP, np.uint64
-
-    def fetch(values, start, size, data, at):  # type: ignore[no-untyped-def]
-        """A row for the strip; how many entries are not ≥ 0."""
-        wrong = 0
-        for place in range(size):
-            k = index(place)
-            value = values[index(start) + k]
-            data[index(at) + k] = value
-            wrong += 0 if value >= 0.0 else 1
-        for place in range(size, strip):
-            data[at + place] = 0.0
-        return wrong
-
-    def tilted(n, m, data, tilt, value, mass):  # type: ignore[no-untyped-def]
-        """value[i] = (L_i + t_i1 a_1) + t_i2 a_2 + …, each operation rounded; mass = Σ_j a_j."""
-        for i in range(m):
-            at, t = index(i * strip), tilt[i, 0]
-            for place in range(strip):
-                k = index(place)
-                value[at + k] = data[index((n + i) * strip) + k] + t * data[k]
-            for j in range(1, n):
-                t = tilt[i, j]
-                for place in range(strip):
-                    k = index(place)
-                    value[at + k] += t * data[index(j * strip) + k]
-        for place in range(strip):
-            k = index(place)
-            mass[k] = data[k]
-        for j in range(1, n):
-            for place in range(strip):
-                k = index(place)
-                mass[k] += data[index(j * strip) + k]
-
-    def plain(values):  # type: ignore[no-untyped-def]
-        total = 0.0
-        for place in range(strip):
-            total += values[index(place)]
-        return total
-
-    return jit(fetch, inline=True), jit(tilted, inline=True), jit(plain, reorder=True)
-
-
-@once
-def _labels() -> tuple[Any, Any]:
-    """Which guess is best at the outcomes of a strip, and where that is clear."""
-    strip, index = STRIP, np.uint64
-
-    def decide(m, value, label, least, second):  # type: ignore[no-untyped-def]
-        """The first least of the tilted losses, and the least of the others."""
-        for place in range(strip):
-            k = index(place)
-            label[k], least[k], second[k] = 0, value[k], np.inf
-        for i in range(1, m):
-            for place in range(strip):
-                k = index(place)
-                mine, best = value[index(i * strip) + k], least[k]
-                other = mine if mine > best else best
-                second[k] = other if other < second[k] else second[k]
-                label[k] = i if mine < best else label[k]
-                least[k] = mine if mine < best else best
-
-    def clear(m, mass, label, least, second, per_mass, per_loss, tiny):  # type: ignore[no-untyped-def]
-        """How many are clear; the others get label m."""
-        found = 0
-        for place in range(strip):
-            k = index(place)
-            limit = per_mass * mass[k] + (per_loss * abs(least[k]) + tiny)
-            sure = (second[k] - least[k] >= limit) & (mass[k] > 0.0) & (limit < np.inf)
-            label[k] = label[k] if sure else m
-            found += 1 if sure else 0
-        return found
-
-    return jit(decide, inline=True), jit(clear, inline=True)
-
-
-@once
-def _sums() -> tuple[Any, Any, Any]:
-    """Sums in accumulators: how many have a label, what these add up to in a row, all accumulators put together."""
-    strip, places, rows, index = STRIP, _PLACES, STRIP // _PLACES, np.uint64
-
-    def number_of(label, own):  # type: ignore[no-untyped-def]
-        found = 0
-        for place in range(strip):
-            found += 1 if label[index(place)] == own else 0
-        return found
-
-    def add(data, start, label, own, high, low, s):  # type: ignore[no-untyped-def]
-        for place in range(places):
-            k = index(place)
-            at = index(s * places) + k
-            total, rest = high[at], low[at]
-            for row in range(rows):
-                here = index(row * places) + k
-                value = data[index(start) + here] if label[here] == own else 0.0
-                added = total + value
-                back = added - total
-                rest += (total - (added - back)) + (value - back)
-                total = added
-            high[at], low[at] = total, rest
-
-    def gather(high, low, sums):  # type: ignore[no-untyped-def]
-        """Empty the accumulators into sums [·, 2]."""
-        for s in range(sums.shape[0]):
-            total = rest = 0.0
-            for k in range(s * places, (s + 1) * places):
-                added = total + high[k]
-                back = added - total
-                rest += ((total - (added - back)) + (high[k] - back)) + low[k]
-                total = added
-                high[k] = low[k] = 0.0
-            added = sums[s, 0] + total
-            back = added - sums[s, 0]
-            rest = ((sums[s, 0] - (added - back)) + (total - back)) + (sums[s, 1] + rest)
-            sums[s, 0] = added + rest
-            sums[s, 1] = rest - (sums[s, 0] - added)
-
-    return jit(number_of, inline=True), jit(add, inline=True), jit(gather)
-
-
-@once
 def _kernel() -> Any:
     """The compiled pass; it takes rows as `flat` gives them and returns how many outcomes are not clear."""
-    strip, places, tile, index = STRIP, _PLACES, 64, np.uint64
-    line, ahead = 8, 2 * STRIP  # memory delivers eight numbers together; asked for two strips in advance
-    (fetch, tilted, plain), (decide, clear), (number_of, add, gather), ask = _rows(), _labels(), _sums(), prefetch()
+    inlined = (jit(each, inline=True) for each in (_fetch, _tilted, _decide, _clear, _number_of, _add))
+    fetch, tilted, decide, clear, number_of, add = inlined
+    plain, gather, ask = jit(_plain, reorder=True), jit(_gather), prefetch()
+    tile, line, ahead = 64, 8, 2 * STRIP  # memory delivers eight numbers together; asked for two strips in advance
 
     def run(  # type: ignore[no-untyped-def]
         count, p_xz, p_step, loss, l_step, tilt, per_mass, per_loss, tiny, group, sums, counts, unclear, weights
     ):
         m, n = tilt.shape
-        data, value, label = np.empty((n + m) * strip), np.empty(m * strip), np.empty(strip, dtype=np.int64)
-        mass, least, second = np.empty(strip), np.empty(strip), np.empty(strip)
-        high, low = np.zeros(sums.shape[0] * places), np.zeros(sums.shape[0] * places)
+        data, value, label = np.empty((n + m) * STRIP), np.empty(m * STRIP), np.empty(STRIP, dtype=np.int64)
+        mass, least, second = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
+        high, low = np.zeros(sums.shape[0] * _PLACES), np.zeros(sums.shape[0] * _PLACES)
         here = np.zeros(m, dtype=np.int64)
         found = 0
-        for start in range(0, count, strip):
-            size, wrong = min(strip, count - start), 0
+        for start in range(0, count, STRIP):
+            size, wrong = min(STRIP, count - start), 0
             for j in range(n):
-                wrong += fetch(p_xz, j * p_step + start, size, data, j * strip)
+                wrong += fetch(p_xz, j * p_step + start, size, data, j * STRIP)
             for i in range(m):
-                wrong += fetch(loss, i * l_step + start, size, data, (n + i) * strip)
+                wrong += fetch(loss, i * l_step + start, size, data, (n + i) * STRIP)
             tilted(n, m, data, tilt, value, mass)
             decide(m, value, label, least, second)
             if group > 0:
@@ -228,22 +107,132 @@ def _kernel() -> Any:
                 here[i] = number_of(label, i)
                 counts[i] += here[i]
             for row in range(n + m):
-                for k in range(start + ahead, start + ahead + strip, line):
+                for k in range(start + ahead, start + ahead + STRIP, line):
                     if row < n:
-                        ask(p_xz, index(row * p_step + k))
+                        ask(p_xz, _index(row * p_step + k))
                     else:
-                        ask(loss, index((row - n) * l_step + k))
+                        ask(loss, _index((row - n) * l_step + k))
                 for i in range(m):
                     if here[i] > 0:
-                        add(data, row * strip, label, i, high, low, i * (n + m) + row)
+                        add(data, row * STRIP, label, i, high, low, i * (n + m) + row)
             if sure < size:
                 for place in range(size):
                     if label[place] == m:
                         unclear[found] = start + place
                         found += 1
-            if start // strip % tile == tile - 1:
+            if start // STRIP % tile == tile - 1:
                 gather(high, low, sums)
         gather(high, low, sums)
         return found
 
     return jit(run)
+
+
+def _fetch(values, start, size, data, at):  # type: ignore[no-untyped-def]
+    """A row for the strip; how many entries are not ≥ 0."""
+    wrong = 0
+    for place in range(size):
+        k = _index(place)
+        value = values[_index(start) + k]
+        data[_index(at) + k] = value
+        wrong += 0 if value >= 0.0 else 1
+    for place in range(size, STRIP):
+        data[at + place] = 0.0
+    return wrong
+
+
+def _tilted(n, m, data, tilt, value, mass):  # type: ignore[no-untyped-def]
+    """value[i] = (L_i + t_i1 a_1) + t_i2 a_2 + …, each operation rounded; mass = Σ_j a_j."""
+    for i in range(m):
+        at, t = _index(i * STRIP), tilt[i, 0]
+        for place in range(STRIP):
+            k = _index(place)
+            value[at + k] = data[_index((n + i) * STRIP) + k] + t * data[k]
+        for j in range(1, n):
+            t = tilt[i, j]
+            for place in range(STRIP):
+                k = _index(place)
+                value[at + k] += t * data[_index(j * STRIP) + k]
+    for place in range(STRIP):
+        k = _index(place)
+        mass[k] = data[k]
+    for j in range(1, n):
+        for place in range(STRIP):
+            k = _index(place)
+            mass[k] += data[_index(j * STRIP) + k]
+
+
+def _plain(values):  # type: ignore[no-untyped-def]
+    """The sum of a row, in any order."""
+    total = 0.0
+    for place in range(STRIP):
+        total += values[_index(place)]
+    return total
+
+
+def _decide(m, value, label, least, second):  # type: ignore[no-untyped-def]
+    """The first least of the tilted losses, and the least of the others."""
+    for place in range(STRIP):
+        k = _index(place)
+        label[k], least[k], second[k] = 0, value[k], np.inf
+    for i in range(1, m):
+        for place in range(STRIP):
+            k = _index(place)
+            mine, best = value[_index(i * STRIP) + k], least[k]
+            other = mine if mine > best else best
+            second[k] = other if other < second[k] else second[k]
+            label[k] = i if mine < best else label[k]
+            least[k] = mine if mine < best else best
+
+
+def _clear(m, mass, label, least, second, per_mass, per_loss, tiny):  # type: ignore[no-untyped-def]
+    """How many are clear; the others get label m."""
+    found = 0
+    for place in range(STRIP):
+        k = _index(place)
+        limit = per_mass * mass[k] + (per_loss * abs(least[k]) + tiny)
+        sure = (second[k] - least[k] >= limit) & (mass[k] > 0.0) & (limit < np.inf)
+        label[k] = label[k] if sure else m
+        found += 1 if sure else 0
+    return found
+
+
+def _number_of(label, own):  # type: ignore[no-untyped-def]
+    """How many have a label."""
+    found = 0
+    for place in range(STRIP):
+        found += 1 if label[_index(place)] == own else 0
+    return found
+
+
+def _add(data, start, label, own, high, low, s):  # type: ignore[no-untyped-def]
+    """A row's entries of one label into its accumulators."""
+    for place in range(_PLACES):
+        k = _index(place)
+        at = _index(s * _PLACES) + k
+        total, rest = high[at], low[at]
+        for row in range(STRIP // _PLACES):
+            here = _index(row * _PLACES) + k
+            value = data[_index(start) + here] if label[here] == own else 0.0
+            added = total + value
+            back = added - total
+            rest += (total - (added - back)) + (value - back)
+            total = added
+        high[at], low[at] = total, rest
+
+
+def _gather(high, low, sums):  # type: ignore[no-untyped-def]
+    """Empty the accumulators into sums [·, 2]."""
+    for s in range(sums.shape[0]):
+        total = rest = 0.0
+        for k in range(s * _PLACES, (s + 1) * _PLACES):
+            added = total + high[k]
+            back = added - total
+            rest += ((total - (added - back)) + (high[k] - back)) + low[k]
+            total = added
+            high[k] = low[k] = 0.0
+        added = sums[s, 0] + total
+        back = added - sums[s, 0]
+        rest = ((sums[s, 0] - (added - back)) + (total - back)) + (sums[s, 1] + rest)
+        sums[s, 0] = added + rest
+        sums[s, 1] = rest - (sums[s, 0] - added)
