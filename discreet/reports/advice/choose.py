@@ -1,8 +1,8 @@
 """The advice itself: among the options that are safe here, the one that is predicted to be fastest.
 
 Options that cannot run here, do not serve the problem, are peers (backends that are there to be compared with) or are not
-safe are set aside with the reason. Without a safe one the surest is named, and the advice says that it is not safe. Notes
-say where the evidence is weak: nothing is safe, the problem lies beyond what was measured, or the time is too short.
+safe are set aside with the reason. Without a safe one the most certain is named, and the advice says that it is not safe.
+Notes say where the evidence is weak: nothing is safe, the problem lies beyond what was measured, or the time is too short.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from discreet.backends.registry import backend_names, capabilities, load_backend
 from discreet.problems.errors import InputError, Unsupported
 from discreet.problems.problem import Problem
 from discreet.reports.advice.evidence import FEATURES, Cell, Features, Option, cells_of, joined
-from discreet.reports.advice.prediction import Prospect, TimeModel, prospects, rank, telling_kind
+from discreet.reports.advice.prediction import Prospect, TimeModel, comparable_kind, prospects, rank
 from discreet.reports.measurements import Measurement, reference_measurements
 from discreet.reports.outputs import plain
 
@@ -262,10 +262,10 @@ def _notes(
         )
     if not chosen.safe:
         found.append(
-            f"no backend is safe by what was measured; {chosen.option.label} is the surest, at least "
+            f"no backend is safe by what was measured; {chosen.option.label} is the most certain, at least "
             f"{chosen.certainty:.0%}: look at the certificate before you use its answer"
         )
-    kind = telling_kind(cells, features)
+    kind = comparable_kind(cells, features)
     key = chosen.option.backend, chosen.option.settings_json
     mine = [c for c in cells if (c.option.backend, c.option.settings_json) == key and c.features.kind == kind]
     if kind != features.kind:

@@ -78,8 +78,8 @@ class Features:
         return np.array([math.log10(min(1e12, max(low, value))) for low, value in zip(least, values, strict=True)])
 
     def distances(self, others: Array) -> Array:
-        """How unlike this instance each row of decades [K, 5] is: 0 the same, 1 as far as experience still carries well."""
-        apart = np.array([0.75, 0.5, 1.5, 2.0, 2.0])  # decades that make two instances unlike
+        """Distance of each row of decades [K, 5] from this instance: 0 the same; up to 1 measurements carry over well."""
+        apart = np.array([0.75, 0.5, 1.5, 2.0, 2.0])  # decades that count as a distance of 1
         return np.asarray(np.sqrt((((others - self.decades) / apart) ** 2).sum(axis=1)))
 
 

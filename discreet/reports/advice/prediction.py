@@ -1,7 +1,7 @@
 """What is expected of every measured option on an instance: how sure it is to be certified, how long it takes, their order.
 
-*Certainty.* Every catalog entry that was measured votes once for its nearest success and once for its nearest failure, each
-with a weight that falls with its distance, exp(−d²/2): entries, not rows, because rows of one entry share their
+*Certainty.* Every catalog entry that was measured counts once for its nearest success and once for its nearest failure,
+each with a weight that falls with its distance, exp(−d²/2): entries, not rows, because rows of one entry share their
 difficulties. The bound is the 5 % quantile of the Beta posterior with Jeffreys' prior, Beta(½ + successes, ½ + failures). A
 cell never counts less than `Policy.far`, so that an option which failed somewhere under this kind of budget has to earn
 trust nearby; but running out of time says something about size, and fades with distance altogether.
@@ -21,7 +21,7 @@ no time is predicted.
 Source: A. Gelman et al., Bayesian Data Analysis, 3rd ed., §14.2.
 
 *Order.* Of the safe options the fastest comes first; one within a tenth of it whose certainty is higher goes before it.
-Without a safe one the surest comes first.
+Without a safe one the most certain comes first.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from discreet.reports.outputs import plain
 class Policy:
     """The judgements that the advice rests on. `benchmarks/advice_regret.py` tests them together.
 
-    safe            certainty from which an option is advised without a warning: about six near entries and no failure
+    safe            certainty from which an option is advised without a warning: about six near entries, no failure
     quantile        of the posterior that is the certainty;   coverage  share of times meant to lie in the interval
-    far             least weight of a cell: something is learnt from any instance of the same kind of budget
+    far             least weight of a cell: any instance of the same kind of budget says something
     clearly         how much surer an option must be to be asked for an unusual gap
     unscathed       weighted failures up to which an option counts as one that never failed nearby
     tie             factor of time within which the surer option is preferred
@@ -79,7 +79,7 @@ POLICY = Policy()
 
 @dataclass(frozen=True, eq=False)
 class Certainty:
-    """successes and failures are weighted counts of entries; `nearest` are the cells that speak, nearest first."""
+    """successes and failures are weighted counts of entries; `nearest` are the cells that count, nearest first."""
 
     bound: float
     successes: float
@@ -151,12 +151,12 @@ class TimeModel:
 
     def remoteness(self, features: Features) -> float:
         """Decades from the nearest measurement in (log N, log nm, log N·nm, budget), beyond what the fit answers for."""
-        distances = _ways(np.maximum(features.decades, self._floor), self._decades)
+        distances = _size_distances(np.maximum(features.decades, self._floor), self._decades)
         return max(0.0, float(distances.min()) - POLICY.spacing)
 
     def nearest(self, features: Features) -> Cell:
         """The measurement from which `remoteness` counts."""
-        return self.cells[int(_ways(features.decades, self._decades).argmin())]
+        return self.cells[int(_size_distances(features.decades, self._decades).argmin())]
 
     def _near(self, features: Features, use: np.ndarray) -> float:
         weights = np.exp(-0.5 * features.distances(self._decades) ** 2) * use
@@ -172,7 +172,7 @@ def _regressors(decades: Array) -> Array:
     return np.array([1.0, outcomes - 2.0, *hinges, products - 1.0, share, error])
 
 
-def _ways(here: Array, there: Array) -> Array:
+def _size_distances(here: Array, there: Array) -> Array:
     """Distances in decades between the sizes of an instance [5] and of others [K, 5]; ten of a budget count as one."""
     apart = there - here
     size = np.column_stack([apart[:, 0], apart[:, 1], apart[:, 0] + apart[:, 1], 0.1 * apart[:, 2], 0.1 * apart[:, 3]])
@@ -188,7 +188,7 @@ class Prospect:
 
     option           backend, settings and the gap to ask it for
     certainty        lower 5% bound of its chance to be certified here
-    successes, failures   measured entries that speak for and against, weighted by nearness
+    successes, failures   measured entries for and against, weighted by nearness
     seconds, low, high    predicted, with a 90% interval
     evidence         the nearest measured rows; the failures first where it is not safe
     remote           the nearest measurement where it is too far for a prediction, else empty: then the seconds are an
@@ -234,7 +234,7 @@ def prospects(cells: Sequence[Cell], features: Features, gap: float) -> list[Pro
     Options asked for a looser gap are left out, unless every one of a backend is: then its tightest is asked for `gap`.
     """
     found: dict[Option, list[Cell]] = defaultdict(list)
-    kind = telling_kind(cells, features)
+    kind = comparable_kind(cells, features)
     for cell in cells:
         if cell.features.kind == kind:
             found[cell.option].append(cell)
@@ -245,16 +245,16 @@ def prospects(cells: Sequence[Cell], features: Features, gap: float) -> list[Pro
             chosen.append(_prospect(option, mine, features, gap))
         elif option.gap == tight[option.backend, option.settings_json]:
             chosen.append(_prospect(replace(option, gap=gap), mine, features, gap))
-    return _one_a_label(chosen, gap)
+    return _one_per_label(chosen, gap)
 
 
-def telling_kind(cells: Iterable[Cell], features: Features) -> str:
-    """The kind of budget whose cells speak for an instance: its own, or binding ones where no slack budget was measured."""
+def comparable_kind(cells: Iterable[Cell], features: Features) -> str:
+    """The kind of budget whose cells are evidence for an instance: its own; binding ones where no slack one was measured."""
     slack_unmeasured = features.kind == "slack" and not any(cell.features.kind == "slack" for cell in cells)
     return "constrained" if slack_unmeasured else features.kind
 
 
-def _one_a_label(found: Sequence[Prospect], gap: float) -> list[Prospect]:
+def _one_per_label(found: Sequence[Prospect], gap: float) -> list[Prospect]:
     """Of each backend with settings the option whose gap is nearest to the usual one, unless another is clearly surer.
 
     Where a solver breaks the budget it is at loose tolerances, on problems unlike those measured before: asking for less
@@ -272,7 +272,7 @@ def _one_a_label(found: Sequence[Prospect], gap: float) -> list[Prospect]:
 def _prospect(option: Option, cells: Sequence[Cell], features: Features, gap: float) -> Prospect:
     sure, model = certainty(cells, features, gap), TimeModel(cells)
     failed_first = sorted(sure.nearest, key=lambda pair: pair[1].succeeds(gap)) if sure.bound < POLICY.safe else sure.nearest
-    evidence = tuple(_told(distance, cell, gap) for distance, cell in failed_first[:5])
+    evidence = tuple(_evidence_row(distance, cell, gap) for distance, cell in failed_first[:5])
     remote = ""
     if model.cells and model.remoteness(features) > POLICY.reach:
         near = model.nearest(features)
@@ -282,7 +282,7 @@ def _prospect(option: Option, cells: Sequence[Cell], features: Features, gap: fl
     )
 
 
-def _told(distance: float, cell: Cell, gap: float) -> dict[str, Any]:
+def _evidence_row(distance: float, cell: Cell, gap: float) -> dict[str, Any]:
     return {
         "instance": cell.instance,
         "outcomes": cell.features.outcomes,
