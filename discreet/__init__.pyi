@@ -10,6 +10,7 @@ from .backends.run import solve as solve
 from .backends.solution import Solution as Solution
 from .backends.solution import Status as Status
 from .problems.blocks import BlockProblem as BlockProblem
+from .problems.certificate import Certificate as Certificate
 from .problems.continuous.model import ContinuousProblem as ContinuousProblem
 from .problems.errors import DiscreetError as DiscreetError
 from .problems.errors import FileError as FileError
@@ -20,7 +21,6 @@ from .problems.files.records import save_problem as save_problem
 from .problems.files.records import save_solution as save_solution
 from .problems.inference.adversary import inference as inference
 from .problems.inference.local_estimates import local_inference as local_inference
-from .problems.judge import Certificate as Certificate
 from .problems.problem import Problem as Problem
 from .problems.rule import Rule as Rule
 from .reports.advice.choose import advise as advise

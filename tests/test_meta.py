@@ -127,7 +127,7 @@ def is_face(name: str) -> bool:
 
 def test_no_backend_calls_the_judge() -> None:
     """What backends and the judge both need is mathematics, in measures/ and numerics/; only the loop asks the judge."""
-    loop = {"discreet.backends.run", "discreet.backends.solution"}
+    loop = {"discreet.backends.run"}
     callers = {
         name
         for name in MODULES

@@ -36,9 +36,9 @@ from discreet.backends.repairs import duals_for, private_versions
 from discreet.backends.solution import Solution, Status, Timings, derive_status
 from discreet.problems import judge
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.certificate import Verdict
 from discreet.problems.compiled import compile_seconds
 from discreet.problems.errors import Absent, BackendError, Broken, InputError, Interrupted, Unsupported
-from discreet.problems.judge import Verdict
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce

@@ -13,8 +13,8 @@ import numpy as np
 
 from discreet.backends.contract import AnyProblem
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.certificate import Certificate, Verdict
 from discreet.problems.errors import FileError, InputError
-from discreet.problems.judge import Certificate, Verdict
 from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem

@@ -11,8 +11,8 @@ from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfe
 
 if TYPE_CHECKING:
     from discreet.backends.solution import Status
+    from discreet.problems.certificate import Certificate
     from discreet.problems.inference.adversary import Inference
-    from discreet.problems.judge import Certificate
 
 
 def audit(

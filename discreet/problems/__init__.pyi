@@ -22,6 +22,9 @@ from .catalog.random_ import mixture as mixture
 from .catalog.random_ import weighted_mixture as weighted_mixture
 from .catalog.surveys import anes96 as anes96
 from .catalog.surveys import fair as fair
+from .certificate import Certificate as Certificate
+from .certificate import KKTResiduals as KKTResiduals
+from .certificate import Verdict as Verdict
 from .constraint import LeakageBudget as LeakageBudget
 from .constraint import entropy as entropy
 from .continuous.density import Density as Density
@@ -40,9 +43,6 @@ from .inference.adversary import fano_bound as fano_bound
 from .inference.adversary import inference as inference
 from .inference.local_estimates import local_inference as local_inference
 from .inference.local_estimates import local_law as local_law
-from .judge import Certificate as Certificate
-from .judge import KKTResiduals as KKTResiduals
-from .judge import Verdict as Verdict
 from .judge import certify as certify
 from .problem import PhiRank as PhiRank
 from .problem import Problem as Problem

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.problems.certificate import Certificate
 from discreet.problems.errors import InputError
-from discreet.problems.judge import Certificate
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import TOTAL_ROUNDING, UNIT
 from discreet.problems.problem import Problem

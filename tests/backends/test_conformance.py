@@ -22,7 +22,7 @@ from discreet.backends.registry import availability, backend_names, load_backend
 from discreet.backends.run import attempt, conclude, solve
 from discreet.backends.solution import Solution, Status
 from discreet.problems import catalog
-from discreet.problems.judge import Certificate
+from discreet.problems.certificate import Certificate
 from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.problem import Problem

@@ -12,7 +12,8 @@ import pytest
 
 from discreet.backends import run
 from discreet.cli.app import app
-from discreet.problems.judge import Verdict, certify
+from discreet.problems.certificate import Verdict
+from discreet.problems.judge import certify
 from discreet.problems.problem import Problem
 from discreet.reports.crosscheck.instances import select
 

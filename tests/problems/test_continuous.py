@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 import discreet as ds
+from discreet.problems.certificate import Certificate
 from discreet.problems.continuous.bound import _Cells, _decide, _Tilted, sweep
 from discreet.problems.continuous.density import Density, Mixture, component
 from discreet.problems.continuous.model import ACCURACY, ContinuousProblem, paper_continuous
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.errors import InputError
-from discreet.problems.judge import Certificate, certify
+from discreet.problems.judge import certify
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.bins import NormalDensity
 

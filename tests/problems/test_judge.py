@@ -17,8 +17,9 @@ from strategies import anything, budgets, estimators, garbage, problems, tilts
 import discreet as ds
 from discreet.backends import run
 from discreet.problems import blend
+from discreet.problems.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.errors import InputError
-from discreet.problems.judge import Certificate, KKTResiduals, Verdict, certify
+from discreet.problems.judge import certify
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 

@@ -22,8 +22,9 @@ from strategies import problems
 
 from discreet import solve
 from discreet.problems.blocks import BlockProblem, Chunk
+from discreet.problems.certificate import Verdict
 from discreet.problems.errors import InputError
-from discreet.problems.judge import Verdict, certify
+from discreet.problems.judge import certify
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem

@@ -10,7 +10,6 @@ given.
 
 from __future__ import annotations
 
-from discreet.problems.judge.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.judge.verdict import certify
 
-__all__ = ["Certificate", "KKTResiduals", "Verdict", "certify"]
+__all__ = ["certify"]

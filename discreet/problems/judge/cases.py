@@ -47,12 +47,7 @@ class MatrixCase:
     """An estimator [m, N] of any numbers with optional duals, and anchors to blend towards."""
 
     def __init__(
-        self,
-        problem: Problem,
-        estimator: Array,
-        tilt: Array | None,
-        multiplier: float | None,
-        anchors: Iterable[Array],
+        self, problem: Problem, estimator: Array, tilt: Array | None, multiplier: float | None, anchors: Iterable[Array] = ()
     ) -> None:
         """Raises InputError for wrong shapes and for what is not made of real numbers."""
         self._problem, self._towards = problem, anchors

@@ -35,9 +35,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.blend import blends, sent
+from discreet.problems.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.judge.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, law_of, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array, DoubleDouble

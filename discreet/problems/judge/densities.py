@@ -27,17 +27,11 @@ class DensityCase:
 
     anchors: tuple[End, ...] = ()
 
-    def __init__(
-        self,
-        problem: ContinuousProblem,
-        rule: IntervalRule,
-        tilt: Array | None = None,
-        multiplier: float | None = None,
-    ) -> None:
+    def __init__(self, problem: ContinuousProblem, rule: IntervalRule, tilt: Array | None, multiplier: float | None) -> None:
         """Raises InputError for wrong shapes. Without duals the bound is the Bayes error."""
         self._problem, self._rule = problem, rule
         self._feasible = usable_duals(problem, tilt, multiplier)
-        self._matrix = MatrixCase(rule.on(problem), rule.estimator, None, None, ())
+        self._matrix = MatrixCase(rule.on(problem), rule.estimator, None, None)
         self.constraint = problem.constraint
         kept = np.array_equal(rule.estimator, self._matrix.answer)
         self.answer = rule if kept else IntervalRule(rule.edges, self._matrix.answer)

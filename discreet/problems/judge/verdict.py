@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from discreet.problems.blocks import BlockProblem, Blocks
+from discreet.problems.certificate import Verdict
 from discreet.problems.errors import InputError
 from discreet.problems.judge.cases import MatrixCase, Progress, RuleCase
-from discreet.problems.judge.certificate import Verdict
 from discreet.problems.judge.conclusion import Case, conclude
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem

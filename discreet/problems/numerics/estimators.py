@@ -58,8 +58,6 @@ def normalise(estimator: Array) -> Array:
         return np.asarray(estimator)
     clipped = np.where(np.isfinite(estimator), np.clip(estimator, 0.0, 1e300), 0.0)
     stochastic = clipped.sum(axis=0) == 1.0
-    if stochastic.all():
-        return clipped
     largest = np.where(stochastic, 1.0, clipped.max(axis=0))
     if not largest.all():
         clipped[:, largest == 0.0] = 1.0

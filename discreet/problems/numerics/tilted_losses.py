@@ -51,6 +51,5 @@ def label_doubt(p_xz: Array, tilt: Array, chosen: Array, rival: Array) -> Array:
         return np.maximum(gap, 0.0)
     doubt: Array = np.abs(tilt).max(axis=0) @ p_xz + np.abs(chosen)
     doubt *= 2.0 * (n + 1) * UNIT  # of both, as |rival| ≤ |chosen| + |gap|
-    doubt += 4 * (n + 1) * SMALLEST
-    doubt += gap * np.where(gap > 0.0, 1.0 + (n + 8) * UNIT, 1.0 - (n + 8) * UNIT)
+    doubt += gap * (1.0 + (n + 8) * UNIT * np.sign(gap)) + 4 * (n + 1) * SMALLEST
     return np.maximum(doubt, 0.0)

@@ -21,7 +21,7 @@ from decimal import Context, Decimal, localcontext
 import numpy as np
 
 from discreet.backends.solution import Solution, Status
-from discreet.problems.judge import Certificate
+from discreet.problems.certificate import Certificate
 from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
