@@ -187,6 +187,8 @@ def _private(problem: Problem) -> Solution:
 
 def _sensor_row(settings: Settings, count: int) -> SensorRow:
     local = local_inference(paper_conditional(settings.all_edges), paper_p_xy(), count, exactly=True)
+    assert local.xy_error is not None  # of sensors both are known
+    assert local.y_error is not None
     problem = _problem(settings, count)
     solution = _private(problem)
     return SensorRow(
@@ -194,17 +196,13 @@ def _sensor_row(settings: Settings, count: int) -> SensorRow:
         local_x_error=local.x_error,
         local_x_equivocation_nats=local.equivocation_nats,
         local_x_fano=local.fano_sharp,
-        local_xy_error=_known(local.xy_error),
-        local_y_error=_known(local.y_error),
+        local_xy_error=local.xy_error,
+        local_y_error=local.y_error,
         bayes_y_error=problem.bayes_error,
         private_y_error=solution.error_probability,
         private_y_lower=solution.certificate.lower if solution.certificate else -math.inf,
         status=solution.status,
     )
-
-
-def _known(value: float | None) -> float:
-    return math.inf if value is None else value
 
 
 def _guess_rows(settings: Settings) -> tuple[GuessRow, ...]:

@@ -44,11 +44,6 @@ class Reduced:
         """Outcomes of no probability."""
         return 0 if self.group is None else int((self.group < 0).sum())
 
-    @property
-    def merged(self) -> int:
-        """Outcomes that disappeared into another."""
-        return self.original.N - self.pruned - self.problem.N
-
     def with_budget(self, budget: float) -> Reduced:
         """The same reduction of the same model under another budget in nats."""
         smaller, original = self.problem.with_budget(budget), self.original.with_budget(budget)

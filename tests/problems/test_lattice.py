@@ -106,7 +106,7 @@ def test_windows_hold_all_that_has_mass(data: st.DataObject) -> None:
     prior = rng.dirichlet(np.ones(4)).reshape(2, 2)
     lattice = CountLattice(law, prior, sensors, tail=tail, compiled=False)
     tables, rows = lattice._tables, lattice_size(sensors, bins - 1)
-    low, high = windows(tables, 0, rows)
+    low, high = windows(tables, tables.unrank(np.arange(rows)))
     assert int(np.maximum(high - low, 0).sum()) == lattice.size - lattice.left_out
     counts = count_vectors(sensors, bins)
     row = np.repeat(np.arange(rows), tables.unrank(np.arange(rows))[:, -1] + 1)

@@ -137,7 +137,7 @@ class CountLattice:
         start = first = count = 0
         rows, at_once = lattice_size(self.sensors, self.bins - 1), 1 << 15
         for done in range(0, rows, at_once):
-            low, high = windows(self._tables, done, min(at_once, rows - done))
+            low, high = windows(self._tables, self._tables.unrank(np.arange(done, min(done + at_once, rows))))
             lengths = high - low
             reached = np.concatenate([[0], np.cumsum(lengths)])
             here = 0  # rows of this batch that are already in runs

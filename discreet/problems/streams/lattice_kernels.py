@@ -96,12 +96,8 @@ class Tables:
 # -- NumPy -------------------------------------------------------------------------------------------------------------
 
 
-def windows(tables: Tables, first: int, rows: int) -> tuple[Index, Index]:
-    """[low, high) of the second to last count that is kept, for `rows` rows from `first` on; empty where all is left out."""
-    return _windows(tables, tables.unrank(first + np.arange(rows)))
-
-
-def _windows(tables: Tables, row: Index) -> tuple[Index, Index]:
+def windows(tables: Tables, row: Index) -> tuple[Index, Index]:
+    """[low, high) of the second to last count that is kept, for rows [·, K − 1]; empty where all is left out."""
     left = row[:, -1]
     if np.isinf(tables.limit):
         return np.zeros_like(left), left + 1
@@ -144,7 +140,7 @@ def _interval(before: Array, a: Array, b: Array, left: Index, share: float, limi
 def _rows(tables: Tables, run: Run) -> tuple[Index, Index, Index]:
     """The rows [·, K − 1] of a run, and [start, stop) of the second to last count that belongs to it."""
     row = tables.unrank(run.first + np.arange(run.rows))
-    low, high = _windows(tables, row)
+    low, high = windows(tables, row)
     return row, np.maximum(low, run.low), np.minimum(high, run.high)
 
 
