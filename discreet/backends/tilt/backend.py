@@ -158,22 +158,22 @@ def _predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Point]:
         nearest = [at for at in nearest if at.multiplier > 0.0]
     sides = [[at for at in nearest if (at.budget > problem.budget) == above] for above in (True, False)]
     for points in (nearest, *sides):
-        price = _interpolated(
-            [(at.budget, at.multiplier * math.sqrt(at.budget)) for at in points if at.multiplier < math.inf], place
-        )
-        log_ratio = _interpolated([(at.budget, at.tilt / at.multiplier) for at in points if at.multiplier > 0.0], place)
+        priced = [at for at in points if at.multiplier < math.inf][:_NEIGHBOURS]
+        tilted = [at for at in points if at.multiplier > 0.0][:_NEIGHBOURS]
+        price = _interpolated(priced, [at.multiplier * math.sqrt(at.budget) for at in priced], place)
+        log_ratio = _interpolated(tilted, [at.tilt / at.multiplier for at in tilted], place)
         if price > 0.0 and np.any(log_ratio):
             yield Point(np.zeros((problem.m, 0)), price / place * log_ratio, price / place)
 
 
-def _interpolated(known: Sequence[tuple[float, Any]], place: float) -> Any:
-    """By the polynomial in √ε through values at the first few budgets, all distinct; 0 where there are none."""
-    roots = [math.sqrt(budget) for budget, _ in known[:_NEIGHBOURS]]
+def _interpolated(points: Sequence[Known], values: Sequence[Any], place: float) -> Any:
+    """By the polynomial in √ε through the values at solved budgets, all distinct; 0 where there are none."""
+    roots = [math.sqrt(at.budget) for at in points]
     weights = [
         math.prod((place - other) / (root - other) for k, other in enumerate(roots) if k != own)
         for own, root in enumerate(roots)
     ]
-    return sum(weight * value for weight, (_, value) in zip(weights, known, strict=False))
+    return sum(weight * value for weight, value in zip(weights, values, strict=True))
 
 
 # -- budgets below rounding ----------------------------------------------------------------------------------------------

@@ -132,8 +132,7 @@ class _ActiveSet:
 
     def estimator(self, columns: Array) -> Array:
         """[m, N] for columns of the ties [m, K]."""
-        found = np.zeros((self._problem.m, self._problem.N))
-        found[self.labels, self._every] = 1.0
+        found: Array = (self.labels == np.arange(self._problem.m)[:, None]).astype(np.float64)
         found[:, sorted(self.ties)] = columns
         return found
 

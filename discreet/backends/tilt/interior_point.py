@@ -40,7 +40,7 @@ _LONG_ENOUGH = 0.95  # step that no centrality corrector could lengthen by much
 _AMBITION = 0.3  # how much longer a step each centrality corrector aims at
 _NEIGHBOURHOOD = 30.0  # products between target / this and target × this count as centred
 _FLOOR = 0.1  # of the gap: products need not fall further, where rounding would soon be larger
-_FIRST_TRY = (0.3, 1e-3)  # width of the bracket from which on vertices are found: where X has two values, and more
+_FIRST_TRY = (0.3, 1e-3)  # width from which on vertices are found: of two private values and two guesses, and of more
 _NARROWER = 0.03  # width of the bracket, next to that before, at which a vertex is worth another try
 _PATIENCE = 15  # iterations without a better merit before giving up
 
@@ -65,7 +65,7 @@ def solve_interior(
     at = _start(model)
     kappa = 0.0 if model.perfect else at.unused * at.multiplier / _mean_product(model, at)
     best, least, since_best, ended = at, np.inf, 0, ""
-    worth_a_try = _FIRST_TRY[model.p_x.size > 2]
+    worth_a_try = _FIRST_TRY[max(model.p_x.size, len(at.tilt)) > 2]
     for iteration in range(max_iterations + 1):
         law = law_of(model, at.estimator)
         tilted = model.losses + at.tilt @ model.features

@@ -83,10 +83,6 @@ class Model:
         """[K, r, W] → [r, N]."""
         return blocks.transpose(1, 0, 2).reshape(blocks.shape[1], -1)[:, : self.outcomes]
 
-    def coordinates(self, rows: Array) -> Array:
-        """(α, ξ) [m, k] of dual rows in R^n [m, n]."""
-        return np.asarray(rows @ self.coframe)
-
 
 @dataclass(frozen=True, eq=False)
 class Law:

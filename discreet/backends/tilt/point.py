@@ -36,11 +36,6 @@ class Point:
         """The point of a reduced problem for the original."""
         return Point(reduced.restore(self.columns), reduced.restore_tilt(self.tilt), self.multiplier)
 
-    @property
-    def finite(self) -> bool:
-        """Whether the duals are numbers: a tilt without inf or nan and 0 < μ < inf."""
-        return bool(np.isfinite(self.tilt).all()) and 0.0 < self.multiplier < math.inf
-
 
 @dataclass(frozen=True)
 class Ending:
