@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["anything", "arrays", "budgets", "estimators", "garbage", "joints", "masses", "problems", "tilts"]
+__all__ = ["anything", "arrays", "budgets", "estimators", "finite_tilts", "garbage", "joints", "masses", "problems", "tilts"]
 
 masses = st.one_of(
     st.floats(0.01, 1.0),
@@ -34,6 +34,13 @@ anything = st.one_of(
     st.sampled_from([0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e300, -1e300, 1e-310, 5e-324, 1e308]),
 )
 """Any double at all."""
+
+finite = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.floats(-2.0, 2.0),
+    st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e300, -1e300, 1e-310, 5e-324, 1e308]),
+)
+"""Any number at all."""
 
 _losses = st.one_of(masses, st.floats(0.0, 100.0))
 
@@ -101,10 +108,12 @@ _mixed = st.tuples(st.floats(-1.0, 1.0), st.sampled_from([1e-300, 1e-12, 1e-3, 1
 
 
 @cache
+def finite_tilts(shape: tuple[int, int]) -> st.SearchStrategy[Any]:
+    """Tilts [m, n]: moderate, of mixed orders of magnitude, or any numbers."""
+    return st.one_of(arrays(shape, _moderate), arrays(shape, _mixed), arrays(shape, finite))
+
+
+@cache
 def tilts(shape: tuple[int, int]) -> st.SearchStrategy[Any]:
     """Tilts [m, n]: moderate, of mixed orders of magnitude, or garbage."""
-    return st.one_of(
-        arrays(shape, _moderate),
-        arrays(shape, _mixed),
-        garbage(shape),
-    )
+    return st.one_of(arrays(shape, _moderate), arrays(shape, _mixed), garbage(shape))
