@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import exactly
 import numpy as np
@@ -19,7 +20,7 @@ from discreet.backends import run
 from discreet.problems import blend
 from discreet.problems.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.errors import InputError
-from discreet.problems.judge import certify
+from discreet.problems.judge import certify, conclusion
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -371,9 +372,15 @@ def test_a_repair_that_is_found_wrongly_makes_the_bracket_wide_and_never_wrong(d
     def somewhere(*_: object) -> float | None:
         return data.draw(st.sampled_from([None, 0.0, 1e-9, 0.5, 1.0]))
 
+    def proposals(*arguments: Any) -> Any:
+        for _ in range(3):
+            yield data.draw(st.integers(0, len(arguments[2]) - 1)), data.draw(st.floats(0.0, 1.0))
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "private_versions", lambda *_: [garbled])
         patch.setattr(run, "duals_for", lambda *_: (rng.normal(size=(problem.m, problem.n)), float(rng.exponential())))
         patch.setattr(blend, "least_share", somewhere)
+        if data.draw(st.booleans()):
+            patch.setattr(conclusion, "blends", proposals)
         verdict = ds.certify(problem, problem.bayes_estimator)
     _assert_proven(problem, verdict)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.problems.checks import are_masses
 from discreet.problems.numerics.double_double import Array, DoubleDouble
-from discreet.problems.numerics.estimators import Decisions
+from discreet.problems.numerics.estimators import Decisions, normalise
 from discreet.problems.numerics.label_strips import STRIP
 from discreet.problems.numerics.sums import Sums, clear_strips, sums_of_strips, sums_over, totals
 from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
@@ -150,6 +150,30 @@ def test_doubt_covers_what_labels_may_lose(n: int, m: int, kind: str, seed: int,
         own = (masses * one[i]).sum(axis=1)
         difference = np.abs(exact((found.joint[0][i], found.joint[1][i])) - own)
         assert np.all(difference <= own * Fraction(2.0**-86))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 4), st.integers(1, 4), st.sampled_from(KINDS), st.integers(0, 10**6), st.floats(0.0, 1.0),
+    st.sampled_from([0.0, 1e-9, 1.0, 1e6]),
+)  # fmt: skip
+def test_the_sums_of_any_answer_prove_no_more_than_the_least_losses(
+    n: int, m: int, kind: str, seed: int, drawn: float, size: float
+) -> None:
+    """`least` is at most Σ_l min_i F_il in exact arithmetic, and short of it by rounding only, whatever the answer."""
+    rng = np.random.default_rng(seed)
+    tilt = size * rng.normal(size=(m, n))
+    a, loss = outcomes(kind, n, m, 60, tilt, rng)
+    estimator = np.eye(m)[:, rng.integers(0, m, 60)]
+    places = np.flatnonzero(rng.random(60) < drawn)
+    estimator[:, places] = rng.dirichlet(np.full(m, 0.3), places.size).T
+    estimator, level = normalise(estimator), np.zeros(n, dtype=np.int32)
+    found = sums_over(lambda block: Decisions.of(estimator[:, block]), a, loss, tilt, level)
+    proven, losses = sum(map(Fraction, found.least(tilt, level))), exact_losses(a, loss, tilt)
+    best = sum(losses.min(axis=0))
+    scale = sum((np.abs(np.array(fractions(loss), dtype=object)) + float(np.abs(tilt).max()) * a.sum(axis=0)).max(axis=0))
+    assert proven <= best
+    assert best - proven <= Fraction(1e-13) * Fraction(scale) + Fraction(1e-300)
 
 
 def test_a_rare_label_keeps_its_digits() -> None:
