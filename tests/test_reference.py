@@ -101,3 +101,26 @@ def test_the_keys_of_the_json_are_exactly_those_described() -> None:
     found = re.search(r"Keys of the JSON.*?: (.*?)\. `own", page("cli.md"), flags=re.DOTALL)
     assert found is not None
     assert re.findall(r"`(\w+)`", found.group(1)) == list(solution.to_dict())
+
+
+def exists(name: str) -> bool:
+    """Whether a dotted name leads to a module or to something in one."""
+    found, _, rest = name.partition(".")
+    place: object = importlib.import_module(found)
+    for part in filter(None, rest.split(".")):
+        found = f"{found}.{part}"
+        if not hasattr(place, part):
+            try:
+                place = importlib.import_module(found)
+            except ImportError:
+                return False
+        else:
+            place = getattr(place, part)
+    return True
+
+
+def test_every_dotted_name_in_the_documents_exists() -> None:
+    pages = sorted(REFERENCE.parent.rglob("*.md"))
+    named = {(page.name, name) for page in pages for name in re.findall(r"`(discreet(?:\.\w+)+)", page.read_text("utf-8"))}
+    assert named
+    assert not [pair for pair in sorted(named) if not exists(pair[1])]
