@@ -14,7 +14,6 @@ for new ones, many more of them.
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -37,8 +36,3 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
-
-
-def pytest_sessionfinish() -> None:
-    """The end of the process does not look through all that was loaded for garbage once more."""
-    gc.freeze()
