@@ -28,6 +28,7 @@ from discreet.backends.tilt.model import Model, model_of
 from discreet.backends.tilt.newton import Newton
 from discreet.backends.tilt.passes import sample
 from discreet.backends.tilt.point import Point
+from discreet.backends.tilt.vertex import Shares
 from discreet.problems import BlockProblem, Problem, catalog, lattice_problem, reduce
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.sensors import linear_conditional, paper_p_xy
@@ -97,6 +98,12 @@ def without_law(active: Any, tilt: Any, multiplier: float) -> Any:
     return np.zeros_like(tilt) if math.isinf(multiplier) else None
 
 
+def clipped_start(shares: Shares, deviation: Any, law: Any, near: Any = Shares.near) -> Any:
+    """Shares that are outside [0, 1] at the start are moved inside, and do not leave before the system is solved."""
+    columns = near(shares, deviation, law)
+    return None if columns is None else np.clip(columns, 0.0, None) / np.clip(columns, 0.0, None).sum(axis=0)
+
+
 def interior_row(name: str, models: list[Model]) -> None:
     """Print one ablation."""
     endings = [solve_interior(model, gap=1e-9, max_iterations=100)[1] for model in models]
@@ -122,6 +129,7 @@ def interior_rows() -> None:
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, growth: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
         ("no floor of the products", interior_point, "_FLOOR", 0.0),
+        ("a neighbourhood a third as wide", interior_point, "_NEIGHBOURHOOD", 10.0),
         ("half of the budget used first", interior_point, "_FIRST_USED", 0.5),
         ("half the patience", interior_point, "_PATIENCE", 7),
     ):
@@ -151,6 +159,8 @@ def crossover_rows() -> None:
     ):
         with replaced(active, attribute, value):
             crossover_row(name, paths, tilts)
+    with replaced(Shares, "near", clipped_start):
+        crossover_row("leaving before a system is solved", paths, tilts)
     for pivots in (2, 4, 16):
         with replaced(crossing, "_PIVOTS", pivots):
             crossover_row(f"({pivots} pivots instead of 8)", paths, tilts)

@@ -25,7 +25,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 _GRID = 2.0**53  # shares are multiples of 1 / this, so that a tie's column sums to one exactly
-_REFINEMENTS = 3  # of a linear system
 _STEPS = 12  # of Newton's method, which takes four to seven from a start worth having
 _SETTLED = 1e-14  # relative change of the multiplier and absolute change of shares that ends it
 
@@ -102,7 +101,7 @@ class Vertex:
     def _solve_perfect(self, shares: Array, tilt: Array, precision: Precision) -> Point | None:
         scale = self._shares.scale
         effect = self._by_deviation / scale
-        for _ in range(_REFINEMENTS):
+        for _ in range(3):  # a linear system: the repeats only refine
             step = _step_towards(effect, -self.law(self._shares.columns(shares)).deviation.ravel() / scale)
             if step is None:
                 return None
