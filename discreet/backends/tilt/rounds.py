@@ -75,11 +75,12 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Feasible duals, the pass made under them, and the lower bound that they prove."""
+    """Feasible duals, the pass made under them with so many outcomes to retain, and the lower bound that they prove."""
 
     tilt: Array
     multiplier: float
     scan: Scan
+    wanted: int
     bound: float
 
 
@@ -200,9 +201,10 @@ class _Rounds:
                 if ended == "optimal" and not best.vertex and more and proof.scan.retained.size:
                     ended, more = "", more - 1
                 if not ended and width > _PROGRESS * last:
-                    if self._retained >= MOST_RETAINED:
+                    if solved.source.wanted >= MOST_RETAINED:
                         ended = "stalled"
-                    self._retained = min(_MORE * self._retained, max(self._retained, MOST_RETAINED))
+                    more_than = min(_MORE * solved.source.wanted, MOST_RETAINED)
+                    self._retained = max(self._retained, more_than)
                     if not ended and proof is solved.source:  # the next round would be this one again
                         proof = self._again(proof)
             except KeyboardInterrupt:
@@ -267,7 +269,7 @@ class _Rounds:
         perfect, leakage = problem.constraint.perfect, law.leakage()
         if not (phi_residual(law) <= self._precision.leak_free if perfect else leakage <= problem.budget):
             return None, leakage
-        proof = Proof(nothing, 0.0, first, first.total)
+        proof = Proof(nothing, 0.0, first, 0, first.total)
         return Found(Point(columns, nothing, 0.0), True, proof, nothing, 0.0, first.total, first.total), leakage
 
     def _sampled(self, first: Scan, strip: int, leakage: float) -> Proof:
@@ -305,7 +307,7 @@ class _Rounds:
             threshold = math.inf
         screen = max(screen, 64.0 * threshold) if threshold > 0.0 else math.inf
         found = self._scan(tilt, threshold, screen=screen, most=self._retained)
-        return Proof(tilt, multiplier, found, found.total - self._price(multiplier))
+        return Proof(tilt, multiplier, found, self._retained, found.total - self._price(multiplier))
 
     def _price(self, multiplier: float) -> float:
         return 0.0 if self._problem.constraint.perfect else multiplier * self._problem.budget
