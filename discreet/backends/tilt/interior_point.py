@@ -7,6 +7,11 @@ Step: Mehrotra's predictor shows how far the products can fall and how the mass 
 the log ratios are linearised again; his second-order corrector follows, then Gondzio's centrality correctors while they
 lengthen the step.
 
+Length: outcomes are coupled by the law and the tilt only. A step is therefore as long as all outcomes but a few allow: their
+columns go as far as they can, and their slacks are raised together, which changes nothing but their column dual. How many
+they are is bounded by what they spoil, relative to the products and to the mass of each guess. Where that brings nothing
+better for some iterations, all outcomes count from then on.
+
 Stop: when the bracket estimated from the iterate itself (its tilt's dual bound; its error probability plus the price of any
 excess leakage) is within the target, or when it no longer improves; the best iterate seen is returned. The estimate is for
 stopping only: the judge certifies.
@@ -22,6 +27,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -34,11 +40,13 @@ from discreet.problems.numerics.double_double import Array
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
-_MOST_CORRECTORS = 6
-_ENTRIES_PER_CORRECTOR = 4  # of the tilt
+_FALL = 0.75  # of the multiplier, at most, in a step: its equations are linear in small relative changes only
+_CORRECTORS = 2  # Gondzio's, at most
 _LONG_ENOUGH = 0.95  # step that no centrality corrector could lengthen by much
 _AMBITION = 0.3  # how much longer a step each centrality corrector aims at
 _NEIGHBOURHOOD = 30.0  # products between target / this and target × this count as centred
+_SPOILT = (0.1, 0.03)  # by outcomes left behind, at most: of all products; of a guess's mass, for log ratios of order one
+_DOUBT = 4  # iterations without a better merit before all outcomes count
 _FLOOR = 0.1  # of the gap: products need not fall further, where rounding would soon be larger
 _FIRST_TRY = (0.3, 1e-3)  # width from which on vertices are found: of two private values and two guesses, and of more
 _NARROWER = 0.03  # width of the bracket, next to that before, at which a vertex is worth another try
@@ -65,7 +73,7 @@ def solve_interior(
     at = _start(model)
     kappa = 0.0 if model.perfect else at.unused * at.multiplier / _mean_product(model, at)
     best, least, since_best, ended = at, np.inf, 0, ""
-    worth_a_try = _FIRST_TRY[max(model.p_x.size, len(at.tilt)) > 2]
+    worth_a_try, all_count = _FIRST_TRY[max(model.p_x.size, len(at.tilt)) > 2], False
     for iteration in range(max_iterations + 1):
         law = law_of(model, at.estimator)
         tilted = model.losses + at.tilt @ model.features
@@ -79,7 +87,9 @@ def solve_interior(
             if found is not None:
                 return found[0], Ending("optimal", iteration, found[1])
         ended = _ending(merit, since_best, iteration == max_iterations, deadline)
-        moved = None if ended else _advance(model, at, law, kappa, gap, width)
+        if not all_count and since_best >= _DOUBT:
+            all_count, since_best = True, 0
+        moved = None if ended else _advance(model, at, law, kappa, gap, width, all_count)
         if moved is None:
             ended = ended or "stalled"
             break
@@ -180,51 +190,46 @@ def _support(model: Model, at: Iterate) -> Array:
 # -- one step ------------------------------------------------------------------------------------------------------------
 
 
-def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, width: float) -> Iterate | None:
+def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, width: float, all_count: bool) -> Iterate | None:
     """One predictor–corrector step; None when the linear algebra has broken down."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         newton = Newton(model, at, law, kappa)
-        target, step = _corrected(model, at, law.mass, newton, kappa, _FLOOR * gap)
-        lengths = _lengths(model, at, step)
-        for _ in range(_correctors(at)):
-            if min(lengths) >= _LONG_ENOUGH:
+        error, now = model.total(np.einsum("bil,bil->bl", model.losses, at.estimator)), _total_product(model, at)
+        accounted = 0.0 if all_count else max(0.0, 2.0 * now - abs(width) * error)  # products that the bracket shows
+        length_of = partial(_length, model, at, _prices(model, law, _SPOILT[0] * accounted))
+
+        predictor = newton.direction(0.0)
+        length = min(1.0, length_of(predictor))
+        then = _moved(at, predictor, length, 1.0)
+        left = min(1.0, max(1e-8, _total_product(model, then) / now)) ** 3 * now
+        target = max(_FLOOR * gap * error, left) / (at.estimator.shape[1] + kappa)
+        growth = 1.0 + length * np.matmul(predictor.estimator, model.mass[:, :, None]).sum(axis=0)[:, 0] / law.mass
+        newton.anticipate(np.clip(growth, 1.0 - _TO_BOUNDARY[1], 1.0 / (1.0 - _TO_BOUNDARY[1])))
+
+        step = newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)
+        length = length_of(step)
+        for _ in range(_CORRECTORS):
+            if length >= _LONG_ENOUGH:
                 break
-            better = _recentred(at, newton, step, lengths, target * model.barrier)
-            longer = _lengths(model, at, better)
-            if not sum(min(1.0, a) for a in longer) > sum(min(1.0, a) for a in lengths) + 0.1 * _AMBITION:
+            better = _recentred(at, newton, step, length, target * model.barrier)
+            longer = length_of(better)
+            if not min(1.0, longer) > length + 0.1 * _AMBITION:
                 break
-            step, lengths = better, longer
+            step, length = better, longer
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(width))))
-        moved = _moved(at, step, *(min(1.0, share * length) for length in lengths))
+        moved = _moved(at, step, min(1.0, share * length), share)
     if not (np.isfinite(moved.estimator).all() and moved.estimator.min() > 0.0 and moved.slack.min() > 0.0):
         return None
     return replace(moved, estimator=moved.estimator / moved.estimator.sum(axis=1)[:, None])
 
 
-def _correctors(at: Iterate) -> int:
-    """Centrality correctors worth trying: as many as the system costs more to form than to solve once more."""
-    return max(1, min(_MOST_CORRECTORS, at.tilt.size // _ENTRIES_PER_CORRECTOR))
-
-
-def _corrected(model: Model, at: Iterate, mass: Array, newton: Newton, kappa: float, floor: float) -> tuple[float, Iterate]:
-    """Mehrotra's target for the products and the direction corrected for what the predictor announces."""
-    predictor = newton.direction(0.0)
-    primal, dual = (min(1.0, length) for length in _lengths(model, at, predictor))
-    now, then = _total_product(model, at), _total_product(model, _moved(at, predictor, primal, dual))
-    error = model.total(np.einsum("bil,bil->bl", model.losses, at.estimator))
-    target = max(floor * error, min(1.0, max(1e-8, then / now)) ** 3 * now) / (at.estimator.shape[1] + kappa)
-    growth = 1.0 + primal * np.matmul(predictor.estimator, model.mass[:, :, None]).sum(axis=0)[:, 0] / mass
-    newton.anticipate(np.clip(growth, 1.0 - _TO_BOUNDARY[1], 1.0 / (1.0 - _TO_BOUNDARY[1])))
-    return target, newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)
-
-
-def _recentred(at: Iterate, newton: Newton, step: Iterate, lengths: tuple[float, float], targets: Array) -> Iterate:
+def _recentred(at: Iterate, newton: Newton, step: Iterate, length: float, targets: Array) -> Iterate:
     """Gondzio's corrector: bring the products that a longer step would leave far from their targets back towards them."""
-    primal, dual = (min(1.0, length + _AMBITION) for length in lengths)
+    length = min(1.0, length + _AMBITION)
     missing = np.empty_like(at.slack)
     for b, target in enumerate(targets):
-        products = at.estimator[b] + primal * step.estimator[b]
-        products *= at.slack[b] + dual * step.slack[b]
+        products = at.estimator[b] + length * step.estimator[b]
+        products *= at.slack[b] + length * step.slack[b]
         np.minimum(products, target * _NEIGHBOURHOOD, out=missing[b])
         np.maximum(missing[b], target / _NEIGHBOURHOOD, out=missing[b])
         missing[b] -= products
@@ -237,28 +242,69 @@ def _total_product(model: Model, at: Iterate) -> float:
     return _mean_product(model, at) * len(at.tilt) + budget
 
 
-def _lengths(model: Model, at: Iterate, step: Iterate) -> tuple[float, float]:
-    """Longest primal and dual steps that stay inside (inf if none ends); one for both while the budget bends the path."""
-    primal = _longest(at.estimator, step.estimator)
-    dual = _longest(at.slack, step.slack)
-    if model.perfect:
-        return primal, dual
-    for value, change in ((at.unused, step.unused), (at.multiplier, step.multiplier)):
-        if change < 0.0:
-            primal = min(primal, -value / change)
-    return min(primal, dual), min(primal, dual)
+def _prices(model: Model, law: Law, room: float) -> tuple[Array, float] | None:
+    """What is spoilt when an outcome is left behind, as a share of what may be; None if nothing may.
+
+    Per probability by which its column stays behind, for each guess [m], and per unit by which its slacks are raised. Log
+    ratios have the size √(2 ε), so a guess's mass must be right to a share of that.
+    """
+    if room == 0.0:
+        return None
+    columns = np.full(law.mass.size, 0.5 / room)
+    if not model.perfect:
+        columns += 1.0 / (_SPOILT[1] * math.sqrt(2.0 * model.budget) * law.mass)
+    return columns, 1.0 / room
 
 
-def _longest(values: Array, changes: Array) -> float:
-    worst = -min(float((change / value).min()) for change, value in zip(changes, values, strict=True))
-    return 1.0 / worst if worst > 0.0 else math.inf
+def _length(model: Model, at: Iterate, prices: tuple[Array, float] | None, step: Iterate) -> float:
+    """The longest step that stays inside, outcomes aside that cost at most what may be spoilt; inf if none ends."""
+    shrink = [-(d / p).min(axis=0) for d, p in zip(step.estimator, at.estimator, strict=True)]
+    sink = [-(d / z).min(axis=0) for d, z in zip(step.slack, at.slack, strict=True)]
+    if prices is None:
+        worst = max(np.max(shrink), np.max(sink))
+        length = 1.0 / worst if worst > 0.0 else math.inf
+    else:
+        columns = [prices[0] @ np.abs(d) * w for d, w in zip(step.estimator, model.mass, strict=True)]
+        slacks = [prices[1] * -d.min(axis=0) * w for d, w in zip(step.slack, model.mass, strict=True)]
+        length = min(_longest(np.array(shrink), np.array(columns)), _longest(np.array(sink), np.array(slacks)))
+    if not model.perfect:
+        for value, change in ((at.unused, step.unused), (_FALL * at.multiplier, step.multiplier)):
+            if change < 0.0:
+                length = min(length, -value / change)
+    return length
 
 
-def _moved(at: Iterate, step: Iterate, primal: float, dual: float) -> Iterate:
+def _longest(inverse: Array, price: Array) -> float:
+    """The longest step for which Σ price × (what an outcome cannot take of it) ≤ 1.
+
+    inverse: 1 / the longest step of each outcome [K, W], ≤ 0 where none ends.
+    """
+    blocked = inverse > 1.0
+    if not blocked.any():
+        worst = inverse.max()
+        return 1.0 / worst if worst > 0.0 else math.inf
+    ends, price = 1.0 / inverse[blocked], price[blocked]
+    order = ends.argsort()
+    ends, price = ends[order], price[order]
+    reached = (1.0 + np.cumsum(price * ends)) / np.cumsum(price)  # with the first, the first two, … left behind
+    first = np.argmax(reached <= np.append(ends[1:], math.inf))
+    return min(1.0, float(reached[first]))
+
+
+def _moved(at: Iterate, step: Iterate, length: float, share: float) -> Iterate:
+    """The iterate after a step of that length, with no outcome nearer to its boundary than 1 − share of what it was."""
+    estimator, slack = np.empty_like(at.estimator), np.empty_like(at.slack)
+    for b in range(len(slack)):
+        inverse = -(step.estimator[b] / at.estimator[b]).min(axis=0)
+        np.multiply(step.estimator[b], np.minimum(length, share / np.maximum(inverse, 1e-300)), out=estimator[b])
+        estimator[b] += at.estimator[b]
+        np.multiply(step.slack[b], length, out=slack[b])
+        slack[b] += at.slack[b]
+        slack[b] += np.maximum(0.0, ((1.0 - share) * at.slack[b] - slack[b]).max(axis=0))
     return Iterate(
-        at.estimator + primal * step.estimator,
-        at.slack + dual * step.slack,
-        at.tilt + dual * step.tilt,
-        at.multiplier + dual * step.multiplier if step.multiplier else at.multiplier,
-        at.unused + primal * step.unused,
+        estimator,
+        slack,
+        at.tilt + length * step.tilt,
+        at.multiplier + length * step.multiplier if step.multiplier else at.multiplier,
+        at.unused + length * step.unused,
     )
