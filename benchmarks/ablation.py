@@ -121,11 +121,16 @@ def interior_rows() -> None:
         + tiny
         + [f"weighted-mixture:{shape},N=3000,{budget}" for shape in shapes for budget in ("fraction=0.3", "budget=0")]
     )
+    texts += [f"weighted-mixture:n=2,m=50,N=20000,{budget}" for budget in ("fraction=0.3", "budget=0")]
     models = [model_of(reduce(instance(text)).problem) for text in texts]
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)
     for name, owner, attribute, value in (
-        ("no centrality correctors", interior_point, "_correctors", lambda at: 0),
+        ("no outcome may be left behind", interior_point, "_prices", lambda model, law, room: None),
+        ("no doubt about those left behind", interior_point, "_DOUBT", 100),
+        ("no centrality correctors", interior_point, "_CORRECTORS", 0),
+        ("six centrality correctors", interior_point, "_CORRECTORS", 6),
+        ("the multiplier may fall at once", interior_point, "_FALL", 1.0),
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, growth: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
         ("no floor of the products", interior_point, "_FLOOR", 0.0),
