@@ -258,15 +258,13 @@ def _prices(model: Model, law: Law, room: float) -> tuple[Array, float] | None:
 
 def _length(model: Model, at: Iterate, prices: tuple[Array, float] | None, step: Iterate) -> float:
     """The longest step that stays inside, outcomes aside that cost at most what may be spoilt; inf if none ends."""
-    shrink = [-(d / p).min(axis=0) for d, p in zip(step.estimator, at.estimator, strict=True)]
-    sink = [-(d / z).min(axis=0) for d, z in zip(step.slack, at.slack, strict=True)]
-    if prices is None:
-        worst = max(np.max(shrink), np.max(sink))
-        length = 1.0 / worst if worst > 0.0 else math.inf
-    else:
-        columns = [prices[0] @ np.abs(d) * w for d, w in zip(step.estimator, model.mass, strict=True)]
-        slacks = [prices[1] * -d.min(axis=0) * w for d, w in zip(step.slack, model.mass, strict=True)]
-        length = min(_longest(np.array(shrink), np.array(columns)), _longest(np.array(sink), np.array(slacks)))
+    columns, slacks = prices or (None, None)
+    length = min(
+        _longest(
+            model, at.estimator, step.estimator, columns if columns is None else lambda changes: np.abs(changes) @ columns
+        ),
+        _longest(model, at.slack, step.slack, slacks if slacks is None else lambda changes: -changes.min(axis=1) * slacks),
+    )
     if not model.perfect:
         for value, change in ((at.unused, step.unused), (_FALL * at.multiplier, step.multiplier)):
             if change < 0.0:
@@ -274,21 +272,22 @@ def _length(model: Model, at: Iterate, prices: tuple[Array, float] | None, step:
     return length
 
 
-def _longest(inverse: Array, price: Array) -> float:
-    """The longest step for which Σ price × (what an outcome cannot take of it) ≤ 1.
+def _longest(model: Model, values: Array, changes: Array, price: Callable[[Array], Array] | None) -> float:
+    """The longest step that keeps values positive, but where Σ w_l price × (what outcome l cannot take of it) ≤ 1 in all.
 
-    inverse: 1 / the longest step of each outcome [K, W], ≤ 0 where none ends.
+    price: of outcomes with these changes [·, m], each per unit of its mass; None if none may be left behind.
     """
-    blocked = inverse > 1.0
-    if not blocked.any():
-        worst = inverse.max()
+    inverse = np.array([-(change / value).min(axis=0) for change, value in zip(changes, values, strict=True)])
+    worst = float(inverse.max())
+    if worst <= 1.0 or price is None:
         return 1.0 / worst if worst > 0.0 else math.inf
-    ends, price = 1.0 / inverse[blocked], price[blocked]
+    block, place = np.nonzero(inverse > 1.0)
+    ends, costs = 1.0 / inverse[block, place], price(changes[block, :, place]) * model.mass[block, place]
     order = ends.argsort()
-    ends, price = ends[order], price[order]
-    reached = (1.0 + np.cumsum(price * ends)) / np.cumsum(price)  # with the first, the first two, … left behind
-    first = np.argmax(reached <= np.append(ends[1:], math.inf))
-    return min(1.0, float(reached[first]))
+    ends, costs = ends[order], costs[order]
+    reached = (1.0 + (costs * ends).cumsum()) / costs.cumsum()  # with the first, the first two, … left behind
+    reached[:-1][reached[:-1] > ends[1:]] = math.inf  # the next ends before
+    return min(1.0, float(reached.min()))
 
 
 def _moved(at: Iterate, step: Iterate, length: float, share: float) -> Iterate:
