@@ -258,13 +258,19 @@ def _prices(model: Model, law: Law, room: float) -> tuple[Array, float] | None:
 
 def _length(model: Model, at: Iterate, prices: tuple[Array, float] | None, step: Iterate) -> float:
     """The longest step that stays inside, outcomes aside that cost at most what may be spoilt; inf if none ends."""
-    columns, slacks = prices or (None, None)
-    length = min(
-        _longest(
-            model, at.estimator, step.estimator, columns if columns is None else lambda changes: np.abs(changes) @ columns
-        ),
-        _longest(model, at.slack, step.slack, slacks if slacks is None else lambda changes: -changes.min(axis=1) * slacks),
-    )
+    sides = ((at.estimator, step.estimator), (at.slack, step.slack))
+    inverse = np.array([[-(change / value).min(axis=0) for value, change in zip(*side, strict=True)] for side in sides])
+    worst = float(inverse.max())
+    length = 1.0 / worst if worst > 0.0 else math.inf
+    if worst > 1.0 and prices is not None:
+        side, block, place = np.nonzero(inverse > 1.0)
+        moved, raised = (
+            np.abs(step.estimator[block, :, place]) @ prices[0],
+            -prices[1] * step.slack[block, :, place].min(axis=1),
+        )
+        length = _affordable(
+            1.0 / inverse[side, block, place], np.where(side == 0, moved, raised) * model.mass[block, place]
+        )
     if not model.perfect:
         for value, change in ((at.unused, step.unused), (_FALL * at.multiplier, step.multiplier)):
             if change < 0.0:
@@ -272,17 +278,8 @@ def _length(model: Model, at: Iterate, prices: tuple[Array, float] | None, step:
     return length
 
 
-def _longest(model: Model, values: Array, changes: Array, price: Callable[[Array], Array] | None) -> float:
-    """The longest step that keeps values positive, but where Σ w_l price × (what outcome l cannot take of it) ≤ 1 in all.
-
-    price: of outcomes with these changes [·, m], each per unit of its mass; None if none may be left behind.
-    """
-    inverse = np.array([-(change / value).min(axis=0) for change, value in zip(changes, values, strict=True)])
-    worst = float(inverse.max())
-    if worst <= 1.0 or price is None:
-        return 1.0 / worst if worst > 0.0 else math.inf
-    block, place = np.nonzero(inverse > 1.0)
-    ends, costs = 1.0 / inverse[block, place], price(changes[block, :, place]) * model.mass[block, place]
+def _affordable(ends: Array, costs: Array) -> float:
+    """The longest step, at most 1, for which Σ cost × (what is beyond the end < 1 of an outcome's own longest step) ≤ 1."""
     order = ends.argsort()
     ends, costs = ends[order], costs[order]
     reached = (1.0 + (costs * ends).cumsum()) / costs.cumsum()  # with the first, the first two, … left behind
