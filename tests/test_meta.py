@@ -85,12 +85,15 @@ def layer_of(name: str) -> int:
     return next((k for k, layer in enumerate(layers) if name == layer or name.startswith(f"{layer}.")), len(layers))
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_imports_point_down_the_layers_only(name: str) -> None:
-    if name == "discreet":  # the face: it names what it loads lazily
-        return
-    upward = {other for other in imports_of(name) if layer_of(other) > layer_of(name)}
-    assert not upward, f"{name} imports {sorted(upward)}, which lies above it"
+def test_imports_point_down_the_layers_only() -> None:
+    modules = set(MODULES) - {"discreet"}  # the face: it names what it loads lazily
+    upward = [
+        f"{name} imports {other}"
+        for name in sorted(modules)
+        for other in imports_of(name)
+        if layer_of(other) > layer_of(name)
+    ]
+    assert not upward, "\n".join(upward)
 
 
 def test_imports_have_no_circles_also_inside_functions() -> None:
@@ -203,11 +206,10 @@ def test_the_version_is_the_one_of_pyproject() -> None:
 # -- docstrings ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_file_opens_with_a_docstring(name: str) -> None:
-    text = ast.get_docstring(tree_of(name))
-    assert text, f"{name} has no docstring"
-    assert text.split("\n\n")[0].rstrip().endswith((".", ":", "?")), f"{name}: the docstring does not open with a sentence"
+def test_every_file_opens_with_a_docstring() -> None:
+    opening = {name: (ast.get_docstring(tree_of(name)) or "").split("\n\n")[0].rstrip() for name in MODULES}
+    without = [name for name, sentence in opening.items() if not sentence.endswith((".", ":", "?"))]
+    assert not without, f"these do not open with a docstring that begins with a sentence: {without}"
 
 
 def is_protocol(node: ast.ClassDef) -> bool:
@@ -241,9 +243,8 @@ CLOCKS = {"clock_gettime", "monotonic", "monotonic_ns", "perf_counter", "perf_co
           "thread_time", "thread_time_ns", "time", "time_ns", "now", "utcnow", "today"}  # fmt: skip
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("*.py")), ids=lambda path: path.stem)
-def test_no_test_reads_a_clock(path: Path) -> None:
-    """Only `waiting` does, to stop waiting; timed ratios are a record, made by benchmarks/ratios."""
+def clocks_read(path: Path) -> list[str]:
+    """Where a file reads a clock."""
     read = [
         f"{path.name}:{node.lineno} {node.value.id}.{node.attr}"
         for node in ast.walk(parsed(path))
@@ -256,7 +257,13 @@ def test_no_test_reads_a_clock(path: Path) -> None:
         if isinstance(node, ast.ImportFrom) and node.module in {"time", "timeit"}
         for name in node.names
     ]
-    assert path.stem == "waiting" or not read + imported, "\n".join(read + imported)
+    return read + imported
+
+
+def test_no_test_reads_a_clock() -> None:
+    """Only `waiting` does, to stop waiting; timed ratios are a record, made by benchmarks/ratios."""
+    read = [place for path in (ROOT / "tests").rglob("*.py") if path.stem != "waiting" for place in clocks_read(path)]
+    assert not read, "\n".join(read)
 
 
 # -- the weight of an import ---------------------------------------------------------------------------------------------

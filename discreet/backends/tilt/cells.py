@@ -11,7 +11,6 @@ Source: discreet, docs/theory.md, section 18.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,10 +52,6 @@ class Part:
     sums: Array
     counts: _Index
     weights: Array
-
-
-ChunkPass = Callable[[Array, Array, Array, float, float, int, int], Part]
-"""The pass over one chunk (p_xz, loss, tilt, threshold, screen, group, most)."""
 
 
 def shell_top(shell: int | _Index) -> Array:
