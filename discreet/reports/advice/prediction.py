@@ -21,7 +21,8 @@ no time is predicted.
 Source: A. Gelman et al., Bayesian Data Analysis, 3rd ed., §14.2.
 
 *Order.* Of the safe options the fastest comes first; one within a tenth of it whose certainty is higher goes before it.
-Without a safe one the most certain comes first.
+Without a safe one the most certain comes first, and of equally certain ones that with the least upper end of its time: where
+little was measured, a short time far from any measurement says less than a longer one near some.
 """
 
 from __future__ import annotations
@@ -309,6 +310,6 @@ def rank(considered: Iterable[Prospect]) -> list[Prospect]:
         safe = [best, *(each for each in safe if each is not best)]
     unsafe = sorted(
         (each for each in usable if not each.safe),
-        key=lambda each: (each.failures > POLICY.unscathed, -round(each.certainty, 1), each.seconds),
+        key=lambda each: (each.failures > POLICY.unscathed, -round(each.certainty, 1), each.high),
     )
     return [*safe, *unsafe]
