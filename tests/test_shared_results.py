@@ -139,5 +139,6 @@ def test_what_is_committed_tells_nothing_of_a_machine_and_is_what_is_published(c
     assert len(commits) >= 5
     published = (root / "reports" / "published" / "commits.csv").read_text(encoding="utf-8").splitlines()
     assert len(published) == 1 + sum(record.outcome != "skipped" for record in records)
+    assert all(any(commit[:12] in line for line in published) for commit in commits)
     page = (root / "reports" / "published" / "README.md").read_text(encoding="utf-8")
-    assert all(commit[:7] in page for commit in commits)
+    assert f"Results of asv on {len(commits)} commits" in page
