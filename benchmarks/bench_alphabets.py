@@ -14,7 +14,6 @@ class _Alphabets(grid.Grid):
 
     params: ClassVar[list[list[Any]]] = [grid.BACKENDS, [2, 3, 4, 6, 8, 10]]
     param_names: ClassVar[list[str]] = ["backend", "values"]
-    reach: ClassVar[str] = "alphabets"
 
     def problem(self, size: int) -> Any:
         """dirichlet with n = m = size."""

@@ -14,7 +14,6 @@ class _Bins(grid.Grid):
 
     params: ClassVar[list[list[Any]]] = [grid.BACKENDS, [4, 64, 1_000, 10_000, 100_000, 1_000_000]]
     param_names: ClassVar[list[str]] = ["backend", "bins"]
-    reach: ClassVar[str] = "bins"
 
     def problem(self, size: int) -> Any:
         """paper-single with that many bins."""

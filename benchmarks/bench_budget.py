@@ -17,7 +17,6 @@ class _Budget(grid.Grid):
 
     params: ClassVar[list[list[Any]]] = [grid.BACKENDS, [0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, SLACK]]
     param_names: ClassVar[list[str]] = ["backend", "budget"]
-    reach: ClassVar[str] = "budget"
 
     def problem(self, size: float) -> Any:
         """paper-single with that budget in nats."""

@@ -38,7 +38,7 @@ class _Curves:
         grid.skip_if(reach.unknown(backend))
         self.instance = ds.problems.paper_single(bins=bins, fraction=0.5)
         for problem in (self.instance, ds.problems.paper_single(bins=bins, budget=0.0)):
-            grid.skip_if(reach.refusal("frontier", backend, problem) or reach.absence(backend))
+            grid.skip_if(reach.refusal(backend, problem, curve=True) or reach.absence(backend))
             grid.warm_up(backend, problem.budget)
 
     def curve(self, backend: str) -> Any:

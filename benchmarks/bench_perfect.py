@@ -25,7 +25,6 @@ class _Perfect(grid.Grid):
         ["bins=4", "bins=64", "bins=1000", "bins=10000", "bins=100000", "sensors=5", "sensors=20", "sensors=40"],
     ]
     param_names: ClassVar[list[str]] = ["backend", "instance"]
-    reach: ClassVar[str] = "perfect"
 
     def problem(self, size: str) -> Any:
         """paper-single or paper-multi at budget 0."""

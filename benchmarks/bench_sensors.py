@@ -17,7 +17,6 @@ class _Sensors(grid.Grid):
 
     params: ClassVar[list[list[Any]]] = [grid.BACKENDS, [1, 2, 5, 10, 20, 40, 100, 150]]
     param_names: ClassVar[list[str]] = ["backend", "sensors"]
-    reach: ClassVar[str] = "sensors"
 
     def problem(self, size: int) -> Any:
         """paper-multi with that many sensors."""

@@ -50,11 +50,10 @@ BACKENDS = reach.backends()
 
 
 class Grid(ABC):
-    """A grid backend × size over one family of problems; `reach` names it in `Capabilities.reach`."""
+    """A grid backend × size over one family of problems."""
 
     params: ClassVar[list[list[Any]]]
     param_names: ClassVar[list[str]]
-    reach: ClassVar[str]
     version = "1"  # raised when what is measured changes: asv takes results of another version for another benchmark's
     timeout = 4 * LIMIT_SECONDS
     number = 1
@@ -69,7 +68,7 @@ class Grid(ABC):
         """Build the instance; skip what the backend cannot do here; load the backend's libraries."""
         skip_if(reach.unknown(backend))
         self.instance = self.problem(size)
-        skip_if(reach.refusal(self.reach, backend, self.instance) or reach.absence(backend))
+        skip_if(reach.refusal(backend, self.instance) or reach.absence(backend))
         self.options = ds.Options(gap=TARGET_GAP, time_limit=LIMIT_SECONDS)
         self.solver = ds.backends.load_backend(backend)
         skip_if("" if hasattr(self.solver, "lower") else f"{backend} asks others, which are measured themselves")
@@ -118,7 +117,7 @@ class Answers(Grid):
     def setup(self, folder: str, backend: str, size: Any) -> None:
         """Solve, unless it was done for another of the three."""
         self.prepare(backend, size)
-        self.answer = answered(Path(folder) / f"{self.reach}-{backend}-{size}.npz", backend, self.instance)
+        self.answer = answered(Path(folder) / f"{backend}-{size}.npz", backend, self.instance)
 
     def time_certify(self, folder: str, backend: str, size: Any) -> None:
         """Seconds of the judge, on the estimator and duals of the answer."""

@@ -44,21 +44,7 @@ def absence(backend: str) -> str:
     return "" if found.state == "available" else str(found.reason)
 
 
-def refusal(suite: str, backend: str, problem: Any) -> str:
-    """Why a backend is not tried on this instance, were it there; empty when it is."""
-    able = ds.backends.load_backend(backend).capabilities
-    refused = able.refusal(problem)
-    if refused:
-        return f"{backend} {refused}"
-    beyond = (reach for reach in able.reach if suite in reach.suites and _exceeds(reach, problem))
-    return next((_words(backend, reach) for reach in beyond), "")
-
-
-def _exceeds(reach: Any, problem: Any) -> bool:
-    return bool(problem.N > reach.largest_outcomes or max(problem.n, problem.m) > reach.largest_alphabet)
-
-
-def _words(backend: str, reach: Any) -> str:
-    sizes = ((reach.largest_outcomes, "outcomes"), (reach.largest_alphabet, "values of an alphabet"))
-    most = " or ".join(f"{size} {what}" for size, what in sizes if size < float("inf"))
-    return f"{backend} is not tried above {most}: {reach.reason}"
+def refusal(backend: str, problem: Any, *, curve: bool = False) -> str:
+    """Why a backend is not tried on this instance, or on its whole curve, were it there; empty when it is."""
+    reason = ds.backends.load_backend(backend).capabilities.skipped(problem, {}, curve=curve)
+    return reason and f"{backend} {reason}"

@@ -14,9 +14,23 @@ import pytest
 
 import discreet as ds
 from discreet.backends.contract import Reach
+from discreet.reports.study.cells import cells_of
+from discreet.reports.study.plan import parse_study
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 QUESTIONS = ("bins", "sensors", "alphabets", "budget", "perfect", "frontier")
+STUDY = """
+name = "small"
+[profiles.default]
+gap = 1e-9
+[[backends]]
+name = "{backend}"
+{settings}
+[[instances]]
+problem = "paper-single"
+budgets = ["{budget}"]
+parameters = {{ bins = [4, 64] }}
+"""
 
 
 @pytest.fixture
@@ -114,7 +128,7 @@ def test_the_grid_is_the_same_for_a_version_that_lacks_a_backend(load: Any, monk
 
 def test_what_is_beyond_reach_is_skipped_with_the_reason_of_the_backend(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tilt = ds.backends.load_backend("tilt")
-    able = replace(tilt.capabilities, reach=(Reach(("bins",), "it takes an hour", 4),))
+    able = replace(tilt.capabilities, reach=(Reach("it takes an hour", 4),))
     monkeypatch.setattr(type(tilt), "capabilities", able)
     module = load("bench_bins")
     with pytest.raises(NotImplementedError, match="tilt is not tried above 4 outcomes: it takes an hour"):
@@ -177,10 +191,39 @@ def test_the_three_questions_about_an_answer_are_put_to_one_answer(
     assert (suite.track_gap_over_target(*cell), suite.track_leakage_over_budget(*cell)) == first
 
 
-def test_what_backends_say_of_their_reach_names_suites_that_exist() -> None:
-    said = [reach for able in ds.backends.capabilities().values() for reach in able.reach]
-    assert said
-    assert {suite for reach in said for suite in reach.suites} <= set(QUESTIONS)
+def test_benchmarks_and_studies_skip_in_the_same_words(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    able = replace(ds.backends.load_backend("highs").capabilities, reach=(Reach("it takes an hour", unknowns=100),))
+    monkeypatch.setattr(type(ds.backends.load_backend("highs")), "capabilities", able)
+    text = STUDY.format(backend="highs", settings="", budget="perfect")
+    skipped = {cell.instance.problem.N: cell.skipped for cell in cells_of(parse_study(text, "a")).cells}
+    said = {bins: load("reach").refusal("highs", ds.problems.paper_single(bins=bins, budget=0.0)) for bins in (4, 64)}
+    assert said == skipped == {4: "", 64: "highs is not tried above 100 unknowns: it takes an hour"}
+
+
+def test_the_reach_of_settings_is_theirs_and_that_of_curves_only_theirs(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = (Reach("slow", 32, settings={"solver": "scs"}), Reach("long", 8, curves=True))
+    able = replace(ds.backends.load_backend("conic").capabilities, reach=slow)
+    monkeypatch.setattr(type(ds.backends.load_backend("conic")), "capabilities", able)
+    problem = ds.problems.paper_single(bins=64, budget=0.01)
+    assert load("reach").refusal("conic", problem) == ""
+    assert load("reach").refusal("conic", problem, curve=True) == "conic is not tried above 8 outcomes: long"
+    for settings, reason in (
+        ("", ""),
+        ('settings = { solver = "scs" }', "conic:solver=scs is not tried above 32 outcomes: slow"),
+    ):
+        text = STUDY.format(backend="conic", settings=settings, budget="budget=0.01")
+        assert {cell.instance.problem.N: cell.skipped for cell in cells_of(parse_study(text, "a")).cells} == {
+            4: "",
+            64: reason,
+        }
+
+
+def test_what_backends_say_of_their_reach_has_a_size_and_settings_that_exist() -> None:
+    for name, able in ds.backends.capabilities().items():
+        for reach in able.reach:
+            assert min(reach.outcomes, reach.unknowns) < float("inf"), name
+            assert set(reach.settings) <= set(able.settings), name
+            assert reach.outcomes == float("inf") or reach.outcomes <= able.largest_outcomes, name
 
 
 def test_the_configuration_points_at_the_project() -> None:

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Program, point_of
 from discreet.backends.settings import choice, positive
 from discreet.problems.errors import Absent
@@ -71,6 +71,12 @@ class Conic(Unlifted):
         method="exponential-cone program (cvxpy), by an interior point or a splitting method",
         citation="P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024); S. Diamond, S. Boyd, CVXPY, JMLR 17 (2016)",
         method_class="cones",
+        reach=(
+            Reach(
+                "a first-order method: the time limit passes before its tolerance is met", 20_000, settings={"solver": "scs"}
+            ),
+            Reach("ECOS fails on entropy problems of this kind and size", 2_000, settings={"solver": "ecos"}),
+        ),
         libraries=("cvxpy", "clarabel"),
         extra="conic",
         settings=SETTINGS,

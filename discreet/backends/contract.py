@@ -100,12 +100,27 @@ ACCURACY = {
 
 @dataclass(frozen=True)
 class Reach:
-    """Benchmark suites in which a backend is not tried beyond a size, though it would accept the problem, and why."""
+    """A size beyond which studies and benchmarks do not try a backend, though it would accept the problem, and why.
 
-    suites: tuple[str, ...]
+    outcomes   N above which it is not tried; `unknowns` the same for m N; where neither is given it is tried nowhere
+    settings   the reach of the backend with these settings only
+    curves     the reach for whole curves only, which are many solves
+    """
+
     reason: str
-    largest_outcomes: float = math.inf
-    largest_alphabet: float = math.inf
+    outcomes: float = math.inf
+    unknowns: float = math.inf
+    settings: Mapping[str, object] = field(default_factory=dict)
+    curves: bool = False
+
+    def refusal(self, problem: Problem) -> str:
+        """Why the problem is not tried, to follow the name of the backend; empty where it is."""
+        sizes = ((problem.N, self.outcomes, "outcomes"), (problem.m * problem.N, self.unknowns, "unknowns"))
+        given = [(size, most, what) for size, most, what in sizes if most < math.inf]
+        if given and all(size <= most for size, most, _ in given):
+            return ""
+        sizes_above = " or ".join(f"above {most:,} {what}" for _, most, what in given)
+        return f"is not tried {sizes_above or 'here'}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -125,7 +140,7 @@ class Capabilities:
     extra              the extra of discreet that installs them ("" = base install)
     settings           name -> what it means, for every entry `Options.settings` may hold
     peer               whether it is there to be compared with: never chosen unless it is named
-    reach              sizes beyond which the benchmarks do not try it
+    reach              sizes beyond which studies and benchmarks do not try it
     """
 
     regimes: frozenset[Regime]
@@ -147,11 +162,6 @@ class Capabilities:
         if self.method_class not in ACCURACY:
             raise InputError(f"there is no class of methods {self.method_class!r}; choose one of: {', '.join(ACCURACY)}")
 
-    @property
-    def streams(self) -> bool:
-        """Whether it can work on outcomes that are never all in memory."""
-        return Kind.BLOCKS in self.kinds
-
     def refusal(self, problem: AnyProblem) -> str:
         """Why the problem is not served, to follow the name of the backend; empty where it is."""
         kind, regime = Kind.of(problem), Regime.of(problem)
@@ -159,11 +169,18 @@ class Capabilities:
             return f"does not serve {kind.value}"
         if regime not in self.regimes:
             return f"does not serve {regime.value}"
-        if isinstance(problem, Problem) and problem.N > self.largest_outcomes:
+        if not isinstance(problem, Problem):
+            return ""
+        if problem.N > self.largest_outcomes:
             return f"refuses more than {self.largest_outcomes} outcomes and this problem has {problem.N}"
-        if isinstance(problem, Problem) and (variables := (problem.m - 1) * problem.N) > self.largest_variables:
+        if (variables := (problem.m - 1) * problem.N) > self.largest_variables:
             return f"refuses more than {self.largest_variables} variables and here (m − 1) N = {variables}"
         return ""
+
+    def skipped(self, problem: Problem, settings: Mapping[str, object], *, curve: bool = False) -> str:
+        """Why studies and benchmarks do not run it, refused or out of reach, to follow its name; empty where they do."""
+        reach = (each for each in self.reach if each.settings.items() <= settings.items() and (curve or not each.curves))
+        return self.refusal(problem) or next(filter(None, (each.refusal(problem) for each in reach)), "")
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Highs(Unlifted):
         method="linear program of perfect privacy, by HiGHS's simplex, interior point or first-order method",
         citation="Q. Huangfu, J. A. J. Hall, Math. Prog. Comp. 10 (2018), 119–142",
         method_class="simplex",
-        reach=(Reach(("perfect", "budget"), "the linear program of 100,000 outcomes did not end within 15 s", 10_000),),
+        reach=(Reach("the linear program of 32,459 outcomes did not end within 11 s", 20_000),),
         libraries=("highspy",),
         settings=SETTINGS,
     )

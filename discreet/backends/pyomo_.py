@@ -36,7 +36,7 @@ class Pyomo(Unlifted):
         method="linear program of perfect privacy, an algebraic model solved by HiGHS through Pyomo",
         citation="M. L. Bynum et al., Pyomo: Optimization Modeling in Python, 3rd ed., Springer 2021",
         method_class="simplex",
-        reach=(Reach(("perfect", "budget"), "the linear program of 100,000 outcomes did not end within 15 s", 10_000),),
+        reach=(Reach("writing and solving the linear program of 100,000 outcomes did not end within 15 s", 20_000),),
         libraries=("pyomo", "highspy"),
         extra="pyomo",
         settings=SETTINGS,

@@ -25,6 +25,7 @@ from discreet.backends.contract import (
     AnyBackend,
     AnyProblem,
     Capabilities,
+    Kind,
     Options,
     Policy,
     Raw,
@@ -246,7 +247,7 @@ def conclude(problem: AnyProblem, tried: Attempt, options: Options) -> Solution:
 def _run(solver: AnyBackend, problem: AnyProblem, reduced: Reduced | None, options: Options, clock: _Clock) -> Attempt:
     with clock.step("lower_seconds"):
         if isinstance(problem, Problem) and reduced is None:
-            in_blocks = solver.capabilities.streams and problem.N >= _IN_BLOCKS_FROM
+            in_blocks = Kind.BLOCKS in solver.capabilities.kinds and problem.N >= _IN_BLOCKS_FROM
             reduced = None if in_blocks else reduce(problem)
         lowered = solver.lower(_handed_over(problem, reduced), options)
     with clock.step("solve_seconds"):

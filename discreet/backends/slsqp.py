@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
+from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Program
 from discreet.backends.repairs import duals_of_law
 from discreet.problems.blend import least_share
@@ -52,6 +52,7 @@ class Slsqp(Unlifted):
         method="sequential quadratic programming with dense least squares (SciPy's SLSQP)",
         citation="D. Kraft, A software package for sequential quadratic programming, DFVLR-FB 88-28 (1988)",
         method_class="dense SQP",
+        reach=(Reach("a dense method: 62 s at 256 outcomes", unknowns=300),),
     )
 
     def lower(self, problem: Problem, options: Options) -> SmoothProgram:

@@ -203,7 +203,7 @@ def _cell_table(cells: Sequence[Cell], finished: set[str]) -> Table:
 
     lines = []
     for cell in cells:
-        state = "done" if cell.key in finished else f"out of reach: {cell.skipped}" if cell.skipped else "to run"
+        state = "done" if cell.key in finished else f"skipped: {cell.skipped}" if cell.skipped else "to run"
         lines.append((cell.title, str(cell.repeat), state))
     return listed("Cells, in the order of running", ("cell", "repeat", "state"), lines)
 

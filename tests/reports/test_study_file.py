@@ -48,7 +48,7 @@ def test_lists_multiply_and_reach_is_a_reason() -> None:
     assert len({cell.key for cell in work.cells}) == len(work.cells)
     out = [cell for cell in work.cells if cell.skipped]
     assert {(cell.configuration.label, cell.instance.problem.N, cell.skipped) for cell in out} == {
-        ("conic:solver=scs", 8, "for the test")
+        ("conic:solver=scs", 8, "conic:solver=scs is not tried above 4 outcomes: for the test")
     }
     scs = next(cell for cell in work.cells if cell.configuration.backend == "conic")
     assert scs.settings == {"solver": "scs", "tolerance": 1e-10}

@@ -35,7 +35,7 @@ class Clarabel(Unlifted):
         method="exponential cones in sparse arrays, by Clarabel's interior point method",
         citation="P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024)",
         method_class="cones",
-        reach=(Reach(("bins", "sensors"), "did not end within 30 s for 1,000,000 outcomes", 200_000),),
+        reach=(Reach("did not end within 30 s for 1,000,000 outcomes", 200_000),),
         libraries=("clarabel",),
         extra="peers",
         peer=True,

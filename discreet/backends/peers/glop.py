@@ -42,10 +42,7 @@ class Glop(Unlifted):
     )
     tuning: Tuning = (
         Tuned(
-            "primal_feasibility_tolerance",
-            ShareOfGap(0.1, 1e-12),
-            1e-8,
-            "absolute, in units of sqrt(w) P and of the answer",
+            "primal_feasibility_tolerance", ShareOfGap(0.1, 1e-12), 1e-8, "absolute, in units of sqrt(w) P and of the answer"
         ),
         Tuned("dual_feasibility_tolerance", ShareOfGap(0.1, 1e-12), 1e-8, "as primal_feasibility_tolerance"),
         Tuned(

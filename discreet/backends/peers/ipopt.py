@@ -37,7 +37,7 @@ class Ipopt(Unlifted):
         method="sparse nonlinear program, by IPOPT's filter line-search interior point method (CasADi)",
         citation="A. Wächter, L. T. Biegler, Math. Program. 106 (2006) 25–57",
         method_class="barrier",
-        reach=(Reach(("bins", "sensors", "alphabets", "budget", "perfect"), "more than 20 s for 65,536 outcomes", 60_000),),
+        reach=(Reach("more than 20 s for 65,536 outcomes", 30_000),),
         libraries=("casadi",),
         extra="peers",
         peer=True,

@@ -40,7 +40,7 @@ class Pdlp(Unlifted):
         method="linear program of perfect privacy, by the first-order method PDLP (OR-Tools)",
         citation="D. Applegate et al., PDLP, NeurIPS 2021",
         method_class="first order",
-        reach=(Reach(("perfect", "budget"), "the linear program of 16,384 outcomes did not end within 20 s", 10_000),),
+        reach=(Reach("the linear program of 16,384 outcomes did not end within 20 s", 10_000),),
         libraries=("ortools",),
         extra="peers",
         peer=True,

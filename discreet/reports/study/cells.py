@@ -2,7 +2,7 @@
 
 The key is a hash of: the problem (p_xz, loss, budget), backend and settings, gap and settings of the profile, limits,
 repeat, versions of Python and of every library involved, the machine (processor, cores, system), and the reason where the
-cell is out of reach. So a changed solver version, machine or limit is another cell, measured anew beside the old one; the
+cell is skipped. So a changed solver version, machine or limit is another cell, measured anew beside the old one; the
 name of the study, its other cells, their order and the commit are not part of it.
 """
 
@@ -27,7 +27,7 @@ from discreet.problems.problem import Problem
 from discreet.reports import notation
 from discreet.reports.measurements import Configuration, typed
 from discreet.reports.study.machine import machine, versions
-from discreet.reports.study.plan import InstanceSpec, Limits, Profile, Reach, Study
+from discreet.reports.study.plan import InstanceSpec, Limits, Profile, Study
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Instance:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One attempt to make. `skipped` is the reason why it is out of reach, or empty."""
+    """One attempt to make. `skipped` is the reason why it does not run, or empty."""
 
     instance: Instance
     configuration: Configuration
@@ -134,7 +134,7 @@ def cells_of(study: Study) -> Work:
     cells = []
     for repeat in range(study.repeats):
         batch = [
-            Cell(instance, each, profile, repeat, study.limits, _beyond(study.reach, instance, each))
+            Cell(instance, each, profile, repeat, study.limits, _skipped(study, instance.problem, each, profile, able))
             for spec, instance in built
             for each in study.backends
             if (spec.backends is None or each.named_in(spec.backends)) and serves(each, instance.problem, able)
@@ -161,9 +161,13 @@ def serves(configuration: Configuration, problem: Problem, able: Mapping[str, Ca
     return configuration.backend not in able or Regime.of(problem) in able[configuration.backend].regimes
 
 
-def _beyond(reach: Sequence[Reach], instance: Instance, configuration: Configuration) -> str:
-    reasons = (each.reason for each in reach if configuration.named_in(each.backends) and each.excludes(instance.problem))
-    return next(reasons, "")
+def _skipped(study: Study, problem: Problem, each: Configuration, profile: Profile, able: Mapping[str, Capabilities]) -> str:
+    """Why a cell does not run: what the backend says of itself, then what the study says; empty if it runs."""
+    settings = {**profile.settings.get(each.backend, {}), **each.settings}
+    own = able[each.backend].skipped(problem, settings) if each.backend in able else ""
+    told = (reach.refusal(problem) for words, reach in study.reach if each.named_in(words))
+    reason = own or next(filter(None, told), "")
+    return reason and f"{each.label} {reason}"
 
 
 def _refuse_same(cells: Sequence[Cell]) -> None:

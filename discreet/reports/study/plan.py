@@ -28,10 +28,10 @@ backends = ["conic"]               # default: all
 [instances.parameters]
 bins = { from = 4, to = 1000, points = 7 }   # whole numbers on a log grid; or a value, or a list of values
 
-[[reach]]
+[[reach]]                          # what this study does not try, besides what backends say of themselves
 backends = ["slsqp"]
-outcomes_above = 256
-reason = "a dense method: a minute at N = 256"
+outcomes_above = 100               # or unknowns_above, of m N
+reason = "not asked here"
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from discreet.backends.contract import Reach
 from discreet.backends.registry import backend_names, load_backend
 from discreet.problems.checks import nearest
 from discreet.problems.errors import Broken, FileError, InputError
-from discreet.problems.problem import Problem
 from discreet.reports import notation
 from discreet.reports.measurements import Configuration
 
@@ -98,33 +98,17 @@ class InstanceSpec:
 
 
 @dataclass(frozen=True)
-class Reach:
-    """A limit as data: beyond it a cell is a row of status unsupported with this reason, and nothing runs.
-
-    backends         labels or names (a name means every setting of it)
-    outcomes_above   N above which it is out of reach; `unknowns_above` the same for m N
-    """
-
-    backends: tuple[str, ...]
-    reason: str
-    outcomes_above: float = math.inf
-    unknowns_above: float = math.inf
-
-    def excludes(self, problem: Problem) -> bool:
-        """Whether the problem is out of reach; every one is where no size is given."""
-        sizes = self.outcomes_above, self.unknowns_above
-        return sizes == (math.inf, math.inf) or problem.N > sizes[0] or problem.N * problem.m > sizes[1]
-
-
-@dataclass(frozen=True)
 class Study:
-    """A whole study; `source` is the text of its file, kept with its results."""
+    """A whole study.
+
+    reach    what it does not try with these backends (labels, or names that mean every setting); `source`: its file's text
+    """
 
     name: str
     instances: tuple[InstanceSpec, ...]
     backends: tuple[Configuration, ...]
     profiles: tuple[Profile, ...]
-    reach: tuple[Reach, ...]
+    reach: tuple[tuple[tuple[str, ...], Reach], ...]
     limits: Limits
     repeats: int
     seed: int
@@ -246,11 +230,11 @@ def _log_grid(table: _Table, key: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(round(first * (last / first) ** (k / (points - 1))) for k in range(points)))
 
 
-def _reach(table: _Table, labels: Sequence[str]) -> Reach:
+def _reach(table: _Table, labels: Sequence[str]) -> tuple[tuple[str, ...], Reach]:
     sizes = {"outcomes_above": _NUMBER, "unknowns_above": _NUMBER}
     table.check({"backends": _WORDS, "reason": _TEXT, **sizes}, "backends", "reason")
     backends = table.words("backends", labels, "backend of this study") or ()
-    return Reach(**table.data | {"backends": backends})
+    return backends, Reach(table.data["reason"], *(table.data.get(name, math.inf) for name in sizes))
 
 
 # -- kinds of values, and places -----------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def measure(study: str, cell: Cell, *, repeat_seconds: float = 0.6) -> Measureme
 
 
 def _skip(cell: Cell) -> tuple[Attempt, Solution]:
-    tried = Attempt(cell.configuration.backend, None, Status.UNSUPPORTED, f"out of reach: {cell.skipped}")
+    tried = Attempt(cell.configuration.backend, None, Status.UNSUPPORTED, cell.skipped)
     return tried, conclude(cell.instance.problem, tried, Options(cell.profile.gap))
 
 
