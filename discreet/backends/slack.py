@@ -13,7 +13,7 @@ from discreet.problems.problem import Problem
 def bayes_answer(problem: Problem) -> Answer | None:
     """The Bayes rule with zero duals if it keeps the budget (always when n = 1 or m = 1), else None."""
     if problem.constraint.perfect:
-        keeps = phi_residual(problem.output_law(problem.bayes_estimator)) <= LEAK_FREE
+        keeps = phi_residual(problem.bayes_law) <= LEAK_FREE
     else:
         rounding = Precision.of(problem, 1.0).undercut  # summing in another order may change as much
         keeps = problem.constraint.oblivious or problem.bayes_leakage <= problem.budget * (1.0 + rounding)

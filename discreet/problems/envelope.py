@@ -108,7 +108,7 @@ class Envelope:
 
 def horizon_of(problem: Problem) -> float:
     """I_MAP in nats, rounded upward: a budget that the Bayes rule provably keeps."""
-    return problem.output_law(problem.bayes_estimator).leakage_ceiling()
+    return problem.bayes_law.leakage_ceiling()
 
 
 def envelope_of(problem: Problem, bounds: Iterable[Bound], horizon: float | None = None) -> Envelope:

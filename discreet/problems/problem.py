@@ -213,9 +213,14 @@ class Problem(Constrained):
         return float(dd_sum(self.loss.min(axis=0))[0])
 
     @cached_property
+    def bayes_law(self) -> OutputLaw:
+        """The joint law of (X, Ŷ) under the Bayes rule."""
+        return self.output_law(self.bayes_estimator)
+
+    @cached_property
     def bayes_leakage(self) -> float:
         """I_MAP: what the Bayes rule leaks, in nats, rounded up by 6e-14 of it: a budget of this or more is slack."""
-        return self.leakage(self.bayes_estimator) * _PROVABLY
+        return self.bayes_law.leakage() * _PROVABLY
 
     @cached_property
     def constant_errors(self) -> Array:

@@ -136,22 +136,18 @@ class Rule:
         listed = outcomes[places] == self.ties[here]
         places, columns = places[listed], columns[:, listed]
         if self.band == 0.0:
-            return Decisions(np.delete(first_least(tilted), places), places, columns)
+            return Decisions(first_least(tilted), places, columns)
         best, least, second, runner = least_two(tilted)
         mass = p_xz.sum(axis=0)
         margin = np.divide(runner - least, mass, out=np.full_like(mass, np.nan), where=mass > 0.0)
         within = np.setdiff1d(np.flatnonzero(margin <= self.band), places)
         columns = np.concatenate([columns, self.tie_classes[(best * self.m + second)[within]].T], axis=1)
         places = np.concatenate([places, within])
-        return Decisions(np.delete(best, places), places, columns)
+        return Decisions(best, places, columns)
 
     def columns_for(self, start: int, p_xz: Array, loss: Array) -> Array:
         """Pr(Ŷ = y_i) [m, B] at the outcomes start … start + B − 1, given their p_xz [n, B] and loss [m, B]."""
-        count = p_xz.shape[1]
-        decided = self.decisions(np.arange(start, start + count), p_xz, loss)
-        found = np.zeros((self.m, count))
-        found[decided.labels, np.delete(np.arange(count), decided.places)] = 1.0
-        found[:, decided.places] = decided.columns
+        found = self.decisions(np.arange(start, start + p_xz.shape[1]), p_xz, loss).matrix()
         if self.share:
             found *= 1.0 - self.share
             found += self.share * self.towards[:, None]

@@ -55,9 +55,8 @@ class MatrixCase:
         self._lift = faint_lift(problem.p_x)
         self.constraint = problem.constraint
         self.answer = normalise(real_numbers("estimator", estimator, (problem.m, problem.N)))
-        self._sums = self._sums_under(self.answer, self._tilt)
-        self.own = worth_of(self._sums, problem.marginal, self._lift)
-        self._latest = self.answer, self._sums
+        self.own = self._worth(self.answer)
+        self._sums = self._latest[1]
         self.blended_doubt = 2.0 * (problem.m + 1) * UNIT  # rounding of the blended entries, and of their columns
 
     @property

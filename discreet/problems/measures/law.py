@@ -107,8 +107,8 @@ def law_of(joint: DoubleDouble, marginal: DoubleDouble, lift: NDArray[np.int32])
     """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j (not lifted) [n]."""
     mass = _row_sums((np.ldexp(joint[0], -lift), np.ldexp(joint[1], -lift)))
     lifted = np.ldexp(marginal[0], lift), np.ldexp(marginal[1], lift)
-    deviation = _scaled_outward(_deviation(joint, mass, lifted, _row_sums(marginal)), -lift)
-    return OutputLaw(mass[0], deviation, marginal[0])
+    deviation = _deviation(joint, mass, lifted, _row_sums(marginal))
+    return OutputLaw(mass[0], _scaled_outward(deviation, -lift) if lift.any() else deviation, marginal[0])
 
 
 def _scaled_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array:

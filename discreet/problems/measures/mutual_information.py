@@ -58,7 +58,7 @@ def feasible_duals(tilt: Array, multiplier: float, p_x: Array, budget: float) ->
     if math.isinf(multiplier) and budget > 0.0:
         return None
     possible = p_x > 0
-    tilt = np.clip(tilt, -LARGEST_TILT, LARGEST_TILT) * possible
+    tilt = np.minimum(np.maximum(tilt, -LARGEST_TILT), LARGEST_TILT) * possible
     size = np.abs(tilt).max(axis=1)
     shift = support_ceiling(tilt[:, possible], p_x[possible], multiplier)
     if size.max() <= 0.02 * multiplier:  # the subtraction rounds entry by entry, h is almost the mean, e^{2|t|/μ} ≤ 1.05

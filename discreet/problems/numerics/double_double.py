@@ -52,12 +52,15 @@ def _split_sum(values: Array) -> DoubleDouble:
     count_bits = (values.shape[-1] + 1).bit_length()
     exponent = np.frexp(np.abs(values).max(axis=-1, keepdims=True, initial=0.0))[1]
     scale = np.ldexp(1.0, exponent + count_bits)
-    leading = (values + scale) - scale
+    leading = values + scale
+    leading -= scale
     rest = values - leading
     scale = np.ldexp(scale, count_bits - 53)  # the first splitting left at most 2^-53 of its scale
-    second = (rest + scale) - scale
+    second = rest + scale
+    second -= scale
+    rest -= second
     high, low = _two_sum(leading.sum(axis=-1), second.sum(axis=-1))
-    return _two_sum(high, low + (rest - second).sum(axis=-1))
+    return _two_sum(high, low + rest.sum(axis=-1))
 
 
 def _exact_sum(values: Array) -> DoubleDouble:
@@ -92,10 +95,10 @@ def dd_sum(values: Array) -> DoubleDouble:
 
 def dd_dot(a: Array, b: Array) -> DoubleDouble:
     """Σ a·b over the last axis (broadcast over the others). Entries must stay under 1e150 in size."""
-    shape = np.broadcast_shapes(a.shape, b.shape)
-    if int(np.prod(shape)) <= _BLOCK_ELEMENTS:
+    together = np.broadcast(a, b)
+    if together.size <= _BLOCK_ELEMENTS:
         return _split_dot(a, b)
-    return _by_blocks(shape, lambda block: _split_dot(a[..., block], b[..., block]))
+    return _by_blocks(together.shape, lambda block: _split_dot(a[..., block], b[..., block]))
 
 
 def _split_dot(a: Array, b: Array) -> DoubleDouble:
@@ -106,7 +109,7 @@ def _split_dot(a: Array, b: Array) -> DoubleDouble:
 
 def _by_blocks(shape: tuple[int, ...], summed: Callable[[slice], DoubleDouble]) -> DoubleDouble:
     """Add up blocks of the last axis that stay in cache; every block is summed by `summed`."""
-    width = max(1, _BLOCK_ELEMENTS // max(1, int(np.prod(shape[:-1]))))
+    width = max(1, _BLOCK_ELEMENTS // max(1, math.prod(shape[:-1])))
     total: DoubleDouble = (np.zeros(shape[:-1]), np.zeros(shape[:-1]))
     for start in range(0, shape[-1], width):
         total = dd_add(total, summed(slice(start, start + width)))

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum
 
-_FEW = 1 << 13  # entries up to which masking them for every label costs less than taking them apart
+_FEW = 1 << 13  # products up to which forming them all costs less than taking columns apart
 
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
     """What is guessed at some outcomes: a label, but for the few that draw their guess.
 
-    labels    of the others, in their order              [B − K]
-    places    of the outcomes that draw                  [K]
-    columns   probabilities of the guesses there         [m, K]
+    labels    of the outcomes; not read where they draw     [B]
+    places    of the outcomes that draw                     [K]
+    columns   probabilities of the guesses there            [m, K]
     """
 
     labels: NDArray[np.intp]
@@ -32,18 +32,40 @@ class Decisions:
     @classmethod
     def of(cls, estimator: Array) -> Decisions:
         """Those of an estimator [m, B]; it draws wherever a column is not a one with nothing beside it."""
-        certain = (np.count_nonzero(estimator, axis=0) == 1) & (estimator.max(axis=0) == 1.0)
-        places = np.flatnonzero(~certain)
-        labels = (np.arange(estimator.shape[0]) @ estimator)[certain].astype(np.intp)
-        return cls(labels, places, np.take(estimator, places, axis=1))
+        one = estimator == 1.0
+        places = np.flatnonzero(~((one | (estimator == 0.0)).all(axis=0) & (estimator.sum(axis=0) == 1.0)))
+        labels = one[1].astype(np.intp) if len(one) == 2 else one.argmax(axis=0)
+        return cls(labels, places, estimator.take(places, axis=1))
 
-    def parted(self, values: Array) -> tuple[Array, Array]:
-        """Columns of values [k, B] with a label, and of those that draw."""
+    def matrix(self) -> Array:
+        """The estimator [m, B]."""
+        found: Array = (self.labels == np.arange(len(self.columns))[:, None]).astype(np.float64)
+        found[:, self.places] = self.columns
+        return found
+
+    def sums(self, shared: Array, own: Array | None = None) -> DoubleDouble:
+        """Σ_l P_il (v_l, w_il), double-double [m, k + 1]; without w [m, k].
+
+        v = shared [k, B] and w = own [m, B], entries under 1e150 in size.
+        """
+        m = len(self.columns)
+        if m * (len(shared) + 1) * self.labels.size < _FEW:
+            return dd_dot(self.matrix()[:, None, :], _for_each_guess(shared, own))
+        labels = self.labels.copy()
+        labels[self.places] = m
+        certain = shared if own is None else np.concatenate([shared, own.take(label_entries(self.labels))[None]])
+        by_label = labelled_sums(labels, m, certain)
         if not self.places.size:
-            return values, values[:, :0]
-        certain = np.ones(values.shape[1], dtype=np.bool_)
-        certain[self.places] = False
-        return np.compress(certain, values, axis=1), np.take(values, self.places, axis=1)
+            return by_label
+        drawn = _for_each_guess(shared[:, self.places], None if own is None else own[:, self.places])
+        return dd_add(by_label, dd_dot(self.columns[:, None, :], drawn))
+
+
+def _for_each_guess(shared: Array, own: Array | None) -> Array:
+    """(v, w_i) for each of m guesses [m, k + 1, ·]; v for all [k, ·] where there is no w."""
+    if own is None:
+        return shared
+    return np.concatenate([np.broadcast_to(shared, (len(own), *shared.shape)), own[:, None]], axis=1)
 
 
 def normalise(estimator: Array) -> Array:
@@ -69,29 +91,19 @@ def normalise(estimator: Array) -> Array:
 
 def column_error(estimator: Array) -> float:
     """How far the columns of a normalised estimator [m, N] are from summing to one: 0 without randomisation."""
-    drawn = estimator[:, (estimator != 0.0).sum(axis=0) > 1]
-    if not drawn.size:
-        return 0.0
-    total: DoubleDouble = (drawn[0], np.zeros(drawn.shape[1]))
-    for row in drawn[1:]:
-        total = dd_add(total, (row, np.zeros_like(row)))
-    return float(np.abs((total[0] - 1.0) + total[1]).max()) * (1.0 + 2.0**-40)
+    high, low = dd_sum(estimator.T)
+    return float(np.abs((high - 1.0) + low).max(initial=0.0)) * (1.0 + 2.0**-40)
 
 
 def expected_sums(estimator: Array, values: Array) -> DoubleDouble:
     """Σ_l P_il v_l, double-double [m, k], for an estimator [m, N] and values [k, N] under 1e150 in size."""
-    decided = Decisions.of(estimator)
-    certain, drawn = decided.parted(values)
-    by_label = labelled_sums(decided.labels, estimator.shape[0], certain)
-    return dd_add(by_label, dd_dot(decided.columns[:, None, :], drawn)) if drawn.size else by_label
+    return Decisions.of(estimator).sums(values)
 
 
 def expected_loss(estimator: Array, loss: Array) -> float:
     """Σ_il P_il L_il for an estimator and losses [m, N]."""
-    decided = Decisions.of(estimator)
-    certain, drawn = decided.parted(loss)
-    by_label = dd_sum(certain.take(label_entries(decided.labels)))
-    return float(dd_add(by_label, dd_dot(decided.columns.ravel(), drawn.ravel()))[0])
+    high, low = Decisions.of(estimator).sums(loss[:0], loss)
+    return float(high.sum() + low.sum())
 
 
 def label_entries(labels: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -16,13 +16,14 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum, exact_product
-from discreet.problems.numerics.estimators import Decisions, column_error, label_entries, labelled_sums
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_sum, exact_product
+from discreet.problems.numerics.estimators import Decisions, column_error, label_entries
 from discreet.problems.numerics.label_strips import StripSums, strip_sums
 from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
 from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt
 
 _BLOCK_OUTCOMES = 1 << 14  # whose temporaries stay in cache
+_PLAIN = 2.0**-38  # covers the rounding of a plain sum of so many terms ≥ 0
 _PAIRWISE = 2.0**-44  # covers the rounding of terms ≥ 0 and of their pairwise sum: a few units, and one for every doubling
 
 
@@ -32,7 +33,7 @@ class Sums:
 
     joint          u_ij = Σ_l P_il a_jl, times 2^lift_j                                dd [m, n]
     loss           Σ_il P_il L_il                                                      dd []
-    random         the part of joint (not of its low halves) that is drawn             [m, n]
+    random         the part of joint that is drawn, as a plain sum                     [m, n]
     column_error   how far a column is from summing to one, at most
     missed         what products too small for a number may add to the loss
     wasted         by how much Σ_il P_il F_il exceeds Σ_l min_i F_il, at most
@@ -60,9 +61,10 @@ class Sums:
         )
 
     def drawn_share(self) -> float:
-        """The largest part of an entry of joint that is drawn."""
+        """The largest part of an entry of joint that is drawn; at most, as `random` is a plain sum."""
         high = self.joint[0]
-        return min(1.0, float(np.divide(self.random, high, out=np.zeros_like(high), where=high > 0.0).max()))
+        largest = float(np.divide(self.random, high, out=np.zeros_like(high), where=high > 0.0).max())
+        return min(1.0, largest * (1.0 + _PLAIN))
 
     def least(self, tilt: Array, lift: NDArray[np.int32]) -> tuple[float, ...]:
         """Numbers whose exact sum is at most Σ_l min_i F_il under the duals [m, n] of the sums, of entries under 1e201."""
@@ -84,49 +86,32 @@ def sums_over(decide: Callable[[slice], Decisions], p_xz: Array, loss: Array, ti
 
 
 def _block_sums(decided: Decisions, p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
-    (p_certain, p_drawn), (certain, drawn) = decided.parted(p_xz), decided.parted(loss)
-    if not drawn.size:
-        return _labelled(decided.labels, p_certain, certain, tilt, lift)
-    found = _multiplied(decided.columns, p_drawn, drawn, tilt, lift)
-    return found.plus(_labelled(decided.labels, p_certain, certain, tilt, lift)) if certain.size else found
-
-
-def _labelled(labels: NDArray[np.intp], p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
-    """Of outcomes that are certain of their guess."""
-    n, entries = p_xz.shape[0], label_entries(labels)
-    high, low = labelled_sums(labels, loss.shape[0], np.concatenate([_lifted(p_xz, lift), loss.take(entries)[None]]))
-    losses = in_order_losses(p_xz, loss, tilt)
-    chosen = losses.take(entries)
+    (n, _), places, columns = p_xz.shape, decided.places, decided.columns
+    high, low = decided.sums(_lifted(p_xz, lift), loss)
+    losses, entries = in_order_losses(p_xz, loss, tilt), label_entries(decided.labels)
+    chosen, drawn = losses.take(entries), losses.take(places, axis=1)
     losses.put(entries, np.inf)
     rival = losses.min(axis=0)
+    lost, regret = label_doubt(p_xz, tilt, chosen, rival), chosen - np.minimum(chosen, rival)
+    random, error, missed, drawn_lost = np.zeros(tilt.shape), 0.0, 0.0, 0.0
+    if places.size:
+        p_drawn, error, least = p_xz.take(places, axis=1), column_error(columns), drawn.min(axis=0)
+        doubt = label_doubt(p_drawn, tilt, drawn, least)
+        if error:
+            doubt += error * (np.abs(least) + np.abs(tilt).max(axis=0) @ p_drawn)
+        random = columns @ _lifted(p_drawn, lift).T
+        missed = SMALLEST * np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1)))
+        drawn_lost = float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
+        lost[places], regret[places] = 0.0, (columns * (drawn - least)).max(axis=0)
     return Sums(
         (high[:, :n], low[:, :n]),
         dd_add(dd_sum(high[:, n]), dd_sum(low[:, n])),
-        np.zeros(tilt.shape),
-        0.0,
-        0.0,
-        float(label_doubt(p_xz, tilt, chosen, rival).sum()) * (1.0 + _PAIRWISE),
-        _most_per_mass(chosen - np.minimum(chosen, rival), p_xz),
+        random,
+        error,
+        missed,
+        (float(lost.sum()) * (1.0 + _PAIRWISE) + drawn_lost) * (1.0 + 4.0 * UNIT),
+        _most_per_mass(regret, p_xz),
     )
-
-
-def _multiplied(columns: Array, p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
-    """Of outcomes that draw their guess from columns [m, K]."""
-    joint, error = dd_dot(columns[:, None, :], _lifted(p_xz, lift)), column_error(columns)
-    losses = in_order_losses(p_xz, loss, tilt)
-    least = losses.min(axis=0)
-    lost = label_doubt(p_xz, tilt, losses, least)
-    lost += error * (np.abs(least) + np.abs(tilt).max(axis=0) @ p_xz)
-    with np.errstate(over="ignore"):  # a loss may be any multiple of its outcome's mass
-        return Sums(
-            joint,
-            dd_dot(columns.ravel(), loss.ravel()),
-            joint[0],
-            error,
-            SMALLEST * float(np.count_nonzero((columns > 0.0) & (loss > 0.0))),
-            float((columns * lost).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * lost.size,
-            _most_per_mass((columns * (losses - least)).max(axis=0), p_xz),
-        )
 
 
 def _lifted(p_xz: Array, lift: NDArray[np.int32]) -> Array:
