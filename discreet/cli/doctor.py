@@ -55,10 +55,11 @@ def doctor(
 
 def _described(probe: Availability) -> dict[str, Any]:
     able = probe.capabilities
-    same = ("largest_outcomes", "gives_duals", "streams", "method", "citation", "libraries", "peer")
+    same = ("largest_outcomes", "gives_duals", "method", "citation", "libraries", "peer")
     capabilities = able and {name: getattr(able, name) for name in same} | {
         "regimes": sorted(regime.name.lower() for regime in able.regimes),
         "kinds": sorted(kind.name.lower() for kind in able.kinds),
+        "streams": any(kind.name == "BLOCKS" for kind in able.kinds),
         "extra": able.extra or None,
         "settings": dict(able.settings),
     }
