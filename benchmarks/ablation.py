@@ -28,7 +28,7 @@ from discreet.backends.tilt.model import Model, model_of
 from discreet.backends.tilt.newton import Newton
 from discreet.backends.tilt.passes import sample
 from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.vertex import Shares
+from discreet.backends.tilt.vertex import Vertex
 from discreet.problems import BlockProblem, Problem, catalog, lattice_problem, reduce
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.sensors import linear_conditional, paper_p_xy
@@ -98,9 +98,9 @@ def without_law(active: Any, tilt: Any, multiplier: float) -> Any:
     return np.zeros_like(tilt) if math.isinf(multiplier) else None
 
 
-def clipped_start(shares: Shares, deviation: Any, law: Any, near: Any = Shares.near) -> Any:
+def clipped_start(vertex: Vertex, deviation: Any, near: Any = Vertex.near) -> Any:
     """Shares that are outside [0, 1] at the start are moved inside, and do not leave before the system is solved."""
-    columns = near(shares, deviation, law)
+    columns = near(vertex, deviation)
     return None if columns is None else np.clip(columns, 0.0, None) / np.clip(columns, 0.0, None).sum(axis=0)
 
 
@@ -164,7 +164,7 @@ def crossover_rows() -> None:
     ):
         with replaced(active, attribute, value):
             crossover_row(name, paths, tilts)
-    with replaced(Shares, "near", clipped_start):
+    with replaced(Vertex, "near", clipped_start):
         crossover_row("leaving before a system is solved", paths, tilts)
     for pivots in (2, 4, 16):
         with replaced(crossing, "_PIVOTS", pivots):

@@ -35,8 +35,8 @@ class Precision:
                 it stops. At most half of the budget
     summed      of the budget: how far inside it tie classes of any number of outcomes aim: 16 ρ more, as sums over many
                 millions of outcomes, added up in chunks, are off by up to about 8 u
-    vertex      of the budget: how far inside it a vertex aims first, ρ + 2⁻⁴⁴; it proves its own leakage afterwards, and
-                aims further inside while that is above the budget
+    vertex      of the budget: how far inside it a vertex aims first, 5 ρ + 2⁻⁴⁴, as its masses are rounded and added up in
+                plain sums; it proves its own leakage afterwards, and aims further inside while that is above the budget
     leak_free   largest |p(ŷ_i given x_j) − p(ŷ_i)| that counts as none at budget 0: 2⁻⁴⁴, half of what the judge allows
                 (1e-13), as restoring the outcomes rounds once more
     contradicted  of what is added up to a tilted loss: by how much another guess must be better before a label is taken to
@@ -68,7 +68,7 @@ class Precision:
             rounding=rounding,
             undercut=min(0.5, 2.0**-40 + 8.0 * rounding),
             summed=min(0.5, 2.0**-40 + 24.0 * rounding),
-            vertex=min(0.5, 2.0**-44 + rounding),
+            vertex=min(0.5, 2.0**-44 + 5.0 * rounding),
         )
 
     @property

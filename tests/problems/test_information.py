@@ -12,12 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import budgets, estimators, joints, problems
 
-from discreet.backends.labelled import labelled_law
 from discreet.problems.constraint import entropy
 from discreet.problems.inference.adversary import fano_bound
 from discreet.problems.measures.law import OutputLaw, output_law
 from discreet.problems.measures.mutual_information import phi_divergence
-from discreet.problems.numerics.double_double import Array, dd_sum
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 _RESOLVED = 1e-100  # under it a leakage is rounding of the estimator's own entries, and only bounded
@@ -104,23 +103,6 @@ def test_permuting_values_and_outcomes_changes_nothing(joint: Array, random: obj
     np.testing.assert_allclose(after.mass, before.mass[labels], rtol=1e-15)
     np.testing.assert_allclose(after.deviation, before.deviation[labels][:, rows], rtol=1e-12, atol=1e-30)
     assert after.leakage() == pytest.approx(before.leakage(), rel=1e-12, abs=1e-60)
-
-
-@settings(max_examples=60)
-@given(joints(), st.integers(1, 4), st.integers(0, 10**6), st.booleans())
-def test_the_law_of_labels_is_that_of_their_indicators(joint: Array, count: int, seed: int, faint: bool) -> None:
-    p_xz = joint.sum(axis=1)
-    if faint:
-        p_xz[0] *= 1e-280
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, count, p_xz.shape[1])
-    apart = np.flatnonzero(rng.random(labels.size) < 0.3)
-    parts = labels.copy()
-    parts[apart] = count + np.arange(apart.size)
-    law = labelled_law(p_xz, labels, count, dd_sum(p_xz), apart)
-    expected = output_law(p_xz, np.eye(count + apart.size)[:, parts])
-    np.testing.assert_allclose(law.mass, expected.mass, rtol=1e-15)
-    np.testing.assert_allclose(law.deviation, expected.deviation, rtol=1e-14, atol=1e-30 if not faint else 0.0)
 
 
 def test_constants_leak_exactly_nothing_also_over_many_outcomes() -> None:

@@ -4,7 +4,7 @@ Method: an active-set method. The active set says which guess every outcome gets
 ties. A pivot first looks at the shares that the ties need for the law that is expected, which is a small linear system. If
 these are within [0, 1], it solves the square system of the ties (`vertex`). Then it looks at what is wrong:
 
-- There is no solution: the ties that weigh least become certain.
+- There is no solution: the tie that weighs least becomes certain.
 - A share is outside [0, 1]: the tie becomes certain. If that leaves no tie at all, the next outcomes in the order of margins
   follow, until they have moved the law by as much as was missing; where that ends is the new tie.
 - The new tilt contradicts labels: they change.
@@ -28,14 +28,13 @@ from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.vertex import Shares, Vertex
+from discreet.backends.tilt.vertex import Vertex
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 
 _PIVOTS = 8  # more find hardly more: benchmarks/ablation.py
-_RETAINED = 0.75  # of the ties, the heaviest, where they have no common solution
 
 
 def crossover(
@@ -57,14 +56,13 @@ def crossover(
         for _ in range(_PIVOTS):
             if not active.ties:
                 return None
-            shares = active.shares()
-            start = shares.near(deviation, active.law)
+            vertex = active.vertex()
+            start = vertex.near(deviation)
             if start is None:
                 return None
             if start.min() < 0.0:  # as they sum to one, none is above it otherwise
                 active.leave(start)
                 continue
-            vertex = Vertex(shares)
             solved = vertex.solve(start, tilt, multiplier, precision)
             if solved is None:
                 active.lighten()
@@ -85,16 +83,16 @@ def crossover(
 class _ActiveSet:
     """The label of every outcome [N], and for each tie a column [m], positive at the guesses that it may get.
 
-    That of an interior estimator is where the tie's shares start, too. law [m, n]: the sums of p_xz by label.
+    That of an interior estimator is where the tie's shares start, too.
     """
 
     def __init__(self, problem: Problem, losses: Array, columns: Array | None) -> None:
         self._problem, self._losses, self._every = problem, losses, np.arange(problem.N)
+        self._centred = np.concatenate([problem.p_z[None], problem.p_xz - problem.p_x[:, None] * problem.p_z])
         self.ties: dict[int, Array] = {}
         self._known = False  # where the shares of the ties start
         best, least, second, runner = least_two(losses.copy())
         self.labels = best if columns is None else columns.argmax(axis=0)
-        self.law = (self.labels == np.arange(problem.m)[:, None]) @ problem.p_xz.T
         if columns is not None:
             active = columns * problem.p_z > losses - least
             active[self.labels, self._every] = True
@@ -119,16 +117,16 @@ class _ActiveSet:
             return np.zeros_like(tilt)
         if self._known:
             return None
-        mass = self.law.sum(axis=1)
+        mass = np.bincount(self.labels, self._problem.p_z, self._problem.m)
         ratio = np.expm1(np.clip(tilt / multiplier, -40.0, 40.0))  # e^40 of a prior is certainty
         excess = mass @ ratio
         return np.asarray(mass[:, None] * self._problem.p_x * (ratio - excess) / (1.0 + excess))
 
-    def shares(self) -> Shares:
-        """What the ties may still get, in the order of outcomes."""
+    def vertex(self) -> Vertex:
+        """The equations for what the ties get, in the order of outcomes."""
         ties = sorted(self.ties)
         columns = np.stack([self.ties[outcome] for outcome in ties], axis=1)
-        return Shares(self._problem, self.labels, np.array(ties), columns / columns.sum(axis=0))
+        return Vertex(self._problem, self._centred, self.labels, np.array(ties), columns / columns.sum(axis=0))
 
     def estimator(self, columns: Array) -> Array:
         """[m, N] for columns of the ties [m, K]."""
@@ -142,15 +140,13 @@ class _ActiveSet:
         wrong = losses[self.labels, self._every] - losses.min(axis=0) > rounding
         wrong[list(self.ties)] = False
         outcomes = np.flatnonzero(wrong)
-        self._label(outcomes, losses[:, outcomes].argmin(axis=0))
+        self.labels[outcomes] = losses[:, outcomes].argmin(axis=0)
         return bool(outcomes.size)
 
     def lighten(self) -> None:
-        """The lightest ties become certain; at budget 0 all: there a system without solution has too few."""
-        weight = {outcome: self._problem.p_z[outcome] * (1.0 - column.max()) for outcome, column in self.ties.items()}
-        count = 0 if self._problem.constraint.perfect else int(_RETAINED * len(self.ties))
-        for outcome in sorted(self.ties, key=lambda outcome: -weight[outcome])[count:]:
-            self._label(np.array([outcome]), int(self.ties.pop(outcome).argmax()))
+        """The lightest tie becomes certain."""
+        lightest = min(self.ties, key=lambda tie: self._problem.p_z[tie] * (1.0 - self.ties[tie].max()))
+        self.labels[lightest] = self.ties.pop(lightest).argmax()
 
     def leave(self, columns: Array) -> None:
         """Each tie with a share outside loses the guess of its least; if that leaves one guess, it is a tie no longer."""
@@ -160,7 +156,7 @@ class _ActiveSet:
                 break
             rest = self.ties.pop(tie)
             rest[loses] = 0.0
-            self._label(np.array([tie]), int(rest.argmax()))
+            self.labels[tie] = rest.argmax()
             if np.count_nonzero(rest) > 1:
                 self.ties[tie] = rest
             elif not self.ties:
@@ -185,8 +181,8 @@ class _ActiveSet:
         margins = (self._losses[other, outcomes] - self._losses[one, outcomes]) / self._problem.p_z[outcomes]
         outcomes = outcomes[margins.argsort(kind="stable")]
         place = min(int(np.searchsorted(np.cumsum(weight[outcomes]), wanted)), outcomes.size - 1)
-        self._label(outcomes[:place], other)
-        self._label(outcomes[place:], one)
+        self.labels[outcomes[:place]] = other
+        self.labels[outcomes[place:]] = one
         self._tie(int(outcomes[place]), one, other)
 
     def _round(self, hesitating: NDArray[np.intp], columns: Array) -> None:
@@ -207,12 +203,4 @@ class _ActiveSet:
         column = np.zeros(self._problem.m)
         column[[one, other]] = 0.5
         self.ties[outcome] = column
-        self._label(np.array([outcome]), one)
-
-    def _label(self, outcomes: NDArray[np.intp], guesses: NDArray[np.intp] | int) -> None:
-        before = self.labels[outcomes]
-        self.labels[outcomes] = guesses
-        changed = self.labels[outcomes] != before
-        moved = self._problem.p_xz[:, outcomes[changed]].T
-        np.subtract.at(self.law, before[changed], moved)
-        np.add.at(self.law, self.labels[outcomes[changed]], moved)
+        self.labels[outcome] = one

@@ -3,8 +3,8 @@
 At a vertex all outcomes but a few *ties* are certain of their guess, their label. Every unknown *share* moves a tie from
 its label to another guess, so the law of (X, Ŷ) is linear in the shares. What determines them and μ is one equality of
 tilted losses per share and leakage = ε, with tilts t_i = μ log ratio; Newton's method takes a few steps to rounding, because
-the law of the determined outcomes is summed once, in twice the working precision. At ε = 0 the shares solve leakage-free
-equations, and the tilts the equalities of tilted losses; both are linear.
+what the labels deviate from independence is summed once. At ε = 0 the shares solve leakage-free equations, and the tilts the
+equalities of tilted losses; both are linear.
 
 Source: discreet, docs/theory.md, section 14 (the crossover).
 """
@@ -16,7 +16,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.labelled import labelled_law
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
 from discreet.problems.measures.law import OutputLaw
@@ -29,63 +28,55 @@ _STEPS = 12  # of Newton's method, which takes four to seven from a start worth 
 _SETTLED = 1e-14  # relative change of the multiplier and absolute change of shares that ends it
 
 
-class Shares:
-    """What may still be decided: a share for every guess but the label that a tie may get.
+class Vertex:
+    """Labels and ties, and the equations for what is still to be decided: a share for every guess but the label of a tie.
 
     labels [N]; ties [K]: outcomes; start [m, K]: their columns at first, positive at the guesses that each may get.
+    centred [n + 1, N]: w_l and a_jl − π_j w_l of every outcome.
     """
 
-    def __init__(self, problem: Problem, labels: NDArray[np.intp], ties: NDArray[np.intp], start: Array) -> None:
-        self.problem, self.labels, self.ties, self.own = problem, labels, ties, labels[ties]
-        every = np.eye(problem.m)
-        self.guesses, self.places = np.nonzero((start > 0.0) & (every[:, self.own] == 0.0))
-        self.moves = every[self.guesses] - every[self.own[self.places]]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
-        self.scale = np.sqrt(np.tile(problem.p_x, problem.m))
-        self._start = start
+    def __init__(
+        self, problem: Problem, centred: Array, labels: NDArray[np.intp], ties: NDArray[np.intp], start: Array
+    ) -> None:
+        every, own = np.eye(problem.m), labels[ties]
+        self._problem, self._start, self._own = problem, start, own
+        self._guesses, self._places = np.nonzero((start > 0.0) & (every[:, own] == 0.0))
+        sums = np.stack([np.compress(labels == guess, centred, axis=1).sum(axis=1) for guess in range(problem.m)])
+        self._mass, self._deviation = sums[:, 0], sums[:, 1:]  # of the law where every tie gets its label
+        moves = every[self._guesses] - every[own[self._places]]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
+        tied = centred[:, ties[self._places]]
+        self._by_mass = moves * tied[0][:, None]
+        self._by_deviation = (moves[:, :, None] * tied[1:].T[:, None, :]).reshape(self._places.size, -1)
+        loss = problem.loss[:, ties]
+        self._lost = loss[self._guesses, self._places] - loss[own[self._places], self._places]  # L_guess − L_label
+        self._scale = np.sqrt(np.tile(problem.p_x, problem.m))
 
     def columns(self, shares: Array) -> Array:
         """[m, K] the ties' columns for the free shares [F]."""
-        found = np.zeros((self.problem.m, self.ties.size))
-        found[self.guesses, self.places] = np.rint(shares * _GRID) / _GRID
-        found[self.own, np.arange(self.ties.size)] = 1.0 - found.sum(axis=0)
+        found = np.zeros(self._start.shape)
+        found[self._guesses, self._places] = np.rint(shares * _GRID) / _GRID
+        found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
         return found
-
-    def effect(self, tied: Array) -> Array:
-        """∂ deviation / ∂ share [F, m n] for the deviations [K, n] of the ties' own laws from independence."""
-        return (self.moves[:, :, None] * tied[self.places][:, None, :]).reshape(self.places.size, -1)
-
-    def near(self, deviation: Array | None, law: Array) -> Array | None:
-        """The columns [m, K] next to the start with about that deviation of the law from independence [m, n].
-
-        law [m, n]: the sums of p_xz by label; plain, as the answer only is a start. Some probability may be outside [0, 1].
-        The start itself where no deviation is given, None beyond the range of numbers.
-        """
-        if deviation is None:
-            return self._start
-        p_x, held = self.problem.p_x, self.problem.p_xz[:, self.ties].T
-        effect = self.effect(held - held.sum(axis=1)[:, None] * p_x)
-        missing, shares = deviation - law + law.sum(axis=1)[:, None] * p_x, self._start[self.guesses, self.places]
-        step = _step_towards(effect / self.scale, (missing.ravel() - shares @ effect) / self.scale)
-        return None if step is None else self.columns(shares + step)
-
-
-class Vertex:
-    """Labels and ties with the law of the determined outcomes, in twice the working precision."""
-
-    def __init__(self, shares: Shares) -> None:
-        problem, m, ties = shares.problem, shares.problem.m, shares.ties
-        law = labelled_law(problem.p_xz, shares.labels, m, problem.marginal, apart=ties)
-        self._problem, self._shares, self._fixed = problem, shares, OutputLaw(law.mass[:m], law.deviation[:m], law.p_x)
-        self._tied = OutputLaw(law.mass[m:], law.deviation[m:], law.p_x)
-        self._by_mass = shares.moves * self._tied.mass[shares.places, None]
-        self._by_deviation = shares.effect(self._tied.deviation)
-        loss, own = problem.loss[:, ties], shares.own[shares.places]
-        self._lost = loss[shares.guesses, shares.places] - loss[own, shares.places]  # L_guess − L_label
 
     def law(self, columns: Array) -> OutputLaw:
         """The law of (X, Ŷ) for columns of the ties [m, K]."""
-        mass, deviation = columns @ self._tied.mass, columns @ self._tied.deviation
-        return OutputLaw(self._fixed.mass + mass, self._fixed.deviation + deviation, self._fixed.p_x)
+        shares = columns[self._guesses, self._places]
+        deviation = self._deviation + (shares @ self._by_deviation).reshape(self._deviation.shape)
+        return OutputLaw(self._mass + shares @ self._by_mass, deviation, self._problem.p_x)
+
+    def near(self, deviation: Array | None) -> Array | None:
+        """The columns [m, K] next to the start with about that deviation of the law from independence [m, n].
+
+        Some probability may be outside [0, 1]. The start itself where no deviation is given; None beyond range.
+        """
+        return self._start if deviation is None else self._nearer(self._start, deviation)
+
+    def _nearer(self, columns: Array, deviation: Array) -> Array | None:
+        """The change of shares of least norm, counted in effects, that brings the deviation to the one wanted."""
+        effect, missing = self._by_deviation / self._scale, deviation - self.law(columns).deviation
+        size = _sizes(effect)
+        step = _least_squares((effect / size[:, None]).T, missing.ravel() / self._scale)
+        return None if step is None else self.columns(columns[self._guesses, self._places] + step / size)
 
     def solve(self, columns: Array, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
         """Columns of the ties [m, K] and duals, from columns to start from; None where there are none.
@@ -93,49 +84,46 @@ class Vertex:
         Some probability may be outside [0, 1]. tilt [m, n]: at ε = 0 the nearest that the ties allow is taken, and for
         guesses that never occur its rows are.
         """
-        shares = columns[self._shares.guesses, self._shares.places]
         if self._problem.constraint.perfect:
-            return self._solve_perfect(shares, tilt, precision)
-        return self._solve_constrained(shares, tilt, multiplier, precision)
+            return self._solve_perfect(columns, tilt, precision)
+        return self._solve_constrained(columns, tilt, multiplier, precision)
 
-    def _solve_perfect(self, shares: Array, tilt: Array, precision: Precision) -> Point | None:
-        scale = self._shares.scale
-        effect = self._by_deviation / scale
-        for _ in range(3):  # a linear system: the repeats only refine
-            step = _step_towards(effect, -self.law(self._shares.columns(shares)).deviation.ravel() / scale)
-            if step is None:
-                return None
-            shares = shares + step
-        columns = self._shares.columns(shares)
-        if not np.abs(self.law(columns).excess).max() <= precision.leak_free:  # too few ties to cancel what others leak
-            return None
+    def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
+        refined = self._nearer(columns, np.zeros_like(tilt))  # a linear system: the repeat only refines
+        if refined is None or not np.abs(self.law(refined).excess).max() <= precision.leak_free:
+            return None  # too few ties to cancel what others leak
+        effect = self._by_deviation / self._scale
         size = _sizes(effect)
         move = _least_squares(effect / size[:, None], -(self._lost + self._by_deviation @ tilt.ravel()) / size)
         if move is None:
             return None
-        tilt = tilt + (move / scale).reshape(tilt.shape)
-        return Point(columns, tilt - (tilt @ self._problem.p_x)[:, None], math.inf)
+        tilt = tilt + (move / self._scale).reshape(tilt.shape)
+        return Point(refined, tilt - (tilt @ self._problem.p_x)[:, None], math.inf)
 
-    def _solve_constrained(self, shares: Array, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
+    def _solve_constrained(self, columns: Array, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
         """Newton's method for a leakage just inside the budget: as little inside as rounding allows.
 
-        Outcomes that were merged before had their masses rounded, by 2⁻⁵³ of themselves: leakage grows by at most
-        2⁻⁵³ Σ u |log r| with that, which is what a perturbation of 2⁻⁵⁴ of the ratios r costs.
+        The masses of outcomes are rounded by 2⁻⁵³ of themselves, and so are their sums: leakage grows by at most
+        2⁻⁵¹ Σ u |log r| with that, which is what a perturbation of 2⁻⁵² of the ratios r costs.
         """
         budget, inside = self._problem.budget, precision.vertex
-        certain = self.law(self._shares.columns(np.zeros_like(shares)))
-        newton = _Newton(certain, self._by_mass, self._by_deviation, self._lost)
+        shares, newton = (
+            columns[self._guesses, self._places],
+            _Newton(
+                OutputLaw(self._mass, self._deviation, self._problem.p_x), self._by_mass, self._by_deviation, self._lost
+            ),
+        )
         while inside < 1.0:
             found = newton.solve(shares, multiplier, budget * (1.0 - inside))
             if found is None:
                 return None
             shares, multiplier = found
-            columns = self._shares.columns(shares)
+            columns = self.columns(shares)
             law = self.law(columns)
             ratio, never = law.ratio_minus_one(), law.mass == 0.0
             if not ratio.min() > -1.0:
                 return None
-            excess = law.leakage_ceiling(2.0**-54) / budget - 1.0
+            excess = law.leakage_ceiling(2.0**-52) / budget - 1.0
             if excess <= 0.0:
                 duals = multiplier * np.log1p(ratio)
                 if never.any():
@@ -199,13 +187,6 @@ def _sizes(matrix: Array) -> Array:
     """The largest entry of each row, 1 for a row of zeros: what equilibrates it."""
     sizes = np.abs(matrix).max(axis=1)
     return np.where(sizes > 0.0, sizes, 1.0)
-
-
-def _step_towards(effect: Array, missing: Array) -> Array | None:
-    """The change of shares [F] of least norm, counted in effects [F, ·], that does what is missing; None beyond range."""
-    size = _sizes(effect)
-    step = _least_squares((effect / size[:, None]).T, missing)
-    return None if step is None else step / size
 
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:
