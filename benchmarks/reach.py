@@ -5,26 +5,22 @@ Beyond reach is not failure: those cells are skipped, so that hours do not go in
 
 from __future__ import annotations
 
-import ast
-import re
+import runpy
 from pathlib import Path
 from typing import Any
 
 import discreet as ds
 
-_REGISTRY = Path(__file__).resolve().parents[1] / "discreet" / "backends" / "registry.py"
+_DECLARED = Path(__file__).resolve().parents[1] / "discreet" / "backends" / "declared.py"
 
 
 def own_backends() -> list[str]:
-    """The project's backends, read from the registry that lies beside these benchmarks.
+    """The project's backends, read from the files that lie beside these benchmarks.
 
     Not asked of `discreet` itself: asv tells a measuring process only the place of a cell in the grid, so the grid has to be
     the same for every commit that is measured, whichever backends it has.
     """
-    found = re.search(r"^_OWN = (\{.*?^\})", _REGISTRY.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    if found is None:
-        raise ValueError(f"{_REGISTRY.name} has no table _OWN of the project's backends")
-    return list(ast.literal_eval(found[1]))
+    return list(runpy.run_path(str(_DECLARED))["declared"]())
 
 
 def backends() -> list[str]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import importlib
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
-from discreet.backends.contract import Capabilities, Regime
-from discreet.backends.registry import _OWN, load_backend
-
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
-BUDGETS = {Regime.PERFECT: "0", Regime.CONSTRAINED: "positive", Regime.OBLIVIOUS: "inf"}
 
 
 def page(name: str) -> str:
@@ -34,38 +31,10 @@ def test_the_tables_of_names_are_exactly_the_public_names(package: str) -> None:
     assert listed == public
 
 
-def cells(able: Capabilities) -> list[str]:
-    """What the row of a backend must say, from its capabilities."""
-    return [
-        ", ".join(word for regime, word in BUDGETS.items() if regime in able.regimes),
-        "yes" if able.gives_duals else "no",
-        f"{able.largest_outcomes:,}" if able.largest_outcomes else "–",
-        f"`{able.extra}`" if able.extra else "–",
-    ]
-
-
-def row_of(name: str) -> list[str]:
-    found = re.search(rf"^\| *`{re.escape(name)}` *\|(.*)\|$", page("backends.md"), flags=re.MULTILINE)
-    assert found is not None, f"docs/reference/backends.md has no row for {name}"
-    return [cell.strip() for cell in found.group(1).split("|")]
-
-
-@pytest.mark.parametrize("name", _OWN)
-def test_the_row_of_a_backend_says_what_its_capabilities_say(name: str) -> None:
-    able = load_backend(name).capabilities
-    method, *middle, citation = row_of(name)
-    assert middle == cells(able)
-    assert method
-    assert citation == able.citation
-
-
-@pytest.mark.parametrize("name", _OWN)
-def test_every_setting_of_a_backend_is_described(name: str) -> None:
-    settings = set(load_backend(name).capabilities.settings)
-    listed = re.findall(
-        rf"^\| *`{re.escape(name)}` *\| *`(\w+)` *\|", section(page("backends.md"), "Settings"), re.MULTILINE
-    )
-    assert set(listed) == settings
+@pytest.mark.parametrize("name", ["backends.md", "peers.md"])
+def test_the_tables_of_the_backends_are_what_the_backends_declare(name: str) -> None:
+    written = runpy.run_path(str(REFERENCE / "tables.py"))["PAGES"][name](page(name))
+    assert written == page(name), "run `python docs/reference/tables.py`, which writes these tables"
 
 
 def options_of(command: str) -> set[str]:

@@ -1,10 +1,10 @@
 """Which backends exist, and whether each can be used here.
 
-The project's own backends are named below and load only when asked for. Another package adds its own through the entry
-point group `discreet.backends` (name = "package.module:Class"). One that is not packaged yet is tried through the
-environment variable DISCREET_BACKENDS = "name=module:Class,...", which processes started from here inherit. A name used
-twice is an error. A backend whose library is not installed is *absent*; one whose library is installed but fails to
-import is *broken*, with the reason.
+The project's own backends are the files of this folder that declare one (`declared`); they load only when asked for.
+Another package adds its own through the entry point group `discreet.backends` (name = "package.module:Class"). One that is
+not packaged yet is tried through the environment variable DISCREET_BACKENDS = "name=module:Class,...", which processes
+started from here inherit. A name used twice is an error. A backend whose library is not installed is *absent*; one whose
+library is installed but fails to import is *broken*, with the reason.
 """
 
 from __future__ import annotations
@@ -17,28 +17,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from discreet.backends.auto import Auto
 from discreet.backends.contract import AnyBackend, Backend, Capabilities, Kind, Policy
+from discreet.backends.declared import declared
 from discreet.problems.errors import Absent, Broken, DiscreetError, InputError
 
 ENTRY_POINT_GROUP = "discreet.backends"
 TRIAL_VARIABLE = "DISCREET_BACKENDS"
-
-_OWN = {
-    "tilt": "discreet.backends.tilt.backend:Tilt",
-    "blahut-arimoto": "discreet.backends.blahut_arimoto.backend:BlahutArimoto",
-    "conic": "discreet.backends.conic:Conic",
-    "slsqp": "discreet.backends.slsqp:Slsqp",
-    "highs": "discreet.backends.highs:Highs",
-    "pyomo": "discreet.backends.pyomo_:Pyomo",
-    "intervals": "discreet.backends.continuous.solver:Intervals",
-    "auto": "discreet.backends.auto:Auto",
-    "trust-constr": "discreet.backends.peers.trust_constr:TrustConstr",
-    "clarabel": "discreet.backends.peers.clarabel_:Clarabel",
-    "ipopt": "discreet.backends.peers.ipopt:Ipopt",
-    "qics": "discreet.backends.peers.qics_:Qics",
-    "pdlp": "discreet.backends.peers.pdlp:Pdlp",
-    "glop": "discreet.backends.peers.glop:Glop",
-}
 
 
 @dataclass(frozen=True)
@@ -56,8 +41,15 @@ class Availability:
     capabilities: Capabilities | None = None
 
 
+@cache
+def own_backends() -> Mapping[str, str]:
+    """Name -> "package.module:Class" of the project's: those that `auto` prefers, in its order, the others, then peers."""
+    found = declared()
+    return {name: found[name] for name in (*Auto.preference, *found)}
+
+
 def _targets() -> dict[str, str]:
-    targets = dict(_OWN)
+    targets = dict(own_backends())
     for name, target in (*_installed(), *_on_trial()):
         if targets.get(name, target) != target:
             raise DiscreetError(
@@ -115,15 +107,17 @@ def _load(name: str, target: str) -> AnyBackend | Policy:
     return backend
 
 
+def capabilities_of(name: str) -> Capabilities | None:
+    """What the backend of that name says of itself; None where there is none, or it does not load."""
+    try:
+        return load_backend(name).capabilities
+    except (Broken, InputError):
+        return None
+
+
 def capabilities() -> dict[str, Capabilities]:
     """Name -> capabilities of every backend that loads."""
-    found = {}
-    for name in backend_names():
-        try:
-            found[name] = load_backend(name).capabilities
-        except Broken:
-            continue
-    return found
+    return {name: able for name in backend_names() if (able := capabilities_of(name)) is not None}
 
 
 def peers() -> frozenset[str]:

@@ -24,7 +24,6 @@ from discreet.backends.contract import (
     Answer,
     AnyBackend,
     AnyProblem,
-    Capabilities,
     Kind,
     Options,
     Policy,
@@ -32,7 +31,7 @@ from discreet.backends.contract import (
     refuse_unknown,
     refuse_unserved,
 )
-from discreet.backends.registry import capabilities, load_backend, require_libraries, versions_of
+from discreet.backends.registry import capabilities, capabilities_of, load_backend, require_libraries, versions_of
 from discreet.backends.repairs import duals_for, private_versions
 from discreet.backends.solution import Solution, Status, Timings, derive_status
 from discreet.problems import judge
@@ -174,7 +173,7 @@ def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[A
             if tried:
                 break
             left = options.time_limit
-        able = _capabilities_of(name)
+        able = capabilities_of(name)
         if able is None or able.refusal(problem):
             continue
         one = attempt(problem, name, replace(options, time_limit=left, settings={}))
@@ -189,13 +188,6 @@ def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[A
     one, solution = min(answered, key=lambda pair: (pair[1].status is not Status.CERTIFIED, pair[1].relative_gap))
     claimed = f"{one.backend}: {one.claimed}"
     return replace(one, backend=policy.name, claimed=claimed), replace(solution, backend=policy.name, claimed=claimed)
-
-
-def _capabilities_of(name: str) -> Capabilities | None:
-    try:
-        return load_backend(name).capabilities
-    except (Broken, InputError):
-        return None
 
 
 def attempt(problem: AnyProblem, backend: str, options: Options, reduced: Reduced | None = None) -> Attempt:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import TypeVar
 
 from discreet.backends.contract import Options
 from discreet.problems.errors import InputError
+
+_Number = TypeVar("_Number", int, float)
 
 
 def choice(options: Options, backend: str, name: str, allowed: Iterable[str], default: str) -> str:
@@ -22,27 +25,16 @@ def choice(options: Options, backend: str, name: str, allowed: Iterable[str], de
     return str(value)
 
 
-def positive(options: Options, backend: str, name: str, default: float) -> float:
-    """The setting's value, a positive finite number, or the default."""
-    given = options.settings.get(name, default)
-    try:
-        value = float(given)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not (0.0 < value < math.inf):
-        raise InputError(f"backend {backend}: setting {name} is {given!r}; give a positive number")
-    return value
-
-
-def whole(options: Options, backend: str, name: str, default: int) -> int:
-    """The setting's value, a whole number ≥ 1, or the default."""
+def number(options: Options, backend: str, name: str, kind: type[_Number], default: _Number) -> _Number:
+    """The setting's value, a positive finite number (a whole one where `kind` is int), or the default."""
     if name not in options.settings:
         return default
     given = options.settings[name]
     try:
-        value = int(str(given))
+        value = kind(str(given))
     except ValueError:
-        value = 0
-    if value < 1:
-        raise InputError(f"backend {backend}: setting {name} is {given!r}; give a whole number of at least 1")
+        value = kind(0)
+    if not 0 < value < math.inf:
+        wanted = "a whole number of at least 1" if kind is int else "a positive number"
+        raise InputError(f"backend {backend}: setting {name} is {given!r}; give {wanted}")
     return value

@@ -57,7 +57,9 @@ def contest(monkeypatch: pytest.MonkeyPatch, **stubs: dict[str, Any]) -> list[st
     own = {
         name: Stub(name, asked, **stubs.get(name.replace("-", "_"), {"refusal": f"{name} is out"})) for name in PREFERENCE
     }
-    monkeypatch.setattr("discreet.backends.run.load_backend", lambda name: own[name] if name in own else load_backend(name))
+    for module in ("registry", "run"):
+        target = f"discreet.backends.{module}.load_backend"
+        monkeypatch.setattr(target, lambda name: own[name] if name in own else load_backend(name))
     return asked
 
 

@@ -26,8 +26,8 @@ from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.reports.compare import default_configurations
 
-PEERS = ("trust-constr", "ipopt", "qics", "clarabel", "pdlp", "glop")
-EVERY_BUDGET = ("trust-constr", "ipopt", "qics", "clarabel")
+PEERS = tuple(sorted(peers()))
+EVERY_BUDGET = tuple(name for name in PEERS if Regime.CONSTRAINED in load_backend(name).capabilities.regimes)
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "peers.md"
 GAP = {"trust-constr": 1e-9, "ipopt": 1e-9, "qics": 1e-8, "clarabel": 1e-7, "pdlp": 1e-9, "glop": 1e-9}
 """Largest relative certified gap with the default options on the small problems below."""
@@ -222,8 +222,7 @@ def test_the_linked_program_is_the_problem() -> None:
 
 
 def test_peers_are_registered_and_known_as_such() -> None:
-    assert peers() == set(PEERS)
-    assert set(PEERS) < set(backend_names())
+    assert {"clarabel", "glop", "ipopt", "pdlp", "qics", "trust-constr"} <= set(PEERS) < set(backend_names())
 
 
 def test_nobody_gets_a_peer_without_asking() -> None:
@@ -288,9 +287,8 @@ def rows_of_the_page(name: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_the_page_shows_the_tuning_that_runs(name: str) -> None:
-    shown = [[f"`{each.name}`", str(each.value), str(each.default), each.why] for each in tuning(name)]
-    assert rows_of_the_page(name) == shown
+def test_every_setting_has_a_reason(name: str) -> None:
+    """The page itself is written from the tuning (tests/test_reference.py)."""
     assert all(each.why for each in tuning(name))
 
 

@@ -185,7 +185,8 @@ def test_problems_lists_and_shows() -> None:
 
 def test_doctor_tells_the_lethal_from_the_able(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_BACKENDS", "fake-bayes=fake_backends:Bayes,fake-lethal=fake_backends:DiesAtImport")
-    monkeypatch.setattr(registry, "_OWN", {"tilt": registry._OWN["tilt"]})
+    tilt = {"tilt": registry.own_backends()["tilt"]}
+    monkeypatch.setattr(registry, "own_backends", lambda: tilt)
     found = {entry["backend"]: entry for entry in json.loads(run("doctor", "--json", "--require", "fake-bayes").stdout)}
     assert found["tilt"]["state"] == found["fake-bayes"]["state"] == "available"
     assert found["fake-bayes"]["capabilities"]["regimes"] == ["constrained", "oblivious", "perfect"]

@@ -27,7 +27,7 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Kind, Known, Options, Raw, Regime
 from discreet.backends.precision import Precision
-from discreet.backends.settings import choice, whole
+from discreet.backends.settings import choice, number
 from discreet.backends.slack import bayes_answer
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Point
@@ -100,7 +100,7 @@ class Tilt:
 
 
 def _limits(problem: Problem | BlockProblem, options: Options) -> Limits:
-    threads = whole(options, Tilt.name, "threads", 0) or (1 if problem.N < _THREADS_FROM else 0)
+    threads = number(options, Tilt.name, "threads", int, 0) or (1 if problem.N < _THREADS_FROM else 0)
     wanted = choice(options, Tilt.name, "kernels", _KERNELS, "auto")
     deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
     return Limits(options.max_iterations or 100, deadline, threads, _KERNELS[wanted], options.progress)

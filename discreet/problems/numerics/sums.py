@@ -100,7 +100,7 @@ def _block_sums(decided: Decisions, p_xz: Array, loss: Array, tilt: Array, lift:
         if error:
             doubt += error * (np.abs(least) + np.abs(tilt).max(axis=0) @ p_drawn)
         random = columns @ _lifted(p_drawn, lift).T
-        missed = SMALLEST * np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1)))
+        missed = SMALLEST * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
         drawn_lost = float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
         lost[places], regret[places] = 0.0, (columns * (drawn - least)).max(axis=0)
     return Sums(
