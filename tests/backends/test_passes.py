@@ -22,7 +22,7 @@ from discreet.problems.numerics.double_double import Array
 
 NUMBA = pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
 BOTH = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=NUMBA)], ids=["numpy", "numba"])
-SHAPES = [(1, 1), (1, 3), (3, 1), (2, 2), (3, 3), (5, 4)]  # few: each is compiled once
+SHAPES = [(1, 3), (3, 1), (2, 3), (5, 4)]  # few, as each is compiled: nothing to hide, nothing to choose, m > n and n > m
 
 
 def outcomes(n: int, m: int, count: int, seed: int, size: int = 64) -> ArrayBlocks:
@@ -177,7 +177,7 @@ def test_shells_increase_by_an_eighth_of_an_octave() -> None:
 @BOTH
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_chunks_and_threads_change_nothing(compiled: bool, size: int) -> None:
-    whole, tilt = outcomes(3, 3, 500, 7, 1000), tilt_for(3, 3, 7, 0.2)
+    whole, tilt = outcomes(2, 3, 500, 7, 1000), tilt_for(2, 3, 7, 0.2)
     blocks = ArrayBlocks(whole.p_xz, whole.loss, size)
     alone = scan(blocks, tilt, 0.1, threads=1, compiled=compiled)
     for threads in (2, 3, 0):
@@ -187,10 +187,10 @@ def test_chunks_and_threads_change_nothing(compiled: bool, size: int) -> None:
 
 @BOTH
 def test_chunks_without_mass(compiled: bool) -> None:
-    whole = outcomes(2, 2, 100, 3)
+    whole = outcomes(2, 3, 100, 3)
     p_xz, loss = whole.p_xz.copy(), whole.loss.copy()
     p_xz[:, 20:60], loss[:, 20:60] = 0.0, 0.0
-    blocks, tilt = ArrayBlocks(p_xz, loss, 20), tilt_for(2, 2, 3, 0.1)
+    blocks, tilt = ArrayBlocks(p_xz, loss, 20), tilt_for(2, 3, 3, 0.1)
     found = scan(blocks, tilt, 0.2, threads=1, compiled=compiled)
     assert not ((found.retained >= 20) & (found.retained < 60)).any()
     assert found.columns.sum() == pytest.approx(p_xz.sum() + loss.sum())

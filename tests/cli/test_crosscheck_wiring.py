@@ -6,11 +6,11 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command import run
 
 yaml = pytest.importorskip("yaml", reason="the extra `dev` is not installed")
 
@@ -41,45 +41,43 @@ def test_every_step_gets_what_its_line_asks_for() -> None:
     assert all(f"inputs.{name} " in used for name in inputs), "an input that nothing reads"
 
 
-@pytest.mark.parametrize(("extras", "ending"), [("conic,pyomo", "[conic,pyomo]"), ("", "")])
-def test_the_first_step_installs_this_checkout(extras: str, ending: str, tmp_path: Path) -> None:
-    """The line runs with a pip that only writes down what it is asked for."""
-    fake = tmp_path / "python"
+def asked_of_python(step: str, inputs: dict[str, str], folder: Path) -> list[str]:
+    """What a step's line hands to Python, by a shell that finds one that only writes down what it is asked for."""
+    fake = folder / "python"
     fake.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     fake.chmod(0o755)
-    surroundings = {
-        "GITHUB_ACTION_PATH": "/checkout",
-        "EXTRAS": extras,
-        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
-    }
-    done = subprocess.run(["bash", "-euc", steps()["Install"]["run"]], env=surroundings, capture_output=True, text=True)
-    assert done.stdout.split() == [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "-c",
-        "/checkout/constraints.txt",
-        f"/checkout{ending}",
-    ]
+    surroundings = {**inputs, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-euc", steps()[step]["run"]], env=surroundings, capture_output=True, text=True)
+    return done.stdout.splitlines()
 
 
-def test_the_last_step_of_the_action_runs(tmp_path: Path) -> None:
-    line = steps()["Crosscheck"]["run"]
-    inputs = {"SEED": "1", "SIZE": "1", "REQUIRE": "tilt", "JUNIT": str(tmp_path / "out.xml"), "PYTHONPATH": str(ROOT)}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(["bash", "-euc", line], env=os.environ | inputs | {"PATH": path}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out.xml").exists()
+@pytest.mark.parametrize(("extras", "ending"), [("conic,pyomo", "[conic,pyomo]"), ("", "")])
+def test_the_first_step_installs_this_checkout(extras: str, ending: str, tmp_path: Path) -> None:
+    words = asked_of_python("Install", {"GITHUB_ACTION_PATH": "/checkout", "EXTRAS": extras}, tmp_path)
+    assert words == ["-m", "pip", "install", "--quiet", "-c", "/checkout/constraints.txt", f"/checkout{ending}"]
 
 
-def test_the_hook_runs_the_command() -> None:
+@pytest.fixture
+def tilt_alone(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Flags that ask one backend only; so no other may be required by the surroundings."""
+    monkeypatch.delenv("DISCREET_REQUIRED_BACKENDS", raising=False)
+    return ["--backends", "tilt"]
+
+
+def test_the_last_step_of_the_action_runs(tilt_alone: list[str], tmp_path: Path) -> None:
+    """The shell makes the words, and the command takes them."""
+    report = tmp_path / "out.xml"
+    inputs = {"SEED": "1", "SIZE": "1", "REQUIRE": "tilt", "JUNIT": str(report)}
+    words = asked_of_python("Crosscheck", inputs, tmp_path)
+    assert words[:3] == ["-m", "discreet", "crosscheck"]
+    assert run(*words[2:], *tilt_alone).exit_code == 0
+    assert report.exists()
+
+
+def test_the_hook_runs_the_command(tilt_alone: list[str]) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hook["language"] == "python"
     assert hook["pass_filenames"] is False
-    program, *flags = shlex.split(hook["entry"])
+    program, *words = shlex.split(hook["entry"])
     assert program == "discreet"
-    words = [sys.executable, "-m", program, *flags, "--backends", "tilt"]
-    # Only tilt is asked here, so no other backend may be required by the surroundings.
-    surroundings = {name: value for name, value in os.environ.items() if name != "DISCREET_REQUIRED_BACKENDS"}
-    assert subprocess.run(words, cwd=ROOT, env=surroundings, capture_output=True).returncode == 0
+    assert run(*words, *tilt_alone).exit_code == 0

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import fake_backends
@@ -86,30 +84,17 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path) -> None:
     whole = rows(tmp_path / "whole")
     assert len(whole) == 8
     (tmp_path / "kill.toml").write_text(DETERMINISTIC)
-    folder, generator = tmp_path / "killed", random.Random(7)
+    folder = tmp_path / "killed"
     command = [sys.executable, "-m", "discreet", "bench", str(tmp_path / "kill.toml"), "--out", str(folder)]
-    kills = 0
-    kept: set[str] = set()
-    for _ in range(2):
-        run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
-        _wait_for_a_new_cell(folder, run, kept)
-        time.sleep(generator.random() * 0.3)
-        kills += run.poll() is None
-        run.send_signal(signal.SIGKILL)
-        run.wait()
-        now = {row.cell for row in rows(folder)}
-        assert kept <= now
-        kept = now
-    assert kills >= 1
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+    assert within(30, lambda: any((folder / "cells").glob("[!.]*.parquet")))
+    run.send_signal(signal.SIGKILL)
+    assert run.wait() == -signal.SIGKILL
+    kept = {row.cell for row in rows(folder)}
+    assert 1 <= len(kept) < 8
     done = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True, env=environment())
     assert f'"measured": {8 - len(kept)}' in done.stdout
     assert list(map(outcome, rows(folder))) == list(map(outcome, whole))
-
-
-def _wait_for_a_new_cell(folder: Path, run: subprocess.Popen[bytes], kept: set[str]) -> None:
-    within(
-        30, lambda: run.poll() is not None or not kept >= {path.stem for path in (folder / "cells").glob("[!.]*.parquet")}
-    )
 
 
 def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path: Path) -> None:
