@@ -39,8 +39,9 @@ class Precision:
                 plain sums; it proves its own leakage afterwards, and aims further inside while that is above the budget
     leak_free   largest |p(ŷ_i given x_j) − p(ŷ_i)| that counts as none at budget 0: 2⁻⁴⁴, half of what the judge allows
                 (1e-13), as restoring the outcomes rounds once more
-    contradicted  of what is added up to a tilted loss: by how much another guess must be better before a label is taken to
-                be wrong: 2⁻⁵⁰ = 8 u, as n + 1 terms and a difference of two sums round by about that
+    contradicted  of what is added up to a tilted loss, and of μ w, as ratios r are rounded in tilts μ log r: by how much
+                another guess must be better before a label is taken to be wrong: 2⁻⁵⁰ = 8 u, as n + 1 terms and a
+                difference of two sums round by about that
     """
 
     gap: float

@@ -23,6 +23,8 @@ problems", Computers & Operations Research 21 (1994).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,6 +72,8 @@ def crossover(
             multiplier, deviation = solved.multiplier, vertex.law(solved.columns).deviation
             losses = problem.loss + solved.tilt @ problem.p_xz
             rounding = problem.loss.max(axis=0) + np.abs(solved.tilt).max(axis=0) @ problem.p_xz
+            if multiplier < math.inf:
+                rounding += multiplier * problem.p_z
             wrong = active.relabel(losses, precision.contradicted * rounding)
             if solved.columns.min() < 0.0:
                 active.leave(solved.columns)

@@ -42,14 +42,18 @@ class Vertex:
         self._problem, self._start, self._own = problem, start, own
         self._guesses, self._places = np.nonzero((start > 0.0) & (every[:, own] == 0.0))
         sums = np.stack([np.compress(labels == guess, centred, axis=1).sum(axis=1) for guess in range(problem.m)])
-        self._mass, self._deviation = sums[:, 0], sums[:, 1:]  # of the law where every tie gets its label
+        self._mass, self._deviation = sums[:, 0], self._balanced(sums[:, 1:])  # of the law where every tie gets its label
         moves = every[self._guesses] - every[own[self._places]]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
-        tied = centred[:, ties[self._places]]
-        self._by_mass = moves * tied[0][:, None]
-        self._by_deviation = (moves[:, :, None] * tied[1:].T[:, None, :]).reshape(self._places.size, -1)
+        tied = centred[:, ties[self._places]].T
+        self._by_mass = moves * tied[:, :1]
+        self._by_deviation = (moves[:, :, None] * self._balanced(tied[:, 1:])[:, None, :]).reshape(self._places.size, -1)
         loss = problem.loss[:, ties]
         self._lost = loss[self._guesses, self._places] - loss[own[self._places], self._places]  # L_guess − L_label
         self._scale = np.sqrt(np.tile(problem.p_x, problem.m))
+
+    def _balanced(self, deviations: Array) -> Array:
+        """Deviations [·, n] made to add up to nothing again; what rounding left would make a guess dearer everywhere."""
+        return np.asarray(deviations - deviations.sum(axis=1)[:, None] * self._problem.p_x)
 
     def columns(self, shares: Array) -> Array:
         """[m, K] the ties' columns for the free shares [F]."""
