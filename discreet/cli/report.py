@@ -25,6 +25,9 @@ def report(
     asv: Annotated[
         list[str] | None, typer.Option("--asv", metavar="DIR", help="Results of asv, shown over commits; may be repeated.")
     ] = None,
+    backends: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Only these backends, ranked among themselves; commas separate them.")
+    ] = None,
     out: Annotated[
         str | None,
         typer.Option(metavar="FILE.html", help=f"Where the page goes.  [default: {DEFAULT_OUT}]"),
@@ -55,7 +58,7 @@ def report(
 
       discreet report study --asv .asv/results --publish snapshot
 
-      discreet report --json
+      discreet report --backends tilt,conic,conic:solver=scs --json
     """
     from discreet.reports.asv_results import read_asv
     from discreet.reports.html import check_report_path, report_numbers, write_report
@@ -69,7 +72,7 @@ def report(
     if publish is not None:
         check_folder(publish, NAMES)
     with screen.waiting("reading the results"):
-        rows = _rows(results or ())
+        rows = _rows(results or (), backends)
         commits = [record for folder in asv or () for record in read_asv(folder)]
     if page is not None:
         written = write_report(rows, page, asv=commits, source=_source(results or ()))
@@ -81,17 +84,20 @@ def report(
         screen.print_json(report_numbers(rows))
 
 
-def _rows(results: Sequence[str]) -> list[Measurement]:
+def _rows(results: Sequence[str], backends: str | None) -> list[Measurement]:
     from discreet.problems.errors import InputError
+    from discreet.reports import notation
     from discreet.reports.measurements import reference_measurements
     from discreet.reports.study.store import read_results
 
-    if not results:
-        return reference_measurements()
-    rows = read_results(results)
+    rows = read_results(results) if results else reference_measurements()
     if not rows:
         raise InputError(f"{', '.join(map(repr, results))} hold no finished attempts; run discreet bench on the study first")
-    return rows
+    known = sorted({row.label for row in rows})
+    wanted = known if backends is None else [each.label for each in notation.configurations(backends)]
+    if missing := [label for label in wanted if label not in known]:
+        raise InputError(f"{missing[0]!r} was not measured; the results are of {', '.join(known)}")
+    return [row for row in rows if row.label in wanted]
 
 
 def _source(results: Sequence[str]) -> str:

@@ -4,8 +4,8 @@
 measurements, study/, compare, crosscheck/   measuring: one row for every attempt, and where rows come from
 curve                                        the privacy–utility curve of one problem
 statistics/, advice/                         what rows say
-figures, pictures, tables, wording           showing it
-notation                                     how problems, budgets and backends are typed
+figures, drawing, figure_*, pictures         figures, laid out by one writer and said as SVG or PNG
+tables, wording, notation                    words
 html/, published/, outputs                   pages and files
 """
 

@@ -52,6 +52,11 @@ class AsvRecord:
     high: float
     unit: str
 
+    @property
+    def place(self) -> str:
+        """Its point of the grid in words."""
+        return ", ".join(f"{name}={value}" for name, value in self.parameters)
+
 
 def read_asv(folder: str | Path) -> tuple[AsvRecord, ...]:
     """Every record under a `results_dir` of asv, by benchmark, date, commit and parameters.
@@ -205,8 +210,7 @@ def commits_csv(records: Sequence[AsvRecord]) -> str:
     for record in records:
         if record.outcome != "skipped":
             numbers = plain((record.value, record.low, record.high))
-            place = ", ".join(f"{name}={value}" for name, value in record.parameters)
-            known = (record.benchmark, place, record.commit[:12], record.date, record.machine, record.outcome)
+            known = (record.benchmark, record.place, record.commit[:12], record.date, record.machine, record.outcome)
             lines.append((*known, *numbers, record.unit))
     return csv_text(columns, lines)
 

@@ -13,7 +13,7 @@ import platform
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ from discreet.reports.measurements import Configuration, Measurement, landmarks
 from discreet.reports.outputs import Watch, plain, write_folder
 from discreet.reports.pictures import gap_figure, leakage_figure
 from discreet.reports.statistics.agreement import Agreement, agreements
-from discreet.reports.statistics.claims import claimed_leaks
 from discreet.reports.study.cells import Cell, Instance, serves
 from discreet.reports.study.plan import Limits, Profile
 from discreet.reports.study.runner import measure
@@ -136,7 +135,7 @@ class Comparison:
             "uncertified_cases": list(self.uncertified_cases),
             "cases": [plain(self._facts(case)) for case in self.cases],
             "rows": [plain(_record(row)) for row in self.rows],
-            "agreements": [asdict(pair) for pair in self.agreements],
+            "agreements": plain(self.agreements),
         }
 
     def _facts(self, case: Case) -> dict[str, Any]:
@@ -247,7 +246,7 @@ def write_comparison(comparison: Comparison, folder: str | Path) -> tuple[Path, 
             source=f"a comparison that asked for a relative gap of {comparison.gap:g}",
             verdict=comparison.verdict(),
         ),
-        "leakage.svg": standalone(leakage_figure(claimed_leaks(comparison.rows))),
+        "leakage.svg": standalone(leakage_figure(comparison.rows)),
         "brackets.svg": standalone(gap_figure(comparison.rows)),
         "comparison.json": json.dumps(comparison.to_dict(), indent=1, allow_nan=False) + "\n",
     }

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -68,10 +68,6 @@ class FrontierPoint:
             seconds=seconds,
             status=solution.status,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values by name; None for what is not finite."""
-        return dict(plain(asdict(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +129,7 @@ class Frontier:
             "width": self.width,
             "reached": self.reached,
             "certified": self.certified,
-            "points": [row.to_dict() for row in self.rows],
+            "points": plain(self.rows),
         }
 
     def to_csv(self) -> str:

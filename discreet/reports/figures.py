@@ -1,4 +1,4 @@
-"""Figures as data: what is drawn, apart from how. `figure_svg` and `figure_png` draw the same `Figure`.
+"""Figures as data: what is drawn, apart from how, which `drawing` decides.
 
 A series is told apart by tone, dash and marker, never by colour alone. Tones are six colours that people with
 colour-blindness can tell apart, each with a lighter twin for dark grounds.
@@ -18,7 +18,16 @@ from discreet.reports import wording
 LIGHT = ("#0063a6", "#b64a00", "#00785a", "#a33a7a", "#6b5b00", "#4b5563")
 DARK = ("#6cb8f0", "#f29b52", "#3fc9a2", "#e79bc8", "#d9c64a", "#a3afbd")
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2")
-MARKERS = ("circle", "diamond", "square", "triangle", "cross", "circle")
+MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
+    (),
+    ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
+    ((-1, -1), (1, -1), (1, 1), (-1, 1)),
+    ((0, -1.2), (1.2, 0.9), (-1.2, 0.9)),
+    ((-1, -0.4), (-0.4, -0.4), (-0.4, -1), (0.4, -1), (0.4, -0.4), (1, -0.4),
+     (1, 0.4), (0.4, 0.4), (0.4, 1), (-0.4, 1), (-0.4, 0.4), (-1, 0.4)),
+    (),
+)  # fmt: skip
+"""Corners of marks in units of their radius, to the right and downwards; a circle has none."""
 
 Tick = tuple[float, str]
 Range = tuple[float, float]
@@ -43,15 +52,11 @@ class Series:
     high: tuple[float, ...] = ()
     hints: tuple[str, ...] = ()
 
-    @property
-    def marker(self) -> str:
-        """The shape of its marks."""
-        return MARKERS[(self.tone + self.tone // len(LIGHT)) % len(MARKERS)]
 
-    @property
-    def dash(self) -> str:
-        """Lengths of its dashes and the gaps between them; empty for an unbroken line."""
-        return DASHES[(self.tone + self.tone // len(LIGHT)) % len(DASHES)]
+def look(tone: int) -> tuple[str, tuple[tuple[float, float], ...]]:
+    """Lengths of the dashes and the gaps between them (empty for an unbroken line), and the corners of the mark."""
+    k = (tone + tone // len(LIGHT)) % len(LIGHT)
+    return DASHES[k], MARKERS[k]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -149,7 +149,7 @@ class Measurement:
     wall_seconds: float = 0.0
     distinct_outcomes: int | None = None
 
-    @property
+    @cached_property
     def label(self) -> str:
         """The solver configuration as typed on the command line: conic, or conic:solver=scs."""
         return Configuration(self.backend, self.settings).label

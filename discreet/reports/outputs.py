@@ -12,7 +12,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,14 +44,18 @@ def replace_file(path: str | Path, content: str | bytes) -> Path:
 
 def plain(value: Any) -> Any:
     """The value as JSON can hold it: words for members of an enumeration, None for numbers that are not finite, lists for
-    tuples, all the way down."""
+    tuples, mappings of their fields for records, all the way down."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
         return {name: plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    return value
 
 
 def csv_text(columns: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
@@ -65,7 +69,7 @@ def csv_text(columns: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
 
 def records_csv(kind: type[DataclassInstance], records: Iterable[DataclassInstance]) -> str:
     """Records of one kind as comma-separated text, a column for each of its fields, values as `plain` gives them."""
-    return csv_text([each.name for each in fields(kind)], (plain(asdict(record)).values() for record in records))
+    return csv_text([each.name for each in fields(kind)], (plain(record).values() for record in records))
 
 
 def check_folder(folder: str | Path, names: Iterable[str]) -> None:

@@ -13,9 +13,9 @@ from discreet.reports import wording
 from discreet.reports.curve import Frontier
 from discreet.reports.figures import Figure, Series
 from discreet.reports.measurements import Measurement
-from discreet.reports.statistics.claims import Leak
-from discreet.reports.statistics.profiles import Profile, data_profiles, performance_profiles, work_precision
-from discreet.reports.statistics.scaling import fit_exponent, sweeps
+from discreet.reports.statistics.claims import claimed_leaks
+from discreet.reports.statistics.profiles import Profile, data_profiles, performance_profiles
+from discreet.reports.statistics.scaling import sweeps
 from discreet.reports.statistics.trials import Trial, labels_of
 
 _Mark = tuple[str, float, str]
@@ -23,29 +23,28 @@ _Mark = tuple[str, float, str]
 
 
 def tones(found: Sequence[Trial]) -> dict[str, int]:
-    """A tone for every solver configuration, the same in all pictures; the native solver first."""
-    names = sorted(labels_of(found), key=lambda name: (name != "tilt", name))
+    """A tone for every solver configuration, the same in all pictures; the native solver first, those never tried last."""
+    tried = labels_of(found)
+    names = sorted({trial.contestant for trial in found}, key=lambda name: (name not in tried, name != "tilt", name))
     return {name: tone for tone, name in enumerate(names)}
 
 
-def leakage_figure(leaks: Sequence[Leak]) -> Figure:
+def leakage_figure(rows: Sequence[Measurement]) -> Figure:
     """What every answer called solved really leaks, as a multiple of its budget: one line a solver configuration.
 
     At budget 0 the ratio is ‖ΦP‖∞ ÷ what counts as zero. What lies right of 1 breaks the budget.
     """
-    by_name: dict[str, list[Leak]] = {}
-    for leak in leaks:
-        by_name.setdefault(leak.contestant, []).append(leak)
-    worst = {name: max(leak.ratio for leak in own) for name, own in by_name.items()}
-    names = sorted(by_name, key=lambda name: (worst[name], name))
-    broken = Counter(leak.contestant for leak in leaks if leak.violated)
+    leaks = claimed_leaks(rows)
+    weighed, broken = Counter(row.label for row in leaks), Counter(row.label for row in leaks if row.violated)
+    worst = {name: max(row.leakage_over_budget for row in leaks if row.label == name) for name in weighed}
+    names = sorted(worst, key=lambda name: (worst[name], name))
 
-    def mark(leak: Leak) -> _Mark:
-        told = f"claimed {leak.claimed!r}, leaks {wording.scientific(leak.ratio)} × the budget"
-        return leak.contestant, max(leak.ratio, 1e-2), f"{leak.contestant} on {leak.instance}: {told}"
+    def mark(row: Measurement) -> _Mark:
+        told = f"claimed {row.claimed!r}, leaks {wording.scientific(row.leakage_over_budget)} × the budget"
+        return row.label, max(row.leakage_over_budget, 1e-2), f"{row.label} on {row.instance}: {told}"
 
-    kept = _strip("keeps the budget", 2, names, [mark(leak) for leak in leaks if not leak.violated])
-    broke = _strip("breaks it", 1, names, [mark(leak) for leak in leaks if leak.violated])
+    kept = _strip("keeps the budget", 2, names, [mark(row) for row in leaks if not row.violated])
+    broke = _strip("breaks it", 1, names, [mark(row) for row in leaks if row.violated])
     told = "; ".join(f"{name}: largest {wording.scientific(worst[name])} ×" for name in names) or "none was called solved"
     return Figure(
         "leakage",
@@ -56,7 +55,7 @@ def leakage_figure(leaks: Sequence[Leak]) -> Figure:
         (kept, broke),
         f"True leakage over budget of claimed successes. {told}.",
         log_x=True,
-        rows=tuple(f"{name}: {broken[name]} of {len(by_name[name])} broken" for name in names),
+        rows=tuple(f"{name}: {broken[name]} of {weighed[name]} broken" for name in names),
         zone_from=1.0,
     )
 
@@ -102,12 +101,12 @@ def time_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | Non
     sweep = next((each for each in sweeps(found) if each.size == "outcomes" and each.constrained), None)
     if sweep is None:
         return None
-    series, words = [], []
+    series, words, exponents = [], [], {fit.contestant: fit.exponent for fit in sweep.fits}
     for curve in sorted(sweep.series, key=lambda curve: tone[curve.contestant]):
         if len(curve.sizes) < 2:
             continue
-        fit = fit_exponent(curve)
-        label = curve.contestant if fit is None else f"{curve.contestant} N^{fit.exponent:.2f}"
+        label = curve.contestant
+        label += f" N^{exponents[label]:.2f}" if label in exponents else ""
         hints = tuple(f"{curve.contestant}, N = {n:,.0f}: {s:.3g} s" for n, s in zip(curve.sizes, curve.costs, strict=True))
         series.append(Series(label, curve.sizes, curve.costs, "both", tone[curve.contestant], hints=hints))
         words.append(f"{label}: {curve.costs[-1]:.3g} s at N = {curve.sizes[-1]:,.0f}")
@@ -143,15 +142,16 @@ def data_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | Non
 
 def precision_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | None:
     """Seconds against the certified gap achieved, one mark a trial; None without an answer."""
-    points = [point for point in work_precision(found) if point.seconds > 0.0]
-    if not points:
+    kept = [trial for trial in found if trial.kept and trial.seconds > 0.0]
+    if not kept:
         return None
     series = []
-    for name in sorted({point.contestant for point in points}, key=lambda name: tone[name]):
-        own = [point for point in points if point.contestant == name]
-        gaps = tuple(min(1.0, max(point.achieved, 1e-16)) for point in own)
-        hints = tuple(f"{name} on {p.instance}, asked {p.asked:g}: gap {p.achieved:.1e} in {p.seconds:.3g} s" for p in own)
-        series.append(Series(name, gaps, tuple(p.seconds for p in own), "points", tone[name], hints=hints))
+    for name in sorted({trial.contestant for trial in kept}, key=lambda name: tone[name]):
+        own = [trial for trial in kept if trial.contestant == name]
+        gaps = tuple(min(1.0, max(trial.achieved, 1e-16)) for trial in own)
+        asked = (f"{name} on {trial.task.instance}, asked {trial.task.gap:g}" for trial in own)
+        hints = tuple(f"{a}: gap {t.achieved:.1e} in {t.seconds:.3g} s" for a, t in zip(asked, own, strict=True))
+        series.append(Series(name, gaps, tuple(trial.seconds for trial in own), "points", tone[name], hints=hints))
     return Figure(
         "precision",
         "Work and precision",
@@ -159,7 +159,7 @@ def precision_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure 
         "relative gap achieved, certified",
         "seconds to solve",
         tuple(series),
-        f"Seconds against the certified gap of {len(points)} answers.",
+        f"Seconds against the certified gap of {len(kept)} answers.",
         log_x=True,
         log_y=True,
     )

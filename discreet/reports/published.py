@@ -19,7 +19,6 @@ from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import check_folder, csv_text, plain, write_folder
 from discreet.reports.pictures import data_figure, leakage_figure, performance_figure, precision_figure, time_figure, tones
 from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE
-from discreet.reports.statistics.claims import claimed_leaks
 from discreet.reports.statistics.numbers import report_numbers
 from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, trials
@@ -49,9 +48,7 @@ def _contents(rows: Sequence[Measurement], commits: Sequence[AsvRecord]) -> dict
     found = trials(ordered)
     tone = tones(found)
     figures = [make(found, tone) for make in (time_figure, performance_figure, data_figure, precision_figure)]
-    drawn = [
-        each for each in (leakage_figure(claimed_leaks(ordered)), *figures, commits_figure(commits)) if each is not None
-    ]
+    drawn = [each for each in (leakage_figure(ordered), *figures, commits_figure(commits)) if each is not None]
     page = _page(report_numbers(ordered), [figure.name for figure in drawn], commits)
     results = csv_text(_record(found[0]), (_record(trial).values() for trial in found))
     history = {"commits.csv": commits_csv(commits)} if commits else {}
@@ -124,13 +121,8 @@ _CLAIMS = {
 }  # fmt: skip
 _FITS = {"backend": "contestant", "exponent": "exponent", "from": "low", "to": "high", "sizes": "points"}
 _MEANS = {
-    "backend": "contestant",
-    "tasks": "tasks",
-    "failures": "failures",
-    "seconds": "seconds",
-    "from": "low",
-    "to": "high",
-}
+    "backend": "contestant", "tasks": "tasks", "failures": "failures", "seconds": "seconds", "from": "low", "to": "high",
+}  # fmt: skip
 _FAILURES = {"backend": "contestant", "status": "status", "reason": "reason", "times": "count", "for example": "example"}
 
 

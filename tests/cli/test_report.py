@@ -38,6 +38,16 @@ def test_json_is_the_numbers_and_nothing_else(tmp_path: Path) -> None:
     assert '"source":"mine.csv.gz"' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+def test_backends_are_ranked_among_themselves(tmp_path: Path) -> None:
+    rows = [row for row in reference_measurements() if row.label in ("tilt", "conic:solver=scs")]
+    done = run("--backends", "tilt,conic:solver=scs", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout) == json.loads(json.dumps(report_numbers(rows)))
+    done = run("--backends", "tilt,nobody", cwd=tmp_path)
+    assert done.exit_code == 2
+    assert "'nobody' was not measured; the results are of blahut-arimoto, " in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_json_alone_writes_no_file(tmp_path: Path) -> None:
     done = run("--json", cwd=tmp_path)
     assert done.exit_code == 0, done.stderr

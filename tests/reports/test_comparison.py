@@ -166,7 +166,7 @@ def test_numbers_in_words() -> None:
 def test_the_pictures_have_a_mark_for_every_answer(comparison: Comparison) -> None:
     leaks = claimed_leaks(comparison.rows)
     answered = [row for row in comparison.rows if row.answered]
-    for figure, marks in ((leakage_figure(leaks), len(leaks)), (gap_figure(comparison.rows), len(answered))):
+    for figure, marks in ((leakage_figure(comparison.rows), len(leaks)), (gap_figure(comparison.rows), len(answered))):
         root = ElementTree.fromstring(standalone(figure))
         hints = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}title")]
         assert len(hints) == marks

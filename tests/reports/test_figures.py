@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.problems.errors import Absent
 from discreet.reports import figure_png
+from discreet.reports.drawing import WIDTH, drawn
 from discreet.reports.figure_svg import standalone, svg
-from discreet.reports.figures import DARK, DASHES, LIGHT, MARKERS, Figure, Series, extent, ticks
+from discreet.reports.figures import DARK, LIGHT, Figure, Series, extent, look, ticks
 from discreet.reports.pictures import curve_figure, curve_grid
 
 NAMESPACE = {"s": "http://www.w3.org/2000/svg"}
@@ -123,9 +124,12 @@ def test_inside_a_page_there_is_no_second_style_and_no_title() -> None:
 
 
 def test_tones_differ_in_more_than_colour() -> None:
-    looks = list(zip(LIGHT, DARK, DASHES, MARKERS, strict=True))
-    assert len(set(LIGHT)) == len(set(DARK)) == len(set(DASHES)) == len(looks)
-    assert len(set(MARKERS[:5])) == 5
+    looks = [look(tone) for tone in range(len(LIGHT) ** 2)]
+    dashes, marks = (set(each) for each in zip(*looks, strict=True))
+    assert len(set(LIGHT)) == len(set(DARK)) == len(dashes) == 6
+    assert len(marks) == 5
+    again = {(tone % len(LIGHT), each) for tone, each in enumerate(looks)}
+    assert len(again) == len(looks)  # where a colour comes again, it has another dash
 
 
 def luminance(colour: str) -> float:
@@ -144,10 +148,12 @@ def test_tones_stand_out_from_their_ground(tones: tuple[str, ...], ground: str) 
 @pytest.mark.parametrize("figure", [FIGURE, CATEGORIES], ids=lambda figure: figure.name)
 def test_png(figure: Figure) -> None:
     pytest.importorskip("matplotlib")
-    drawn = figure_png.png(figure)
-    assert drawn.startswith(b"\x89PNG\r\n\x1a\n")
-    assert struct.unpack(">II", drawn[16:24]) == (1152, 800)
-    assert drawn == figure_png.png(figure)
+    made = figure_png.png(figure)
+    assert made.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", made[16:24])
+    assert width == 1152
+    assert height / width == pytest.approx(drawn(figure)[0] / WIDTH, abs=1e-3)
+    assert made == figure_png.png(figure)
 
 
 def test_without_matplotlib_one_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

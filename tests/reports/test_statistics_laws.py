@@ -22,7 +22,8 @@ from discreet.reports.statistics.claims import (
     failure_groups,
     reason_of,
 )
-from discreet.reports.statistics.profiles import data_profiles, performance_profiles, work_precision
+from discreet.reports.statistics.numbers import report_numbers
+from discreet.reports.statistics.profiles import data_profiles, performance_profiles
 from discreet.reports.statistics.scaling import WIDEST, Series, crossovers, fit_exponent, series_by_size
 from discreet.reports.statistics.trials import trials
 
@@ -169,7 +170,7 @@ def test_the_correct_rate_counts_claims_only() -> None:
     assert (record.attempts, record.claims, record.true_claims, record.violations, record.unclaimed) == (4, 2, 1, 1, 1)
     assert record.correct_rate == 0.5
     assert record.worst_leakage == pytest.approx(4.0)
-    assert [(leak.ratio, leak.violated) for leak in claimed_leaks(rows)] == [(4.0, True), (0.5, False)]
+    assert [(row.leakage_over_budget, row.violated) for row in claimed_leaks(rows)] == [(4.0, True), (0.5, False)]
 
 
 def test_a_certified_answer_of_the_shipped_results_was_nearly_always_claimed() -> None:
@@ -180,8 +181,12 @@ def test_a_certified_answer_of_the_shipped_results_was_nearly_always_claimed() -
 
 def test_work_is_shown_at_the_gap_achieved() -> None:
     rows = [measured(relative_gap=1e-12), measured(repeat=1, relative_gap=1e-10), measured(size=3, certified=False)]
-    (point,) = work_precision(trials(rows))
-    assert (point.asked, point.achieved, point.seconds) == (1e-9, 1e-10, 1.0)
+    (point,) = report_numbers(rows)["work_precision"]
+    assert (point["asked"], point["achieved"], point["seconds"]) == (1e-9, 1e-10, 1.0)
+    (line,) = report_numbers([*rows, measured(size=4, seconds=3.0, relative_gap=1e-11)])["precision"]
+    assert line == {
+        "contestant": "tilt", "answers": 2, "median_gap": (1e-10 + 1e-11) / 2, "largest_gap": 1e-10, "median_seconds": 2.0,
+    }  # fmt: skip
 
 
 def sweep(name: str, costs: Sequence[float]) -> list[Measurement]:

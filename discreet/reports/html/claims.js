@@ -6,15 +6,16 @@ const TALLEST = 96;
 
 function claimsSection(numbers) {
   if (!numbers.claims.length) return [empty("No attempt is left by the filters, so there are no claims to judge.")];
-  return [leakFigure(numbers), claimTable(numbers.claims), leakTable(numbers.leaks)];
+  const leaks = ordered(numbers.rows.filter((row) => row.weighed), (row) => row.label, (row) => row.instance, (row) => row.gap_target, (row) => row.leakage_over_budget);
+  return [leakFigure(leaks, numbers.claims), claimTable(numbers.claims), leakTable(leaks)];
 }
 
-function leakFigure({ leaks, claims }) {
+function leakFigure(leaks, claims) {
   if (!leaks.length) return empty("No answer here was called solved under a finite budget, so there is no claim to weigh.");
-  const names = unique(leaks.map((leak) => leak.contestant));
-  const worst = (name) => Math.max(...leaks.filter((leak) => leak.contestant === name).map((leak) => leak.ratio));
-  const lines = ordered(names, worst, (name) => name).map((name) => ({
-    name, leaks: leaks.filter((leak) => leak.contestant === name).sort((a, b) => a.ratio - b.ratio),
+  const names = unique(leaks.map((row) => row.label));
+  const weighed = claims.filter((record) => names.includes(record.contestant));
+  const lines = ordered(weighed, (record) => record.worst_leakage, (record) => record.contestant).map((record) => ({
+    name: record.contestant, record, leaks: ordered(leaks.filter((row) => row.label === record.contestant), (row) => row.leakage_over_budget),
   }));
   const about = claims.map((record) => `${record.contestant}: largest ${times(record.worst_leakage)}`).join("; ");
   return figureOf("True leakage ÷ budget of every answer called solved", (width) => paintLeaks(lines, width, about), {
@@ -26,7 +27,7 @@ function leakFigure({ leaks, claims }) {
 function paintLeaks(lines, width, about) {
   const wide = width >= 560;
   const area = { left: wide ? 156 : 16, right: width - (wide ? 116 : 16), top: 14 };
-  const all = lines.flatMap((line) => line.leaks.map((leak) => leak.ratio)).filter((ratio) => Number.isFinite(ratio));
+  const all = lines.flatMap((line) => line.leaks.map((row) => row.leakage_over_budget)).filter((ratio) => Number.isFinite(ratio));
   const high = 10 ** Math.ceil(Math.log10(Math.max(10, ...all)));
   const scale = logScale([1], { low: LEAST_RATIO, high, most: 12 });
   const x = (ratio) => area.left + 8 + scale.share(Math.min(Math.max(ratio, LEAST_RATIO), high)) * (area.right - area.left - 16);
@@ -39,10 +40,10 @@ function paintLeaks(lines, width, about) {
     const tall = Math.max(30, step * (line.lanes + 3)) + (wide ? 0 : 18);
     const middle = y + tall / 2 + (wide ? 0 : 9);
     parts.push(draw("path", { class: "grid", d: `M${area.left} ${near(middle)}H${area.right}` }), ...rowLabels(line, area, middle, y, wide, width));
-    for (const { leak, px, lane } of line.placed) {
-      const css = `${leak.row.regime === "perfect" ? "hollow" : "dot"} ${leak.violated ? "broke" : ""}`;
+    for (const { row, px, lane } of line.placed) {
+      const css = `${row.regime === "perfect" ? "hollow" : "dot"} ${row.violated ? "broke" : ""}`;
       parts.push(markAt(line.name, px, middle + lane * step, 3.2, css));
-      marks.push({ x: px, y: middle + lane * step, lines: rowWords(leak.row), series: line.name });
+      marks.push({ x: px, y: middle + lane * step, lines: rowWords(row), series: line.name });
     }
     y += tall;
   }
@@ -54,19 +55,19 @@ function paintLeaks(lines, width, about) {
 /** Marks that would hide one another move to the next lane: 0, −1, 1, −2, … */
 function laned(line, x) {
   const ends = new Map();
-  const placed = line.leaks.map((leak) => {
-    const px = x(leak.ratio);
+  const placed = line.leaks.map((row) => {
+    const px = x(row.leakage_over_budget);
     let k = 0;
     const lane = () => (k % 2 ? -(k + 1) / 2 : k / 2);
     while (px - (ends.get(lane()) ?? -Infinity) < 7.5) k += 1;
     ends.set(lane(), px);
-    return { leak, px, lane: lane() };
+    return { row, px, lane: lane() };
   });
   return { ...line, placed, lanes: ends.size };
 }
 
 function rowLabels(line, area, middle, top, wide, width) {
-  const broken = count(line.leaks, (leak) => leak.violated);
+  const broken = line.record.violations;
   const words = `${broken} of ${line.leaks.length}`;
   const css = broken ? "bad" : "soft";
   if (!wide) {
@@ -93,8 +94,8 @@ function leakAxis(area, scale, x, bottom) {
 
 function leakTable(leaks) {
   if (!leaks.length) return null;
-  const lines = leaks.map((leak) => [leak.contestant, leak.instance, figures(leak.gap), `“${leak.row.claimed}”`, {
-    words: times(leak.ratio), css: leak.violated ? "bad" : null,
+  const lines = leaks.map((row) => [row.label, row.instance, figures(row.gap_target), `“${row.claimed}”`, {
+    words: times(row.leakage_over_budget), css: row.violated ? "bad" : null,
   }]);
   return folded("Every claim as a table", tableOf("Every answer called solved and what it leaks",
     ["backend", "problem and budget", "gap asked", "claimed", "true leakage ÷ budget"], lines));

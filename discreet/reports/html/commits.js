@@ -1,8 +1,6 @@
 /* Results of asv over commits: one benchmark at a time, one line for each point of its grid. */
 
-const ASV = DATA.asv.map(([benchmark, place, commit, date, machine, outcome, value, low, high, unit]) => ({
-  benchmark, place: place || "no parameters", commit, date, machine, outcome, value, low, high, unit,
-}));
+const ASV = recordsOf(DATA.asv).map((each) => ({ ...each, place: each.place || "no parameters", commit: each.commit.slice(0, 8) }));
 const MOST_LINES = 12;
 
 // A line has the colour of its backend; several of one backend differ by dash and mark, which change every six tones.

@@ -1,52 +1,36 @@
-"""What the page carries: the rows as columns of compact JSON, the tones of the backends, and results of asv.
+"""What the page carries: the rows and results of asv as columns of compact JSON, and the statistics of every choice of its
+filters. The scripts compute no statistic: they pick and draw.
 
-A column of words is a list of the different words and, for every row, which of them it is; a number that is undefined or
-infinite is null. No folder and no name of the machine gets in.
+A number that is undefined or infinite is null. No folder and no name of the machine gets in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, product
 from operator import attrgetter
 from typing import Any
 
 from discreet.backends.solution import Status
 from discreet.reports.asv_results import AsvRecord
+from discreet.reports.figures import LIGHT, look
 from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import plain
 from discreet.reports.pictures import tones
-from discreet.reports.statistics.claims import claims_success, reason_of
-from discreet.reports.statistics.numbers import machine_words, specification
-from discreet.reports.statistics.scaling import SIZES
-from discreet.reports.statistics.trials import trials
+from discreet.reports.statistics.aggregates import SHIFT_PERCENTILE
+from discreet.reports.statistics.claims import weighed
+from discreet.reports.statistics.numbers import report_numbers
+from discreet.reports.statistics.scaling import SIZES, WIDEST
+from discreet.reports.statistics.trials import NOT_TRIED, trials
 from discreet.reports.study.machine import without_folders
 
-_WORDS: dict[str, Callable[[Measurement], str]] = {
-    **{
-        name: attrgetter(name)
-        for name in ("label", "family", "entry", "instance", "profile", "regime", "claimed", "started", "commit")
-    },
-    "hash": lambda row: row.problem_hash,
-    "budget": lambda row: row.budget_word,
-    "status": lambda row: row.status.value,
-    "claim": lambda row: "solved" if claims_success(row.claimed) else "",
-    "message": lambda row: "" if row.certified else row.message,
-    "reason": lambda row: "" if row.certified else reason_of(row),
-    "machine": machine_words,
-    "versions": lambda row: "\n".join(f"{name} {version}" for name, version in sorted(row.versions.items())),
-}
-_NUMBERS: dict[str, Callable[[Measurement], float | int | None]] = {
-    **{
-        name: attrgetter(name)
-        for name in ("outcomes", "private_values", "guesses", "lower", "upper", "seconds", "repeat", "threads")
-    },
-    "gap": lambda row: row.gap_target,
-    "sensors": SIZES["sensors"],
-    "achieved": lambda row: row.relative_gap,
-    "leak": lambda row: row.leakage_over_budget,
-    "violated": lambda row: int(row.violated),
-    "limit": lambda row: row.time_limit_seconds,
-}
+CHOICES = ("family", "profile", "regime")
+"""Of each of these the reader keeps one value or all: the statistics are those of what is kept."""
+
+_ROW = (
+    "label", "entry", "instance", "budget_word", "private_values", "guesses", "gap_target", "repeat", "status", "message",
+    "claimed", "answered", "lower", "upper", "relative_gap", "leakage_over_budget", "violated", "seconds", *CHOICES,
+)  # fmt: skip
 
 
 def cleaned(rows: Sequence[Measurement]) -> list[Measurement]:
@@ -57,28 +41,41 @@ def cleaned(rows: Sequence[Measurement]) -> list[Measurement]:
 def page_data(rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source: str = "") -> dict[str, Any]:
     """Everything the scripts read. `rows` are `cleaned`; `source` says in words where they come from."""
     found = trials(rows)
-    known = tones(found)
-    others = sorted({row.label for row in rows} - set(known))  # installed nowhere, serving nothing here
+    ends = accumulate(len(trial.rows) for trial in found)
+    history = ("benchmark", "place", "commit", "date", "machine", "outcome", "value", "unit")
+    firsts = ((end - len(trial.rows), trial) for end, trial in zip(ends, found, strict=True))
     return {
         "source": source,
-        "rows": len(rows),
-        "words": {name: _column([value(row) for row in rows]) for name, value in _WORDS.items()},
-        "numbers": {name: [plain(value(row)) for row in rows] for name, value in _NUMBERS.items()},
-        "timings": [list(row.timings) for row in rows],
-        "tones": known | {name: len(known) + k for k, name in enumerate(others)},
+        "rows": _columns(rows, _ROW, SIZES | {"weighed": weighed}),
+        "work": [[k, trial.achieved, trial.seconds] for k, trial in firsts if trial.kept],
+        "choices": CHOICES,
+        "views": _views(rows),
+        "tones": tones(found),
+        "looks": [look(tone) for tone in range(len(LIGHT) ** 2)],
         "statuses": {status.value: status.meaning for status in Status},
-        "specification": specification(),
-        "asv": [_asv(record) for record in asv],
+        "not_tried": sorted(status.value for status in NOT_TRIED),
+        "shift_percentile": SHIFT_PERCENTILE,
+        "widest": WIDEST,
+        "asv": _columns(asv, history, {}),
     }
 
 
-def _column(values: Sequence[str]) -> dict[str, Any]:
-    words = sorted(set(values))
-    place = {word: k for k, word in enumerate(words)}
-    return {"words": words, "at": [place[value] for value in values]}
+def _views(rows: Sequence[Measurement]) -> dict[str, Any]:
+    """The statistics of every choice, by its words, a line each; "" keeps all. The columns and `work` hold the rest."""
+    words = [sorted({getattr(row, name) for row in rows}) for name in CHOICES]
+    views = {}
+    for chosen in product(*(["", *each] if len(each) > 1 else [""] for each in words)):
+        asked = [(name, word) for name, word in zip(CHOICES, chosen, strict=True) if word]
+        numbers = report_numbers([row for row in rows if all(getattr(row, name) == word for name, word in asked)])
+        views["\n".join(chosen)] = {n: value for n, value in numbers.items() if n not in ("leaks", "work_precision")}
+    return views
 
 
-def _asv(record: AsvRecord) -> list[Any]:
-    place = ", ".join(f"{name}={value}" for name, value in record.parameters)
-    numbers = plain((record.value, record.low, record.high))
-    return [record.benchmark, place, record.commit[:8], record.date, record.machine, record.outcome, *numbers, record.unit]
+def _columns(records: Sequence[Any], names: Iterable[str], others: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
+    """Records of one kind by column: its different values and, for every record, which of them it has."""
+    columns: dict[str, Any] = {}
+    for name in (*names, *others):
+        values = [plain(others.get(name, attrgetter(name))(record)) for record in records]
+        place = {different: k for k, different in enumerate(dict.fromkeys(values))}
+        columns[name] = {"values": list(place), "at": [place[each] for each in values]}
+    return {"length": len(records), "columns": columns}

@@ -1,4 +1,5 @@
-/* The filters: a group of boxes each, acting on every section, and the line that says how much is shown. */
+/* The filters, acting on every section: buttons to keep one or all of a group, boxes for the backends; and the line that says
+   how much is shown. */
 
 function filterForm() {
   const form = document.getElementById("filters");
@@ -7,23 +8,31 @@ function filterForm() {
 }
 
 function filterGroup({ name, title, words }) {
+  const one = DATA.choices.includes(name);
   const box = (value) => make("label", {},
-    make("input", { type: "checkbox", name, value, checked: STATE.kept[name].has(value), onchange: () => keep(name) }),
-    name === "label" ? sampleOf(value) : null, make("span", {}, words(value)));
+    make("input", { type: one ? "radio" : "checkbox", name, value, checked: ticked(name, value), onchange: () => keep(name) }),
+    one ? null : sampleOf(value), make("span", {}, value === "" ? "all" : words(value)));
   const all = (on) => () => {
     boxesOf(name).forEach((each) => { each.checked = on; });
     keep(name);
   };
   return make("fieldset", {}, make("legend", {}, title),
-    make("div", { class: "boxes" }, CHOICES[name].map(box)),
-    make("div", { class: "both" }, make("button", { type: "button", onclick: all(true), "aria-label": `${title}: all` }, "all"),
+    make("div", { class: "boxes" }, [...(one ? [""] : []), ...CHOICES[name]].map(box)),
+    one ? null : make("div", { class: "both" }, make("button", { type: "button", onclick: all(true), "aria-label": `${title}: all` }, "all"),
       make("button", { type: "button", onclick: all(false), "aria-label": `${title}: none` }, "none")));
 }
 
 const boxesOf = (name) => [...document.querySelectorAll(`#filters input[name="${name}"]`)];
 
+/** Whether a box is ticked; "" is the button that keeps all. */
+function ticked(name, value) {
+  if (value === "") return everyKept(name);
+  return STATE.kept[name].has(value) && !(DATA.choices.includes(name) && everyKept(name));
+}
+
 function keep(name) {
-  STATE.kept[name] = new Set(boxesOf(name).filter((each) => each.checked).map((each) => each.value));
+  const kept = boxesOf(name).filter((each) => each.checked).map((each) => each.value);
+  STATE.kept[name] = new Set(kept.includes("") ? CHOICES[name] : kept);
   changed();
 }
 
@@ -35,7 +44,7 @@ function showEverything() {
 }
 
 function tickBoxes() {
-  FILTERS.forEach(({ name }) => boxesOf(name).forEach((each) => { each.checked = STATE.kept[name].has(each.value); }));
+  FILTERS.forEach(({ name }) => boxesOf(name).forEach((each) => { each.checked = ticked(name, each.value); }));
 }
 
 function choose(name, value) {
@@ -46,5 +55,5 @@ function choose(name, value) {
 
 function shownLine(rows) {
   document.getElementById("shown").textContent = `${whole(rows.length)} of ${plural(ROWS.length, "attempt")}`;
-  document.getElementById("reset").disabled = !filtered() && !STATE.hidden.size;
+  document.getElementById("reset").disabled = FILTERS.every(({ name }) => everyKept(name)) && !STATE.hidden.size;
 }

@@ -30,8 +30,8 @@ const budgetWords = { perfect: "perfect privacy", constrained: "a positive budge
 function rowWords(row) {
   const lines = [
     `${row.label}: ${row.status}`,
-    `${row.instance}, N = ${whole(row.outcomes)}, gap asked ${figures(row.gap)}`,
-    `${seconds(row.seconds)}; certified gap ${figures(row.achieved, 2)}`,
+    `${row.instance}, N = ${whole(row.outcomes)}, gap asked ${figures(row.gap_target)}`,
+    `${seconds(row.seconds)}; certified gap ${figures(row.relative_gap, 2)}`,
   ];
   if (row.claimed) lines.push(`claimed “${row.claimed}”`);
   if (row.answered && row.regime !== "oblivious") lines.push(leakWords(row));
@@ -40,5 +40,5 @@ function rowWords(row) {
 }
 
 function leakWords(row) {
-  return row.regime === "perfect" ? `ΦP at ${times(row.leak)} what counts as zero` : `leaks ${times(row.leak)} the budget`;
+  return row.regime === "perfect" ? `ΦP at ${times(row.leakage_over_budget)} what counts as zero` : `leaks ${times(row.leakage_over_budget)} the budget`;
 }

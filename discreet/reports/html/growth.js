@@ -12,7 +12,7 @@ const LETTERS = { outcomes: "N", sensors: "M", alphabet: "n" };
 const sweepName = (sweep) => `${sweep.entry}, ${sweep.budget}, gap ${figures(sweep.gap)}`;
 
 function growthSection(numbers) {
-  return Object.keys(sizeWords).flatMap((size) => growthPart(size, numbers.sweeps.filter((sweep) => sweep.size === size)));
+  return Object.keys(sizeWords).flatMap((size) => growthPart(size, numbers.sweeps.filter((sweep) => sweep.size === size && sweep.series.length)));
 }
 
 function growthPart(size, sweeps) {
@@ -51,7 +51,13 @@ function growthFigure(sweep) {
 
 function pointWords(sweep, series, k) {
   return [`${series.contestant}: ${seconds(series.costs[k])} at ${sizeWords[sweep.size]} = ${whole(series.sizes[k])}`,
-    ...rowWords(series.rows[k]).slice(1)];
+    ...rowWords(rowAt(sweep, series.contestant, series.sizes[k])).slice(1)];
+}
+
+/** A certified row of this sweep, backend and size: what the hover text tells of. */
+function rowAt(sweep, label, at) {
+  return ROWS.find((row) => row.status === "certified" && row.label === label && row[sweep.size] === at
+    && row.entry === sweep.entry && row.budget_word === sweep.budget && row.gap_target === sweep.gap);
 }
 
 function fitLine(sweep, series) {
@@ -67,7 +73,7 @@ function crossoverWords(sweep) {
 }
 
 function fitTable(sweep) {
-  if (!sweep.fits.length) return make("p", { class: "aside" }, `No exponent is fitted: it takes three sizes at which a backend needs at least twice its shortest time, and an interval of at most ± ${SPECIFICATION.widest}.`);
+  if (!sweep.fits.length) return make("p", { class: "aside" }, `No exponent is fitted: it takes three sizes at which a backend needs at least twice its shortest time, and an interval of at most ± ${DATA.widest}.`);
   const lines = sweep.fits.map((fit) => [
     fit.contestant, fixed(fit.exponent), `${fixed(fit.low)} … ${fixed(fit.high)}`, fit.points, whole(fit.from_size),
   ]);

@@ -19,7 +19,7 @@ const SECTIONS = [
 function changed() {
   writeAddress();
   const rows = keptRows();
-  const numbers = { ...numbersOf(rows), rows };
+  const numbers = { ...numbersOf(), rows };
   const open = new Set([...document.querySelectorAll("details[open]")].map(pathOf));
   redraws.length = 0;
   TIP.hidden = true;
@@ -115,7 +115,7 @@ function start() {
   });
   window.addEventListener("scroll", () => place(), { passive: true });
   changed();
-  window.discreetNumbers = () => numbersOf(keptRows()); // for machines: what the filters leave
+  window.discreetNumbers = numbersOf; // for machines: what the filters leave
 }
 
 start();

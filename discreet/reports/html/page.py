@@ -25,8 +25,8 @@ MARK = "made by discreet report"
 """Stands at the top of every page; a file without it was not made here and is never overwritten."""
 
 SCRIPTS = (
-    "statistics.js", "scaling.js", "agreement.js", "rows.js", "format.js", "elements.js", "state.js", "axes.js",
-    "plot.js", "claims.js", "growth.js", "profiles.js", "problems.js", "tables.js", "commits.js", "filters.js", "main.js",
+    "rows.js", "format.js", "elements.js", "state.js", "axes.js", "plot.js", "claims.js", "growth.js", "profiles.js",
+    "problems.js", "tables.js", "commits.js", "filters.js", "main.js",
 )  # fmt: skip
 """The scripts in the order in which they are put together."""
 

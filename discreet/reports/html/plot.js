@@ -1,34 +1,27 @@
 /* Plots: a frame, series told apart by tone, dash and mark (never by colour alone), a legend that hides and shows, and the
    measured row behind every mark at the pointer or, by the arrow keys, at the focus. */
 
-const COLOURS = 6; // see discreet.reports.figures, from which tones, dashes and marks are taken
-const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "1 2"];
-const MARKS = ["circle", "diamond", "square", "triangle", "cross", "circle"];
+const COLOURS = Math.sqrt(DATA.looks.length); // as in discreet.reports.figures, which says the dash and the mark of every tone
 const REACH = 26; // pixels around the pointer in which a mark is found
 
 const redraws = [];
 
 const toneOf = (name) => TONES[name] ?? 0;
 const toneClass = (name) => `tone t${toneOf(name) % COLOURS}`;
-const variant = (name) => (toneOf(name) + Math.floor(toneOf(name) / COLOURS)) % COLOURS;
+const dashOf = (name) => DATA.looks[toneOf(name) % DATA.looks.length][0] || null;
+const cornersOf = (name) => DATA.looks[toneOf(name) % DATA.looks.length][1];
 const near = (value) => Math.round(value * 10) / 10;
 
 function markAt(name, x, y, r, css = "") {
-  const shape = MARKS[variant(name)];
-  const paths = {
-    circle: `M${near(x - r)} ${near(y)}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`,
-    diamond: `M${near(x)} ${near(y - 1.3 * r)}l${1.3 * r} ${1.3 * r}l${-1.3 * r} ${1.3 * r}l${-1.3 * r} ${-1.3 * r}z`,
-    square: `M${near(x - r)} ${near(y - r)}h${2 * r}v${2 * r}h${-2 * r}z`,
-    triangle: `M${near(x)} ${near(y - 1.2 * r)}l${1.2 * r} ${2.1 * r}h${-2.4 * r}z`,
-    cross: `M${near(x - r)} ${near(y - 0.4 * r)}h${0.6 * r}v${-0.6 * r}h${0.8 * r}v${0.6 * r}h${0.6 * r}v${0.8 * r}h${-0.6 * r}v${0.6 * r}h${-0.8 * r}v${-0.6 * r}h${-0.6 * r}z`,
-  };
-  return draw("path", { class: `mark ${toneClass(name)} ${css}`, d: paths[shape] });
+  const corners = cornersOf(name).map(([right, down]) => `${near(x + r * right)} ${near(y + r * down)}`);
+  const d = corners.length ? `M${corners.join("L")}z` : `M${near(x - r)} ${near(y)}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`;
+  return draw("path", { class: `mark ${toneClass(name)} ${css}`, d });
 }
 
 /** The sample of a backend: its line and its mark, as in every plot. */
 function sampleOf(name) {
   return draw("svg", { class: "sample", viewBox: "0 0 30 12", width: 30, height: 12, "aria-hidden": "true" },
-    draw("path", { class: `line ${toneClass(name)}`, d: "M1 6H29", "stroke-dasharray": DASHES[variant(name)] || null }),
+    draw("path", { class: `line ${toneClass(name)}`, d: "M1 6H29", "stroke-dasharray": dashOf(name) }),
     markAt(name, 15, 6, 3.6));
 }
 
@@ -118,8 +111,7 @@ function pathsOf(series, x, y) {
   const [first, ...rest] = places;
   const steps = series.kind === "steps";
   const way = rest.map(([px, py]) => (steps ? `H${px}V${py}` : `L${px} ${py}`)).join("");
-  const dash = DASHES[variant(series.name)] || null;
-  const line = draw("path", { class: `line ${toneClass(series.name)}`, d: `M${first[0]} ${first[1]}${way}`, "stroke-dasharray": dash });
+  const line = draw("path", { class: `line ${toneClass(series.name)}`, d: `M${first[0]} ${first[1]}${way}`, "stroke-dasharray": dashOf(series.name) });
   if (!series.fit) return [line];
   const [[ax, ay], [bx, by]] = series.fit.map((point) => [near(x(point.x)), near(y(point.y))]);
   return [draw("path", { class: `fit ${toneClass(series.name)}`, d: `M${ax} ${ay}L${bx} ${by}` }), line];

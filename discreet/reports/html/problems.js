@@ -27,9 +27,9 @@ function answerTable(name, rows) {
   const first = rows[0];
   const heads = ["backend", "status", "claimed", "gap asked", "error probability, certified bracket", "relative gap", "true leakage ÷ budget", "seconds"];
   const lines = rows.map((row) => [
-    row.label, { node: chip(row.status) }, { words: row.claimed || (row.answered ? NOTHING : row.message), css: "long" }, figures(row.gap),
-    row.answered ? bracketWords(row.lower, row.upper) : NOTHING, figures(row.achieved, 2),
-    { words: row.answered && row.regime !== "oblivious" ? times(row.leak) : NOTHING, css: row.violated ? "bad" : null }, figures(row.seconds),
+    row.label, { node: chip(row.status) }, { words: row.claimed || (row.answered ? NOTHING : row.message), css: "long" }, figures(row.gap_target),
+    row.answered ? bracketWords(row.lower, row.upper) : NOTHING, figures(row.relative_gap, 2),
+    { words: row.answered && row.regime !== "oblivious" ? times(row.leakage_over_budget) : NOTHING, css: row.violated ? "bad" : null }, figures(row.seconds),
   ]);
   return make("div", {}, make("p", { class: "aside" },
     `${whole(first.private_values)} private values, ${whole(first.guesses)} guesses, ${whole(first.outcomes)} outcomes; ${budgetWords[first.regime]}.`),

@@ -1,20 +1,21 @@
 /* Work–precision, performance and data profiles, and shifted geometric means. */
 
+// Trials whose own answers kept the budget: the first row, the largest gap certified and the seconds of each.
+const WORK = DATA.work.map(([k, achieved, taken]) => ({ row: ROWS[k], achieved: achieved ?? Infinity, seconds: taken }));
 const FINEST = 1e-16; // gaps below rounding stand on this edge
 
-function precisionSection({ work_precision: points }) {
-  const drawn = points.filter((point) => point.seconds > 0);
+function precisionSection({ rows, precision }) {
+  const kept = new Set(rows);
+  const drawn = WORK.filter((point) => point.seconds > 0 && kept.has(point.row));
   if (!drawn.length) return [empty("No answer that kept its budget is left with a time: nothing to draw.")];
   const gap = (point) => Math.min(1, Math.max(point.achieved, FINEST));
-  const names = ordered(unique(drawn.map((point) => point.contestant)), toneOf);
+  const names = ordered(unique(drawn.map((point) => point.row.label)), toneOf);
   const series = names.map((name) => ({
     name, kind: "points",
-    points: drawn.filter((point) => point.contestant === name).map((point) => ({ x: gap(point), y: point.seconds, lines: rowWords(point.row) })),
+    points: drawn.filter((point) => point.row.label === name).map((point) => ({ x: gap(point), y: point.seconds, lines: rowWords(point.row) })),
   }));
-  const lines = names.map((name) => {
-    const own = drawn.filter((point) => point.contestant === name);
-    return [name, whole(own.length), figures(median(own.map(gap)), 2), figures(Math.max(...own.map(gap)), 2), figures(median(own.map((p) => p.seconds)))];
-  });
+  const lines = ordered(precision, (own) => toneOf(own.contestant)).map((own) =>
+    [own.contestant, whole(own.answers), figures(own.median_gap, 2), figures(own.largest_gap, 2), figures(own.median_seconds)]);
   return [
     plotOf({
       title: "Seconds against the certified relative gap achieved", about: `${plural(drawn.length, "answer")} that kept the budget.`,
@@ -24,7 +25,7 @@ function precisionSection({ work_precision: points }) {
     }),
     tableOf("Answers that kept the budget", ["backend", "answers", "median gap", "largest gap", "median seconds"], lines, "figures"),
     folded("Every answer as a table", tableOf("Every answer that kept the budget", ["backend", "problem and budget", "gap asked", "certified gap", "seconds"],
-      drawn.map((p) => [p.contestant, p.instance, figures(p.asked), figures(p.achieved, 2), figures(p.seconds)]))),
+      drawn.map((p) => [p.row.label, p.row.instance, figures(p.row.gap_target), figures(p.achieved, 2), figures(p.seconds)]))),
   ];
 }
 
@@ -73,21 +74,22 @@ function profilePart(profiles, words) {
 function meansSection({ means }) {
   if (!means.rows.length) return [empty("No backend that is left was tried on a task that is left, so there is nothing to average.")];
   const names = unique(means.rows.map((mean) => mean.contestant));
+  const charged = [...new Set(means.rows.map((mean) => mean.penalty))].filter((k) => k !== null);
   const of = (name, penalty) => means.rows.find((mean) => mean.contestant === name && mean.penalty === penalty);
   const shared = Math.max(...names.map((name) => of(name, null).tasks));
   const cell = (mean) => (Number.isFinite(mean.seconds) ? { node: make("div", {}, make("span", { class: "count" }, figures(mean.seconds)), make("span", { class: "apart" }, `${figures(mean.low)} … ${figures(mean.high)}`)) } : NOTHING);
   const lines = names.map((name) => {
-    const first = of(name, PENALTIES[0]);
-    return [name, `${first.tasks - first.failures} of ${first.tasks}`, ...[...PENALTIES, null].map((k) => cell(of(name, k)))];
+    const first = of(name, charged[0]);
+    return [name, `${first.tasks - first.failures} of ${first.tasks}`, ...[...charged, null].map((k) => cell(of(name, k)))];
   });
   const sharedWords = shared
     ? `The last column is over the ${plural(shared, "task")} that all backends certified.`
-    : "No task was certified by all backends that are left, so the last column is empty. Filter to fewer backends to compare over what all solved.";
+    : "No task was certified by all backends, so the last column is empty; a report of fewer backends (--backends) compares these over what they all solved.";
   const noise = Number.isFinite(means.noise_floor)
     ? `Repeats of one trial differ by a factor of up to ${figures(means.noise_floor)} (95th percentile of an A/A test): smaller differences say nothing.`
     : "No trial that is left was repeated, so how much of a difference is noise is not known.";
   return [
-    make("p", { class: "aside" }, `Seconds, with 95 % intervals over tasks (Student’s, of the mean logarithm), computed here for what the filters leave. The shift is ${figures(means.shift)} s, the ${SPECIFICATION.shift_percentile}th percentile of the successful times. A failure is charged 1, 2 or 10 time limits. ${sharedWords} ${noise}`),
-    tableOf("Shifted geometric means of seconds", ["backend", "certified of tried", ...PENALTIES.map((k) => `failures × ${k} ${k === 1 ? "limit" : "limits"}`), "all solved"], lines, "figures"),
+    make("p", { class: "aside" }, `Seconds, with 95 % intervals over tasks (Student’s, of the mean logarithm); those of other backends change nothing. The shift is ${figures(means.shift)} s, the ${DATA.shift_percentile}th percentile of the successful times. A failure is charged ${charged.join(", ")} time limits. ${sharedWords} ${noise}`),
+    tableOf("Shifted geometric means of seconds", ["backend", "certified of tried", ...charged.map((k) => `failures × ${k} ${k === 1 ? "limit" : "limits"}`), "all solved"], lines, "figures"),
   ];
 }

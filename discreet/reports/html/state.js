@@ -1,5 +1,6 @@
 /* What is shown: the filters, backends hidden in plots, the sweeps chosen, the theme. All of it stands in the address after
-   the #, so that an address is a view. A filter that keeps everything is left out of the address. */
+   the #, so that an address is a view. A filter that keeps everything is left out of the address. Of families, profiles and
+   budgets one is kept or all, since these choose the statistics; of backends any, since they choose the lines shown. */
 
 const FILTERS = [
   { name: "family", title: "Family", words: (value) => value },
@@ -13,7 +14,7 @@ CHOICES.label.sort((a, b) => TONES[a] - TONES[b]);
 const STATE = { kept: {}, hidden: new Set(), chosen: {}, theme: "" };
 
 function profileWords(value) {
-  const gaps = unique(ROWS.filter((row) => row.profile === value).map((row) => row.gap));
+  const gaps = unique(ROWS.filter((row) => row.profile === value).map((row) => row.gap_target));
   return `${value} (gap ${gaps.map((gap) => figures(gap)).join(", ")})`;
 }
 
@@ -22,7 +23,8 @@ function readAddress() {
   const words = new URLSearchParams(location.hash.slice(1));
   for (const { name } of FILTERS) {
     const named = words.getAll(name).filter((value) => value === "" || CHOICES[name].includes(value));
-    STATE.kept[name] = new Set(named.length ? named.filter((value) => value !== "") : CHOICES[name]);
+    const passed = DATA.choices.includes(name) ? named.length !== 1 || named[0] === "" : !named.length;
+    STATE.kept[name] = new Set(passed ? CHOICES[name] : named.filter((value) => value !== ""));
   }
   STATE.hidden = new Set(words.getAll("hide").filter((value) => value in TONES));
   STATE.chosen = Object.fromEntries([...words].filter(([name]) => name.startsWith("show-")));
@@ -33,7 +35,7 @@ function writeAddress() {
   const words = new URLSearchParams();
   for (const { name } of FILTERS) {
     const kept = CHOICES[name].filter((value) => STATE.kept[name].has(value));
-    if (kept.length < CHOICES[name].length) (kept.length ? kept : [""]).forEach((value) => words.append(name, value));
+    if (!everyKept(name)) (kept.length ? kept : [""]).forEach((value) => words.append(name, value));
   }
   [...STATE.hidden].sort(before).forEach((value) => words.append("hide", value));
   Object.entries(STATE.chosen).forEach(([name, value]) => words.append(name, value));
@@ -43,4 +45,4 @@ function writeAddress() {
 }
 
 const keptRows = () => ROWS.filter((row) => FILTERS.every(({ name }) => STATE.kept[name].has(row[name])));
-const filtered = () => FILTERS.some(({ name }) => STATE.kept[name].size < CHOICES[name].length);
+const everyKept = (name) => STATE.kept[name].size === CHOICES[name].length;

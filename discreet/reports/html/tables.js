@@ -1,8 +1,10 @@
 /* Agreement, failures, and what it was measured on. */
 
 function agreementSection({ agreement }) {
-  const { contestants: names, met, touching, against, pairs } = agreement;
-  if (!met) return [empty("No two backends that are left answered the same problem, so there is nothing to compare.")];
+  const { met, touching, against } = agreement;
+  const pairs = agreement.pairs.filter(ofKept);
+  if (!pairs.length) return [empty("No two backends that are left answered the same problem, so there is nothing to compare.")];
+  const names = agreement.contestants.filter((name) => STATE.kept.label.has(name));
   const near0 = touching ? ` ${plural(touching, "pair")} of them, under perfect privacy, only within what counts as leak-free in double precision.` : "";
   const words = against.length
     ? `${against.length} of ${plural(met, "pair")} of brackets exclude one another: a certificate is wrong.${near0}`
@@ -21,22 +23,22 @@ function agreementSection({ agreement }) {
     make("p", { class: "aside" }, "Each cell: on how many of the problems that both answered the brackets intersect; Δ is the largest difference of the error probabilities.")];
 }
 
-function failureSection({ failures, summary }) {
-  if (!summary.attempts) return [empty("No attempt is left by the filters, so nothing failed.")];
+function failureSection({ failures, rows }) {
+  if (!rows.length) return [empty("No attempt is left by the filters, so nothing failed.")];
   const tried = failures.filter((group) => !NOT_TRIED.has(group.status));
   const skipped = failures.filter((group) => NOT_TRIED.has(group.status));
   const table = (title, groups) => tableOf(title, ["backend", "status", "reason", "times", "for example"],
     groups.map((g) => [g.contestant, { node: chip(g.status) }, { words: g.reason, css: "long" }, whole(g.count), { words: g.example, css: "long" }]));
   return [
     tried.length ? table("What was not certified, and why", tried) : empty("Everything that was tried is certified."),
-    skipped.length ? folded(`Not tried: ${plural(total(skipped.map((g) => g.count)), "attempt")} outside a backend's reach or without its library`, table("Not tried, and why", skipped)) : null,
+    skipped.length ? folded(`Not tried: ${plural(count(rows, (row) => NOT_TRIED.has(row.status)), "attempt")} outside a backend's reach or without its library`, table("Not tried, and why", skipped)) : null,
   ];
 }
 
 const chip = (status) => make("span", { class: `chip ${status}`, title: DATA.statuses[status] }, status);
 
-function originSection({ origin, summary }) {
-  if (!summary.attempts) return [empty("No attempt is left by the filters.")];
+function originSection({ origin, rows }) {
+  if (!rows.length) return [empty("No attempt is left by the filters.")];
   const days = [...new Set([origin.days[0], origin.days.at(-1)])].filter(Boolean).join(" … ");
   const told = [
     ["source", DATA.source], ["date", days], ["machine", origin.machines.join("; ")], ["threads", origin.threads.join(", ")],

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import median
 
 import numpy as np
 
@@ -79,7 +80,7 @@ def noise_floor(found: Iterable[Trial]) -> float:
     for trial in found:
         times = trial.timings
         if trial.success and len(times) >= 2:
-            one, other = float(np.median(times[0::2])), float(np.median(times[1::2]))
+            one, other = median(times[0::2]), median(times[1::2])
             ratios.append(max(one, other) / min(one, other))
     return float(np.percentile(ratios, 95.0)) if ratios else math.nan
 

@@ -10,7 +10,7 @@ optimum by a few times that: brackets that miss one another there by less than t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, groupby
 
 from discreet.problems.measures.law import LEAK_FREE
@@ -18,6 +18,9 @@ from discreet.reports.measurements import Measurement
 
 ALLOWED = 10.0 * LEAK_FREE
 """By how much brackets may miss one another at budget 0."""
+
+_Bracket = tuple[float, float, float]  # lower, upper, budget in nats
+_Answer = tuple[tuple[str, str, str], _Bracket]  # of (problem hash, instance, configuration)
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,14 @@ def agreements(rows: Iterable[Measurement]) -> tuple[Agreement, ...]:
 
     A configuration's bracket is the intersection of those of its own repeats and gaps.
     """
-    best: dict[tuple[str, str, str], Measurement] = {}
+    best: dict[tuple[str, str, str], _Bracket] = {}
     for row in rows:
         if row.answered:
             key = (row.problem_hash, row.instance, row.label)
-            known = best.get(key, row)
-            best[key] = replace(known, lower=max(row.lower, known.lower), upper=min(row.upper, known.upper))
-    cases = groupby(sorted(best), key=lambda key: key[:2])
-    return tuple(_agreement(best[one], best[other]) for _, keys in cases for one, other in combinations(list(keys), 2))
+            lower, upper, _ = best.get(key, (row.lower, row.upper, row.budget_nats))
+            best[key] = max(row.lower, lower), min(row.upper, upper), row.budget_nats
+    cases = groupby(sorted(best.items()), key=lambda found: found[0][:2])
+    return tuple(_agreement(one, other) for _, found in cases for one, other in combinations(list(found), 2))
 
 
 def summarise(pairs: Sequence[Agreement]) -> dict[tuple[str, str], Pair]:
@@ -70,7 +73,9 @@ def summarise(pairs: Sequence[Agreement]) -> dict[tuple[str, str], Pair]:
     return found
 
 
-def _agreement(one: Measurement, other: Measurement) -> Agreement:
-    missed = max(one.lower, other.lower) - min(one.upper, other.upper)
-    touching = 0.0 < missed <= ALLOWED and one.budget_nats == 0.0
-    return Agreement(one.instance, one.label, other.label, missed <= 0.0 or touching, touching, abs(one.upper - other.upper))
+def _agreement(one: _Answer, other: _Answer) -> Agreement:
+    (_, case, first), (lower, upper, budget) = one
+    (_, _, second), (other_lower, other_upper, _) = other
+    missed = max(lower, other_lower) - min(upper, other_upper)
+    touching = 0.0 < missed <= ALLOWED and budget == 0.0
+    return Agreement(case, first, second, missed <= 0.0 or touching, touching, abs(upper - other_upper))

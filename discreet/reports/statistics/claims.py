@@ -43,6 +43,11 @@ def claims_success(claimed: str) -> bool:
     return not almost and any(part.strip() in successes for part in (word, *word.split(":"), bare, *bare.split(":")))
 
 
+def weighed(row: Measurement) -> bool:
+    """Whether there is a leakage to weigh a claim by: an answer called solved, under a finite budget."""
+    return row.answered and math.isfinite(row.budget_nats) and claims_success(row.claimed)
+
+
 @dataclass(frozen=True)
 class ClaimRecord:
     """How far a solver configuration's word goes. Counts are of attempts.
@@ -66,19 +71,6 @@ class ClaimRecord:
         return self.true_claims / self.claims if self.claims else math.nan
 
 
-@dataclass(frozen=True)
-class Leak:
-    """A claimed success and what it leaks: `ratio` is true leakage ÷ budget, at budget 0 ‖ΦP‖∞ ÷ what counts as zero."""
-
-    contestant: str
-    instance: str
-    gap: float
-    regime: str
-    claimed: str
-    ratio: float
-    violated: bool
-
-
 def claim_records(rows: Iterable[Measurement]) -> tuple[ClaimRecord, ...]:
     """One record a solver configuration, by label; attempts that were not tried are left out."""
     found: dict[str, list[Measurement]] = {}
@@ -88,14 +80,9 @@ def claim_records(rows: Iterable[Measurement]) -> tuple[ClaimRecord, ...]:
     return tuple(_record(label, found[label]) for label in sorted(found))
 
 
-def claimed_leaks(rows: Iterable[Measurement]) -> tuple[Leak, ...]:
+def claimed_leaks(rows: Iterable[Measurement]) -> list[Measurement]:
     """Every answer that its backend called solved, under a finite budget, in a fixed order."""
-    leaks = [
-        Leak(row.label, row.instance, row.gap_target, row.regime, row.claimed, row.leakage_over_budget, row.violated)
-        for row in rows
-        if row.answered and math.isfinite(row.budget_nats) and claims_success(row.claimed)
-    ]
-    return tuple(sorted(leaks, key=lambda leak: (leak.contestant, leak.instance, leak.gap, leak.ratio)))
+    return sorted(filter(weighed, rows), key=lambda row: (row.label, row.instance, row.gap_target, row.leakage_over_budget))
 
 
 @dataclass(frozen=True)
@@ -131,7 +118,7 @@ def reason_of(row: Measurement) -> str:
 
 def _record(label: str, rows: list[Measurement]) -> ClaimRecord:
     solved = [row for row in rows if claims_success(row.claimed)]
-    ratios = [row.leakage_over_budget for row in solved if row.answered and math.isfinite(row.budget_nats)]
+    ratios = [row.leakage_over_budget for row in rows if weighed(row)]
     return ClaimRecord(
         label,
         attempts=len(rows),

@@ -1,44 +1,22 @@
-"""Every number of a report for the rows given, as plain values: what `discreet report --json` prints.
-
-`numbersOf` in the page's statistics.js computes the same, under the same names, for whatever the filters leave.
+"""Every number of a report for the rows given, as plain values: what `discreet report --json` prints, and what
+the page of `discreet report` carries for every choice of its filters.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from statistics import median
 from typing import Any
 
 from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import plain
-from discreet.reports.statistics.aggregates import (
-    PENALTIES,
-    SHIFT_PERCENTILE,
-    fitting_shift,
-    means,
-    noise_floor,
-    student_quantiles,
-)
-from discreet.reports.statistics.agreement import ALLOWED, agreements, summarise
+from discreet.reports.statistics.aggregates import fitting_shift, means, noise_floor
+from discreet.reports.statistics.agreement import agreements, summarise
 from discreet.reports.statistics.claims import ClaimRecord, claim_records, claimed_leaks, failure_groups
-from discreet.reports.statistics.profiles import data_profiles, performance_profiles, work_precision
-from discreet.reports.statistics.scaling import ABOVE_FLOOR, FEWEST, WIDEST, Sweep, crossovers, fit_exponent, sweeps
-from discreet.reports.statistics.trials import NOT_TRIED, Trial, by_task, labels_of, trials
-
-
-def specification() -> dict[str, Any]:
-    """The constants of the statistics, for the scripts that compute them again."""
-    return {
-        "penalties": PENALTIES,
-        "shift_percentile": SHIFT_PERCENTILE,
-        "student": student_quantiles(),
-        "not_tried": sorted(status.value for status in NOT_TRIED),
-        "above_floor": ABOVE_FLOOR,
-        "fewest": FEWEST,
-        "widest": WIDEST,
-        "allowed": ALLOWED,
-    }
+from discreet.reports.statistics.profiles import data_profiles, performance_profiles
+from discreet.reports.statistics.scaling import sweeps
+from discreet.reports.statistics.trials import Trial, by_task, labels_of, trials
 
 
 def report_numbers(rows: Sequence[Measurement]) -> dict[str, Any]:
@@ -47,18 +25,18 @@ def report_numbers(rows: Sequence[Measurement]) -> dict[str, Any]:
     ordered = [row for trial in found for row in trial.rows]
     floor = noise_floor(found)
     claims = claim_records(ordered)
-    shown = ("contestant", "instance", "gap", "ratio", "violated")
     numbers = {
         "summary": _summary(ordered, found, claims),
-        "claims": [asdict(record) | {"correct_rate": record.correct_rate} for record in claims],
-        "leaks": [{name: getattr(leak, name) for name in shown} for leak in claimed_leaks(ordered)],
-        "sweeps": [_sweep(sweep, floor) for sweep in sweeps(found)],
-        "work_precision": [asdict(point) for point in work_precision(found)],
-        "performance": [asdict(profile) for profile in performance_profiles(found)],
-        "data": [asdict(profile) for profile in data_profiles(found)],
-        "means": {"shift": fitting_shift(found), "noise_floor": floor, "rows": [asdict(mean) for mean in means(found)]},
+        "claims": [plain(record) | {"correct_rate": record.correct_rate} for record in claims],
+        "leaks": [_leak(row) for row in claimed_leaks(ordered)],
+        "sweeps": sweeps(found, floor if math.isfinite(floor) else 1.0),
+        "work_precision": [_work(trial) for trial in found if trial.kept],
+        "precision": _precision([trial for trial in found if trial.kept]),
+        "performance": performance_profiles(found),
+        "data": data_profiles(found),
+        "means": {"shift": fitting_shift(found), "noise_floor": floor, "rows": means(found)},
         "agreement": _agreement(ordered),
-        "failures": [asdict(group) | {"status": group.status.value} for group in failure_groups(ordered)],
+        "failures": failure_groups(ordered),
         "origin": _origin(ordered),
     }
     return dict(plain(numbers))
@@ -84,12 +62,25 @@ def _summary(rows: Sequence[Measurement], found: Sequence[Trial], claims: Sequen
     }
 
 
-def _sweep(sweep: Sweep, floor: float) -> dict[str, Any]:
-    fits = [fit for fit in map(fit_exponent, sweep.series) if fit is not None]
-    return asdict(sweep) | {
-        "fits": [asdict(fit) for fit in fits],
-        "crossovers": [asdict(each) for each in crossovers(sweep.series, floor if math.isfinite(floor) else 1.0)],
-    }
+def _leak(row: Measurement) -> dict[str, Any]:
+    asked = {"contestant": row.label, "instance": row.instance, "gap": row.gap_target}
+    return asked | {"ratio": row.leakage_over_budget, "violated": row.violated}
+
+
+def _work(trial: Trial) -> dict[str, Any]:
+    """Seconds against the gap that was achieved and certified, never against the one that was asked for."""
+    asked = {"contestant": trial.contestant, "instance": trial.task.instance, "asked": trial.task.gap}
+    return asked | {"achieved": trial.achieved, "seconds": trial.seconds}
+
+
+def _precision(kept: Sequence[Trial]) -> list[dict[str, Any]]:
+    """The same in numbers, a line a configuration."""
+    lines = []
+    for name in labels_of(kept):
+        gaps, seconds = zip(*((trial.achieved, trial.seconds) for trial in kept if trial.contestant == name), strict=True)
+        widths = {"median_gap": median(gaps), "largest_gap": max(gaps)}
+        lines.append({"contestant": name, "answers": len(gaps), **widths, "median_seconds": median(seconds)})
+    return lines
 
 
 def _agreement(rows: Sequence[Measurement]) -> dict[str, Any]:
@@ -100,7 +91,7 @@ def _agreement(rows: Sequence[Measurement]) -> dict[str, Any]:
         "met": len(found),
         "touching": sum(pair.touching for pair in found),
         "against": [{"case": pair.case, "first": pair.first, "second": pair.second} for pair in found if not pair.agree],
-        "pairs": [asdict(pairs[key]) for key in sorted(pairs) if key[0] < key[1]],
+        "pairs": [pairs[key] for key in sorted(pairs) if key[0] < key[1]],
     }
 
 

@@ -1,11 +1,8 @@
-"""Performance profiles, data profiles and work–precision curves.
+"""Performance profiles and data profiles.
 
 A *performance profile* is the share of tasks on which a solver configuration needs at most a factor τ of the best time; a
 *data profile* the share solved within so many seconds. A failure counts as infinite time: it never enters, but stays in the
 number of tasks that is divided by, and so do tasks that it does not serve.
-
-A *work–precision curve* is seconds against the gap that was *achieved* and certified, never against the tolerance that
-was asked for.
 
 Sources: E. Dolan, J. Moré, "Benchmarking optimization software with performance profiles" (2002); J. Moré, S. Wild,
 "Benchmarking derivative-free optimization algorithms" (2009).
@@ -36,17 +33,6 @@ class Profile:
         return self.shares[place - 1] if place else 0.0
 
 
-@dataclass(frozen=True)
-class WorkPoint:
-    """Seconds against the certified relative gap that was achieved, of one trial; `asked` is the tolerance."""
-
-    contestant: str
-    instance: str
-    asked: float
-    achieved: float
-    seconds: float
-
-
 def performance_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
     """One profile a configuration over every task that any configuration solved; `at` are ratios to the best time, ≥ 1."""
     table = by_task(found)
@@ -65,17 +51,6 @@ def data_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
     return tuple(
         _profile(name, [met[name].cost for met in table.values() if name in met], len(table)) for name in labels_of(found)
     )
-
-
-def work_precision(found: Iterable[Trial]) -> tuple[WorkPoint, ...]:
-    """Every trial whose own answers kept the budget: seconds against the largest gap its repeats were certified to."""
-    points = []
-    for trial in found:
-        kept = trial.tried and all(row.answered and not row.violated for row in trial.rows)
-        if kept:
-            achieved = max(row.relative_gap for row in trial.rows)
-            points.append(WorkPoint(trial.contestant, trial.task.instance, trial.task.gap, achieved, trial.seconds))
-    return tuple(points)
 
 
 def _ratio(cost: float, best: float) -> float:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 
 import numpy as np
 
@@ -81,6 +82,8 @@ class Sweep:
     sizes: int
     successes: int
     series: tuple[Series, ...]
+    fits: tuple[Scaling, ...]
+    crossovers: tuple[Crossover, ...]
 
 
 def series_by_size(found: Iterable[Trial], size: str) -> tuple[Series, ...]:
@@ -91,7 +94,7 @@ def series_by_size(found: Iterable[Trial], size: str) -> tuple[Series, ...]:
         if trial.success and place is not None and place > 0.0 and trial.seconds > 0.0:
             table.setdefault(trial.contestant, {}).setdefault(place, []).append(trial.seconds)
     return tuple(
-        Series(name, tuple(sorted(table[name])), tuple(float(np.median(table[name][s])) for s in sorted(table[name])))
+        Series(name, tuple(sorted(table[name])), tuple(median(table[name][s]) for s in sorted(table[name])))
         for name in sorted(table)
     )
 
@@ -124,14 +127,17 @@ def crossovers(all_series: Sequence[Series], noise: float = 1.0) -> tuple[Crosso
     return tuple(found)
 
 
-def sweeps(found: Sequence[Trial]) -> tuple[Sweep, ...]:
-    """Every sweep with at least two sizes that any configuration certified; for each kind of size the widest first."""
+def sweeps(found: Sequence[Trial], noise: float = 1.0) -> tuple[Sweep, ...]:
+    """Every sweep with at least two sizes that any configuration certified; for each kind of size the widest first.
+
+    noise   the factor that a crossover must exceed
+    """
     groups: dict[tuple[str, str, float], list[Trial]] = {}
     for trial in found:
         row = trial.rows[0]
         groups.setdefault((row.entry, row.budget_word, row.gap_target), []).append(trial)
     kinds = ("outcomes", "sensors", "alphabet")
-    made = [_sweep(size, key, own) for size in kinds for key, own in groups.items()]
+    made = [_sweep(size, key, own, noise) for size in kinds for key, own in groups.items()]
     return tuple(
         sorted(
             (sweep for sweep in made if sweep.sizes >= 2),
@@ -140,11 +146,12 @@ def sweeps(found: Sequence[Trial]) -> tuple[Sweep, ...]:
     )
 
 
-def _sweep(size: str, key: tuple[str, str, float], own: Sequence[Trial]) -> Sweep:
+def _sweep(size: str, key: tuple[str, str, float], own: Sequence[Trial], noise: float) -> Sweep:
     series = series_by_size(own, size)
     sizes = len({place for each in series for place in each.sizes})
     constrained = own[0].rows[0].regime == "constrained"
-    return Sweep(size, *key, constrained, sizes, sum(trial.success for trial in own), series)
+    fits = tuple(fit for fit in map(fit_exponent, series) if fit is not None)
+    return Sweep(size, *key, constrained, sizes, sum(t.success for t in own), series, fits, crossovers(series, noise))
 
 
 def _crossings(one: Series, other: Series, noise: float) -> list[Crossover]:

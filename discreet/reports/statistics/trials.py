@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
 
 from discreet.backends.solution import Status
@@ -39,17 +40,27 @@ class Trial:
     contestant: str
     rows: tuple[Measurement, ...]
 
-    @property
+    @cached_property
     def success(self) -> bool:
         """Whether every repeat is certified."""
         return all(row.certified for row in self.rows)
 
-    @property
+    @cached_property
     def tried(self) -> bool:
         """Whether the backend serves the task and is installed."""
         return not any(row.status in NOT_TRIED for row in self.rows)
 
     @property
+    def kept(self) -> bool:
+        """Whether every repeat was answered and its own answer kept the budget."""
+        return self.tried and all(row.answered and not row.violated for row in self.rows)
+
+    @property
+    def achieved(self) -> float:
+        """The largest relative gap its repeats were certified to."""
+        return max(row.relative_gap for row in self.rows)
+
+    @cached_property
     def seconds(self) -> float:
         """Median seconds of the repeats."""
         return median(row.seconds for row in self.rows)

@@ -1,0 +1,184 @@
+"""The figure writer: from a `Figure` to lines, regions and words at their places in a box, the same for every kind of file.
+
+Every decision is made here: layout, colours, widths, sizes. `figure_svg` and `figure_png` only say the pieces in their own
+format. The box is about as wide as a phone, so that text keeps its size there; lengths are in its units, of 1/72 inch in a
+PNG, and y grows downwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from discreet.reports.figures import Figure, Range, Series, look
+
+WIDTH = 480.0
+
+COLOURS = {
+    "ink": ("#1b2430", "#e8edf3"),
+    "soft": ("#55616f", "#a3afbd"),
+    "line": ("#dfe4ea", "#2d3642"),
+    "paper": ("#ffffff", "#161b22"),
+    "alarm": ("#c2255c", "#c2255c"),
+}
+"""Name -> the colour on a light and on a dark ground; beside them "tone" is that of the piece's series."""
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "zone": {"fill": "alarm", "opacity": 0.08},
+    "grid": {"stroke": "line", "stroke-width": 1.0},
+    "axis": {"stroke": "soft", "stroke-width": 1.2},
+    "band": {"fill": "tone", "opacity": 0.28},
+    "line": {"stroke": "tone", "stroke-width": 2.0},
+    "whisker": {"stroke": "ink", "stroke-width": 1.3},
+    "mark": {"fill": "tone", "stroke": "paper", "stroke-width": 0.8},
+    "words": {"fill": "ink", "font-size": 12.0},
+    "title": {"fill": "ink", "font-size": 14.0, "font-weight": "bold"},
+    "soft": {"fill": "soft", "font-size": 11.5},
+    "tick": {"fill": "soft", "font-size": 11.0},
+}
+"""How each kind of piece is painted, under the names of SVG; what fills a shape closes it."""
+
+Place = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A line through places, or a region with these corners; with a radius a circle. `hint` is shown when pointed at."""
+
+    look: str
+    places: tuple[Place, ...]
+    tone: int = 0
+    dash: str = ""
+    radius: float = 0.0
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words at a place, on their base line; `turned` ones run upwards."""
+
+    look: str
+    place: Place
+    text: str
+    anchor: str = "start"
+    turned: bool = False
+
+
+def drawn(figure: Figure, *, titled: bool = True) -> tuple[float, list[Shape | Words]]:
+    """The height of the box and the pieces in the order of painting; untitled where the page around says what it is."""
+    plane = _Plane(figure, titled)
+    heading = [Words("title", (12.0, 22.0), figure.title), Words("soft", (12.0, 40.0), figure.subtitle)] if titled else []
+    pieces = [*heading, *_legend(figure, plane.top - 8.0), *_frame(figure, plane)]
+    return plane.bottom + 48.0, pieces + [piece for series in figure.series for piece in _series(series, plane)]
+
+
+class _Plane:
+    """From numbers to places in the box."""
+
+    def __init__(self, figure: Figure, titled: bool) -> None:
+        self.log_x, self.log_y, self.right = figure.log_x, figure.log_y, WIDTH - 14.0
+        self.x_ends, self.y_ends = figure.x_axis()[0], figure.y_axis()[0]
+        self.left = 16.0 + max(map(len, figure.rows)) * 6.0 if figure.rows else 66.0
+        self.top = (48.0 if titled else 6.0) + _LINE * len(_lines(figure)) + 12.0
+        self.bottom = self.top + (26.0 * len(figure.rows) if figure.rows else 232.0)
+
+    def x(self, value: float) -> float:
+        return self.left + _share(value, self.x_ends, self.log_x) * (self.right - self.left)
+
+    def y(self, value: float) -> float:
+        return self.bottom - _share(value, self.y_ends, self.log_y) * (self.bottom - self.top)
+
+
+def _share(value: float, ends: Range, log: bool) -> float:
+    if log:
+        value, ends = math.log(max(value, ends[0])), (math.log(ends[0]), math.log(ends[1]))
+    return min(1.0, max(0.0, (value - ends[0]) / (ends[1] - ends[0])))
+
+
+# -- around the series -----------------------------------------------------------------------------------------------------
+
+_LINE = 17.0  # between lines of the legend
+_KEY = 30.0  # width of a legend's sample
+
+
+def _lines(figure: Figure) -> list[list[tuple[float, Series]]]:
+    """The entries of the legend with their places, broken into lines."""
+    lines: list[list[tuple[float, Series]]] = []
+    x = WIDTH
+    for series in figure.series:
+        if not series.label:
+            continue
+        width = _KEY + 6.3 * len(series.label) + 20.0  # of a character, roughly, at the size of the legend
+        if x + width > WIDTH:
+            lines.append([])
+            x = 12.0
+        lines[-1].append((x, series))
+        x += width
+    return lines
+
+
+def _legend(figure: Figure, bottom: float) -> Iterator[Shape | Words]:
+    lines = _lines(figure)
+    for k, line in enumerate(lines):
+        y = bottom - _LINE * (len(lines) - k) + 8.0
+        for x, series in line:
+            end = x + _KEY - 8.0
+            if series.kind != "points":
+                yield Shape("line", ((x, y - 4.0), (end, y - 4.0)), series.tone, look(series.tone)[0])
+            if series.kind in ("points", "both"):
+                yield _mark(series, (0.5 * (x + end), y - 4.0), 4.0)
+            yield Words("words", (x + _KEY - 2.0, y), series.label)
+
+
+def _frame(figure: Figure, plane: _Plane) -> Iterator[Shape | Words]:
+    left, right, top, bottom = plane.left, plane.right, plane.top, plane.bottom
+    if figure.zone_from is not None:
+        x = plane.x(figure.zone_from)
+        yield Shape("zone", ((x, top), (right, top), (right, bottom), (x, bottom)))
+    for value, words in figure.y_axis()[1]:
+        y = plane.y(value)
+        yield Shape("grid", ((left, y), (right, y)))
+        yield Words("tick", (left - 7.0, y + 4.0), words, "end")
+    for value, words in figure.x_axis()[1]:
+        x = plane.x(value)
+        yield Shape("axis", ((x, bottom), (x, bottom + 4.0)))
+        yield Words("tick", (x, bottom + 17.0), words, "middle")
+    yield Shape("axis", ((left, top), (left, bottom), (right, bottom)))
+    yield Words("soft", (0.5 * ((0.0 if figure.rows else left) + right), bottom + 37.0), figure.x_label, "middle")
+    yield Words("soft", (14.0, 0.5 * (top + bottom)), figure.y_label, "middle", turned=True)
+
+
+# -- the series ------------------------------------------------------------------------------------------------------------
+
+
+def _series(series: Series, plane: _Plane) -> Iterator[Shape]:
+    xs, ys = [plane.x(value) for value in series.x], [plane.y(value) for value in series.y]
+    lows, highs = [plane.y(value) for value in series.low], [plane.y(value) for value in series.high]
+    places = list(zip(xs, ys, strict=True))
+    if series.kind == "points":
+        for x, low, high in zip(xs, lows, highs, strict=False):  # without intervals there are none
+            ends = ((x - 5.0, low), (x + 5.0, low), (x, low), (x, high), (x - 5.0, high), (x + 5.0, high))
+            yield Shape("whisker", ends)
+    elif series.low:
+        yield Shape("band", (*zip(xs, highs, strict=True), *reversed(list(zip(xs, lows, strict=True)))), series.tone)
+    if series.kind != "points":
+        way = places if series.kind != "steps" else list(_steps(places))
+        yield Shape("line", tuple(way), series.tone, look(series.tone)[0])
+    if series.kind in ("points", "both"):
+        hints = series.hints or ("",) * len(xs)
+        yield from (_mark(series, place, 3.4, hint) for place, hint in zip(places, hints, strict=True))
+
+
+def _steps(places: Sequence[Place]) -> Iterator[Place]:
+    """The line that keeps its height until the next place."""
+    yield places[0]
+    for (_, before), (x, y) in pairwise(places):
+        yield from ((x, before), (x, y))
+
+
+def _mark(series: Series, place: Place, r: float, hint: str = "") -> Shape:
+    corners = [(place[0] + r * right, place[1] + r * down) for right, down in look(series.tone)[1]]
+    return Shape("mark", tuple(corners or [place]), series.tone, radius=0.0 if corners else r, hint=hint)
