@@ -122,7 +122,7 @@ class _ActiveSet:
         if self._known:
             return None
         mass = np.bincount(self.labels, self._problem.p_z, self._problem.m)
-        ratio = np.expm1(np.clip(tilt / multiplier, -40.0, 40.0))  # e^40 of a prior is certainty
+        ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, 40.0), -40.0))  # e^40 of a prior is certainty
         excess = mass @ ratio
         return np.asarray(mass[:, None] * self._problem.p_x * (ratio - excess) / (1.0 + excess))
 
@@ -168,9 +168,8 @@ class _ActiveSet:
 
     def _follow(self, tie: int, gains: int, loses: int, share: float) -> None:
         """Outcomes with the least margins change sides as well, until the law has moved as by that share of the tie."""
-        p_xz, p_x, p_z = self._problem.p_xz, self._problem.p_x, self._problem.p_z
-        along = p_xz[:, tie] / p_x - p_z[tie]
-        effect = along @ p_xz - (along @ p_x) * p_z
+        deviations = self._centred[1:]
+        effect = (deviations[:, tie] / self._problem.p_x) @ deviations
         runner = least_two(self._losses.copy())[3]
         near = (self.labels == loses) & (self._losses[gains] <= runner) & (self._losses[loses] <= runner)
         self._divide(np.flatnonzero(near & (effect > 0.0)), loses, gains, share * effect[tie], effect)

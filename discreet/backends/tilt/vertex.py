@@ -49,7 +49,7 @@ class Vertex:
         self._by_deviation = (moves[:, :, None] * self._balanced(tied[:, 1:])[:, None, :]).reshape(self._places.size, -1)
         loss = problem.loss[:, ties]
         self._lost = loss[self._guesses, self._places] - loss[own[self._places], self._places]  # L_guess − L_label
-        self._scale = np.sqrt(np.tile(problem.p_x, problem.m))
+        self._scale = np.sqrt(np.concatenate([problem.p_x] * problem.m))
 
     def _balanced(self, deviations: Array) -> Array:
         """Deviations [·, n] made to add up to nothing again; what rounding left would make a guess dearer everywhere."""
@@ -143,10 +143,9 @@ class _Newton:
     def __init__(self, law: OutputLaw, by_mass: Array, by_deviation: Array, lost: Array) -> None:
         never = (law.mass == 0.0) & ~by_mass.any(axis=0)
         self._mass = law.mass + never  # any number will do for a guess that never occurs
-        self._deviation = law.deviation.ravel()
+        self._deviation, self._p_x = law.deviation.ravel(), law.p_x
         self._by_mass, self._by_deviation, self._lost = by_mass, by_deviation, lost
-        self._p_x = np.tile(law.p_x, law.mass.size)
-        self._by_joint = by_deviation + np.repeat(by_mass, law.p_x.size, axis=1) * self._p_x
+        self._by_joint = by_deviation + (by_mass[:, :, None] * law.p_x).reshape(by_deviation.shape)
 
     def solve(self, shares: Array, multiplier: float, budget: float) -> tuple[Array, float] | None:
         """Shares and multiplier for that leakage; None when Newton's method does not settle."""
@@ -155,10 +154,10 @@ class _Newton:
             step = self._step(shares, multiplier, budget)
             if step is None:
                 return None
-            shares, multiplier = shares + step[:-1], multiplier + float(step[-1])
-            if not (multiplier > 0.0 and np.isfinite(shares).all()):
+            shares, multiplier = shares + step[:-1], multiplier * (1.0 + float(step[-1]))
+            if not multiplier > 0.0:
                 return None
-            last, size = size, max(float(np.abs(step[:-1]).max()), abs(float(step[-1])) / multiplier)
+            last, size = size, float(np.abs(step).max())
             # converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does not shrink
             following = size * (size / last) * (size / last) if last < math.inf else math.inf
             if size <= _SETTLED or following <= _SETTLED or 0.5 * last <= size <= 1e3 * _SETTLED:
@@ -166,20 +165,19 @@ class _Newton:
         return (shares, multiplier) if size <= 1e6 * _SETTLED else None
 
     def _step(self, shares: Array, multiplier: float, budget: float) -> Array | None:
-        """Changes of the shares and of μ, from derivatives by V_i = diag(1/u_i) − 1 1'/s_i; None outside the domain."""
+        """Changes of the shares and, relative, of μ, by V_i = diag(1/u_i) − 1 1'/s_i; None outside the domain."""
         mass, deviation = self._mass + shares @ self._by_mass, self._deviation + shares @ self._by_deviation
-        expected = np.repeat(mass, deviation.size // mass.size) * self._p_x
+        expected = (mass[:, None] * self._p_x).ravel()
         joint = expected + deviation
-        if not min(mass.min(), joint.min()) > 0.0:
+        if not joint.min() > 0.0:
             return None
         ratio = deviation / expected
         slopes = self._by_joint @ np.log1p(ratio)
-        excess = float(expected @ phi_divergence(ratio)) - budget
-        matrix = np.zeros((slopes.size + 1, slopes.size + 1))
+        matrix, right = np.zeros((slopes.size + 1, slopes.size + 1)), np.empty(slopes.size + 1)
         matrix[:-1, :-1] = (self._by_joint / joint) @ self._by_joint.T - (self._by_mass / mass) @ self._by_mass.T
-        matrix[:-1] *= multiplier
-        matrix[:-1, -1], matrix[-1, :-1] = slopes, multiplier * slopes
-        right = -np.append(self._lost + multiplier * slopes, multiplier * excess)
+        matrix[:-1, -1] = matrix[-1, :-1] = slopes
+        right[:-1] = -slopes - self._lost / multiplier
+        right[-1] = budget - float(expected @ phi_divergence(ratio))
         rows = _sizes(matrix)
         matrix /= rows[:, None]
         columns = _sizes(matrix.T)
@@ -195,7 +193,7 @@ def _sizes(matrix: Array) -> Array:
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:
     """The solution of least norm; None where numbers are beyond range, as ties of next to no mass may make them."""
-    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
+    if not math.isfinite(float(matrix.sum() + right.sum())):
         return None
     solution = np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-13)[0])
-    return solution if np.isfinite(solution).all() else None
+    return solution if math.isfinite(float(solution.sum())) else None
