@@ -1,12 +1,10 @@
-"""Pages: measured results as one self-contained interactive page, and the builder of every page of the project.
+"""Pages: measured results as one self-contained interactive page, and the builder of every page of the project. The public
+names are listed in `__init__.pyi`.
 
-data   the rows as compact JSON
+data   what the page carries as compact JSON: rows, and the statistics of every choice of its filters
 page   template, style, scripts and data in one file; pieces of static pages
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from discreet.reports.html.page import check_report_path, report_page, write_report
-from discreet.reports.statistics.numbers import report_numbers
-
-__all__ = ["check_report_path", "report_numbers", "report_page", "write_report"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

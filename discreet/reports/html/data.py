@@ -19,7 +19,7 @@ from discreet.reports.outputs import plain
 from discreet.reports.pictures import tones
 from discreet.reports.statistics.aggregates import SHIFT_PERCENTILE
 from discreet.reports.statistics.claims import weighed
-from discreet.reports.statistics.numbers import report_numbers
+from discreet.reports.statistics.numbers import report_numbers as report_numbers
 from discreet.reports.statistics.scaling import SIZES, WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, trials
 from discreet.reports.study.machine import without_folders

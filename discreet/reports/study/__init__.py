@@ -1,4 +1,4 @@
-"""The work–precision study behind `discreet bench`.
+"""The work–precision study behind `discreet bench`. The public name is listed in `__init__.pyi`.
 
 plan      what a study is, and reading it from TOML
 cells     the attempts it consists of, each with a key of everything that makes it this one
@@ -7,8 +7,6 @@ store     rows on disk, and results from anywhere
 machine   what a measurement depends on besides the problem
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from discreet.reports.study.store import read_results
-
-__all__ = ["read_results"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,1 @@
+from .store import read_results as read_results
