@@ -33,6 +33,7 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Program, point_of
+from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, number
 from discreet.problems.errors import Absent
 from discreet.problems.numerics.double_double import Array
@@ -170,7 +171,7 @@ def _duals(program: Program, duals: dict[str, Any]) -> tuple[Array, float]:
 
 def _solver_options(options: Options, solver: str, backend: str) -> dict[str, Any]:
     """The solver's own parameters for tolerance, iterations and time; under 1e-12 solvers only report failure sooner."""
-    tolerance = number(options, backend, "tolerance", float, max(0.1 * options.gap, 1e-12))
+    tolerance = number(options, backend, "tolerance", float, max(Precision.own_gap * options.gap, 1e-12))
     tolerances, iterations, seconds = {
         "clarabel": (("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", "time_limit"),
         "scs": (("eps_abs", "eps_rel"), "max_iters", "time_limit_secs"),

@@ -18,7 +18,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.errors import InputError, Unsupported
+from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -303,23 +303,3 @@ def refuse_unknown(name: str, able: Capabilities, options: Options) -> None:
     if unknown:
         known = ", ".join(sorted(able.settings)) or "none"
         raise InputError(f"backend {name} has no setting {unknown[0]!r}; it knows: {known}")
-
-
-def refuse_unserved(
-    name: str,
-    able: Capabilities,
-    problem: AnyProblem,
-    options: Options,
-    alternatives: Callable[[], Mapping[str, Capabilities]],
-) -> None:
-    """Raise Unsupported (or InputError for an unknown setting) in the same words for every backend.
-
-    alternatives: name -> capabilities of the backends to point to, asked for when one has to be.
-    """
-    refuse_unknown(name, able, options)
-    refusal = able.refusal(problem)
-    if refusal:
-        others = alternatives()
-        fit = [other for other, c in others.items() if other != name and not c.peer and not c.refusal(problem)]
-        remedy = f"use one of: {', '.join(fit)}" if fit else "no other backend serves it either"
-        raise Unsupported(f"backend {name} {refusal}; {remedy}")

@@ -42,11 +42,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.contract import Answer, Options
+from discreet.backends.precision import Precision
 from discreet.problems.errors import BackendError, Interrupted
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-
-_NO_CORRELATION = 1e-14  # canonical correlations under this are the rounding of the model's own numbers
 
 
 @dataclass(frozen=True)
@@ -100,18 +99,18 @@ class Program:
     @classmethod
     def of(cls, problem: Problem, power: float = 0.0) -> Program:
         """The program of a problem without zero masses, with v_l = (N w_l)^power."""
-        # larger objectives cost the answers their digits where there is a leakage constraint
-        unit = loss_unit(problem, 1e-8 if problem.budget >= problem.entropy_x else 1e-3)
-        return cls._scaled(problem, (problem.N * problem.p_z) ** power, unit, whitened_rows)
+        least = Precision.unit[2 if problem.budget >= problem.entropy_x else 0]
+        return cls._scaled(problem, (problem.N * problem.p_z) ** power, least, whitened_rows)
 
     @classmethod
     def linear(cls, problem: Problem, equations: Equations | None = None) -> Program:
         """The linear program at budget 0 (by `whitened_rows` unless told otherwise) or inf, with v_l = sqrt(w_l)."""
-        unit = loss_unit(problem, 1e-5)  # costs above 1e6 cannot be priced to HiGHS's 1e-10
-        return cls._scaled(problem, np.sqrt(problem.p_z), unit, equations or whitened_rows)
+        return cls._scaled(problem, np.sqrt(problem.p_z), Precision.unit[1], equations or whitened_rows)
 
     @classmethod
-    def _scaled(cls, problem: Problem, scale: Array, unit: float, equations: Equations) -> Program:
+    def _scaled(cls, problem: Problem, scale: Array, least: float, equations: Equations) -> Program:
+        """Costs in units of the size of the answer, as far as known beforehand: of the Bayes error, at least of a share."""
+        unit = max(problem.bayes_error, least * problem.constant_error) or 1.0
         cost = (problem.loss - problem.loss.min(axis=0)) / scale / unit
         return cls(problem, cost, scale, unit, equations(problem) if problem.constraint.perfect else _no_rows(problem))
 
@@ -224,17 +223,11 @@ def point_of(solver: str, claimed: str, out_of_time: bool, options: Options, var
     return np.asarray(variables)
 
 
-def loss_unit(problem: Problem, least: float) -> float:
-    """The size of the answer, as far as known beforehand: the Bayes error, at least a share of the constant's error."""
-    unit = max(problem.bayes_error, least * problem.constant_error)
-    return unit if unit > 0.0 else 1.0
-
-
 def whitened_rows(problem: Problem) -> PrivacyRows:
     """Orthonormal features of a problem without zero masses (rank r ≤ min(n − 1, N − 1))."""
     kernel = _kernel(problem)
     left, correlations, _ = np.linalg.svd(kernel, full_matrices=False)
-    rank = int((correlations > _NO_CORRELATION).sum())
+    rank = int((correlations > Precision.correlated).sum())
     mix = (left[:, :rank] / np.sqrt(problem.p_x)[:, None] / correlations[:rank]).T
     return _rows(problem, mix, np.full(rank, -1))
 
@@ -245,7 +238,7 @@ def rows_by_private_value(problem: Problem) -> PrivacyRows:
 
     kernel = _kernel(problem)
     triangle, order = qr(kernel.T, mode="r", pivoting=True)
-    chosen = np.sort(order[: int((np.abs(np.diag(triangle)) > _NO_CORRELATION).sum())])
+    chosen = np.sort(order[: int((np.abs(np.diag(triangle)) > Precision.correlated).sum())])
     spread = np.linalg.norm(kernel[chosen], axis=1)
     mix = np.zeros((chosen.size, problem.n))
     mix[np.arange(chosen.size), chosen] = 1.0 / (spread * np.sqrt(problem.p_x[chosen]))

@@ -26,7 +26,8 @@ class Precision:
     gap         asked for: certified (upper − lower) / upper ≤ gap
     bracket     of the solver's own bracket: gap/4 by fact 1; not below 2⁻⁴³ = 1024 u, as sums over up to 10⁸ outcomes, added
                 up in chunks, keep about that many digits
-    small       of the bracket of a small problem within the rounds: bracket/4, so that what cells waste may take the rest
+    small       where something else takes its part of the bracket: bracket/4. Of small problems within the rounds, as cells
+                waste the rest; of sweeps, as rule and duals are off alike; of what subdivisions leave undecided of a density
     rare        mass of outcomes that may be merged, as a share of the Bayes rule's error probability: gap/64 (merging costs
                 no more than the mass merged)
     rounding    ρ, of the budget: what rounding a law once moves; 0 where the budget is 0 or inf
@@ -42,6 +43,25 @@ class Precision:
     contradicted  of what is added up to a tilted loss, and of μ w, as ratios r are rounded in tilts μ log r: by how much
                 another guess must be better before a label is taken to be wrong: 2⁻⁵⁰ = 8 u, as n + 1 terms and a
                 difference of two sums round by about that
+    searched    of a budget or a bound: where a search in one number ends: 2⁻³⁶ ≈ 1.5e-11, which by fact 2 costs as much of
+                the error probability. A Newton step of a sweep is the last when it gains half its square
+    off_budget  of the budget: by how much a solved proximal sweep may miss it: 2⁻¹⁰; what it leaks too much is blended away
+    longest     proximal step times the costs' spread: 2⁶⁰; then u of an exponent is more than 1, and no digit is left
+    ceiling     1.05: aims lie below the budget by so many times what a proven ceiling adds to a leakage: it may add a little
+                more at another law
+    certain     2⁻²⁰, of what is bounded afterwards: columns certain of a label, ties within this share of the mass
+    unseen      2⁻³⁰: a guess of less mass has a posterior of 23 bits at most, and counts as never made
+    no_evidence  −40, in place of log 0: e⁻⁴⁰ of a prior is less than u/25 of it
+    derived     certified gap up to which the loop derives no duals: the 1e-9 that is asked for where no gap is named
+    correlated  2⁻⁴⁶ = 128 u: canonical correlations under it are the rounding of the model's numbers
+
+    Of lowerings to other projects' solvers, whose own limits stand where they are called:
+
+    unit        the unit of costs by the constant's error, at least, so that no cost is over its inverse: 1e-3 by a leakage,
+                whose digits larger costs take; 1e-5 of linear programs, as tolerances of 1e-10 price no more; else 1e-8
+    own_gap     of what a solver compares with its gap or, over N, with the complementarities that add up to it: gap/10
+    step        of what it compares with a step, or with a leak beside a small budget: gap/1000. `cone`: gap/10⁴ of Clarabel,
+                whose answers miss gap/10 by up to 100 times. `descent`: gap/10⁶ of SLSQP, which ends at one small step
     """
 
     gap: float
@@ -54,10 +74,24 @@ class Precision:
     vertex: float
     leak_free: float = 2.0**-44
     contradicted: float = 2.0**-50
+    off_budget: float = 2.0**-10
+    longest: float = 2.0**60
+    ceiling: float = 1.05
+    certain: float = 2.0**-20
+    no_evidence: float = -40.0
+    unseen: float = 2.0**-30
+    searched: float = 2.0**-36
+    derived: float = 1e-9
+    correlated: float = 2.0**-46
+    unit: tuple[float, float, float] = (1e-3, 1e-5, 1e-8)
+    own_gap: float = 0.1
+    step: float = 1e-3
+    cone: float = 1e-4
+    descent: float = 1e-6
 
     @classmethod
-    def of(cls, problem: Constrained, gap: float) -> Precision:
-        """The policy for a problem (of arrays or blocks) and the relative gap asked for."""
+    def of(cls, problem: Constrained, gap: float = 1e-9) -> Precision:
+        """The policy for a problem of any kind and the relative gap asked for."""
         budget = problem.budget
         rounding = _UNIT * math.sqrt(2.0 / budget) if 0.0 < budget < math.inf else 0.0
         bracket = max(2.0**-43, gap / 4)
@@ -79,3 +113,19 @@ class Precision:
         Rounding would move the leakage by more than a five-hundredth of the budget; perfect privacy is solved instead.
         """
         return self.rounding > 2.0**-9
+
+
+@dataclass(frozen=True)
+class ShareOfGap:
+    """A tolerance that follows the gap asked for: `share` of it, over N where the gap is a sum over the outcomes."""
+
+    share: float
+    least: float
+    per_outcome: bool = False
+
+    def of(self, gap: float, outcomes: int) -> float:
+        """The number for a gap and N outcomes."""
+        return max(self.share * gap / (outcomes if self.per_outcome else 1), self.least)
+
+    def __str__(self) -> str:
+        return f"{self.share:g} × gap{' ÷ N' if self.per_outcome else ''}, at least {self.least:g}"

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from discreet.backends.auto import Auto
-from discreet.backends.contract import AnyBackend, Backend, Capabilities, Kind, Policy
+from discreet.backends.contract import AnyBackend, AnyProblem, Backend, Capabilities, Kind, Options, Policy, refuse_unknown
 from discreet.backends.declared import declared
-from discreet.problems.errors import Absent, Broken, DiscreetError, InputError
+from discreet.problems.errors import Absent, Broken, DiscreetError, InputError, Unsupported
 
 ENTRY_POINT_GROUP = "discreet.backends"
 TRIAL_VARIABLE = "DISCREET_BACKENDS"
@@ -123,6 +123,16 @@ def capabilities() -> dict[str, Capabilities]:
 def peers() -> frozenset[str]:
     """Names of the backends that are there to be compared with, and are left out wherever none is named."""
     return frozenset(name for name, able in capabilities().items() if able.peer)
+
+
+def refuse_unserved(name: str, able: Capabilities, problem: AnyProblem, options: Options) -> None:
+    """Raise Unsupported (or InputError for an unknown setting) in the same words for all, with alternatives."""
+    refuse_unknown(name, able, options)
+    if refusal := able.refusal(problem):
+        others = capabilities().items()
+        fit = [other for other, c in others if other != name and not c.peer and not c.refusal(problem)]
+        remedy = f"use one of: {', '.join(fit)}" if fit else "no other backend serves it either"
+        raise Unsupported(f"backend {name} {refusal}; {remedy}")
 
 
 def require_libraries(backend: AnyBackend | Policy) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.backends.precision import Precision
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, output_law, phi_residual
 from discreet.problems.numerics.double_double import Array, DoubleDouble
@@ -117,7 +118,7 @@ def tilts_from_ratio(ratio_minus_one: Array, p_xz: Array, loss: Array, budget: f
 
     ratio_minus_one r − 1 [m, n] of its law, p_xz [n, N], loss [m, N], 0 < budget < ∞ in nats. They are not feasible yet.
     """
-    no_evidence = -40.0  # stands for log 0: e^-40 of a prior is none
+    no_evidence = Precision.no_evidence
     log = np.log1p(ratio_minus_one, out=np.full_like(ratio_minus_one, no_evidence), where=ratio_minus_one > -1.0)
     direction = np.maximum(log, no_evidence)
     direction[:, p_xz.max(axis=1) == 0.0] = 0.0
@@ -147,7 +148,7 @@ def _best_multiplier(slopes: Array, loss: Array, budget: float) -> float:
     for step in range(60):
         crossing = (at_high[0] - at_low[0] + at_low[1] * low - at_high[1] * high) / (at_low[1] - at_high[1])
         ceiling = at_low[0] + at_low[1] * (crossing - low)
-        if ceiling - max(at_low[0], at_high[0]) <= 1e-12 * abs(ceiling):
+        if ceiling - max(at_low[0], at_high[0]) <= Precision.searched * abs(ceiling):
             break
         point = crossing if step % 3 else math.sqrt(max(low, 1e-10 * high) * high)
         if not low < point < high:
@@ -172,7 +173,7 @@ def duals_of_law(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
     z ≥ 0 is reached exactly if the guess is rightly unused. The smooth constraint enters as tangents at the points where
     the linear programs (n + 1 variables) violate it (J. E. Kelley, J. SIAM 8 (1960)).
     """
-    used = law.mass >= 1e-9  # the posterior of a rarer guess is rounding
+    used = law.mass >= Precision.unseen
     loss, tilt = problem.loss[used], np.zeros((problem.m, problem.n))
     tilt[used], multiplier = tilts_from_ratio(law.ratio_minus_one()[used], problem.p_xz, loss, problem.budget)
     if multiplier > 0.0:
@@ -188,7 +189,7 @@ def _excluded(lead: Array, problem: Problem) -> Array:
 
     posterior = (problem.p_xz / problem.p_z).T
     objective = np.append(np.zeros(problem.n), -1.0)
-    bounds = [*((-40.0, -math.log(p)) for p in problem.p_x), (None, None)]  # e^-40 of a prior is no evidence
+    bounds = [*((Precision.no_evidence, -math.log(p)) for p in problem.p_x), (None, None)]
     rows, right = np.column_stack([-posterior, np.ones(problem.N)]), lead
     best, most = np.zeros(problem.n), float(lead.min())
     for _ in range(60):  # cuts, where ten usually do
@@ -201,7 +202,7 @@ def _excluded(lead: Array, problem: Problem) -> Array:
         reached = float((lead + posterior @ (point - excess)).min())
         if reached > most:
             best, most = point - excess, reached
-        if excess <= 1e-12 or most >= 0.0:  # no constraint is violated, or the guess is excluded
+        if excess <= Precision.searched or most >= 0.0:  # no constraint is violated, or the guess is excluded
             break
         tangent = weight / weight.sum()
         rows, right = np.vstack([rows, np.append(tangent, 0.0)]), np.append(right, tangent @ point - excess)

@@ -20,18 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import (
-    Answer,
-    AnyBackend,
-    AnyProblem,
-    Kind,
-    Options,
-    Policy,
-    Raw,
-    refuse_unknown,
-    refuse_unserved,
-)
-from discreet.backends.registry import capabilities, capabilities_of, load_backend, require_libraries, versions_of
+from discreet.backends.contract import Answer, AnyBackend, AnyProblem, Kind, Options, Policy, Raw, refuse_unknown
+from discreet.backends.precision import Precision
+from discreet.backends.registry import capabilities_of, load_backend, refuse_unserved, require_libraries, versions_of
 from discreet.backends.repairs import duals_for, private_versions
 from discreet.backends.solution import Solution, Status, Timings, derive_status
 from discreet.problems import judge
@@ -44,7 +35,6 @@ from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce
 from discreet.problems.rule import Rule
 
-_GOOD_ENOUGH = 1e-9  # relative gap under which nothing is derived from an answer
 _IN_BLOCKS_FROM = 1 << 15  # outcomes from which arrays are passed on unreduced: a search for proportional outcomes takes
 # 0.1 µs an outcome and value, several times the passes of a solve
 
@@ -116,11 +106,11 @@ def certify(
     given: Any = opened(problem)  # that the answer fits the kind of problem is for the judge to say
     ends = tuple(anchors)
     found: Verdict[Any] = judge.certify(given, answer, tilt, multiplier, anchors=ends)
-    blended = found.certificate.relative_gap > _GOOD_ENOUGH and found.certificate.blend > 0.0
+    blended = found.certificate.relative_gap > Precision.derived and found.certificate.blend > 0.0
     if blended and (private := private_versions(given, answer)):
         ends = (*ends, *private)
         found = judge.certify(given, answer, tilt, multiplier, anchors=ends)
-    if found.certificate.relative_gap > _GOOD_ENOUGH and (duals := duals_for(given, answer)) is not None:
+    if found.certificate.relative_gap > Precision.derived and (duals := duals_for(given, answer)) is not None:
         other = judge.certify(given, answer, *duals, anchors=ends)
         found = max(found, other, key=lambda verdict: verdict.certificate.lower)
     return found
@@ -199,7 +189,7 @@ def attempt(problem: AnyProblem, backend: str, options: Options, reduced: Reduce
     trace = ""
     try:
         solver = load_backend(backend)
-        refuse_unserved(backend, solver.capabilities, problem, options, capabilities)
+        refuse_unserved(backend, solver.capabilities, problem, options)
         if isinstance(solver, Policy):
             return _by_policy(problem, solver, options)[0]
         require_libraries(solver)

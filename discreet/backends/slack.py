@@ -15,6 +15,6 @@ def bayes_answer(problem: Problem) -> Answer | None:
     if problem.constraint.perfect:
         keeps = phi_residual(problem.bayes_law) <= LEAK_FREE
     else:
-        rounding = Precision.of(problem, 1.0).undercut  # summing in another order may change as much
+        rounding = Precision.of(problem).undercut  # summing in another order may change as much
         keeps = problem.constraint.oblivious or problem.bayes_leakage <= problem.budget * (1.0 + rounding)
     return Answer(problem.bayes_estimator, np.zeros((problem.m, problem.n)), 0.0) if keeps else None

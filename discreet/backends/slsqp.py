@@ -31,6 +31,7 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Program
+from discreet.backends.precision import Precision
 from discreet.backends.repairs import duals_of_law
 from discreet.problems.blend import least_share
 from discreet.problems.errors import Interrupted
@@ -81,8 +82,7 @@ class Slsqp(Unlifted):
             constraints=lowered.constraints(),
             method="SLSQP",
             callback=watch,
-            # SLSQP stops on one small step of the objective: a thousandth of the gap still left gaps of 1e-7
-            options={"ftol": max(1e-6 * options.gap, 1e-15), "maxiter": options.max_iterations or 2000},
+            options={"ftol": max(Precision.descent * options.gap, 1e-15), "maxiter": options.max_iterations or 2000},
         )
         answer = lowered.answer(np.asarray(result.x), getattr(result, "multipliers", None))  # reported from SciPy 1.16 on
         return Raw(str(result.message), answer, int(result.nit))
@@ -171,7 +171,7 @@ class SmoothProgram:
 
 def _log_ratio(law: OutputLaw) -> Array:
     """log(p(x_j given ŷ_i)/π_j) [m, n], cut at −40."""
-    return np.log1p(np.maximum(law.ratio_minus_one(), math.expm1(-40.0)))
+    return np.log1p(np.maximum(law.ratio_minus_one(), math.expm1(Precision.no_evidence)))
 
 
 def _start(problem: Problem) -> Array:

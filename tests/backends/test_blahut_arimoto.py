@@ -16,6 +16,7 @@ from discreet.backends.blahut_arimoto.outcomes import Bracket, Duals, Limits, Ou
 from discreet.backends.blahut_arimoto.plain import Step, constrained_sweep, log_normalise, plain_sweeps, uniform_start
 from discreet.backends.blahut_arimoto.proximal import ProximalSweep, coordinates, proximal_sweeps
 from discreet.backends.contract import Options
+from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution, Status
 from discreet.problems import catalog
@@ -44,6 +45,10 @@ REFERENCE = [
     ("paper-multi", {"sensors": 10}, 0.5, 0.00282663753, 1e-11),
     ("paper-multi", {"sensors": 10}, 0.1, 0.00357605839, 1e-11),
 ]
+
+
+def outcomes_of(problem: Problem) -> Outcomes:
+    return Outcomes.of(problem, Precision.of(problem))
 
 
 def random_problem(seed: int, budget: float | None = None, fraction: float = 0.5) -> Problem:
@@ -80,7 +85,7 @@ def tight(solution: Solution, gap: float = 1e-9) -> None:
 @settings(max_examples=60, deadline=None)
 def test_a_sweep_at_a_fixed_multiplier_never_raises_the_lagrangian(seed: int, log_multiplier: float) -> None:
     problem, multiplier = random_problem(seed), 10.0**log_multiplier
-    outcomes = Outcomes.of(problem)
+    outcomes = outcomes_of(problem)
     log_estimator = random_estimator(seed, problem)
 
     def lagrangian() -> float:
@@ -100,7 +105,7 @@ def test_a_sweep_at_a_fixed_multiplier_never_raises_the_lagrangian(seed: int, lo
 def test_a_constrained_sweep_keeps_the_budget_and_never_raises_the_error(seed: int, fraction: float) -> None:
     problem = random_problem(seed, fraction=fraction)
     assume(problem.budget > 0.0)
-    outcomes = Outcomes.of(problem)
+    outcomes = outcomes_of(problem)
     log_estimator, multiplier = uniform_start(outcomes), 1.0
     error = problem.error_probability(np.exp(log_estimator))
     for _ in range(12):
@@ -114,7 +119,7 @@ def test_a_constrained_sweep_keeps_the_budget_and_never_raises_the_error(seed: i
 
 def test_a_constrained_sweep_meets_the_budget_when_the_last_one_did() -> None:
     problem = catalog.build("paper-single", fraction=0.5)
-    outcomes = Outcomes.of(problem)
+    outcomes = outcomes_of(problem)
     log_estimator, multiplier = uniform_start(outcomes), 3.0
     for _ in range(300):
         log_estimator, multiplier = constrained_sweep(outcomes, log_estimator, multiplier)
@@ -130,7 +135,7 @@ def test_the_optimum_is_a_fixed_point_of_the_sweep(seed: int) -> None:
     estimator, multiplier = solution.estimator, solution.multiplier
     assert estimator is not None
     assert multiplier is not None
-    moved = np.exp(Step(Outcomes.of(problem), np.log(np.maximum(estimator, 1e-300))).at(1.0 / multiplier))
+    moved = np.exp(Step(outcomes_of(problem), np.log(np.maximum(estimator, 1e-300))).at(1.0 / multiplier))
     assert np.abs((moved - estimator) * problem.p_z).max() <= 1e-6
 
 
@@ -150,7 +155,7 @@ def test_the_limit_of_plain_sweeps_satisfies_the_kkt_conditions(fraction: float)
 
 
 def started_sweep(problem: Problem, seed: int, eta: float = 3.0) -> ProximalSweep:
-    outcomes = Outcomes.of(problem)
+    outcomes = outcomes_of(problem)
     rng = np.random.default_rng(seed)
     tilt = 0.2 * rng.normal(size=(problem.m, problem.n))
     return ProximalSweep(
@@ -187,7 +192,7 @@ def test_gradient_and_curvature_of_the_dual_match_differences(seed: int, perfect
 @settings(max_examples=40, deadline=None)
 def test_a_solved_proximal_sweep_keeps_the_budget_and_pays_for_its_distance(seed: int, fraction: float) -> None:
     problem = random_problem(seed, fraction=fraction)
-    outcomes = Outcomes.of(problem)
+    outcomes = outcomes_of(problem)
     bracket = Bracket(outcomes, Limits(0.5, 40, math.inf))
     proximal_sweeps(outcomes, bracket)  # somewhere feasible
     feasible = log_normalise(np.log(0.5 * bracket.estimator + 0.5 / problem.m))
@@ -211,7 +216,7 @@ def test_every_tilt_gives_a_bound(seed: int, log_multiplier: float, log_size: fl
     problem = random_problem(seed, fraction=0.3)
     tilt = 10.0**log_size * np.random.default_rng(seed).normal(size=(problem.m, problem.n))
     multiplier = 10.0**log_multiplier
-    outcomes = Outcomes.of(problem)
+    outcomes = outcomes_of(problem)
     bound = outcomes.lower(tilt, multiplier)
     anyone = certify(problem, np.exp(random_estimator(seed, problem)))
     assert bound <= anyone.certificate.upper * (1.0 + 1e-12)
@@ -225,13 +230,13 @@ def test_every_tilt_gives_a_bound(seed: int, log_multiplier: float, log_size: fl
 def test_the_law_of_a_tilt_is_a_law(seed: int, log_size: float) -> None:
     problem = random_problem(seed)
     tilt = 10.0**log_size * np.random.default_rng(seed).normal(size=(problem.m, problem.n))
-    law = Outcomes.of(problem).tilted_law(tilt, 0.5)
+    law = outcomes_of(problem).tilted_law(tilt, 0.5)
     assert np.abs(law.excess.sum(axis=1)).max() <= 1e-12 * np.abs(law.excess).max()
     assert (law.cost >= 0.0).all()
     assert law.divergence == pytest.approx(
         np.einsum("ij,ij->i", problem.p_x + law.excess, law.log_ratio), rel=1e-5, abs=1e-15
     )
-    shifted = Outcomes.of(problem).tilted_law(tilt + 3.0 * 10.0**log_size, 0.5)
+    shifted = outcomes_of(problem).tilted_law(tilt + 3.0 * 10.0**log_size, 0.5)
     assert shifted.cost == pytest.approx(law.cost, rel=1e-5, abs=1e-30)
 
 
@@ -396,7 +401,7 @@ def test_a_time_limit_returns_what_there_is(acceleration: str) -> None:
 
 
 def test_plain_sweeps_stop_at_the_gap_that_was_asked() -> None:
-    outcomes = Outcomes.of(catalog.build("paper-single", bins=64, fraction=0.5))
+    outcomes = outcomes_of(catalog.build("paper-single", bins=64, fraction=0.5))
     bracket = Bracket(outcomes, Limits(1e-2, 10_000, math.inf))
     assert plain_sweeps(outcomes, bracket) == "optimal"
     assert bracket.upper - bracket.lower <= 1e-2 * bracket.upper

@@ -12,6 +12,7 @@ from discreet.backends.blahut_arimoto.outcomes import Bracket, Limits, Outcomes
 from discreet.backends.blahut_arimoto.plain import plain_sweeps
 from discreet.backends.blahut_arimoto.proximal import proximal_sweeps
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
+from discreet.backends.precision import Precision
 from discreet.backends.settings import choice
 from discreet.backends.slack import bayes_answer
 from discreet.problems.numerics.estimators import normalise
@@ -21,6 +22,7 @@ from discreet.problems.problem import Problem
 @dataclass(frozen=True)
 class _Lowered:
     problem: Problem
+    precision: Precision
     outcomes: Outcomes
     acceleration: str
 
@@ -51,7 +53,8 @@ class BlahutArimoto(Unlifted):
     def lower(self, problem: Problem, options: Options) -> _Lowered:
         """Conditional losses and features per unit of mass; raises InputError for an unknown acceleration."""
         acceleration = choice(options, self.name, "acceleration", ("proximal", "none"), "proximal")
-        return _Lowered(problem, Outcomes.of(problem), acceleration)
+        precision = Precision.of(problem, options.gap)
+        return _Lowered(problem, precision, Outcomes.of(problem, precision), acceleration)
 
     def solve(self, lowered: _Lowered, options: Options) -> Raw[Answer]:
         """Iterate until the bracket is as narrow as asked or a limit is reached."""
@@ -61,7 +64,7 @@ class BlahutArimoto(Unlifted):
             return Raw("optimal: the Bayes rule keeps the budget", slack, 0)
         outcomes, accelerated = lowered.outcomes, lowered.acceleration == "proximal"
         most = options.max_iterations or (3_000 if accelerated else 200_000)
-        bracket = Bracket(outcomes, Limits(0.1 * options.gap, most, deadline))  # the judge rounds outward
+        bracket = Bracket(outcomes, Limits(lowered.precision.small, most, deadline))
         with np.errstate(under="ignore"):
             if outcomes.perfect or accelerated:
                 claimed = proximal_sweeps(outcomes, bracket, growing=accelerated)

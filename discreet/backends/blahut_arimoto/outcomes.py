@@ -75,7 +75,7 @@ class Outcomes:
     target: float
 
     @classmethod
-    def of(cls, problem: Problem) -> Outcomes:
+    def of(cls, problem: Problem, precision: Precision) -> Outcomes:
         """The arrays of a problem; the features come from double-double differences and are exact to rounding."""
         joint = problem.p_xz
         mass, prior = dd_sum(joint.T), dd_sum(joint)
@@ -84,7 +84,7 @@ class Outcomes:
         scaled = dd_multiply((joint, np.zeros_like(joint)), (total[0] * np.ones(1), total[1] + prior[1].sum(keepdims=True)))
         high, low = dd_add(scaled, (-expected[0], -expected[1]))
         feature = (high + low) / mass[0]
-        target = problem.budget * (1.0 - Precision.of(problem, 1.0).undercut)
+        target = problem.budget * (1.0 - precision.undercut)
         return cls(problem.loss / mass[0], feature, joint, mass[0], prior[0], problem.budget, target)
 
     @property

@@ -23,6 +23,7 @@ import math
 import numpy as np
 
 from discreet.backends.blahut_arimoto.outcomes import Bracket, Duals, Outcomes
+from discreet.backends.precision import Precision
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 
@@ -120,18 +121,15 @@ class Step:
         return float(distance.sum(axis=0) @ outcomes.mass) + evidence, rate * rate * variance
 
     def largest_rate(self, budget: float, guess: float) -> float:
-        """The largest β with S ≤ budget, from the safe side: Newton in log β inside a bracket.
-
-        It stops when at most 1e-11 of the budget is left unused.
-        """
+        """The largest β with S ≤ budget, from the safe side: Newton in log β inside a bracket."""
         low, high = -math.inf, math.log(_LARGEST_RATE)
-        target = budget * (1.0 - 0.5e-11)
+        target = budget * (1.0 - 0.5 * Precision.searched)
         at = min(math.log(guess), high)
         for _ in range(60):
             value, slope = self.model(math.exp(at))
             if value <= budget:
                 low = at
-                if budget - value <= 1e-11 * budget or low >= high:
+                if budget - value <= Precision.searched * budget or low >= high:
                     break
             else:
                 high = at

@@ -31,6 +31,7 @@ import numpy as np
 
 from discreet.backends.blahut_arimoto.outcomes import Bracket, Duals, Outcomes, TiltedLaw
 from discreet.backends.blahut_arimoto.plain import first_multiplier, log_normalise, uniform_start
+from discreet.backends.precision import Precision
 from discreet.problems.numerics.double_double import Array
 
 _STALLED = "stopped: no further progress"
@@ -113,20 +114,17 @@ class _Pace:
         self.eta = math.sqrt(self.eta * self._solved) if self._solved < self.eta else self.eta / 8.0
 
     def ended(self, spread: float) -> bool:
-        """Whether η has left the range in which it means anything: beyond 10^18 no digit is left to gain."""
-        return not 1e-18 < self.eta * spread < 1e18
+        """Whether η has left the range in which it means anything."""
+        return not 1.0 / Precision.longest < self.eta * spread < Precision.longest
 
 
 def _newton(outcomes: Outcomes, sweep: ProximalSweep, bracket: Bracket) -> bool:
-    """Newton steps until the sweep is solved; False if it was not: then its step η was too long.
-
-    Solved is a predicted gain of 1e-22 in units of the costs' spread, with a leakage within a thousandth of ε.
-    """
+    """Newton steps until the sweep is solved; False if it was not: then its step η was too long."""
     for _ in range(30):
         gain = sweep.step()
         bracket.passes += 1
-        if gain <= 1e-22 * outcomes.spread:
-            return outcomes.perfect or sweep.residual[1] <= 1e-3 * outcomes.budget
+        if gain <= 0.5 * Precision.searched**2 * outcomes.spread:
+            return outcomes.perfect or sweep.residual[1] <= Precision.off_budget * outcomes.budget
         if bracket.verdict():
             return False
     return False
@@ -182,7 +180,7 @@ class ProximalSweep:
         direction, price, slope = self._direction()
         if not slope > 0.0:
             return 0.0
-        here, noise = self.point, 1e-15 * self._scale  # differences of the dual below it say nothing
+        here, noise = self.point, Precision.contradicted * self._scale  # differences of the dual below it say nothing
         share = 1.0
         for _ in range(30):
             trial = self._at(here.change + share * direction, here.price_change + share * price)

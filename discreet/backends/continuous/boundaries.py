@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.precision import Precision
 from discreet.problems.continuous.bound import Sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
@@ -44,7 +45,7 @@ def trace(problem: ContinuousProblem, tilt: Array, swept: Sweep) -> Boundaries:
     low, high = bisected(lambda z: relative_difference(problem, tilt, z, left, right) <= 0.0, *brackets)
     positions = np.where(rooted, low, swept.edges[1:-1])
     beside = (relative_difference(problem, tilt, side, left, right) for side in (low, high))
-    jump = np.maximum(*map(np.abs, beside)) > 1e-6  # of tilted losses per density, at the last bit
+    jump = np.maximum(*map(np.abs, beside)) > Precision.certain  # at the last bit
     return _increasing(Boundaries(positions, swept.labels, ~rooted | jump))
 
 

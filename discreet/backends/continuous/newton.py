@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
+from discreet.backends.precision import Precision
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.numerics.double_double import Array
 
@@ -149,7 +150,8 @@ def _priced_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.in
     by_boundary = at.multiplier * np.einsum("kij,ijl->kl", along, curved) + np.diag(slope)
     by_price = np.einsum("kij,ij->k", along, gradient)
     budget_row = np.einsum("ij,ijl->l", gradient, change) / problem.budget
-    aim = problem.budget * (1.0 - 1e-15) - 1.01 * (law.leakage_ceiling(problem.accuracy) - law.leakage())
+    above = law.leakage_ceiling(problem.accuracy) - law.leakage()
+    aim = problem.budget * (1.0 - Precision.contradicted) - Precision.ceiling * above
     residual = np.concatenate([ties, [(law.leakage() - aim) / problem.budget]])
     jacobian = np.block([[by_boundary, by_price[:, None]], [budget_row[None, :], np.zeros((1, 1))]])
     return _System(residual, jacobian, tilt)

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution
 from discreet.problems.checks import whole
@@ -84,8 +85,8 @@ def design_quantiser(
     bins, random_starts = whole(bins, "bins", 2), whole(random_starts, "random_starts", 0)
     if bins > 2000:
         raise InputError(f"{bins:,} bins; the limit is 2,000: a quantiser so fine gains nothing on the continuous rule")
-    rng = np.random.default_rng(0) if rng is None else rng
-    best = solve(problem, "intervals", gap=1e-8) if continuous is None else continuous
+    rng, precision = np.random.default_rng(0) if rng is None else rng, Precision.of(problem, 1e-8)
+    best = solve(problem, "intervals", gap=precision.gap) if continuous is None else continuous
     scale, lower = _QuantileScale(problem), _lower_bound(best)
     reached: dict[str, float] = {}
     found: tuple[float, Array] | None = None
@@ -94,7 +95,7 @@ def design_quantiser(
         reached[name] = value
         if found is None or value < found[0]:
             found = value, edges
-        if found[0] <= lower * (1.0 + 1e-8):  # no quantiser does noticeably better
+        if found[0] <= lower * (1.0 + precision.gap):  # no quantiser does noticeably better
             break
     if found is None:
         raise BackendError("no start of the quantiser design led to a solution")

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.continuous.confidence import Draws, LeakageBox, controlled_mean
+from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.problems.blend import least_share
 from discreet.problems.checks import check_table, checked_prior, loss_table, whole
@@ -127,7 +128,7 @@ def estimate_continuous_by_samples(
     if math.isfinite(budget):  # aim below the budget by what the test will not be able to rule out
         draws = rule.on(model, learnt)
         box = LeakageBox.of(model.prior, model.guesses, draws, draws, log_risk)
-        aim = max(0.5 * budget, budget - 1.05 * max(0.0, box.ceiling() - box.leakage()))
+        aim = max(0.5 * budget, budget - Precision.ceiling * max(0.0, box.ceiling() - box.leakage()))
         rule = _calibrated(model, learnt, _learn(model, learnt, aim)[0], aim)
     return _tested(model, (learnt, tested), rule, (tilt, multiplier), budget, confidence, log_risk)
 

@@ -59,7 +59,7 @@ class Intervals(Unlifted):
 
     def lower(self, problem: ContinuousProblem, options: Options) -> _Search:
         """The first partition: quantiles and breakpoints of every density."""
-        return _Search(problem, options.gap)
+        return _Search(problem, Precision.of(problem, options.gap))
 
     def solve(self, lowered: _Search, options: Options) -> Raw[Answer]:
         """Refine until the bracket is within the gap; no round is begun after the time limit. `iterations` are rounds."""
@@ -81,8 +81,8 @@ class _Search:
     upper  error probability of `rule`, which keeps the budget        lower  what `tilt` and `multiplier` prove
     """
 
-    def __init__(self, problem: ContinuousProblem, gap: float) -> None:
-        self.problem, self.gap = problem, 0.95 * gap  # the judge rounds outward
+    def __init__(self, problem: ContinuousProblem, precision: Precision) -> None:
+        self.problem, self.precision, self.gap = problem, precision, precision.bracket
         self.edges = _first_partition(problem)
         self.rule, self.upper = IntervalRule.from_labels([], [0], problem.m), math.inf
         self.tilt, self.multiplier, self.lower = np.zeros((problem.m, problem.n)), 0.0, -math.inf
@@ -102,7 +102,7 @@ class _Search:
 
     def offer_rule(self, rule: IntervalRule) -> None:
         """Keep the rule, moved within the budget, if it is the best so far."""
-        kept, error = _within_budget(self.problem, rule)
+        kept, error = _within_budget(self.problem, rule, self.precision)
         if error < self.upper:
             self.rule, self.upper = kept, error
 
@@ -111,7 +111,7 @@ class _Search:
         problem = self.problem
         none = np.zeros_like(tilt), math.inf if problem.constraint.perfect else 0.0
         tilt, multiplier = feasible_duals(tilt, multiplier, problem.p_x, problem.budget) or none
-        swept = sweep(problem, tilt, 0.02 * self.gap * min(self.upper, problem.constant_error))
+        swept = sweep(problem, tilt, self.precision.small * min(self.upper, problem.constant_error))
         lower = swept.value - problem.accuracy * float(np.abs(tilt).max())
         if 0.0 < problem.budget < math.inf:
             lower -= multiplier * problem.budget
@@ -131,7 +131,7 @@ class _Search:
     def round(self) -> None:
         """Solve on the partition, polish from its boundaries, refine the partition."""
         before = self.width
-        solution = solve(self.problem.on(self.edges), "tilt", gap=1e-10)
+        solution = solve(self.problem.on(self.edges), "tilt", gap=self.precision.small)
         if solution.estimator is None or solution.tilt is None or solution.multiplier is None:
             raise BackendError(f"the discrete problem of a partition was not solved: {solution.message}")
         self.offer_rule(IntervalRule(self.edges, solution.estimator).simplified())
@@ -151,13 +151,13 @@ class _Search:
             return self.rule
         merged = tidied(self.problem, self.rule, self.tilt)
         for rule in (cut(self.problem, merged), merged):
-            kept, error = _within_budget(self.problem, rule)
+            kept, error = _within_budget(self.problem, rule, self.precision)
             if math.isfinite(error) and error - self.lower <= self.gap * error and kept.edges.size < self.rule.edges.size:
                 return kept
         return self.rule
 
 
-def _within_budget(problem: ContinuousProblem, rule: IntervalRule) -> tuple[IntervalRule, float]:
+def _within_budget(problem: ContinuousProblem, rule: IntervalRule, precision: Precision) -> tuple[IntervalRule, float]:
     """The rule, moved if need be until it keeps the budget even if masses are only as accurate as assumed; its error.
 
     A rule that leaks at budget 0, and cannot be moved to where it does not, has error probability inf.
@@ -174,7 +174,7 @@ def _within_budget(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Inte
         constant = np.zeros(rule.estimator.shape)
         constant[int(discrete.constant_errors.argmin())] = 1.0
         private = constant, discrete.output_law(constant)
-    target = problem.budget * (1.0 - Precision.of(problem, 1.0).undercut)
+    target = problem.budget * (1.0 - precision.undercut)
     share = least_share(law, private[1], target, problem.accuracy)
     share = 1.0 if share is None else share
     return _valued(discrete, rule, (1.0 - share) * rule.estimator + share * private[0])
@@ -193,6 +193,6 @@ def _first_partition(problem: ContinuousProblem) -> Array:
 
 def _refined(edges: Array, estimator: Array, roots: Array) -> Array:
     """The partition with edges at the roots, and cells that randomise halved."""
-    random = (estimator.max(axis=0) < 1.0 - 1e-6) & np.isfinite(edges[:-1]) & np.isfinite(edges[1:])
+    random = (estimator.max(axis=0) < 1.0 - Precision.certain) & np.isfinite(edges[:-1]) & np.isfinite(edges[1:])
     halves = midpoints(edges[:-1][random], edges[1:][random])
     return np.unique(np.concatenate([edges, roots, halves]))

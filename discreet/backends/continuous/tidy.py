@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.precision import Precision
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.numerics.double_double import Array
@@ -19,15 +20,12 @@ from discreet.problems.roots import bisected
 
 
 def tidied(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> IntervalRule:
-    """Neighbours of one label joined, and neighbours at which the same guesses tie averaged by mass.
-
-    Tilted losses within 1e-7 of the mass of a cell count as tied, and probabilities under 1e-9 as none.
-    """
-    estimator = np.where(rule.estimator < 1e-9, 0.0, rule.estimator)
+    """Neighbours of one label joined, and neighbours at which the same guesses tie averaged by mass."""
+    estimator = np.where(rule.estimator < Precision.unseen, 0.0, rule.estimator)
     estimator /= estimator.sum(axis=0)
     discrete = problem.on(rule.edges)
     tilted = discrete.loss + tilt @ discrete.p_xz
-    tied = tilted <= tilted.min(axis=0) + 1e-7 * discrete.p_z
+    tied = tilted <= tilted.min(axis=0) + Precision.certain * discrete.p_z
     kind = (tied * (2.0 ** np.arange(problem.m))[:, None]).sum(axis=0)  # the set of tied guesses, as a number
     single = tied.sum(axis=0) == 1
     kind = np.where(single, -1.0 - estimator.argmax(axis=0), kind)

@@ -20,7 +20,8 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, point_of
-from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
+from discreet.backends.peers.tuning import Tuned, Tuning, native
+from discreet.backends.precision import Precision, ShareOfGap
 from discreet.problems.problem import Problem
 
 
@@ -40,13 +41,12 @@ class Clarabel(Unlifted):
         extra="peers",
         peer=True,
     )
+    _share = ShareOfGap(Precision.cone, 1e-14)
     tuning: Tuning = (
         Tuned("verbose", False, True, "nothing is printed"),
-        Tuned(
-            "tol_gap_abs", ShareOfGap(1e-4, 1e-14), 1e-8, "at a tenth of the gap its answers miss the gap by 10 to 100 times"
-        ),
-        Tuned("tol_gap_rel", ShareOfGap(1e-4, 1e-14), 1e-8, "as tol_gap_abs; the price is a few more iterations"),
-        Tuned("tol_feas", ShareOfGap(1e-4, 1e-14), 1e-8, "an infeasibility is a leak, to be compared with a small budget"),
+        Tuned("tol_gap_abs", _share, 1e-8, "at a tenth of the gap its answers miss the gap by 10 to 100 times"),
+        Tuned("tol_gap_rel", _share, 1e-8, "as tol_gap_abs; the price is a few more iterations"),
+        Tuned("tol_feas", _share, 1e-8, "an infeasibility is a leak, to be compared with a small budget"),
     )
 
     def lower(self, problem: Problem, options: Options) -> Lowered:

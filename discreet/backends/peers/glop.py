@@ -21,7 +21,8 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, point_of
-from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
+from discreet.backends.peers.tuning import Tuned, Tuning, native
+from discreet.backends.precision import Precision, ShareOfGap
 from discreet.problems.problem import Problem
 
 
@@ -40,11 +41,10 @@ class Glop(Unlifted):
         extra="peers",
         peer=True,
     )
+    _share = ShareOfGap(Precision.own_gap, 1e-12)
     tuning: Tuning = (
-        Tuned(
-            "primal_feasibility_tolerance", ShareOfGap(0.1, 1e-12), 1e-8, "absolute, in units of sqrt(w) P and of the answer"
-        ),
-        Tuned("dual_feasibility_tolerance", ShareOfGap(0.1, 1e-12), 1e-8, "as primal_feasibility_tolerance"),
+        Tuned("primal_feasibility_tolerance", _share, 1e-8, "absolute, in units of sqrt(w) P and of the answer"),
+        Tuned("dual_feasibility_tolerance", _share, 1e-8, "as primal_feasibility_tolerance"),
         Tuned(
             "use_dual_simplex", True, False, "a third of the time of the primal method on 14 problems, to the same digits"
         ),

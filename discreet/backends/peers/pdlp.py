@@ -20,7 +20,8 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, point_of
-from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
+from discreet.backends.peers.tuning import Tuned, Tuning, native
+from discreet.backends.precision import Precision, ShareOfGap
 from discreet.problems.problem import Problem
 
 
@@ -45,14 +46,15 @@ class Pdlp(Unlifted):
         extra="peers",
         peer=True,
     )
+    _share = ShareOfGap(Precision.own_gap, 1e-12)
     tuning: Tuning = (
         # an estimator counts as private up to a residual of 1e-13
         _accuracy("primal_residual_absolute", 1e-14, "a residual of a privacy equation is a leak"),
         _accuracy("primal_residual_relative", 0.0, "as the absolute one: leaks are judged absolutely"),
-        _accuracy("dual_residual_absolute", ShareOfGap(0.1, 1e-12), "what the dual bound loses"),
-        _accuracy("dual_residual_relative", ShareOfGap(0.1, 1e-12), "as the absolute one"),
-        _accuracy("objective_gap_absolute", ShareOfGap(0.1, 1e-12), "the gap"),
-        _accuracy("objective_gap_relative", ShareOfGap(0.1, 1e-12), "the gap"),
+        _accuracy("dual_residual_absolute", _share, "what the dual bound loses"),
+        _accuracy("dual_residual_relative", _share, "as the absolute one"),
+        _accuracy("objective_gap_absolute", _share, "the gap"),
+        _accuracy("objective_gap_relative", _share, "the gap"),
         Tuned(
             "use_feasibility_polishing",
             True,

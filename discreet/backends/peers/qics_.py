@@ -22,7 +22,8 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, point_of
-from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
+from discreet.backends.peers.tuning import Tuned, Tuning, native
+from discreet.backends.precision import Precision, ShareOfGap
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -44,10 +45,11 @@ class Qics(Unlifted):
         extra="peers",
         peer=True,
     )
+    _share = ShareOfGap(Precision.step, 1e-13)
     tuning: Tuning = (
         Tuned("verbose", 0, 2, "nothing is printed"),
-        Tuned("tol_gap", ShareOfGap(1e-3, 1e-13), 1e-8, "relative to the objective, which only the excess error enters"),
-        Tuned("tol_feas", ShareOfGap(1e-3, 1e-13), 1e-8, "a leak of tol_feas is not small beside a small budget"),
+        Tuned("tol_gap", _share, 1e-8, "relative to the objective, which only the excess error enters"),
+        Tuned("tol_feas", _share, 1e-8, "a leak of tol_feas is not small beside a small budget"),
     )
 
     def lower(self, problem: Problem, options: Options) -> Lowered:

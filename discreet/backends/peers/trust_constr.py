@@ -29,7 +29,8 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Program, point_of
-from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
+from discreet.backends.peers.tuning import Tuned, Tuning, native
+from discreet.backends.precision import Precision, ShareOfGap
 from discreet.problems.errors import Interrupted
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -58,10 +59,10 @@ class TrustConstr(Unlifted):
     )
     tuning: Tuning = (
         Tuned("gtol", 0.0, 1e-8, "off: it does not look at the barrier parameter; the callback stops instead"),
-        Tuned("xtol", ShareOfGap(1e-3, 1e-14), 1e-8, "steps shrink before the last digits are there"),
+        Tuned("xtol", ShareOfGap(Precision.step, 1e-14), 1e-8, "steps shrink before the last digits are there"),
         Tuned(
             "barrier_tol",
-            ShareOfGap(0.1, 1e-16, per_outcome=True),
+            ShareOfGap(Precision.own_gap, 1e-16, per_outcome=True),
             1e-8,
             "the gap is the sum of m·N complementarities, each the barrier parameter",
         ),

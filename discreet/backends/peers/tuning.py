@@ -11,22 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.backends.contract import Options
-
-
-@dataclass(frozen=True)
-class ShareOfGap:
-    """A tolerance that follows the gap asked for: `share` of it, over N where the gap is a sum over the outcomes."""
-
-    share: float
-    least: float
-    per_outcome: bool = False
-
-    def of(self, gap: float, outcomes: int) -> float:
-        """The number for a gap and N outcomes."""
-        return max(self.share * gap / (outcomes if self.per_outcome else 1), self.least)
-
-    def __str__(self) -> str:
-        return f"{self.share:g} × gap{' ÷ N' if self.per_outcome else ''}, at least {self.least:g}"
+from discreet.backends.precision import ShareOfGap
 
 
 @dataclass(frozen=True)

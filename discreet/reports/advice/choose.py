@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from discreet.backends.contract import Options, refuse_unserved
+from discreet.backends.contract import Options
 from discreet.backends.isolated import probe
-from discreet.backends.registry import backend_names, capabilities, load_backend
+from discreet.backends.registry import backend_names, capabilities, load_backend, refuse_unserved
 from discreet.problems.errors import InputError, Unsupported
 from discreet.problems.problem import Problem
 from discreet.reports.advice.evidence import FEATURES, Cell, Features, Option, cells_of, joined
@@ -175,7 +175,7 @@ def _refusal(option: Option, problem: Problem, peers: bool) -> str:
     if not peers and option.is_peer:
         return "a peer, there to be compared with; --peers considers it"
     try:
-        refuse_unserved(name, load_backend(name).capabilities, problem, Options(settings=option.settings), dict)
+        refuse_unserved(name, load_backend(name).capabilities, problem, Options(settings=option.settings))
     except Unsupported as error:
         return str(error).partition(";")[0]
     except InputError as error:

@@ -16,8 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from discreet.backends.registry import load_backend, version_of
-from discreet.problems.errors import Broken
+from discreet.backends.registry import capabilities_of, version_of
 from discreet.reports.measurements import Measurement
 
 
@@ -53,10 +52,8 @@ def versions(backend: str, settings: Mapping[str, Any]) -> dict[str, str]:
 
     A setting whose value is the name of an installed library (conic's solver) counts as one.
     """
-    try:
-        libraries = load_backend(backend).capabilities.libraries
-    except Broken:
-        libraries = ()
+    able = capabilities_of(backend)
+    libraries = able.libraries if able else ()
     named = [value for value in settings.values() if isinstance(value, str) and _installed(value)]
     found = {"python": platform.python_version()}
     return found | {name: version_of(name) for name in dict.fromkeys(("discreet", "numpy", "scipy", *libraries, *named))}
