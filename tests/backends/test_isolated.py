@@ -30,6 +30,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="memory limits and /p
 @pytest.fixture(autouse=True)
 def trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
+    monkeypatch.setattr("discreet.backends.isolated.GRACE_SECONDS", 0.1)  # what hangs here never stops by itself
 
 
 @pytest.fixture(scope="module")

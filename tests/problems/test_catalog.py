@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import math
 import subprocess
@@ -15,7 +16,7 @@ from scipy.sparse import block_diag, csr_matrix, hstack, identity, vstack
 import discreet.problems
 from discreet import problems
 from discreet.problems import Problem, catalog
-from discreet.problems.catalog import registry
+from discreet.problems.catalog import registry, surveys
 from discreet.problems.catalog.registry import Budget
 from discreet.problems.errors import InputError
 
@@ -349,10 +350,17 @@ def test_bad_requests_are_refused_in_one_sentence(name, parameters, message):
 
 def test_without_statsmodels_a_survey_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "statsmodels", None)
-    monkeypatch.delitem(sys.modules, "statsmodels.datasets.anes96", raising=False)
-    monkeypatch.delitem(sys.modules, "statsmodels.datasets", raising=False)
     with pytest.raises(InputError, match=r'needs statsmodels; install it with: pip install "discreet\[data\]"'):
         problems.anes96()
+
+
+@pytest.mark.parametrize("name", ["anes96", "fair"])
+def test_a_survey_is_the_table_of_statsmodels(name):
+    table = importlib.import_module(f"statsmodels.datasets.{name}").load_pandas().data
+    found = surveys._table(name)
+    assert set(found) >= set(table.columns) - {"logpopul"}
+    for column, values in found.items():
+        np.testing.assert_allclose(values, table[column], rtol=1e-15)
 
 
 def test_words_are_read_as_the_type_of_the_default():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -146,6 +145,8 @@ def test_many_columns_do_not_overflow():
 
 
 def test_a_frame_and_its_columns_give_the_same_problem():
+    import pandas as pd
+
     x, y, z = survey()
     frame = pd.DataFrame({"a": z[:, 0], "b": z[:, 1]})
     one = Problem.from_samples(pd.Series(x), pd.Series(y), frame, 0.01)
@@ -182,6 +183,8 @@ def test_a_rest_that_is_still_rare_takes_the_smallest_other_cell():
 
 
 def test_incomplete_records_are_dropped_and_counted():
+    import pandas as pd
+
     x = np.array([0.0, math.nan, 1.0, 1.0, 0.0])
     y = ["yes", "no", None, "no", "yes"]
     z = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0, math.nan], "b": pd.array([1, 2, 3, pd.NA, 5], dtype="Int64")})

@@ -9,9 +9,10 @@ of Extramarital Affairs", J. Political Economy 86 (1978), as in statsmodels.data
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -48,7 +49,9 @@ def anes96(
     Columns: popul, TVnews, selfLR, ClinLR, DoleLR, PID, age, educ, income, vote, logpopul. A private column with more than
     ten values is refused; y is cut into `y_classes` quantile classes.
     """
-    return _survey("anes96", _table("anes96"), x, y, z, y_classes, bins, smoothing, min_count)
+    table = _table("anes96")
+    table["logpopul"] = np.log(table["popul"] + 0.1)
+    return _survey("anes96", table, x, y, z, y_classes, bins, smoothing, min_count)
 
 
 @register("survey", extra="data")
@@ -93,14 +96,9 @@ def _survey(
         raise InputError(f"the column {x} of {owner} has {private} values; give a private column with at most ten")
     counts = [bins] * len(z) if isinstance(bins, int) else list(bins)
     counts = counts * len(z) if len(counts) == 1 else counts
+    seen = {column: table[column] for column in z}
     return Problem.from_samples(
-        table[x],
-        _classes(table[y], y_classes),
-        {column: table[column] for column in z},
-        math.inf,
-        bins=counts,
-        smoothing=smoothing,
-        min_count=min_count,
+        table[x], _classes(table[y], y_classes), seen, math.inf, bins=counts, smoothing=smoothing, min_count=min_count
     )
 
 
@@ -111,11 +109,12 @@ def _classes(values: NDArray[Any], classes: int) -> NDArray[Any]:
 
 
 def _table(name: str) -> dict[str, NDArray[Any]]:
-    try:
-        module = importlib.import_module(f"statsmodels.datasets.{name}")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] not in ("statsmodels", "pandas"):
-            raise
-        raise InputError(f'the catalog\'s {name} needs statsmodels; install it with: pip install "discreet[data]"') from None
-    frame = module.load_pandas().data
-    return {str(column): np.asarray(frame[column], dtype=np.float64) for column in frame.columns}
+    """The columns of a file in statsmodels, which is not imported for that: it would import pandas."""
+    package = find_spec("statsmodels")
+    if package is None or package.origin is None:
+        raise InputError(f'the catalog\'s {name} needs statsmodels; install it with: pip install "discreet[data]"')
+    file = Path(package.origin).parent / "datasets" / name / f"{name}.csv"
+    header, *rows = file.read_text(encoding="utf-8").splitlines()
+    mark = "," if "," in header else None
+    columns = np.array([row.split(mark) for row in rows], dtype=np.float64).T.copy()
+    return {word.strip("'\""): column for word, column in zip(header.split(mark), columns, strict=True)}
