@@ -91,7 +91,7 @@ def _plate(figure: Figure, words: str, body: str, beside: Sequence[str]) -> str:
 <h2 id="{figure.name}">{escape(figure.title)}</h2>
 <p>{escape(words)}</p>
 <figure>{svg(figure, titled=False)}</figure>
-<p class="facts">{escape(figure.description)} Files: {files}.</p>
+<p class="aside">{escape(figure.description)} Files: {files}.</p>
 {body}
 </section>"""
 

@@ -102,11 +102,10 @@ def time_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | Non
     if sweep is None:
         return None
     series, words, exponents = [], [], {fit.contestant: fit.exponent for fit in sweep.fits}
-    for curve in sorted(sweep.series, key=lambda curve: tone[curve.contestant]):
-        if len(curve.sizes) < 2:
-            continue
-        label = curve.contestant
-        label += f" N^{exponents[label]:.2f}" if label in exponents else ""
+    drawn = [curve for curve in sweep.series if len(curve.sizes) > 1]
+    for curve in sorted(drawn, key=lambda curve: tone[curve.contestant]):
+        name = curve.contestant
+        label = f"{name} N^{exponents[name]:.2f}" if name in exponents else name
         hints = tuple(f"{curve.contestant}, N = {n:,.0f}: {s:.3g} s" for n, s in zip(curve.sizes, curve.costs, strict=True))
         series.append(Series(label, curve.sizes, curve.costs, "both", tone[curve.contestant], hints=hints))
         words.append(f"{label}: {curve.costs[-1]:.3g} s at N = {curve.sizes[-1]:,.0f}")

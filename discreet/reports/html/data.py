@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from discreet.backends.solution import Status
+from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.figures import LIGHT, look
 from discreet.reports.measurements import Measurement
@@ -29,7 +30,7 @@ CHOICES = ("family", "profile", "regime")
 
 _ROW = (
     "label", "entry", "instance", "budget_word", "private_values", "guesses", "gap_target", "repeat", "status", "message",
-    "claimed", "answered", "lower", "upper", "relative_gap", "leakage_over_budget", "violated", "seconds", *CHOICES,
+    "claimed", "answered", "relative_gap", "leakage_over_budget", "violated", "seconds", *CHOICES,
 )  # fmt: skip
 
 
@@ -42,11 +43,12 @@ def page_data(rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source
     """Everything the scripts read. `rows` are `cleaned`; `source` says in words where they come from."""
     found = trials(rows)
     ends = accumulate(len(trial.rows) for trial in found)
+    told = {"weighed": weighed, "bracket": lambda row: wording.bracket(row.lower, row.upper)}
     history = ("benchmark", "place", "commit", "date", "machine", "outcome", "value", "unit")
     firsts = ((end - len(trial.rows), trial) for end, trial in zip(ends, found, strict=True))
     return {
         "source": source,
-        "rows": _columns(rows, _ROW, SIZES | {"weighed": weighed}),
+        "rows": _columns(rows, _ROW, SIZES | told),
         "work": [[k, trial.achieved, trial.seconds] for k, trial in firsts if trial.kept],
         "choices": CHOICES,
         "views": _views(rows),

@@ -28,20 +28,10 @@ function answerTable(name, rows) {
   const heads = ["backend", "status", "claimed", "gap asked", "error probability, certified bracket", "relative gap", "true leakage ÷ budget", "seconds"];
   const lines = rows.map((row) => [
     row.label, { node: chip(row.status) }, { words: row.claimed || (row.answered ? NOTHING : row.message), css: "long" }, figures(row.gap_target),
-    row.answered ? bracketWords(row.lower, row.upper) : NOTHING, figures(row.relative_gap, 2),
+    row.bracket, figures(row.relative_gap, 2),
     { words: row.answered && row.regime !== "oblivious" ? times(row.leakage_over_budget) : NOTHING, css: row.violated ? "bad" : null }, figures(row.seconds),
   ]);
   return make("div", {}, make("p", { class: "aside" },
     `${whole(first.private_values)} private values, ${whole(first.guesses)} guesses, ${whole(first.outcomes)} outcomes; ${budgetWords[first.regime]}.`),
   tableOf(`Every answer to ${name}`, heads, lines, "figures"));
-}
-
-/** Digits that both ends share are written once, as in discreet.reports.wording. */
-function bracketWords(lower, upper) {
-  const [low, high] = [lower, upper].map((end) => (upper > 1e-12 ? end.toFixed(Math.min(30, 11 - Math.floor(Math.log10(upper)))) : end.toExponential(11)));
-  if (low === high) return high;
-  let shared = 0;
-  while (shared < high.length && low[shared] === high[shared]) shared += 1;
-  if (shared < 4 || high.includes("e")) return `[${figures(lower, 4)}, ${figures(upper, 4)}]`;
-  return `${high.slice(0, shared)}[${low.slice(shared, shared + 3)}, ${high.slice(shared, shared + 3)}]`;
 }

@@ -25,7 +25,7 @@ function grouped(list, key) {
 
 const recordsOf = ({ length, columns }) => Array.from({ length }, (_, k) => {
   const record = {};
-  for (const [name, { values, at }] of Object.entries(columns)) record[name] = values[at[k]] ?? (name === "lower" ? -Infinity : Infinity);
+  for (const [name, { values, at }] of Object.entries(columns)) record[name] = values[at[k]] ?? Infinity;
   return record;
 });
 

@@ -19,8 +19,7 @@ from discreet.reports.measurements import Measurement
 ALLOWED = 10.0 * LEAK_FREE
 """By how much brackets may miss one another at budget 0."""
 
-_Bracket = tuple[float, float, float]  # lower, upper, budget in nats
-_Answer = tuple[tuple[str, str, str], _Bracket]  # of (problem hash, instance, configuration)
+_Answer = tuple[tuple[str, str, str], tuple[float, float, float]]  # hash, instance, configuration; lower, upper, budget
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def agreements(rows: Iterable[Measurement]) -> tuple[Agreement, ...]:
 
     A configuration's bracket is the intersection of those of its own repeats and gaps.
     """
-    best: dict[tuple[str, str, str], _Bracket] = {}
+    best: dict[tuple[str, str, str], tuple[float, float, float]] = {}
     for row in rows:
         if row.answered:
             key = (row.problem_hash, row.instance, row.label)
