@@ -93,7 +93,7 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
         setattr(owner, name, before)
 
 
-def without_law(active: Any, tilt: Any, multiplier: float) -> Any:
+def without_law(vertex: Any, tilt: Any, multiplier: float) -> Any:
     """Shares start in the middle, but at budget 0, where they have to solve the equations of the law."""
     return np.zeros_like(tilt) if math.isinf(multiplier) else None
 
@@ -159,11 +159,12 @@ def crossover_rows() -> None:
     for name, attribute, value in (
         ("lightening of ties", "lighten", lambda active: active.ties.clear()),
         ("rounding by margins", "_round", lambda active, hesitating, columns: None),
-        ("a start next to the law", "deviation", without_law),
         ("followers by margins", "_follow", lambda active, tie, gains, loses, share: None),
     ):
         with replaced(active, attribute, value):
             crossover_row(name, paths, tilts)
+    with replaced(Vertex, "announced", without_law):
+        crossover_row("a start next to the law", paths, tilts)
     with replaced(Vertex, "near", clipped_start):
         crossover_row("leaving before a system is solved", paths, tilts)
     for pivots in (2, 4, 16):

@@ -23,7 +23,7 @@ from discreet.problems.constraint import Constrained, LeakageBudget, constraint_
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw, output_law
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
-from discreet.problems.numerics.estimators import expected_loss
+from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.samples import SampleReport, joint_of_samples
 
 ROUNDED_TOTAL = 2.0**-50  # a total this close to one is one: dividing by it again would only shuffle last digits
@@ -190,7 +190,8 @@ class Problem(Constrained):
 
     def error_probability(self, estimator: Array) -> float:
         """⟨L, P⟩ of an estimator [m, N]: its error probability under 0/1 loss, its expected loss otherwise."""
-        return expected_loss(estimator, self.loss)
+        high, low = Decisions.of(estimator).sums(self.loss[:0], self.loss)
+        return float(high.sum() + low.sum())
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N]."""

@@ -11,7 +11,7 @@ from judging import lower_bound
 from discreet.problems.judge import certify
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import column_error, expected_sums, normalise
+from discreet.problems.numerics.estimators import Decisions, column_error, normalise
 from discreet.problems.problem import Problem
 
 _N = 6000
@@ -39,12 +39,12 @@ def test_sums_keep_twice_the_working_precision(m: int, drawn: int) -> None:
     estimator = _estimator(m, drawn, seed=m + drawn)
     rng = np.random.default_rng(1)
     values = rng.dirichlet(np.ones(2 * _N) * 0.3).reshape(2, _N)
-    high, low = expected_sums(estimator, values)
+    high, low = Decisions.of(estimator).sums(values)
     for i in range(m):
         for j in range(2):
             assert _close(high[i, j], low[i, j], _exact(estimator[i], values[j]))
     losses = rng.random((m, _N))
-    high, low = expected_sums(estimator, losses)
+    high, low = Decisions.of(estimator).sums(losses)
     for i in range(m):
         assert _close(high[i, i], low[i, i], _exact(estimator[i], losses[i]))
 
@@ -55,7 +55,7 @@ def test_a_column_is_certain_only_with_nothing_beside_its_one() -> None:
     assert 1e-300 <= column_error(normalise(estimator)) <= 1.1e-300
     for many in (1, _N):  # by products, and without those that need not be formed
         weights, values = np.repeat(estimator, many, axis=1), np.full((1, 4 * many), 1.0 / 4 / many)
-        assert float(expected_sums(weights, values)[0][1, 0]) == pytest.approx(0.25, rel=1e-15)
+        assert float(Decisions.of(weights).sums(values)[0][1, 0]) == pytest.approx(0.25, rel=1e-15)
 
 
 def test_columns_that_are_certain_have_no_rounding() -> None:

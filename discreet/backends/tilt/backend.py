@@ -82,14 +82,17 @@ class Tilt:
 
         Where X has two values the vertex next to predicted duals is most often the solution; else the rounds start there.
         """
-        starts, precision = list(_predicted(problem, known)), Precision.of(problem, options.gap)
-        if not starts or precision.unresolved:
+        precision, starts = Precision.of(problem, options.gap), []
+        if precision.unresolved:
             return None
-        for near in starts if problem.n == 2 else []:
-            vertex = crossover(problem, near.tilt, near.multiplier, precision)
+        for near in _predicted(problem, known):
+            starts.append(near)
+            vertex = crossover(problem, near.tilt, near.multiplier, precision) if problem.n == 2 else None
             if vertex is not None and vertex[1] <= precision.bracket:
                 point = vertex[0]
                 return Raw("optimal (continued)", _answer(point.columns, point.tilt, point.multiplier, problem), 0)
+        if not starts:
+            return None
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
             raw = _in_blocks(BlockProblem.of(problem), options, _limits(problem, options), starts)
         return replace(raw, claimed="optimal (continued)") if raw.claimed == "optimal" else None

@@ -32,6 +32,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.vertex import Vertex
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import Decisions, label_entries
 from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
@@ -54,11 +55,13 @@ def crossover(
         return None if smaller is None else (smaller[0].restored(reduced), smaller[1])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is nearly known may be far off
         active = _ActiveSet(problem, problem.loss + tilt @ problem.p_xz, columns)
-        deviation = active.deviation(tilt, multiplier)
+        deviation: Array | None = None
         for _ in range(_PIVOTS):
             if not active.ties:
                 return None
             vertex = active.vertex()
+            if deviation is None and not active.known:
+                deviation = vertex.announced(tilt, multiplier)
             start = vertex.near(deviation)
             if start is None:
                 return None
@@ -74,12 +77,13 @@ def crossover(
             rounding = problem.loss.max(axis=0) + np.abs(solved.tilt).max(axis=0) @ problem.p_xz
             if multiplier < math.inf:
                 rounding += multiplier * problem.p_z
-            wrong = active.relabel(losses, precision.contradicted * rounding)
+            least = losses.min(axis=0)
+            wrong = active.relabel(losses, least + precision.contradicted * rounding)
             if solved.columns.min() < 0.0:
                 active.leave(solved.columns)
             elif not wrong:
-                found = active.estimator(solved.columns)
-                wasted = (found * (losses - losses.min(axis=0))).sum() / max((found * problem.loss).sum(), 1e-300)
+                found = Decisions(active.labels, np.array(sorted(active.ties)), solved.columns).matrix()
+                wasted = np.vdot(found, losses - least) / max(np.vdot(found, problem.loss), 1e-300)
                 return Point(found, solved.tilt, multiplier), float(wasted)
     return None
 
@@ -94,7 +98,7 @@ class _ActiveSet:
         self._problem, self._losses, self._every = problem, losses, np.arange(problem.N)
         self._centred = np.concatenate([problem.p_z[None], problem.p_xz - problem.p_x[:, None] * problem.p_z])
         self.ties: dict[int, Array] = {}
-        self._known = False  # where the shares of the ties start
+        self.known = False  # where the shares of the ties start
         best, least, second, runner = least_two(losses.copy())
         self.labels = best if columns is None else columns.argmax(axis=0)
         if columns is not None:
@@ -106,25 +110,10 @@ class _ActiveSet:
                     self._round(hesitating, columns)
                 return
             self.ties = {at: np.where(active[:, at], columns[:, at], 0.0) for at in hesitating.tolist()}
-            self._known = bool(self.ties)
+            self.known = bool(self.ties) and not problem.constraint.perfect
         if not self.ties:
             outcome = int(((runner - least) / problem.p_z).argmin())
             self._tie(outcome, int(best[outcome]), int(second[outcome]))
-
-    def deviation(self, tilt: Array, multiplier: float) -> Array | None:
-        """Of the law (X, Ŷ) from independence [m, n], where shares should start next to it; else None.
-
-        It is s_i π_j (r_ij − 1), with the masses of the labels and r_ij in proportion to e^{t_ij/μ} so that Σ_i s_i r_ij is
-        one; 0 at budget 0.
-        """
-        if self._problem.constraint.perfect:
-            return np.zeros_like(tilt)
-        if self._known:
-            return None
-        mass = np.bincount(self.labels, self._problem.p_z, self._problem.m)
-        ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, 40.0), -40.0))  # e^40 of a prior is certainty
-        excess = mass @ ratio
-        return np.asarray(mass[:, None] * self._problem.p_x * (ratio - excess) / (1.0 + excess))
 
     def vertex(self) -> Vertex:
         """The equations for what the ties get, in the order of outcomes."""
@@ -132,16 +121,10 @@ class _ActiveSet:
         columns = np.stack([self.ties[outcome] for outcome in ties], axis=1)
         return Vertex(self._problem, self._centred, self.labels, np.array(ties), columns / columns.sum(axis=0))
 
-    def estimator(self, columns: Array) -> Array:
-        """[m, N] for columns of the ties [m, K]."""
-        found: Array = (self.labels == np.arange(self._problem.m)[:, None]).astype(np.float64)
-        found[:, sorted(self.ties)] = columns
-        return found
-
-    def relabel(self, losses: Array, rounding: Array) -> bool:
-        """Change the labels of determined outcomes that are not best, by more than rounding [N]; whether there are any."""
+    def relabel(self, losses: Array, best: Array) -> bool:
+        """Change the labels of determined outcomes whose losses exceed the best [N]; whether there are any."""
         self._losses = losses
-        wrong = losses[self.labels, self._every] - losses.min(axis=0) > rounding
+        wrong = losses.take(label_entries(self.labels)) > best
         wrong[list(self.ties)] = False
         outcomes = np.flatnonzero(wrong)
         self.labels[outcomes] = losses[:, outcomes].argmin(axis=0)

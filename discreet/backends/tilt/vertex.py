@@ -41,8 +41,8 @@ class Vertex:
         every, own = np.eye(problem.m), labels[ties]
         self._problem, self._start, self._own = problem, start, own
         self._guesses, self._places = np.nonzero((start > 0.0) & (every[:, own] == 0.0))
-        sums = np.stack([np.compress(labels == guess, centred, axis=1).sum(axis=1) for guess in range(problem.m)])
-        self._mass, self._deviation = sums[:, 0], self._balanced(sums[:, 1:])  # of the law where every tie gets its label
+        sums = (labels == np.arange(problem.m)[:, None]) @ centred.T
+        self._certain = OutputLaw(sums[:, 0], self._balanced(sums[:, 1:]), problem.p_x)  # where every tie gets its label
         moves = every[self._guesses] - every[own[self._places]]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
         tied = centred[:, ties[self._places]].T
         self._by_mass = moves * tied[:, :1]
@@ -50,6 +50,9 @@ class Vertex:
         loss = problem.loss[:, ties]
         self._lost = loss[self._guesses, self._places] - loss[own[self._places], self._places]  # L_guess − L_label
         self._scale = np.sqrt(np.concatenate([problem.p_x] * problem.m))
+        effect = self._by_deviation / self._scale
+        self._size = _sizes(effect)
+        self._effect = effect / self._size[:, None]
 
     def _balanced(self, deviations: Array) -> Array:
         """Deviations [·, n] made to add up to nothing again; what rounding left would make a guess dearer everywhere."""
@@ -65,8 +68,18 @@ class Vertex:
     def law(self, columns: Array) -> OutputLaw:
         """The law of (X, Ŷ) for columns of the ties [m, K]."""
         shares = columns[self._guesses, self._places]
-        deviation = self._deviation + (shares @ self._by_deviation).reshape(self._deviation.shape)
-        return OutputLaw(self._mass + shares @ self._by_mass, deviation, self._problem.p_x)
+        moved = (shares @ self._by_deviation).reshape(self._certain.deviation.shape)
+        return OutputLaw(self._certain.mass + shares @ self._by_mass, self._certain.deviation + moved, self._certain.p_x)
+
+    def announced(self, tilt: Array, multiplier: float) -> Array:
+        """The deviation of the law from independence [m, n] that duals announce, next to which shares should start.
+
+        It is s_i π_j (r_ij − 1), with the masses of the labels and r_ij in proportion to e^{t_ij/μ} so that Σ_i s_i r_ij is
+        one; 0 at budget 0.
+        """
+        ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, 40.0), -40.0))  # e^40 of a prior is certainty
+        mass, excess = self._certain.mass, self._certain.mass @ ratio
+        return np.asarray(mass[:, None] * self._certain.p_x * (ratio - excess) / (1.0 + excess))
 
     def near(self, deviation: Array | None) -> Array | None:
         """The columns [m, K] next to the start with about that deviation of the law from independence [m, n].
@@ -77,10 +90,9 @@ class Vertex:
 
     def _nearer(self, columns: Array, deviation: Array) -> Array | None:
         """The change of shares of least norm, counted in effects, that brings the deviation to the one wanted."""
-        effect, missing = self._by_deviation / self._scale, deviation - self.law(columns).deviation
-        size = _sizes(effect)
-        step = _least_squares((effect / size[:, None]).T, missing.ravel() / self._scale)
-        return None if step is None else self.columns(columns[self._guesses, self._places] + step / size)
+        missing = (deviation - self.law(columns).deviation).ravel() / self._scale
+        step = _least_squares(self._effect.T, missing)
+        return None if step is None else self.columns(columns[self._guesses, self._places] + step / self._size)
 
     def solve(self, columns: Array, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
         """Columns of the ties [m, K] and duals, from columns to start from; None where there are none.
@@ -96,9 +108,7 @@ class Vertex:
         refined = self._nearer(columns, np.zeros_like(tilt))  # a linear system: the repeat only refines
         if refined is None or not np.abs(self.law(refined).excess).max() <= precision.leak_free:
             return None  # too few ties to cancel what others leak
-        effect = self._by_deviation / self._scale
-        size = _sizes(effect)
-        move = _least_squares(effect / size[:, None], -(self._lost + self._by_deviation @ tilt.ravel()) / size)
+        move = _least_squares(self._effect, -(self._lost + self._by_deviation @ tilt.ravel()) / self._size)
         if move is None:
             return None
         tilt = tilt + (move / self._scale).reshape(tilt.shape)
@@ -110,13 +120,8 @@ class Vertex:
         The masses of outcomes are rounded by 2⁻⁵³ of themselves, and so are their sums: leakage grows by at most
         2⁻⁵¹ Σ u |log r| with that, which is what a perturbation of 2⁻⁵² of the ratios r costs.
         """
-        budget, inside = self._problem.budget, precision.vertex
-        shares, newton = (
-            columns[self._guesses, self._places],
-            _Newton(
-                OutputLaw(self._mass, self._deviation, self._problem.p_x), self._by_mass, self._by_deviation, self._lost
-            ),
-        )
+        budget, inside, shares = self._problem.budget, precision.vertex, columns[self._guesses, self._places]
+        newton = _Newton(self._certain, self._by_mass, self._by_deviation, self._lost)
         while inside < 1.0:
             found = newton.solve(shares, multiplier, budget * (1.0 - inside))
             if found is None:

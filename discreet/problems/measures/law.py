@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_multiply, dd_sum
-from discreet.problems.numerics.estimators import expected_sums
+from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import UNIT
 
 LEAK_FREE = 1e-13
@@ -94,7 +94,7 @@ def output_law(p_xz: Array, estimator: Array, marginal: DoubleDouble | None = No
     p_x = dd_sum(p_xz) if marginal is None else marginal
     lift = faint_lift(p_x[0])
     lifted = np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
-    return law_of(expected_sums(estimator, lifted), p_x, lift)
+    return law_of(Decisions.of(estimator).sums(lifted), p_x, lift)
 
 
 def faint_lift(p_x: Array) -> NDArray[np.int32]:

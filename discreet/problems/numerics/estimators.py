@@ -95,17 +95,6 @@ def column_error(estimator: Array) -> float:
     return float(np.abs((high - 1.0) + low).max(initial=0.0)) * (1.0 + 2.0**-40)
 
 
-def expected_sums(estimator: Array, values: Array) -> DoubleDouble:
-    """Σ_l P_il v_l, double-double [m, k], for an estimator [m, N] and values [k, N] under 1e150 in size."""
-    return Decisions.of(estimator).sums(values)
-
-
-def expected_loss(estimator: Array, loss: Array) -> float:
-    """Σ_il P_il L_il for an estimator and losses [m, N]."""
-    high, low = Decisions.of(estimator).sums(loss[:0], loss)
-    return float(high.sum() + low.sum())
-
-
 def label_entries(labels: NDArray[np.intp]) -> NDArray[np.intp]:
     """Where the entries of a matrix [m, B] lie that stand in the row of each column's label [B], counted row by row."""
     return labels * labels.size + np.arange(labels.size)

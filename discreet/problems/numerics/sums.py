@@ -20,7 +20,7 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.estimators import Decisions, column_error, label_entries
 from discreet.problems.numerics.label_strips import StripSums, strip_sums
 from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
-from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt
+from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt, never_in_doubt
 
 _BLOCK_OUTCOMES = 1 << 14  # whose temporaries stay in cache
 _PLAIN = 2.0**-38  # covers the rounding of a plain sum of so many terms ≥ 0
@@ -92,8 +92,14 @@ def _block_sums(decided: Decisions, p_xz: Array, loss: Array, tilt: Array, lift:
     chosen, drawn = losses.take(entries), losses.take(places, axis=1)
     losses.put(entries, np.inf)
     rival = losses.min(axis=0)
-    lost, regret = label_doubt(p_xz, tilt, chosen, rival), chosen - np.minimum(chosen, rival)
-    random, error, missed, drawn_lost = np.zeros(tilt.shape), 0.0, 0.0, 0.0
+    clear = rival - chosen > never_in_doubt(p_xz, tilt, chosen)
+    clear[places] = True
+    lost, worst, random, error, missed = 0.0, 0.0, np.zeros(tilt.shape), 0.0, 0.0
+    if not clear.all():
+        near = np.flatnonzero(~clear)
+        p_near, chosen, rival = p_xz.take(near, axis=1), chosen[near], rival[near]
+        lost = float(label_doubt(p_near, tilt, chosen, rival).sum()) * (1.0 + _PAIRWISE)
+        worst = _most_per_mass(np.maximum(chosen - rival, 0.0), p_near)
     if places.size:
         p_drawn, error, least = p_xz.take(places, axis=1), column_error(columns), drawn.min(axis=0)
         doubt = label_doubt(p_drawn, tilt, drawn, least)
@@ -101,16 +107,16 @@ def _block_sums(decided: Decisions, p_xz: Array, loss: Array, tilt: Array, lift:
             doubt += error * (np.abs(least) + np.abs(tilt).max(axis=0) @ p_drawn)
         random = columns @ _lifted(p_drawn, lift).T
         missed = SMALLEST * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
-        drawn_lost = float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
-        lost[places], regret[places] = 0.0, (columns * (drawn - least)).max(axis=0)
+        lost += float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
+        worst = max(worst, _most_per_mass((columns * (drawn - least)).max(axis=0), p_drawn))
     return Sums(
         (high[:, :n], low[:, :n]),
         dd_add(dd_sum(high[:, n]), dd_sum(low[:, n])),
         random,
         error,
         missed,
-        (float(lost.sum()) * (1.0 + _PAIRWISE) + drawn_lost) * (1.0 + 4.0 * UNIT),
-        _most_per_mass(regret, p_xz),
+        lost * (1.0 + 4.0 * UNIT),
+        worst,
     )
 
 

@@ -39,6 +39,12 @@ def least_two(rows: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.intp], A
     return best, least, second, rows[second, places]
 
 
+def never_in_doubt(p_xz: Array, tilt: Array, chosen: Array) -> float:
+    """A lead over the best other guess from which on `label_doubt` is 0 at every outcome."""
+    terms, largest = len(p_xz) + 1, float(np.abs(tilt).max(axis=0) @ p_xz.max(axis=1) + np.abs(chosen).max())
+    return 4.0 * terms * UNIT * largest + 8.0 * terms * SMALLEST
+
+
 def label_doubt(p_xz: Array, tilt: Array, chosen: Array, rival: Array) -> Array:
     """How far guesses can be from the best: upper bounds of F_i − min_k F_k, exact tilted losses of outcomes p_xz [n, B].
 
