@@ -1,4 +1,4 @@
-"""What holds for every test: threads, Ctrl-C, and how Hypothesis looks for examples.
+"""What holds for every test: threads, Ctrl-C, clocks, how Hypothesis looks for examples, and the tests of one backend alone.
 
 Numerical libraries get one thread, unless the environment says otherwise: the workers of pytest-xdist share the cores.
 
@@ -14,11 +14,14 @@ for new ones, many more of them.
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 for _library in ("OMP", "OPENBLAS", "MKL"):
@@ -36,3 +39,32 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock on which every reading takes one second: what is timed can be asserted, as it is a count."""
+    readings = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(readings)))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--backend", metavar="NAME", help="run the tests of one backend alone: conformance, and its own file")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep what `--backend` asks for: tests that have the backend as their parameter `name`, and those of its file."""
+    name = config.getoption("--backend")
+    if name is None:
+        return
+    file = f"test_{name.replace('-', '_')}"
+    kept = [each for each in items if each.path.stem == file or _parameter(each) == name]
+    if not kept:
+        raise pytest.UsageError(f"no test here is one of a backend {name}; DISCREET_BACKENDS names those of other packages")
+    config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+    items[:] = kept
+
+
+def _parameter(item: pytest.Item) -> object:
+    """What a test has as its parameter `name`."""
+    return item.callspec.params.get("name") if hasattr(item, "callspec") else None

@@ -1,9 +1,9 @@
 """Every backend of the project on every catalog family and kind of budget it claims, judged alike.
 
 An instance is a small problem; each backend solves it once with bare defaults, and what is asserted is what the judge finds:
-feasible estimators, valid and consistent brackets, usable duals, a claim and timings, and accuracy within the row of
+feasible estimators, valid and consistent brackets, usable duals, a claim, and accuracy within the row of
 `contract.ACCURACY` that the backend's capabilities name. Only budgets that it serves are asked for. A backend that cannot
-run here fails; nothing is skipped. `-k NAME` runs the tests of one backend, also of one that DISCREET_BACKENDS names.
+run here fails; nothing is skipped. `--backend NAME` runs the tests of one backend, also of one that DISCREET_BACKENDS names.
 """
 
 from __future__ import annotations
@@ -238,13 +238,11 @@ def check_duals(problem: Problem, solution: Solution) -> None:
 
 
 def check_record(name: str, solution: Solution) -> None:
-    """The solution says who answered, what was claimed, how long it took and with which libraries."""
+    """The solution says who answered, what was claimed and with which libraries."""
     assert isinstance(solution.claimed, str)
     assert solution.claimed
     assert solution.backend == name
     assert solution.status in {Status.CERTIFIED, Status.INACCURATE, Status.VIOLATED_PRIVACY}
-    assert solution.timings.solve_seconds > 0.0
-    assert solution.timings.certify_seconds > 0.0
     assert solution.iterations is None or solution.iterations >= 0
     libraries = load_backend(name).capabilities.libraries
     assert set(libraries) <= set(solution.versions)

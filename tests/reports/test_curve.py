@@ -172,14 +172,14 @@ def test_records_are_strict_json_and_csv_that_hold_the_envelopes() -> None:
     assert "6 points" in repr(curve)
 
 
-def test_a_sweep_gives_what_solve_gives() -> None:
+def test_a_sweep_gives_what_solve_gives(ticking: None) -> None:
     problem = ds.problems.catalog.build("duplicated")  # has outcomes to merge
     sweep = Sweep(problem, "tilt", gap=1e-9)
     for share in (0.0, 0.3, 1.0):
         budget = share * problem.bayes_leakage
         solution, seconds = sweep.solve(budget)
         alone = ds.solve(problem.with_budget(budget), "tilt")
-        assert seconds > 0.0
+        assert seconds >= 1.0
         assert solution.status is alone.status
         assert solution.problem.budget == budget
         assert solution.estimator is not None

@@ -97,7 +97,7 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path) -> None:
     assert list(map(outcome, rows(folder))) == list(map(outcome, whole))
 
 
-def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path: Path) -> None:
+def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path: Path, ticking: None) -> None:
     study = parse_study(FAKES, "fakes.toml")
     with Store(tmp_path) as store:
         summary = run_cells(study.name, cells_of(study).cells, store, {})
@@ -114,10 +114,9 @@ def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path: Pat
     assert 'File "discreet/backends/run.py"' in raised.traceback
     assert str(Path(__file__).parents[2]) not in raised.traceback
     assert "SIGSEGV" in by_backend["fake-segfaults"].message
-    assert by_backend["fake-hangs"].solve_seconds >= 0.5
     good = by_backend["fake-bayes"]
     assert len(good.samples) == 7
-    assert good.wall_seconds > good.seconds > 0.0
+    assert good.wall_seconds >= 1.0
     assert good.machine["cores"] == os.cpu_count()
     assert good.versions["python"].startswith("3.")
     assert good.claimed == "optimal"
