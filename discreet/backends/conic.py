@@ -26,8 +26,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -38,6 +39,11 @@ from discreet.backends.settings import choice, number
 from discreet.problems.errors import Absent
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+
+if TYPE_CHECKING:
+    import cvxpy
+
+    _Links: TypeAlias = dict[str, cvxpy.Constraint]
 
 _FORMS = {"clarabel": ("deviation", 0.5), "ecos": ("deviation", 1.0), "mosek": ("deviation", 0.5), "scs": ("joint", 0.5)}
 """Solver -> its default form, and the power of ε by which its cones are divided in the `deviation` form."""
@@ -53,12 +59,12 @@ SETTINGS = {
 class _Lowered:
     """A compiled cvxpy problem; tilt and multiplier are read off the duals of these constraints after solving."""
 
-    model: Any  # cvxpy.Problem
-    estimator: Any  # cvxpy.Variable [m, N]
-    constraints: dict[str, Any]
+    model: cvxpy.Problem
+    estimator: cvxpy.Variable  # [m, N]
+    constraints: _Links
     program: Program
     solver: str
-    solver_options: dict[str, Any]
+    solver_options: dict[str, object]
 
 
 class Conic(Unlifted):
@@ -112,13 +118,13 @@ class Conic(Unlifted):
         return Raw(status, answer, None if statistics.num_iters is None else int(statistics.num_iters))
 
 
-def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, Any]) -> _Lowered:
+def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, object]) -> _Lowered:
     """The cvxpy problem. The leakage expression counts in units of ε."""
     import cvxpy as cp
 
     estimator = cp.Variable((problem.m, problem.N), nonneg=True)
     program = Program.of(problem)
-    constraints: dict[str, Any] = {}
+    constraints: _Links = {}
     leakage = None
     if program.leaks and form == "deviation":
         leakage = _deviation_form(problem, estimator, constraints, problem.budget ** _FORMS[solver][1])
@@ -135,7 +141,7 @@ def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, A
     return _Lowered(model, estimator, constraints, program, solver, solver_options)
 
 
-def _deviation_form(problem: Problem, estimator: Any, constraints: dict[str, Any], scale: float) -> Any:
+def _deviation_form(problem: Problem, estimator: cvxpy.Variable, constraints: _Links, scale: float) -> cvxpy.Expression:
     """Leakage ÷ ε from D = (A P − π s)/sqrt(ε) and s, in cones divided by `scale`; adds the links "deviation" and "mass"."""
     import cvxpy as cp
 
@@ -150,7 +156,7 @@ def _deviation_form(problem: Problem, estimator: Any, constraints: dict[str, Any
     return cp.sum(cp.kl_div(joint, independent / scale)) * (scale / problem.budget)
 
 
-def _joint_form(problem: Problem, estimator: Any, constraints: dict[str, Any]) -> Any:
+def _joint_form(problem: Problem, estimator: cvxpy.Variable, constraints: _Links) -> cvxpy.Expression:
     """Leakage ÷ ε from U = A P; adds the link "joint"."""
     import cvxpy as cp
 
@@ -160,7 +166,7 @@ def _joint_form(problem: Problem, estimator: Any, constraints: dict[str, Any]) -
     return cp.sum(cp.rel_entr(joint, independent)) / problem.budget
 
 
-def _duals(program: Program, duals: dict[str, Any]) -> tuple[Array, float]:
+def _duals(program: Program, duals: Mapping[str, Array]) -> tuple[Array, float]:
     """(tilt, multiplier). cvxpy's Lagrangian adds y·(left − right), so a link `u == A P` has tilt −y."""
     price = float(duals["budget"]) if program.leaks else 0.0
     if "joint" in duals:
@@ -169,7 +175,7 @@ def _duals(program: Program, duals: dict[str, Any]) -> tuple[Array, float]:
     return program.duals(np.concatenate([np.zeros(0), *links]), price)
 
 
-def _solver_options(options: Options, solver: str, backend: str) -> dict[str, Any]:
+def _solver_options(options: Options, solver: str, backend: str) -> dict[str, object]:
     """The solver's own parameters for tolerance, iterations and time; under 1e-12 solvers only report failure sooner."""
     tolerance = number(options, backend, "tolerance", float, max(Precision.own_gap * options.gap, 1e-12))
     tolerances, iterations, seconds = {
@@ -182,7 +188,7 @@ def _solver_options(options: Options, solver: str, backend: str) -> dict[str, An
             "MSK_DPAR_OPTIMIZER_MAX_TIME",
         ),
     }[solver]
-    found: dict[str, Any] = dict.fromkeys(tolerances, tolerance)
+    found: dict[str, object] = dict.fromkeys(tolerances, tolerance)
     for name, limit in ((iterations, options.max_iterations), (seconds, options.time_limit)):
         if name and limit is not None:
             found[name] = limit

@@ -169,11 +169,9 @@ class Capabilities:
             return f"does not serve {kind.value}"
         if regime not in self.regimes:
             return f"does not serve {regime.value}"
-        if not isinstance(problem, Problem):
-            return ""
-        if problem.N > self.largest_outcomes:
+        if isinstance(problem, Problem) and problem.N > self.largest_outcomes:
             return f"refuses more than {self.largest_outcomes} outcomes and this problem has {problem.N}"
-        if (variables := (problem.m - 1) * problem.N) > self.largest_variables:
+        if isinstance(problem, Problem) and (variables := (problem.m - 1) * problem.N) > self.largest_variables:
             return f"refuses more than {self.largest_variables} variables and here (m − 1) N = {variables}"
         return ""
 
@@ -197,7 +195,7 @@ class Options:
     gap: float = 1e-9
     time_limit: float | None = None
     max_iterations: int | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     progress: Callable[[str, float, float], None] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:

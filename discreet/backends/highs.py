@@ -15,15 +15,18 @@ much smaller than that relative to the best constant guess lose digits.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, point_of
+from discreet.backends.lowering import Lowered, Program, Setting, point_of
 from discreet.backends.settings import choice
 from discreet.problems.errors import BackendError
 from discreet.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from highspy import HighsLp
 
 METHODS = {"simplex": "simplex", "ipx": "ipm", "pdlp": "pdlp"}
 """Values of the setting `method`, with HiGHS's word for them in its limits and counts of iterations."""
@@ -50,12 +53,12 @@ class Highs(Unlifted):
         settings=SETTINGS,
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[HighsLp, dict[str, Setting]]:
         """The program as a HighsLp: columns guess by guess, rows first the N outcomes, then r equations per guess."""
         program = Program.linear(problem)
         return Lowered(program, _model(program), highs_options(options, self.name))
 
-    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
+    def solve(self, lowered: Lowered[HighsLp, dict[str, Setting]], options: Options) -> Raw[Answer]:
         """Run HiGHS; `claimed` is its model status. Raises Interrupted at the time limit, BackendError without a point."""
         import highspy
 
@@ -70,29 +73,22 @@ class Highs(Unlifted):
         late = status == highspy.HighsModelStatus.kTimeLimit
         variables = point_of("HiGHS", claimed, late, options, solution.col_value if solution.value_valid else None)
         prices = np.asarray(solution.row_dual if solution.dual_valid else [], dtype=np.float64)
-        iterations = getattr(solver.getInfo(), f"{METHODS[lowered.options['solver']]}_iteration_count")
+        iterations = getattr(solver.getInfo(), f"{METHODS[str(lowered.options['solver'])]}_iteration_count")
         return Raw(claimed, lowered.program.answer(variables, -prices), int(iterations))
 
 
-def highs_options(options: Options, backend: str) -> dict[str, Any]:
+def highs_options(options: Options, backend: str) -> dict[str, Setting]:
     """HiGHS options by their names there; the gap becomes every tolerance, no smaller than HiGHS takes (1e-10, 1e-12)."""
     method = choice(options, backend, "method", METHODS, "simplex")
-    tolerance = max(options.gap, 1e-10)
+    each = ("primal_feasibility", "dual_feasibility", "primal_residual", "dual_residual", "pdlp_optimality")
+    found: dict[str, Setting] = {f"{name}_tolerance": max(options.gap, 1e-10) for name in each}
+    found |= {"ipm_optimality_tolerance": max(options.gap, 1e-12), "output_flag": False, "solver": method}
+    found["presolve"] = choice(options, backend, "presolve", ("on", "off", "choose"), "choose")
     limits = {"time_limit": options.time_limit, f"{METHODS[method]}_iteration_limit": options.max_iterations}
-    return {
-        "output_flag": False,
-        "solver": method,
-        "presolve": choice(options, backend, "presolve", ("on", "off", "choose"), "choose"),
-        "ipm_optimality_tolerance": max(options.gap, 1e-12),
-        "primal_feasibility_tolerance": tolerance,
-        "dual_feasibility_tolerance": tolerance,
-        "primal_residual_tolerance": tolerance,
-        "dual_residual_tolerance": tolerance,
-        "pdlp_optimality_tolerance": tolerance,
-    } | {name: value for name, value in limits.items() if value is not None}
+    return found | {name: value for name, value in limits.items() if value is not None}
 
 
-def _model(program: Program) -> Any:
+def _model(program: Program) -> HighsLp:
     import highspy
 
     entries, right = program.equations()

@@ -36,10 +36,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.backends.contract import Answer, Options
 from discreet.backends.precision import Precision
@@ -47,14 +47,23 @@ from discreet.problems.errors import BackendError, Interrupted
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array, sparray
+
+
+_Model = TypeVar("_Model")
+_Arguments = TypeVar("_Arguments")
+Setting: TypeAlias = str | float | bool
+"""A value of a solver's own setting."""
+
 
 @dataclass(frozen=True)
-class Lowered:
-    """A program in the form one solver takes: its model, and the options or arguments to run it with."""
+class Lowered(Generic[_Model, _Arguments]):
+    """A program in the form one solver takes: its model, and the settings or arguments to run it with."""
 
     program: Program
-    model: Any
-    options: Any
+    model: _Model
+    options: _Arguments
 
 
 @dataclass(frozen=True)
@@ -112,7 +121,8 @@ class Program:
         """Costs in units of the size of the answer, as far as known beforehand: of the Bayes error, at least of a share."""
         unit = max(problem.bayes_error, least * problem.constant_error) or 1.0
         cost = (problem.loss - problem.loss.min(axis=0)) / scale / unit
-        return cls(problem, cost, scale, unit, equations(problem) if problem.constraint.perfect else _no_rows(problem))
+        none = PrivacyRows(np.zeros((0, problem.N)), np.zeros((0, problem.n)), np.zeros(0, dtype=np.intp))
+        return cls(problem, cost, scale, unit, equations(problem) if problem.constraint.perfect else none)
 
     @property
     def leaks(self) -> bool:
@@ -135,8 +145,8 @@ class Program:
         """The privacy equations of one guess [r, N]: Σ_l row_rl R_il = 0."""
         return self.rows.features * (self.problem.p_z / self.scale)
 
-    def privacy_equations(self) -> Any | None:
-        """The privacy equations of every guess but the last, a scipy.sparse array [(m − 1)·r, m·N]; None without any."""
+    def privacy_equations(self) -> csc_array | None:
+        """The privacy equations of every guess but the last [(m − 1)·r, m·N]; None without any."""
         from scipy import sparse
 
         block, guesses = self.row, self.problem.m - 1
@@ -145,8 +155,8 @@ class Program:
         empty = sparse.csc_array((guesses * block.shape[0], self.problem.N))
         return sparse.csc_array(sparse.hstack([_diagonal(block, guesses), empty]))
 
-    def equations(self) -> tuple[Any, Array]:
-        """(E, right): a scipy.sparse CSC array [equations, variables] and the right-hand sides."""
+    def equations(self) -> tuple[csc_array, Array]:
+        """(E, right): the matrix [equations, variables] and the right-hand sides."""
         from scipy import sparse
 
         problem, m = self.problem, self.problem.m
@@ -155,11 +165,12 @@ class Program:
         if self.leaks:
             shifted = (problem.p_xz - problem.p_x[:, None] * problem.p_z) / self.root
             links, masses = (_diagonal(-row / self.scale, m) for row in (shifted, problem.p_z[None, :]))
-            law: list[list[Any]] = [[links, sparse.eye_array(links.shape[0]), None], [masses, None, sparse.eye_array(m)]]
-            matrix: Any = sparse.block_array([[sums, None, None], *law])
+            law = sparse.block_array([[links, sparse.eye_array(m * problem.n), None], [masses, None, sparse.eye_array(m)]])
+            empty = sparse.csc_array((problem.N, m * problem.n + m))
+            matrix = sparse.csc_array(sparse.vstack([sparse.hstack([sums, empty]), law]))
         else:
-            matrix = sums if privacy is None else sparse.vstack([sums, privacy])
-        return sparse.csc_array(matrix), np.concatenate([self.scale, np.zeros(matrix.shape[0] - problem.N)])
+            matrix = sparse.csc_array(sums if privacy is None else sparse.vstack([sums, privacy]))
+        return matrix, np.concatenate([self.scale, np.zeros(matrix.shape[0] - problem.N)])
 
     def objective(self) -> Array:
         """The cost of every variable."""
@@ -203,7 +214,7 @@ class Program:
         return slope + shift, max(0.0, budget_price) * self.unit / problem.budget
 
 
-def _diagonal(block: Array, times: int) -> Any:
+def _diagonal(block: Array, times: int) -> sparray:
     """The block repeated along the diagonal, sparse."""
     from scipy import sparse
 
@@ -214,7 +225,7 @@ Equations: TypeAlias = Callable[[Problem], PrivacyRows]
 """What finds the equations of perfect privacy of a problem without zero masses."""
 
 
-def point_of(solver: str, claimed: str, out_of_time: bool, options: Options, variables: Any) -> Array:
+def point_of(solver: str, claimed: str, out_of_time: bool, options: Options, variables: ArrayLike | None) -> Array:
     """The point that a solver ended with; Interrupted if its time limit ended it, BackendError if it is no point."""
     if out_of_time:
         raise Interrupted(f"{solver} stopped at its time limit of {options.time_limit:g} s")
@@ -243,11 +254,6 @@ def rows_by_private_value(problem: Problem) -> PrivacyRows:
     mix = np.zeros((chosen.size, problem.n))
     mix[np.arange(chosen.size), chosen] = 1.0 / (spread * np.sqrt(problem.p_x[chosen]))
     return _rows(problem, mix, chosen.astype(np.intp))
-
-
-def _no_rows(problem: Problem) -> PrivacyRows:
-    """No equations at all, for a problem without perfect privacy."""
-    return PrivacyRows(np.zeros((0, problem.N)), np.zeros((0, problem.n)), np.zeros(0, dtype=np.intp))
 
 
 def _kernel(problem: Problem) -> Array:

@@ -14,15 +14,19 @@ Cannot: any positive finite budget; large N, because building the model costs te
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.highs import SETTINGS, highs_options
-from discreet.backends.lowering import Lowered, Program, point_of, rows_by_private_value
+from discreet.backends.lowering import Lowered, Program, Setting, point_of, rows_by_private_value
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from pyomo.contrib.solver.common.solution_loader import SolutionLoaderBase
+    from pyomo.environ import ConcreteModel
 
 
 class Pyomo(Unlifted):
@@ -42,14 +46,14 @@ class Pyomo(Unlifted):
         settings=SETTINGS,
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[ConcreteModel, dict[str, Setting]]:
         """The Pyomo model."""
         program = Program.linear(problem, rows_by_private_value)
         wanted = highs_options(options, self.name)
         del wanted["output_flag"]  # Pyomo captures the log
         return Lowered(program, build_model(program), wanted)
 
-    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
+    def solve(self, lowered: Lowered[ConcreteModel, dict[str, Setting]], options: Options) -> Raw[Answer]:
         """Solve once; `claimed` is Pyomo's termination condition. Raises Interrupted, BackendError without a point."""
         from pyomo.contrib.solver.common.results import TerminationCondition
         from pyomo.contrib.solver.solvers.highs import Highs as Solver
@@ -63,12 +67,12 @@ class Pyomo(Unlifted):
         claimed = str(result.termination_condition.name)
         late = result.termination_condition == TerminationCondition.maxTimeLimit
         loader = result.solution_loader
-        values, prices = _values(lowered, loader) if loader.get_number_of_solutions() else (None, np.zeros(0))
+        values, prices = _values(lowered.model, loader) if loader.get_number_of_solutions() else (None, np.zeros(0))
         variables = point_of("HiGHS, through Pyomo,", claimed, late, options, values)
         return Raw(claimed, lowered.program.answer(variables, -prices))
 
 
-def build_model(program: Program) -> Any:
+def build_model(program: Program) -> ConcreteModel:
     """The ConcreteModel.
 
     Sets `guesses`, `outcomes`, `private_values`; variable `root_mass[i, z]` = sqrt(w_z) P_iz ≥ 0; objective `excess_error`
@@ -100,9 +104,9 @@ def build_model(program: Program) -> Any:
     return model
 
 
-def _values(lowered: Lowered, loader: Any) -> tuple[Array, Array]:
+def _values(model: ConcreteModel, loader: SolutionLoaderBase) -> tuple[Array, Array]:
     """Values of the variables and duals of the equations, in the order of those of `Program`."""
-    model, values, duals = lowered.model, loader.get_vars(), loader.get_duals()
+    values, duals = loader.get_vars(), loader.get_duals()
     variables = [values[model.root_mass[i, z]] for i in model.guesses for z in model.outcomes]
     prices = [duals[row] for part in (model.column_sum, model.perfect_privacy) for row in part.values()]
     return np.array(variables), np.array(prices)

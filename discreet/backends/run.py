@@ -16,11 +16,11 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from discreet.backends.contract import Answer, AnyBackend, AnyProblem, Kind, Options, Policy, Raw, refuse_unknown
+from discreet.backends.contract import Answer, AnyProblem, Backend, Kind, Options, Policy, refuse_unknown
 from discreet.backends.precision import Precision
 from discreet.backends.registry import capabilities_of, load_backend, refuse_unserved, require_libraries, versions_of
 from discreet.backends.repairs import duals_for, private_versions
@@ -35,6 +35,8 @@ from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce
 from discreet.problems.rule import Rule
 
+_L = TypeVar("_L")  # what is lowered
+_F = TypeVar("_F")  # what is found
 _IN_BLOCKS_FROM = 1 << 15  # outcomes from which arrays are passed on unreduced: a search for proportional outcomes takes
 # 0.1 µs an outcome and value, several times the passes of a solve
 
@@ -226,14 +228,16 @@ def conclude(problem: AnyProblem, tried: Attempt, options: Options) -> Solution:
     )  # fmt: skip
 
 
-def _run(solver: AnyBackend, problem: AnyProblem, reduced: Reduced | None, options: Options, clock: _Clock) -> Attempt:
+def _run(
+    solver: Backend[AnyProblem, _L, _F], problem: AnyProblem, reduced: Reduced | None, options: Options, clock: _Clock
+) -> Attempt:
     with clock.step("lower_seconds"):
         if isinstance(problem, Problem) and reduced is None:
             in_blocks = Kind.BLOCKS in solver.capabilities.kinds and problem.N >= _IN_BLOCKS_FROM
             reduced = None if in_blocks else reduce(problem)
         lowered = solver.lower(_handed_over(problem, reduced), options)
     with clock.step("solve_seconds"):
-        raw: Raw[Any] = solver.solve(lowered, options)
+        raw = solver.solve(lowered, options)
     with clock.step("lift_seconds"):
         lifted = solver.lift(raw)
         answer = lifted if reduced is None else restored(reduced, lifted)

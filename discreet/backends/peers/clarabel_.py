@@ -14,15 +14,21 @@ it runs out of digits it keeps its last point and says so ("AlmostSolved", "Insu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, point_of
+from discreet.backends.lowering import Lowered, Program, Setting, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array, csc_matrix
+
+    _ConeProgram: TypeAlias = tuple[csc_matrix, Array, csc_matrix, Array, list[object]]
 
 
 class Clarabel(Unlifted):
@@ -49,13 +55,13 @@ class Clarabel(Unlifted):
         Tuned("tol_feas", _share, 1e-8, "an infeasibility is a leak, to be compared with a small budget"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[_ConeProgram, dict[str, Setting]]:
         """Clarabel's arrays P, q, A, b and cones, and its settings by name."""
         program = Program.of(problem)
         limits = {"max_iter": options.max_iterations, "time_limit": options.time_limit}
         return Lowered(program, _cone_program(program), native(self.tuning, options, problem.N, limits))
 
-    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
+    def solve(self, lowered: Lowered[_ConeProgram, dict[str, Setting]], options: Options) -> Raw[Answer]:
         """Run Clarabel; `claimed` is its status. Raises Interrupted at the time limit, BackendError without a point."""
         import clarabel
 
@@ -72,7 +78,7 @@ class Clarabel(Unlifted):
         return Raw(claimed, program.answer(variables, prices[: budget - masses], price), int(solution.iterations))
 
 
-def _cone_program(program: Program) -> tuple[Any, ...]:
+def _cone_program(program: Program) -> _ConeProgram:
     """(P, q, A, b, cones) of Clarabel's form min q·x with A x + slack = b; rows: equations, R ≥ 0, budget, cones."""
     import clarabel
     from scipy import sparse
@@ -93,7 +99,7 @@ def _cone_program(program: Program) -> tuple[Any, ...]:
     return sparse.csc_matrix((cost.size, cost.size)), cost, matrix, np.concatenate(offsets), cones
 
 
-def _leakage_rows(program: Program) -> Any:
+def _leakage_rows(program: Program) -> csc_array:
     """Rows of −slack: the budget Σ (z − y − x)/sqrt(ε) ≤ 1 with z − y = −D, then x, y = π s/sqrt(ε) + D, z for each term."""
     from scipy import sparse
 

@@ -15,15 +15,18 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, point_of
+from discreet.backends.lowering import Lowered, Program, Setting, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from ortools.linear_solver.python.model_builder_helper import ModelBuilderHelper
 
 
 class Glop(Unlifted):
@@ -50,7 +53,7 @@ class Glop(Unlifted):
         ),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[ModelBuilderHelper, str]:
         """The program as a ModelBuilderHelper, and the settings in GLOP's text format."""
         from ortools.linear_solver.python import model_builder_helper
         from scipy import sparse
@@ -63,7 +66,7 @@ class Glop(Unlifted):
         settings = native(self.tuning, options, problem.N, {"max_number_of_iterations": options.max_iterations})
         return Lowered(program, model, " ".join(f"{name}: {_text(value)}" for name, value in settings.items()))
 
-    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
+    def solve(self, lowered: Lowered[ModelBuilderHelper, str], options: Options) -> Raw[Answer]:
         """Run GLOP; `claimed` is its status. Raises Interrupted at the time limit, BackendError without a point."""
         from ortools.linear_solver.python import model_builder_helper
 
@@ -81,6 +84,6 @@ class Glop(Unlifted):
         return Raw(claimed, lowered.program.answer(variables, -np.asarray(solver.dual_values())))
 
 
-def _text(value: Any) -> str:
+def _text(value: Setting) -> str:
     """A value in protobuf's text format."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -16,7 +16,7 @@ CasADi's wheels; those that need a licence are faster.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,11 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach
 from discreet.backends.lowering import Lowered, Program, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+
+if TYPE_CHECKING:
+    import casadi
 
 
 class Ipopt(Unlifted):
@@ -57,7 +61,7 @@ class Ipopt(Unlifted):
         Tuned("mu_min", 1e-17, 1e-11, "adaptive stops at this barrier parameter; the default leaves gaps of 1e-8"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[casadi.Function, dict[str, Array]]:
         """The program as a casadi nlpsol function with its options, bounds and start."""
         import casadi
 
@@ -66,7 +70,7 @@ class Ipopt(Unlifted):
         x = casadi.MX.sym("x", sum(program.sizes))
         form, derivatives = _functions(program, casadi.DM(matrix.tocsc()), x)
         limits = {"max_iter": options.max_iterations, "max_wall_time": options.time_limit}
-        settings: dict[str, Any] = {"print_time": False, "ipopt": native(self.tuning, options, problem.N, limits)}
+        settings: Any = {"print_time": False, "ipopt": native(self.tuning, options, problem.N, limits)}
         solver = casadi.nlpsol("peer", "ipopt", form, settings | derivatives)
         arguments = {
             "x0": program.uniform_start(),
@@ -76,7 +80,7 @@ class Ipopt(Unlifted):
         }
         return Lowered(program, solver, arguments)
 
-    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
+    def solve(self, lowered: Lowered[casadi.Function, dict[str, Array]], options: Options) -> Raw[Answer]:
         """Run IPOPT; `claimed` is its return status. Raises Interrupted at the time limit, BackendError without a point."""
         found = lowered.model(**lowered.options)
         statistics = lowered.model.stats()
@@ -89,7 +93,7 @@ class Ipopt(Unlifted):
         return Raw(claimed, answer, int(statistics["iter_count"]))
 
 
-def _functions(program: Program, matrix: Any, x: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _functions(program: Program, matrix: casadi.DM, x: casadi.MX) -> tuple[dict[str, casadi.MX], dict[str, casadi.Function]]:
     """The program {x, f, g}, and its derivatives: left to find the pattern of g itself, CasADi needs time quadratic in N."""
     import casadi
 
@@ -115,7 +119,7 @@ def _functions(program: Program, matrix: Any, x: Any) -> tuple[dict[str, Any], d
     return {"x": x, "f": objective, "g": constraint}, derivatives
 
 
-def _leakage(program: Program, law: Any) -> Any:
+def _leakage(program: Program, law: casadi.SX) -> casadi.SX:
     """leakage/ε as a CasADi expression in D and s, stacked."""
     import casadi
 

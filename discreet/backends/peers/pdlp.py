@@ -14,15 +14,19 @@ reaches high accuracy only on well-conditioned programs.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, point_of
+from discreet.backends.lowering import Lowered, Program, Setting, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from ortools.pdlp.python.pdlp import QuadraticProgram
+    from ortools.pdlp.solvers_pb2 import PrimalDualHybridGradientParams
 
 
 def _accuracy(criterion: str, value: float | ShareOfGap, why: str) -> Tuned:
@@ -65,7 +69,7 @@ class Pdlp(Unlifted):
         Tuned("num_threads", 1, 1, "as every solver configuration"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[QuadraticProgram, PrimalDualHybridGradientParams]:
         """The program as a pdlp.QuadraticProgram without quadratic part, and the parameters."""
         program = Program.linear(problem)
         limits = {
@@ -74,7 +78,7 @@ class Pdlp(Unlifted):
         }
         return Lowered(program, _model(program), _parameters(native(self.tuning, options, problem.N, limits)))
 
-    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
+    def solve(self, lowered: Lowered[QuadraticProgram, PrimalDualHybridGradientParams], options: Options) -> Raw[Answer]:
         """Run PDLP; `claimed` is its termination reason. Raises Interrupted at the time limit, BackendError otherwise."""
         from ortools.pdlp.python import pdlp
 
@@ -89,7 +93,7 @@ class Pdlp(Unlifted):
         return Raw(claimed, answer, int(log.iteration_count))
 
 
-def _model(program: Program) -> Any:
+def _model(program: Program) -> QuadraticProgram:
     from ortools.pdlp.python import pdlp
     from scipy import sparse
 
@@ -103,7 +107,7 @@ def _model(program: Program) -> Any:
     return model
 
 
-def _parameters(settings: dict[str, Any]) -> Any:
+def _parameters(settings: dict[str, Setting]) -> PrimalDualHybridGradientParams:
     """PrimalDualHybridGradientParams with the settings, whose names are paths of fields."""
     from ortools.pdlp import solvers_pb2
 

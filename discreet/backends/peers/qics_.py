@@ -16,16 +16,19 @@ than 4,000 such variables. Time is checked between iterations only.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, point_of
+from discreet.backends.lowering import Lowered, Program, Setting, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 class Qics(Unlifted):
@@ -52,14 +55,14 @@ class Qics(Unlifted):
         Tuned("tol_feas", _share, 1e-8, "a leak of tol_feas is not small beside a small budget"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered:
+    def lower(self, problem: Problem, options: Options) -> Lowered[dict[str, object], dict[str, Setting]]:
         """The arrays c, G, h, A, b and the cones of a qics.Model."""
         program = Program.of(problem, 0.5)  # powers of 0 and 1 measured within the noise
         limits = {"max_iter": options.max_iterations, "max_time": options.time_limit}
         model = _model(program) if problem.m > 1 else {}
         return Lowered(program, model, native(self.tuning, options, problem.N, limits))
 
-    def solve(self, lowered: Lowered, options: Options) -> Raw[Answer]:
+    def solve(self, lowered: Lowered[dict[str, object], dict[str, Setting]], options: Options) -> Raw[Answer]:
         """Run QICS; `claimed` is its solution and exit status. Raises Interrupted at the time limit, BackendError."""
         import qics
 
@@ -97,7 +100,7 @@ def _cone_duals(program: Program, slopes: Array) -> tuple[Array, float]:
     return -unit * tilt, unit * max(0.0, float(slopes[0]))
 
 
-def _model(program: Program) -> dict[str, Any]:
+def _model(program: Program) -> dict[str, object]:
     """What qics.Model takes: min c·x, A x = b, h − G x in the cones."""
     import qics
     from scipy import sparse
@@ -123,7 +126,7 @@ def _model(program: Program) -> dict[str, Any]:
     return found | {"cones": cones}
 
 
-def _entropy_rows(program: Program) -> tuple[Any, Array]:
+def _entropy_rows(program: Program) -> tuple[csr_array, Array]:
     """The rows of G and h for Σ_i t_i ≤ 1 and, guess by guess, t_i, u_i/ε, π s_i/ε; the last guess is the rest."""
     from scipy import sparse
 

@@ -95,7 +95,7 @@ class TrustConstr(Unlifted):
                 bounds=Bounds(lowered.lower_bounds(), np.full(size, math.inf)),
                 constraints=_constraints(lowered),
                 method="trust-constr",
-                callback=_stop(settings["barrier_tol"], options),
+                callback=_stop(float(settings["barrier_tol"]), options),
                 options=settings,
             )
         claimed = "optimality, constraints and barrier within tolerance" if result.status == 3 else str(result.message)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from discreet.backends.contract import Options
+from discreet.backends.lowering import Setting
 from discreet.backends.precision import ShareOfGap
 
 
@@ -19,17 +19,17 @@ class Tuned:
     """One setting: `name` as the solver calls it, the `value` it gets, the solver's `default`, and `why`."""
 
     name: str
-    value: str | float | int | bool | ShareOfGap
-    default: str | float | int | bool
+    value: Setting | ShareOfGap
+    default: Setting
     why: str
 
 
 Tuning = tuple[Tuned, ...]
 
 
-def native(tuning: Tuning, options: Options, outcomes: int, limits: Mapping[str, float | None]) -> dict[str, Any]:
+def native(tuning: Tuning, options: Options, outcomes: int, limits: Mapping[str, float | None]) -> dict[str, Setting]:
     """What the solver is given: every entry of the table by its name there, and the limits that are not None."""
-    found: dict[str, Any] = {
+    found: dict[str, Setting] = {
         each.name: each.value.of(options.gap, outcomes) if isinstance(each.value, ShareOfGap) else each.value
         for each in tuning
     }

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Kind, Known, Options, Raw, Regime
+from discreet.backends.contract import Answer, Capabilities, Kind, Known, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, number
 from discreet.backends.slack import bayes_answer
@@ -47,7 +47,7 @@ _NEIGHBOURS = 4  # solved budgets that a prediction interpolates
 _THREADS_FROM = 1 << 20  # outcomes from which a pass takes longer than sharing it out
 
 
-class Tilt:
+class Tilt(Unlifted):
     """Structured primal–dual interior point; no 1/ε anywhere, so tiny budgets are as easy as large ones."""
 
     name = "tilt"
@@ -96,10 +96,6 @@ class Tilt:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
             raw = _in_blocks(BlockProblem.of(problem), options, _limits(problem, options), starts)
         return replace(raw, claimed="optimal (continued)") if raw.claimed == "optimal" else None
-
-    def lift(self, raw: Raw[Answer]) -> Answer:
-        """The answer as it stands."""
-        return raw.value
 
 
 def _limits(problem: Problem | BlockProblem, options: Options) -> Limits:
