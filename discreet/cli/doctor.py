@@ -55,7 +55,7 @@ def doctor(
 
 def _described(probe: Availability) -> dict[str, Any]:
     able = probe.capabilities
-    same = ("largest_outcomes", "gives_duals", "method", "citation", "libraries", "peer")
+    same = ("largest_outcomes", "gives_duals", "method", "method_class", "citation", "libraries", "peer")
     capabilities = able and {name: getattr(able, name) for name in same} | {
         "regimes": sorted(regime.name.lower() for regime in able.regimes),
         "kinds": sorted(kind.name.lower() for kind in able.kinds),

@@ -5,12 +5,13 @@ Only the rows are written; the words around them stay. A test compares the pages
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from discreet.backends.contract import Capabilities, Regime
+from discreet.backends.contract import ACCURACY, Accuracy, Capabilities, Reach, Regime
 from discreet.backends.registry import load_backend, own_backends
 
 HERE = Path(__file__).resolve().parent
@@ -23,7 +24,22 @@ def described(name: str, able: Capabilities) -> list[str]:
     budgets = ", ".join(word for regime, word in BUDGETS.items() if regime in able.regimes)
     largest = f"{able.largest_outcomes:,}" if able.largest_outcomes else "–"
     extra = f"`{able.extra}`" if able.extra else "–"
-    return [f"`{name}`", able.method, budgets, "yes" if able.gives_duals else "no", largest, extra, able.citation]
+    duals = "yes" if able.gives_duals else "no"
+    return [f"`{name}`", able.method, able.method_class, budgets, duals, largest, extra, able.citation]
+
+
+def classed(name: str, accuracy: Accuracy) -> list[str]:
+    """The row of a class of methods: gaps, then excesses over the budget; – where nothing is promised."""
+    return [name, accuracy.words, *(f"{each:g}" if each < math.inf else "–" for each in (*accuracy.gap, *accuracy.excess))]
+
+
+def reached(name: str, reach: Reach) -> list[str]:
+    """The row of a size beyond which a backend is not tried."""
+    settings = ", ".join(f"{key}={value}" for key, value in reach.settings.items())
+    where = "curves" if reach.curves else settings or "–"
+    sizes = ((reach.outcomes, "outcomes"), (reach.unknowns, "unknowns m N"))
+    above = ", ".join(f"{size:,} {what}" for size, what in sizes if size < math.inf)
+    return [f"`{name}`", where, above, reach.reason]
 
 
 def tuned(backend: Any) -> list[list[str]]:
@@ -44,6 +60,9 @@ def backends(text: str) -> str:
     able = {name: load_backend(name).capabilities for name in own_backends()}
     for head, peer in (("| backend | method |", False), ("| peer | method |", True)):
         text = with_rows(text, head, (described(name, each) for name, each in able.items() if each.peer is peer))
+    text = with_rows(text, "| class |", (classed(name, each) for name, each in ACCURACY.items()))
+    reach = (reached(name, beyond) for name, each in able.items() for beyond in each.reach)
+    text = with_rows(text, "| backend | only for |", reach)
     settings = ([f"`{name}`", f"`{key}`", words] for name, each in able.items() for key, words in each.settings.items())
     return with_rows(text, "| backend | setting |", settings)
 
