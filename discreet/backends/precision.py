@@ -46,7 +46,11 @@ class Precision:
     searched    of a budget or a bound: where a search in one number ends: 2⁻³⁶ ≈ 1.5e-11, which by fact 2 costs as much of
                 the error probability. A Newton step of a sweep is the last when it gains half its square
     off_budget  of the budget: by how much a solved proximal sweep may miss it: 2⁻¹⁰; what it leaks too much is blended away
-    longest     proximal step times the costs' spread: 2⁶⁰; then u of an exponent is more than 1, and no digit is left
+    longest     proximal step, or 1/μ of a plain sweep, times the costs' spread: 2⁶⁰; then u of an exponent is more than 1
+    settled     2⁻⁴⁶ = 128 u: change of multiplier and shares that ends the search of a vertex, as n·m sums are off by
+                that; a thousand times as much where steps shrink no more
+    rank        2⁻⁴³ = 1024 u: singular values under this share of the largest are rounding, as sums in `bracket` are
+    lightest    of 1/N: 2⁻⁴⁰: an outcome of less mass counts as that much in the barrier, which would else lose more digits
     ceiling     1.05: aims lie below the budget by so many times what a proven ceiling adds to a leakage: it may add a little
                 more at another law
     certain     2⁻²⁰, of what is bounded afterwards: columns certain of a label, ties within this share of the mass
@@ -76,6 +80,9 @@ class Precision:
     contradicted: float = 2.0**-50
     off_budget: float = 2.0**-10
     longest: float = 2.0**60
+    settled: float = 2.0**-46
+    rank: float = 2.0**-43
+    lightest: float = 2.0**-40
     ceiling: float = 1.05
     certain: float = 2.0**-20
     no_evidence: float = -40.0

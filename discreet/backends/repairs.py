@@ -107,7 +107,7 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
             block = (feature * weight) @ feature.T
             system[i, :, k, :] = block
             system[k, :, i, :] = block
-    y = np.linalg.lstsq(system.reshape(m * n, m * n), -deviation.ravel(), rcond=1e-14)[0].reshape(m, n)
+    y = np.linalg.lstsq(system.reshape(m * n, m * n), -deviation.ravel(), rcond=Precision.rank)[0].reshape(m, n)
     with np.errstate(over="ignore", invalid="ignore"):  # hopeless steps are recognised by not being finite
         move = y @ feature
         return np.asarray(move - (estimator * move).sum(axis=0))

@@ -27,8 +27,6 @@ from discreet.backends.precision import Precision
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 
-_LARGEST_RATE = 1e18  # 1/μ from which the budget counts as slack
-
 
 def plain_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
     """Constrained Blahut–Arimoto sweeps from the uniform guess, at a positive finite budget. Returns why it stopped.
@@ -78,7 +76,7 @@ def constrained_sweep(outcomes: Outcomes, log_estimator: Array, multiplier: floa
     """
     step = Step(outcomes, log_estimator)
     rate = step.largest_rate(outcomes.target, 1.0 / multiplier)
-    return step.at(rate), 0.0 if rate >= _LARGEST_RATE else 1.0 / rate
+    return step.at(rate), 0.0 if rate * outcomes.spread >= Precision.longest else 1.0 / rate
 
 
 class Step:
@@ -122,7 +120,7 @@ class Step:
 
     def largest_rate(self, budget: float, guess: float) -> float:
         """The largest β with S ≤ budget, from the safe side: Newton in log β inside a bracket."""
-        low, high = -math.inf, math.log(_LARGEST_RATE)
+        low, high = -math.inf, math.log(Precision.longest / self._outcomes.spread)
         target = budget * (1.0 - 0.5 * Precision.searched)
         at = min(math.log(guess), high)
         for _ in range(60):

@@ -83,7 +83,7 @@ def _least_squares(system: _System) -> Array:
     columns = np.linalg.norm(system.jacobian / rows[:, None], axis=0)
     columns[columns == 0.0] = 1.0
     scaled = system.jacobian / rows[:, None] / columns
-    return np.asarray(np.linalg.lstsq(scaled, -system.residual / rows, rcond=1e-12)[0] / columns)
+    return np.asarray(np.linalg.lstsq(scaled, -system.residual / rows, rcond=Precision.rank)[0] / columns)
 
 
 def _moved(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp], step: Array) -> Polished:

@@ -25,8 +25,6 @@ from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-_RANK_TOLERANCE = 1e-13  # canonical correlations below this are rounding: X and Z are independent in that direction
-_RAREST = 2.0**-40  # of 1/N: below, the barrier of an outcome matters no more, and would only cost digits
 _BLOCK_ENTRIES = 1 << 16  # numbers per block for each of the m k entries of the tilt: 512 KiB, half of a usual cache
 _NEAR_INDEPENDENCE = -0.5  # of a ratio − 1: above, the deviation knows its logarithm, below the joint law does
 
@@ -119,7 +117,7 @@ def model_of(problem: Problem) -> Model:
     directions = basis.T @ centred
     if problem.constraint.perfect:
         left, values, _ = np.linalg.svd(directions * np.sqrt(mass), full_matrices=False)
-        rotation = left[:, values > _RANK_TOLERANCE]
+        rotation = left[:, values > Precision.rank]
         basis, directions = basis @ rotation, rotation.T @ directions
     features = np.concatenate([np.ones((1, problem.N)), directions])
     frame = np.concatenate([np.ones((problem.n, 1)), basis], axis=1)
@@ -128,7 +126,7 @@ def model_of(problem: Problem) -> Model:
     return Model(
         problem.N,
         _in_blocks(mass[None], width)[:, 0],
-        _in_blocks(0.5 + 0.5 / np.maximum(problem.N * mass[None], _RAREST), width, 1.0)[:, 0],
+        _in_blocks(0.5 + 0.5 / np.maximum(problem.N * mass[None], Precision.lightest), width, 1.0)[:, 0],
         _in_blocks(problem.loss / mass, width),
         _in_blocks(features, width),
         _in_blocks(features * mass, width),

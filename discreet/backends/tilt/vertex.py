@@ -25,7 +25,6 @@ from discreet.problems.problem import Problem
 
 _GRID = 2.0**53  # shares are multiples of 1 / this, so that a tie's column sums to one exactly
 _STEPS = 12  # of Newton's method, which takes four to seven from a start worth having
-_SETTLED = 1e-14  # relative change of the multiplier and absolute change of shares that ends it
 
 
 class Vertex:
@@ -165,9 +164,9 @@ class _Newton:
             last, size = size, float(np.abs(step).max())
             # converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does not shrink
             following = size * (size / last) * (size / last) if last < math.inf else math.inf
-            if size <= _SETTLED or following <= _SETTLED or 0.5 * last <= size <= 1e3 * _SETTLED:
+            if size <= Precision.settled or following <= Precision.settled or 0.5 * last <= size <= 1e3 * Precision.settled:
                 return shares, multiplier
-        return (shares, multiplier) if size <= 1e6 * _SETTLED else None
+        return (shares, multiplier) if size <= 1e6 * Precision.settled else None
 
     def _step(self, shares: Array, multiplier: float, budget: float) -> Array | None:
         """Changes of the shares and, relative, of μ, by V_i = diag(1/u_i) − 1 1'/s_i; None outside the domain."""
@@ -200,5 +199,5 @@ def _least_squares(matrix: Array, right: Array) -> Array | None:
     """The solution of least norm; None where numbers are beyond range, as ties of next to no mass may make them."""
     if not math.isfinite(float(matrix.sum() + right.sum())):
         return None
-    solution = np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-13)[0])
+    solution = np.asarray(np.linalg.lstsq(matrix, right, rcond=Precision.rank)[0])
     return solution if math.isfinite(float(solution.sum())) else None
