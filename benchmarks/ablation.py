@@ -158,7 +158,6 @@ def crossover_rows() -> None:
     crossover_row("(nothing)", paths, tilts)
     for name, attribute, value in (
         ("lightening of ties", "lighten", lambda active: active.ties.clear()),
-        ("rounding by margins", "_round", lambda active, hesitating, columns: None),
         ("followers by margins", "_follow", lambda active, tie, gains, loses, share: None),
     ):
         with replaced(active, attribute, value):

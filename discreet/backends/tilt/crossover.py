@@ -12,9 +12,9 @@ these are within [0, 1], it solves the square system of the ties (`vertex`). The
 Where nothing is wrong the optimality conditions hold (docs/theory.md, section 6).
 
 The first active set comes from an interior estimator, in which a guess is active where its probability exceeds its reduced
-loss, or from the tilt alone. Where X has two values, posteriors lie on a line and an optimum decides nearly in the order of
-margins. Outcomes that hesitate in greater number than it needs are therefore first rounded in that order; that works far
-from the optimum already. Where X has more values, hesitating outcomes in greater number tell nothing yet.
+loss, or from the tilt alone: then the outcome of the least margin between any two guesses is a tie. Where more outcomes
+hesitate than an optimum needs, the estimator tells nothing yet. Where X has two values posteriors lie on a line, an optimum
+decides nearly in the order of margins, and the tilt alone is a start far from the optimum already.
 
 Source: discreet, docs/theory.md (at most (m − 1) n ties; the crossover). Changing many entries of the active set at once:
 J. J. Júdice, F. M. Pires, "A block principal pivoting algorithm for large-scale strictly monotone linear complementarity
@@ -95,25 +95,28 @@ class _ActiveSet:
     """
 
     def __init__(self, problem: Problem, losses: Array, columns: Array | None) -> None:
-        self._problem, self._losses, self._every = problem, losses, np.arange(problem.N)
+        self._problem, self._losses = problem, losses
         self._centred = np.concatenate([problem.p_z[None], problem.p_xz - problem.p_x[:, None] * problem.p_z])
         self.ties: dict[int, Array] = {}
         self.known = False  # where the shares of the ties start
         best, least, second, runner = least_two(losses.copy())
-        self.labels = best if columns is None else columns.argmax(axis=0)
+        self.labels = best
+        most = (problem.m - 1) * (problem.n - problem.constraint.perfect)  # that an optimum needs
         if columns is not None:
-            active = columns * problem.p_z > losses - least
-            active[self.labels, self._every] = True
+            likeliest, active = columns.argmax(axis=0), columns * problem.p_z > losses - least
+            active[likeliest, np.arange(problem.N)] = True
             hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
-            if hesitating.size > (problem.m - 1) * (problem.n - problem.constraint.perfect):  # more than an optimum may need
-                if problem.n == 2:
-                    self._round(hesitating, columns)
+            if hesitating.size <= most:
+                self.labels = likeliest
+                self.ties = {at: np.where(active[:, at], columns[:, at], 0.0) for at in hesitating.tolist()}
+                self.known = bool(self.ties) and not problem.constraint.perfect
+            elif problem.n > 2:
                 return
-            self.ties = {at: np.where(active[:, at], columns[:, at], 0.0) for at in hesitating.tolist()}
-            self.known = bool(self.ties) and not problem.constraint.perfect
         if not self.ties:
-            outcome = int(((runner - least) / problem.p_z).argmin())
-            self._tie(outcome, int(best[outcome]), int(second[outcome]))
+            margins, pairs = (runner - least) / problem.p_z, np.minimum(best, second) * problem.m + np.maximum(best, second)
+            firsts = [int(np.where(pairs == pair, margins, np.inf).argmin()) for pair in np.flatnonzero(np.bincount(pairs))]
+            for outcome in sorted(firsts, key=margins.__getitem__)[:most]:
+                self._tie(outcome, int(best[outcome]), int(second[outcome]))
 
     def vertex(self) -> Vertex:
         """The equations for what the ties get, in the order of outcomes."""
@@ -170,20 +173,6 @@ class _ActiveSet:
         self.labels[outcomes[:place]] = other
         self.labels[outcomes[place:]] = one
         self._tie(int(outcomes[place]), one, other)
-
-    def _round(self, hesitating: NDArray[np.intp], columns: Array) -> None:
-        """Of the outcomes that hesitate between two guesses, those with the better margins for one get it.
-
-        They get it until it has the probability that it has in the estimator; where that ends is a tie.
-        """
-        m, p_z = self._problem.m, self._problem.p_z
-        best = np.sort(self._losses[:, hesitating].argsort(axis=0)[:2], axis=0)
-        pairs = best[0] * m + best[1]
-        for pair in np.unique(pairs).tolist():
-            one, other = divmod(pair, m)
-            held = hesitating[pairs == pair]
-            wanted = p_z[held] @ (columns[other, held] / (columns[one, held] + columns[other, held]))
-            self._divide(held, one, other, wanted, p_z)
 
     def _tie(self, outcome: int, one: int, other: int) -> None:
         column = np.zeros(self._problem.m)

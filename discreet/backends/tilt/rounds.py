@@ -340,7 +340,7 @@ class _Rounds:
             return None
         small = self._small(proof)
         vertex = crossover(small, proof.tilt, proof.multiplier, self._precision)
-        return None if vertex is None else self._found(small, proof, vertex[0])
+        return None if vertex is None or vertex[1] > self._precision.bracket else self._found(small, proof, vertex[0])
 
     def _iterated(self, proof: Proof, width: float) -> Found:
         """The small problem by the interior point, as exact as the present bracket makes worthwhile, and its vertex."""
