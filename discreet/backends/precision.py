@@ -40,7 +40,7 @@ class Precision:
                 plain sums; it proves its own leakage afterwards, and aims further inside while that is above the budget
     leak_free   largest |p(ŷ_i given x_j) − p(ŷ_i)| that counts as none at budget 0: 2⁻⁴⁴, half of what the judge allows
                 (1e-13), as restoring the outcomes rounds once more
-    contradicted  of what is added up to a tilted loss, and of μ w, as ratios r are rounded in tilts μ log r: by how much
+    contradicted  of what is added up to a tilted loss, and of μ w / 8, as ratios r are rounded in tilts μ log r: by how much
                 another guess must be better before a label is taken to be wrong: 2⁻⁵⁰ = 8 u, as n + 1 terms and a
                 difference of two sums round by about that
     searched    of a budget or a bound: where a search in one number ends: 2⁻³⁶ ≈ 1.5e-11, which by fact 2 costs as much of

@@ -76,7 +76,7 @@ def crossover(
             losses = problem.loss + solved.tilt @ problem.p_xz
             rounding = problem.loss.max(axis=0) + np.abs(solved.tilt).max(axis=0) @ problem.p_xz
             if multiplier < math.inf:
-                rounding += multiplier * problem.p_z
+                rounding += 0.125 * multiplier * problem.p_z
             least = losses.min(axis=0)
             wrong = active.relabel(losses, least + precision.contradicted * rounding)
             if solved.columns.min() < 0.0:
