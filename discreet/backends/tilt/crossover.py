@@ -26,7 +26,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
@@ -153,26 +152,19 @@ class _ActiveSet:
                 self._follow(tie, gains, loses, -float(column[loses]))
 
     def _follow(self, tie: int, gains: int, loses: int, share: float) -> None:
-        """Outcomes with the least margins change sides as well, until the law has moved as by that share of the tie."""
-        deviations = self._centred[1:]
-        effect = (deviations[:, tie] / self._problem.p_x) @ deviations
-        runner = least_two(self._losses.copy())[3]
-        near = (self.labels == loses) & (self._losses[gains] <= runner) & (self._losses[loses] <= runner)
-        self._divide(np.flatnonzero(near & (effect > 0.0)), loses, gains, share * effect[tie], effect)
+        """Outcomes of the least margins change sides as well, until the law has moved as by that share of the tie.
 
-    def _divide(self, outcomes: NDArray[np.intp], one: int, other: int, wanted: float, weight: Array) -> None:
-        """Of these outcomes, those with the better margins for `other` get it, the rest `one`; where that ends is a tie.
-
-        They get it until they have the wanted sum of weights [N].
+        Where that ends is the new tie.
         """
-        if not outcomes.size:
-            return
-        margins = (self._losses[other, outcomes] - self._losses[one, outcomes]) / self._problem.p_z[outcomes]
-        outcomes = outcomes[margins.argsort(kind="stable")]
-        place = min(int(np.searchsorted(np.cumsum(weight[outcomes]), wanted)), outcomes.size - 1)
-        self.labels[outcomes[:place]] = other
-        self.labels[outcomes[place:]] = one
-        self._tie(int(outcomes[place]), one, other)
+        deviations, losses = self._centred[1:], self._losses
+        effect = (deviations[:, tie] / self._problem.p_x) @ deviations
+        outcomes = np.flatnonzero((self.labels == loses) & (effect > 0.0))
+        if outcomes.size:
+            margins = (losses[gains, outcomes] - losses[loses, outcomes]) / self._problem.p_z[outcomes]
+            outcomes = outcomes[margins.argsort(kind="stable")]
+            place = min(int(np.searchsorted(np.cumsum(effect[outcomes]), share * effect[tie])), outcomes.size - 1)
+            self.labels[outcomes[:place]] = gains
+            self._tie(int(outcomes[place]), loses, gains)
 
     def _tie(self, outcome: int, one: int, other: int) -> None:
         column = np.zeros(self._problem.m)
