@@ -135,6 +135,7 @@ def interior_rows() -> None:
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
         ("no floor of the products", interior_point, "_FLOOR", 0.0),
         ("a neighbourhood a third as wide", interior_point, "_NEIGHBOURHOOD", 10.0),
+        ("the second-order correction always", interior_point, "_MISLED", 0.0),
         ("half of the budget used first", interior_point, "_FIRST_USED", 0.5),
         ("half the patience", interior_point, "_PATIENCE", 7),
     ):
@@ -200,6 +201,7 @@ def rounds_rows() -> None:
     first = rounds.first_retained
     for name, attribute, value in (
         ("retains twice as many, not eight times", "_MORE", 2),
+        ("more after a round that is not tenfold", "_PROGRESS", 0.1),
         ("more only after a round without progress", "_PROGRESS", 0.9),
         ("no round more for a vertex", "_FOR_A_VERTEX", 0),
         ("two rounds more for a vertex", "_FOR_A_VERTEX", 2),

@@ -178,6 +178,6 @@ def test_a_sample_that_keeps_the_budget_still_gives_a_tilt() -> None:
     ordered = catalog.build("paper-single", bins=20_000, budget=0.01)
     order = np.random.default_rng(3).permutation(ordered.N)
     shuffled = Problem(ordered.p_xz[:, order], ordered.loss[:, order], 0.01)
-    blocks, source = watched(shuffled)
-    assert in_rounds(blocks, threads=1).ending.optimal
-    assert source.passes <= 8
+    ended = in_rounds(in_blocks(shuffled), threads=1)
+    assert ended.ending.optimal
+    assert ended.found.source.wanted == rounds.first_retained(2, 2, ordered.N)  # every round made progress

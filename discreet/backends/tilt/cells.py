@@ -1,6 +1,6 @@
 """Cells: outcomes of equal best guess, second best guess and shell of margin, in NumPy and compiled by numba.
 
-Shells are eight to an octave of the margin, read off the bits of its floating-point representation. Outcomes whose margin
+Shells are two to an octave of the margin, read off the bits of its floating-point representation. Outcomes whose margin
 reaches a bound are *screened*: they share one cell for each best guess, with that guess in the place of the second. Outcomes
 with a margin up to a threshold are retained, in no cell. Labels, margins and lists are the same in both versions; the sums
 agree to rounding.
@@ -23,7 +23,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import strip_sums
 from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
 
-_SHELL_BITS = 3
+_SHELL_BITS = 1
 SHELLS = 44 << _SHELL_BITS
 """Shells of a pair of guesses: of margins from 2⁻⁴² to 4; what is smaller or larger shares the last one on its side."""
 _BOTTOM = (1023 - 42) << _SHELL_BITS  # the leading bits of the margin at which the first shell begins

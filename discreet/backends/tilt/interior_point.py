@@ -4,8 +4,8 @@ Start: columns inversely proportional to the slacks that losses have under no ti
 blended with uniform columns to keep the budget; then the tilt of their law and its slacks. All is feasible.
 
 Step: Mehrotra's predictor shows how far the products can fall and how the mass of each guess is going to change, about which
-the log ratios are linearised again; his second-order corrector follows, then Gondzio's centrality correctors while they
-lengthen the step.
+the log ratios are linearised again; his second-order corrector follows, unless it shortens the step too much, then Gondzio's
+centrality correctors while they lengthen the step.
 
 Length: outcomes are coupled by the law and the tilt only. A step is therefore as long as all outcomes but a few allow: their
 columns go as far as they can, and their slacks are raised together, which changes nothing but their column dual. How many
@@ -33,7 +33,7 @@ import numpy as np
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.model import Law, Model, law_of
-from discreet.backends.tilt.newton import Iterate, Newton
+from discreet.backends.tilt.newton import Iterate, Newton, Step
 from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.numerics.double_double import Array
 
@@ -41,8 +41,9 @@ _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, a
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
 _FALL = 0.75  # of the multiplier, at most, in a step: its equations are linear in small relative changes only
+_MISLED = 0.1  # of the predictor's length: where its second-order correction leaves less, the step goes without
 _CORRECTORS = 2  # Gondzio's, at most
-_LONG_ENOUGH = 0.95  # step that no centrality corrector could lengthen by much
+_LONG_ENOUGH = 0.95  # step that is not worth lengthening
 _AMBITION = 0.3  # how much longer a step each centrality corrector aims at
 _NEIGHBOURHOOD = 30.0  # products between target / this and target × this count as centred
 _SPOILT = (0.1, 0.03)  # by outcomes left behind, at most: of all products; of a guess's mass, for log ratios of order one
@@ -199,15 +200,17 @@ def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, widt
         length_of = partial(_length, model, at, _prices(model, law, _SPOILT[0] * accounted))
 
         predictor = newton.direction(0.0)
-        length = min(1.0, length_of(predictor))
-        then = _moved(at, predictor, length, 1.0)
+        ahead = min(1.0, length_of(predictor))
+        then = _moved(at, predictor, ahead, 1.0)
         left = min(1.0, max(1e-8, _total_product(model, then) / now)) ** 3 * now
         target = max(_FLOOR * gap * error, left) / (at.estimator.shape[1] + kappa)
-        growth = 1.0 + length * np.matmul(predictor.estimator, model.mass[:, :, None]).sum(axis=0)[:, 0] / law.mass
-        newton.anticipate(np.clip(growth, 1.0 - _TO_BOUNDARY[1], 1.0 / (1.0 - _TO_BOUNDARY[1])))
+        newton.anticipate(predictor, ahead)
 
         step = newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)
         length = length_of(step)
+        if length < _MISLED * ahead:
+            step = newton.direction(target)
+            length = length_of(step)
         for _ in range(_CORRECTORS):
             if length >= _LONG_ENOUGH:
                 break
@@ -220,18 +223,18 @@ def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, widt
         moved = _moved(at, step, min(1.0, share * length), share)
     if not (np.isfinite(moved.estimator).all() and moved.estimator.min() > 0.0 and moved.slack.min() > 0.0):
         return None
-    return replace(moved, estimator=moved.estimator / moved.estimator.sum(axis=1)[:, None])
+    return replace(moved, estimator=moved.estimator / np.add.reduce(moved.estimator, axis=1)[:, None])
 
 
-def _recentred(at: Iterate, newton: Newton, step: Iterate, length: float, targets: Array) -> Iterate:
+def _recentred(at: Iterate, newton: Newton, step: Step, length: float, targets: Array) -> Step:
     """Gondzio's corrector: bring the products that a longer step would leave far from their targets back towards them."""
     length = min(1.0, length + _AMBITION)
     missing = np.empty_like(at.slack)
     for b, target in enumerate(targets):
-        products = at.estimator[b] + length * step.estimator[b]
-        products *= at.slack[b] + length * step.slack[b]
-        np.minimum(products, target * _NEIGHBOURHOOD, out=missing[b])
-        np.maximum(missing[b], target / _NEIGHBOURHOOD, out=missing[b])
+        products = (1.0 + length * step.estimator[b]) * (1.0 + length * step.slack[b])
+        products *= at.estimator[b]
+        products *= at.slack[b]
+        np.clip(products, target / _NEIGHBOURHOOD, target * _NEIGHBOURHOOD, out=missing[b])
         missing[b] -= products
         np.maximum(missing[b], -_NEIGHBOURHOOD * target, out=missing[b])
     return newton.again(missing)
@@ -256,21 +259,12 @@ def _prices(model: Model, law: Law, room: float) -> tuple[Array, float] | None:
     return columns, 1.0 / room
 
 
-def _length(model: Model, at: Iterate, prices: tuple[Array, float] | None, step: Iterate) -> float:
+def _length(model: Model, at: Iterate, prices: tuple[Array, float] | None, step: Step) -> float:
     """The longest step that stays inside, outcomes aside that cost at most what may be spoilt; inf if none ends."""
-    sides = ((at.estimator, step.estimator), (at.slack, step.slack))
-    inverse = np.array([[-(change / value).min(axis=0) for value, change in zip(*side, strict=True)] for side in sides])
-    worst = float(inverse.max())
+    worst = float(np.maximum.reduce(step.falls, axis=None))
     length = 1.0 / worst if worst > 0.0 else math.inf
-    if worst > 1.0 and prices is not None:
-        side, block, place = np.nonzero(inverse > 1.0)
-        moved, raised = (
-            np.abs(step.estimator[block, :, place]) @ prices[0],
-            -prices[1] * step.slack[block, :, place].min(axis=1),
-        )
-        length = _affordable(
-            1.0 / inverse[side, block, place], np.where(side == 0, moved, raised) * model.mass[block, place]
-        )
+    if length < _LONG_ENOUGH and prices is not None:
+        length = _affordable(model, at, prices, step)
     if not model.perfect:
         for value, change in ((at.unused, step.unused), (_FALL * at.multiplier, step.multiplier)):
             if change < 0.0:
@@ -278,25 +272,50 @@ def _length(model: Model, at: Iterate, prices: tuple[Array, float] | None, step:
     return length
 
 
-def _affordable(ends: Array, costs: Array) -> float:
-    """The longest step, at most 1, for which Σ cost × (what is beyond the end < 1 of an outcome's own longest step) ≤ 1."""
-    order = ends.argsort()
-    ends, costs = ends[order], costs[order]
+def _affordable(model: Model, at: Iterate, prices: tuple[Array, float], step: Step, first: int = 300) -> float:
+    """The longest step, at most 1, for which Σ cost × (what is beyond the end < 1 of an outcome's own longest step) ≤ 1.
+
+    first: how many to look at, those that end first; eight times as many where these may all be left behind.
+    """
+    falls = step.falls.ravel()
+    order = (falls > 1.0).nonzero()[0]
+    ends = 1.0 / falls[order]
+    more = order.size > first
+    if more:
+        chosen = ends.argpartition(first)[:first]
+        order, ends = order[chosen], ends[chosen]
+    by_end = ends.argsort()
+    order, ends = order[by_end], ends[by_end]
+    side, block, place = np.unravel_index(order, step.falls.shape)
+    costs = model.mass[block, place]
+    raised = side == 1
+    behind = ~raised
+    here = block[behind], slice(None), place[behind]
+    costs[behind] *= np.abs(at.estimator[here] * step.estimator[here]) @ prices[0]
+    here = block[raised], slice(None), place[raised]
+    costs[raised] *= -prices[1] * np.minimum.reduce(at.slack[here] * step.slack[here], axis=1)
     reached = (1.0 + (costs * ends).cumsum()) / costs.cumsum()  # with the first, the first two, … left behind
     reached[:-1][reached[:-1] > ends[1:]] = math.inf  # the next ends before
+    if more and reached.argmin() == first - 1:
+        return _affordable(model, at, prices, step, 8 * first)
     return min(1.0, float(reached.min()))
 
 
-def _moved(at: Iterate, step: Iterate, length: float, share: float) -> Iterate:
+def _moved(at: Iterate, step: Step, length: float, share: float) -> Iterate:
     """The iterate after a step of that length, with no outcome nearer to its boundary than 1 − share of what it was."""
     estimator, slack = np.empty_like(at.estimator), np.empty_like(at.slack)
-    for b in range(len(slack)):
-        inverse = -(step.estimator[b] / at.estimator[b]).min(axis=0)
-        np.multiply(step.estimator[b], np.minimum(length, share / np.maximum(inverse, 1e-300)), out=estimator[b])
-        estimator[b] += at.estimator[b]
-        np.multiply(step.slack[b], length, out=slack[b])
-        slack[b] += at.slack[b]
-        slack[b] += np.maximum(0.0, ((1.0 - share) * at.slack[b] - slack[b]).max(axis=0))
+    lengths = np.minimum(length, share / np.maximum(step.falls[0], 1e-300))
+    for b, own in enumerate(lengths):
+        for change, by, value, moved in (
+            (step.estimator[b], own, at.estimator[b], estimator[b]),
+            (step.slack[b], length, at.slack[b], slack[b]),
+        ):
+            np.multiply(change, by, out=moved)
+            moved += 1.0
+            moved *= value
+    block, place = np.nonzero(length * step.falls[1] > share)
+    raised = np.maximum.reduce((1.0 - share) * at.slack[block, :, place] - slack[block, :, place], axis=1)
+    slack[block, :, place] += raised[:, None]
     return Iterate(
         estimator,
         slack,

@@ -30,13 +30,32 @@ import numpy as np
 from discreet.backends.tilt.model import Law, Model
 from discreet.problems.numerics.double_double import Array
 
+_SMALLEST_GROWTH = 0.01  # of a guess's mass, as no step goes nearer to the boundary
+
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """Strictly inside: estimator P > 0 [K, m, W], slack z > 0 [K, m, W], column duals λ [K, W], tilt [m, k], μ, c."""
+    """Strictly inside: estimator P > 0 [K, m, W], slack z > 0 [K, m, W], tilt [m, k], multiplier μ, unused budget c."""
 
     estimator: Array
     slack: Array
+    tilt: Array
+    multiplier: float
+    unused: float
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A change of the iterate.
+
+    estimator, slack          relative: dP/P and dz/z                                          [K, m, W]
+    falls                     the largest relative fall of a probability, and of a slack, of each outcome   [2, K, W]
+    tilt, multiplier, unused  absolute                                                         [m, k], number, number
+    """
+
+    estimator: Array
+    slack: Array
+    falls: Array
     tilt: Array
     multiplier: float
     unused: float
@@ -47,8 +66,10 @@ class Newton:
 
     def __init__(self, model: Model, at: Iterate, law: Law, kappa: float) -> None:
         self._model, self._at, self._law, self._kappa = model, at, law, kappa
-        self._curvature = at.estimator / at.slack
+        self._per_slack = 1.0 / at.slack
+        self._curvature = at.estimator * self._per_slack
         self._curvature_sum = self._curvature.sum(axis=1)
+        self._per_product = self._per_slack / at.estimator
         guesses = np.arange(at.tilt.shape[0])
         self._others = guesses[guesses != law.mass.argmax()]
         self._order = np.append(self._others, law.mass.argmax())  # the reference last
@@ -64,12 +85,17 @@ class Newton:
             self._outcomes = self._schur(model.features)
             self._linearise()
 
-    def anticipate(self, growth: Array) -> None:
-        """Linearise each log ratio about growth_i u_i [m] instead of u_i, where some mass will halve or more.
+    def anticipate(self, step: Step, length: float) -> None:
+        """Linearise each log ratio about the mass that a step so long gives its guess, where some mass will halve or more.
 
         At perfect privacy there are no log ratios.
         """
-        if not self._model.perfect and growth.min() < 0.5:
+        if self._model.perfect:
+            return
+        gained = np.matmul(self._at.estimator * step.estimator, self._model.mass[:, :, None]).sum(axis=0)[:, 0]
+        growth = 1.0 + length * gained / self._law.mass
+        if growth.min() < 0.5:
+            growth = np.clip(growth, _SMALLEST_GROWTH, 1.0 / _SMALLEST_GROWTH)
             self._inverse_hessians *= growth[:, None, None]
             self._tilted *= growth[:, None]
             self._squares *= growth
@@ -91,36 +117,41 @@ class Newton:
         found = self._inverse @ right
         return np.asarray(found + self._inverse @ (right - self._matrix @ found))
 
-    def direction(self, target: float, product: Array | float = 0.0, budget_product: float = 0.0) -> Iterate:
-        """The step towards P z = target × barrier (and c μ = κ target); the products are second-order corrections."""
-        products = self._at.estimator * self._at.slack
-        self._products = np.subtract(target * self._model.barrier[:, None], products, out=products)
-        self._products -= product
+    def direction(self, target: float, product: Array | float = 0.0, budget_product: float = 0.0) -> Step:
+        """The step towards P z = target × barrier (and c μ = κ target).
+
+        The products are second-order corrections: of P z relative to it, and of c μ.
+        """
+        self._wanted = target * self._model.barrier[:, None] * self._per_product
+        self._wanted -= 1.0 + product
         self._budget_target = self._kappa * target - budget_product
         return self._towards()
 
-    def again(self, correction: Array) -> Iterate:
+    def again(self, correction: Array) -> Step:
         """The last direction with a further correction of the products it aims at."""
-        self._products += correction
+        correction *= self._per_product
+        self._wanted += correction
         return self._towards()
 
-    def _towards(self) -> Iterate:
-        at, features, curvature, curvature_sum = self._at, self._model.features, self._curvature, self._curvature_sum
-        wanted, slack = np.empty_like(at.slack), np.empty_like(at.slack)
-        missing = np.empty_like(curvature_sum)
+    def _towards(self) -> Step:
+        at, curvature, curvature_sum = self._at, self._curvature, self._curvature_sum
+        estimator, slack = np.empty_like(at.slack), np.empty_like(at.slack)
+        missing, falls = np.empty_like(curvature_sum), np.empty((2, *curvature_sum.shape))
         reduced = np.zeros(at.tilt.shape)
         for b, weighted in enumerate(self._model.weighted):
-            np.divide(self._products[b], at.slack[b], out=wanted[b])
-            missing[b] = -wanted[b].sum(axis=0)
-            pulled = curvature[b] * (missing[b] / curvature_sum[b])
-            pulled += wanted[b]
-            reduced += pulled @ weighted.T
+            wanted = np.multiply(at.estimator[b], self._wanted[b], out=estimator[b])
+            missing[b] = -wanted.sum(axis=0)
+            wanted += curvature[b] * (missing[b] / curvature_sum[b])
+            reduced += wanted @ weighted.T
         tilt, multiplier, unused = self._solve(reduced, self._budget_target)
-        for b in range(len(slack)):
-            np.matmul(tilt, features[b], out=slack[b])
-            slack[b] -= (np.einsum("il,il->l", curvature[b], slack[b]) + missing[b]) / curvature_sum[b]
-            wanted[b] -= curvature[b] * slack[b]
-        return Iterate(wanted, slack, tilt, multiplier, unused)
+        for b, features in enumerate(self._model.features):
+            change = np.matmul(tilt, features, out=slack[b])
+            change -= (np.einsum("il,il->l", curvature[b], change) + missing[b]) / curvature_sum[b]
+            change *= self._per_slack[b]
+            np.subtract(self._wanted[b], change, out=estimator[b])
+            np.minimum.reduce(estimator[b], out=falls[0, b])
+            np.minimum.reduce(change, out=falls[1, b])
+        return Step(estimator, slack, np.negative(falls, out=falls), tilt, multiplier, unused)
 
     def _solve(self, reduced: Array, budget_target: float) -> tuple[Array, float, float]:
         model, at, law = self._model, self._at, self._law

@@ -8,7 +8,7 @@ tilt has moved by less than the margins of all that is in cells, none of their d
 problem knows the lower bound without a pass. When the two bounds meet, the restriction was no restriction.
 
 The first tilt comes from the caller, who knows other budgets (a continuation), or from a weighted sample of the outcomes.
-Where a round does not shrink the bracket tenfold, the next one retains eight times as many: at the latest when all are
+Where a round does not shrink the bracket to a third, the next one retains eight times as many: at the latest when all are
 retained, the small problem is the whole one (unless that would be more than memory should hold: then it ends "stalled").
 Where the bounds meet and there is no vertex yet, which is a shorter rule, one more round looks for it.
 
@@ -45,7 +45,7 @@ from discreet.problems.reduction import reduce
 MOST_RETAINED = 1 << 18
 """Outcomes held one by one at most, so that memory does not grow with N; problems of up to so many end solved whole."""
 _ROUNDS = 40
-_PROGRESS = 0.1  # a round must shrink the bracket by this factor, or the next one retains more: benchmarks/ablation.py
+_PROGRESS = 0.3  # a round must shrink the bracket by this factor, or the next one retains more: benchmarks/ablation.py
 _MORE = 8  # times as many
 _FOR_A_VERTEX = 1  # rounds more where the bounds have met
 
@@ -189,7 +189,7 @@ class _Rounds:
         width, ended, more = math.inf, "", _FOR_A_VERTEX
         for count in range(1, _ROUNDS + 1):
             try:
-                solved = solved or self._crossed(proof) or self._iterated(proof, width)
+                solved = solved or self._crossed(proof) or self._iterated(proof)
                 best = solved if best is None or self._better(solved, best) else best
                 done = solved is best and solved.vertex and self._narrow(solved.upper, solved.lower)
                 proof = proof if done else self._improved(proof, solved)
@@ -252,7 +252,7 @@ class _Rounds:
                 return proofs[-1], solved
         if proofs:
             best = max(proofs, key=lambda proof: proof.bound)
-            return best, self._iterated(best, math.inf)
+            return best, self._iterated(best)
         strip = _strip(self._problem.N)
         nothing = np.zeros((self._problem.m, self._problem.n))
         first = self._scan(nothing, -1.0, screen=0.0, strip=strip)
@@ -289,8 +289,9 @@ class _Rounds:
             point, ending = solve_whole(small, self._precision, 1e-5, self._limits)
             self._iterations += ending.iterations
             tilt, multiplier = point.tilt, point.multiplier
-        edge, far = (wanted_margin(drawn.columns, drawn.counts, tilt, share * problem.N) for share in (0.02, 0.25))
-        return self._prove(tilt, multiplier, edge * min(1.0, 2.0 * self._retained / (0.02 * problem.N)), far)
+        wanted, least = 2.0 * self._retained, 0.02 * problem.N  # a sample knows no margins of fewer
+        edge = wanted_margin(drawn.columns, drawn.counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
+        return self._prove(tilt, multiplier, edge, wanted_margin(drawn.columns, drawn.counts, tilt, 0.25 * problem.N))
 
     # -- passes ----------------------------------------------------------------------------------------------------------
 
@@ -342,10 +343,10 @@ class _Rounds:
         vertex = crossover(small, proof.tilt, proof.multiplier, self._precision)
         return None if vertex is None or vertex[1] > self._precision.bracket else self._found(small, proof, vertex[0])
 
-    def _iterated(self, proof: Proof, width: float) -> Found:
-        """The small problem by the interior point, as exact as the present bracket makes worthwhile, and its vertex."""
+    def _iterated(self, proof: Proof) -> Found:
+        """The small problem by the interior point, and its vertex."""
         precision, small, whole = self._precision, self._small(proof), not proof.scan.counts.size
-        gap = precision.small if whole else max(precision.small, min(1e-6, 1e-3 * width))
+        gap = precision.small
         point, ending = solve_whole(small, precision, gap, self._limits, vertex=whole)
         self._iterations += ending.iterations
         if not whole and self._carried(small, proof, *self._feasible(point.tilt, point.multiplier)) > -math.inf:
