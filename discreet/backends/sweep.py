@@ -58,11 +58,9 @@ class Sweep:
     def _continued(self, budget: float) -> Solution | None:
         """What the backend makes of the budgets already solved, if that is certified."""
         solver, reduced = self._solver, self._reduced.with_budget(budget)
-        if self._in_vain > _PATIENCE:
+        if self._in_vain > _PATIENCE or not (self._known and isinstance(solver, Continuation)):
             return None
-        if not (self._known and isinstance(solver, Continuation) and Regime.of(reduced.problem) is Regime.CONSTRAINED):
-            return None
-        if bayes_answer(reduced.problem) is not None:
+        if Regime.of(reduced.problem) is not Regime.CONSTRAINED or bayes_answer(reduced.problem) is not None:
             return None
         started = time.perf_counter()
         self._in_vain += 1
@@ -74,9 +72,7 @@ class Sweep:
             return None
         timings = Timings(solve_seconds=time.perf_counter() - started)
         answer = restored(reduced, solver.lift(raw))
-        tried = Attempt(
-            self._backend, answer, None, "", raw.claimed, raw.iterations, timings, versions_of(load_backend(self._backend))
-        )
+        tried = Attempt(self._backend, answer, None, "", raw.claimed, raw.iterations, timings, versions_of(self._solver))
         solution = conclude(reduced.original, tried, self._options)
         if solution.status is not Status.CERTIFIED:
             return None

@@ -17,6 +17,7 @@ approximating convex functions", Computing 48 (1992) 337–361.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -124,13 +125,13 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound], horizon: float | None
     tangents = [(horizon, floor, 0.0)]
     perfect = [bound.lower for bound in known if bound.budget == 0.0]
     for bound in known:
-        if bound.lower > 0.0 and np.isfinite(bound.multiplier):  # a lower side of 0 stands for "nothing proven"
+        if bound.lower > 0.0 and math.isfinite(bound.multiplier):  # a lower side of 0 stands for "nothing proven"
             terms = bound.lower + bound.multiplier * horizon
             rounding = 4.0 * TOTAL_ROUNDING * terms  # theirs, and as Σ π is one within that only
             tangents.append((bound.budget, bound.lower - rounding, bound.multiplier))
     lines = np.array(tangents)
     at_zero = float((lines[:, 1] + lines[:, 2] * lines[:, 0]).max())
-    reached = [(bound.budget, bound.upper) for bound in known if np.isfinite(bound.upper)]
+    reached = [(bound.budget, bound.upper) for bound in known if math.isfinite(bound.upper)]
     reached += [(0.0, problem.constant_error), (horizon, problem.bayes_error)]
     reached = [(budget, value * (1.0 + 8.0 * UNIT)) for budget, value in reached]
     # A stored estimator is private only within rounding, so it can undercut what exact privacy allows by as little.

@@ -112,10 +112,12 @@ class _ActiveSet:
             elif problem.n > 2:
                 return
         if not self.ties:
-            margins, pairs = (runner - least) / problem.p_z, np.minimum(best, second) * problem.m + np.maximum(best, second)
-            firsts = [int(np.where(pairs == pair, margins, np.inf).argmin()) for pair in np.flatnonzero(np.bincount(pairs))]
-            for outcome in sorted(firsts, key=margins.__getitem__)[:most]:
-                self._tie(outcome, int(best[outcome]), int(second[outcome]))
+            margins = (runner - least) / problem.p_z  # between any two guesses the outcome of the least is a tie
+            while len(self.ties) < most and margins.min() < math.inf:
+                outcome = int(margins.argmin())
+                one, other = int(best[outcome]), int(second[outcome])
+                self._tie(outcome, one, other)
+                margins[(best == one) & (second == other) | (best == other) & (second == one)] = math.inf
 
     def vertex(self) -> Vertex:
         """The equations for what the ties get, in the order of outcomes."""
