@@ -43,9 +43,7 @@ class Sweep:
     def solve(self, budget: float) -> tuple[Solution, float]:
         """The judged solution at a budget in nats, and the seconds it took."""
         started = time.perf_counter()
-        solution = self._continued(budget)
-        if solution is None:
-            solution = self._afresh(budget)
+        solution = self._continued(budget) or self._afresh(budget)
         if solution.status is Status.CERTIFIED and solution.tilt is not None and solution.multiplier is not None:
             self._known.append(Known(budget, solution.tilt[:, self._reduced.private_values], solution.multiplier))
         return solution, time.perf_counter() - started

@@ -169,7 +169,6 @@ class _ActiveSet:
             self._tie(int(outcomes[place]), loses, gains)
 
     def _tie(self, outcome: int, one: int, other: int) -> None:
-        column = np.zeros(self._problem.m)
-        column[[one, other]] = 0.5
-        self.ties[outcome] = column
+        every = np.eye(self._problem.m)
+        self.ties[outcome] = 0.5 * (every[one] + every[other])
         self.labels[outcome] = one
