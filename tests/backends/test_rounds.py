@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any
 
@@ -28,6 +29,7 @@ FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]
 @pytest.fixture(autouse=True)
 def few_retained(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few that problems of some hundred outcomes have to be aggregated."""
+    importlib.import_module("discreet.backends.tilt.backend")  # has taken its own before this one is replaced
     monkeypatch.setattr(rounds, "first_retained", lambda n, m, outcomes: max(30, 3 * n * m))
 
 
