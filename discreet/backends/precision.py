@@ -28,8 +28,6 @@ class Precision:
                 up in chunks, keep about that many digits
     small       where something else takes its part of the bracket: bracket/4. Of small problems within the rounds, as cells
                 waste the rest; of sweeps, as rule and duals are off alike; of what subdivisions leave undecided of a density
-    rare        mass of outcomes that may be merged, as a share of the Bayes rule's error probability: gap/64 (merging costs
-                no more than the mass merged)
     rounding    ρ, of the budget: what rounding a law once moves; 0 where the budget is 0 or inf
     undercut    of the budget: how far inside it iterations aim. 8 ρ for the three roundings of an answer (its columns, its
                 masses, their sums, each at most 2 ρ; 2 ρ to spare), and 2⁻⁴⁰ for what an iteration still leaks too much when
@@ -38,6 +36,7 @@ class Precision:
                 millions of outcomes, added up in chunks, are off by up to about 8 u
     vertex      of the budget: how far inside it a vertex aims first, 5 ρ + 2⁻⁴⁴, as its masses are rounded and added up in
                 plain sums; it proves its own leakage afterwards, and aims further inside while that is above the budget
+    sampled     of the bracket of a sample of outcomes: 10⁻⁵, below what a sample of some thousand can tell
     leak_free   largest |p(ŷ_i given x_j) − p(ŷ_i)| that counts as none at budget 0: 2⁻⁴⁴, half of what the judge allows
                 (1e-13), as restoring the outcomes rounds once more
     contradicted  of what is added up to a tilted loss, and of μ w / 8, as ratios r are rounded in tilts μ log r: by how much
@@ -71,11 +70,11 @@ class Precision:
     gap: float
     bracket: float
     small: float
-    rare: float
     rounding: float
     undercut: float
     summed: float
     vertex: float
+    sampled: float = 1e-5
     leak_free: float = 2.0**-44
     contradicted: float = 2.0**-50
     off_budget: float = 2.0**-10
@@ -106,7 +105,6 @@ class Precision:
             gap=gap,
             bracket=bracket,
             small=max(2.0**-43, bracket / 4),
-            rare=gap / 64,
             rounding=rounding,
             undercut=min(0.5, 2.0**-40 + 8.0 * rounding),
             summed=min(0.5, 2.0**-40 + 24.0 * rounding),

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import law_of, model_of
-from discreet.backends.tilt.rounds import rare_merged
 from discreet.problems import Problem, catalog, reduce
 from discreet.problems.blocks import BlockProblem
 
@@ -196,23 +194,6 @@ def test_outcomes_in_blocks_are_solved_as_in_one(monkeypatch: pytest.MonkeyPatch
     assert ending.iterations == ended.iterations
     np.testing.assert_allclose(found.columns, whole.columns, atol=1e-6)
     np.testing.assert_allclose(found.tilt, whole.tilt, rtol=1e-6)
-
-
-def test_merging_rare_outcomes_keeps_what_it_promises() -> None:
-    joint = sparse_joint(np.random.default_rng(5), 3, 3, 400, 0.0, 0.02)
-    problem = reduce(Problem.from_joint(joint, 1e-3)).problem
-    rare = rare_merged(problem, Precision.of(problem, 64e-4))
-    assert rare is not None
-    merged = rare.problem(problem.p_xz, problem.loss, problem.constraint)
-    assert merged.N < problem.N
-    assert merged.p_x == pytest.approx(problem.p_x, rel=1e-13)
-    estimator = np.random.default_rng(6).dirichlet(np.ones(3), merged.N).T
-    full = rare.restore(estimator)
-    assert problem.error_probability(full) == pytest.approx(merged.error_probability(estimator), rel=1e-13)
-    assert problem.leakage(full) == pytest.approx(merged.leakage(estimator), rel=1e-10)
-    assert (np.ptp(estimator[:, rare.index] - full, axis=1) == 0.0).all()
-    dropped = np.isin(rare.index, np.flatnonzero(rare.counts > 1))
-    assert problem.p_z[dropped].sum() <= 1e-4 * problem.bayes_error
 
 
 def test_budget_is_met_from_inside() -> None:

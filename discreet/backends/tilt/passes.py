@@ -58,14 +58,10 @@ class Scan:
         return np.asarray(self.keys // (self.m * SHELLS))
 
     @property
-    def pairs(self) -> _Index:
-        """Best and second best guess of every cell, best · m + second; a screened cell has its best guess twice [C]."""
-        return np.asarray(self.keys // SHELLS)
-
-    @property
     def screened(self) -> NDArray[np.bool_]:
-        """Which cells hold screened outcomes [C]."""
-        return np.asarray((self.pairs // self.m == self.pairs % self.m) & (self.m > 1))
+        """Which cells hold screened outcomes: they have their best guess twice [C]."""
+        best, second = np.divmod(self.keys // SHELLS, self.m)
+        return np.asarray((best == second) & (self.m > 1))
 
 
 def scan(
@@ -169,22 +165,12 @@ def wanted_margin(columns: Array, counts: Array, tilt: Array, wanted: float, rea
     return float(margins[order[min(int(np.searchsorted(reached, wanted)), order.size - 1)]])
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Outcomes drawn in proportion to a weight.
-
-    columns  (p_xz, loss) of the distinct outcomes drawn, scaled so that their sums estimate the sums over all   [n + m, K]
-    counts   by how much: the number of outcomes that each stands for                                             [K]
-    """
-
-    columns: Array
-    counts: Array
-
-
-def sample(blocks: Blocks, first: Scan, strip: int, count: int, *, threads: int = 0) -> Sample:
+def sample(blocks: Blocks, first: Scan, strip: int, count: int, *, threads: int = 0) -> tuple[Array, Array]:
     """`count` systematic draws in proportion to mass and, in equal parts, to the Bayes rule's error: where decisions change.
 
-    first: a pass under no tilt that weighed strips of so many outcomes. Only strips on which a draw falls are read again.
+    Returns (p_xz, loss) of the distinct outcomes drawn, scaled so that their sums estimate the sums over all [n + m, K], and
+    the scales: how many outcomes each stands for [K]. first: a pass under no tilt that weighed strips of so many outcomes.
+    Only strips on which a draw falls are read again.
     """
     per_error = 1.0 / first.total if first.total > 0.0 else 0.0
     weights = [mass + per_error * least for mass, least in first.weights]
@@ -219,4 +205,4 @@ def sample(blocks: Blocks, first: Scan, strip: int, count: int, *, threads: int 
         return columns[:, sound] * scale, scale
 
     parts = list(in_order(chunks(), threads, work))
-    return Sample(np.concatenate([part[0] for part in parts], axis=1), np.concatenate([part[1] for part in parts]))
+    return np.concatenate([part[0] for part in parts], axis=1), np.concatenate([part[1] for part in parts])

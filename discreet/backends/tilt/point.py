@@ -90,7 +90,3 @@ class Grouping:
     def problem(self, p_xz: Array, loss: Array, constraint: LeakageBudget) -> Problem:
         """The problem whose outcomes are the groups of those with p_xz [n, N] and loss [m, N]."""
         return Problem(self.merge(p_xz), self.merge(loss), constraint)
-
-    def restore(self, columns: Array) -> Array:
-        """Every outcome's column, that of its group: [m, K] → [m, N]."""
-        return np.asarray(columns[:, self.index])

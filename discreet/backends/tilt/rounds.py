@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.passes import Scan, sample, scan, wanted_margin
-from discreet.backends.tilt.point import Ending, Grouping, Point
+from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.measures.law import output_law, phi_residual
@@ -134,35 +134,18 @@ def solve_whole(
         reduced = reduce(problem, merge=False)
         point, ending = solve_whole(reduced.problem, precision, gap, limits, vertex)
         return point.restored(reduced), ending
-    rare = rare_merged(problem, precision)
-    small = problem if rare is None else rare.problem(problem.p_xz, problem.loss, problem.constraint)
 
     def vertex_near(at: Point) -> tuple[Point, float] | None:
-        found = crossover(small, at.tilt, at.multiplier, precision, at.columns)
+        found = crossover(problem, at.tilt, at.multiplier, precision, at.columns)
         return found if found is not None and found[1] <= gap else None
 
-    point, ending = solve_interior(
-        model_of(small),
+    return solve_interior(
+        model_of(problem),
         gap=gap,
         max_iterations=limits.iterations,
         deadline=limits.deadline,
         shortcut=vertex_near if vertex else None,
     )
-    return point if rare is None else replace(point, columns=rare.restore(point.columns)), ending
-
-
-def rare_merged(problem: Problem, precision: Precision) -> Grouping | None:
-    """The rarest outcomes, of a total mass within `precision.rare`, put together by Bayes guess; None if there are none."""
-    allowed = precision.rare * problem.bayes_error
-    if not problem.p_z.min() < allowed:
-        return None
-    order = np.argsort(problem.p_z)
-    rare = order[: int(np.searchsorted(np.cumsum(problem.p_z[order]), allowed))]
-    if rare.size <= problem.m:
-        return None
-    keys = np.arange(problem.N)
-    keys[rare] = problem.N + np.argmin(problem.loss[:, rare], axis=0)
-    return Grouping.of(keys)
 
 
 def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits, starts: Sequence[Point] = ()) -> Ended:
@@ -279,19 +262,19 @@ class _Rounds:
         """
         problem = self._problem
         n, tilt, multiplier = problem.n, np.zeros((problem.m, problem.n)), 0.0
-        drawn = sample(problem.blocks, first, strip, 5 * self._retained, threads=self._limits.threads)
+        drawn, counts = sample(problem.blocks, first, strip, 5 * self._retained, threads=self._limits.threads)
         self._passes += 1
-        total = drawn.columns[:n].sum()
-        small = Problem(drawn.columns[:n] / total, drawn.columns[n:] / total, problem.constraint)
+        total = drawn[:n].sum()
+        small = Problem(drawn[:n] / total, drawn[n:] / total, problem.constraint)
         if not problem.constraint.perfect and small.bayes_leakage <= problem.budget:
             small = small.with_budget(problem.budget * small.bayes_leakage / leakage)
         if ((small.p_x > 0.0) == (problem.p_x > 0.0)).all() and (problem.constraint.perfect or small.budget > 0.0):
-            point, ending = solve_whole(small, self._precision, 1e-5, self._limits)
+            point, ending = solve_whole(small, self._precision, self._precision.sampled, self._limits)
             self._iterations += ending.iterations
             tilt, multiplier = point.tilt, point.multiplier
         wanted, least = 2.0 * self._retained, 0.02 * problem.N  # a sample knows no margins of fewer
-        edge = wanted_margin(drawn.columns, drawn.counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
-        return self._prove(tilt, multiplier, edge, wanted_margin(drawn.columns, drawn.counts, tilt, 0.25 * problem.N))
+        edge = wanted_margin(drawn, counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
+        return self._prove(tilt, multiplier, edge, wanted_margin(drawn, counts, tilt, 0.25 * problem.N))
 
     # -- passes ----------------------------------------------------------------------------------------------------------
 
@@ -378,7 +361,7 @@ class _Rounds:
         if -math.inf < solved.lower <= proof.bound:  # known without a pass
             return proof
         far = proof.scan.retained.size + np.flatnonzero(proof.scan.screened)
-        if (solved.point.columns[:, far].max(axis=0) < 1.0 - 1e-6).any():
+        if (solved.point.columns[:, far].max(axis=0) < 1.0 - self._precision.certain).any():
             return self._again(proof)
         better = self._prove(solved.tilt, solved.multiplier, self._expected(proof.scan, solved.tilt), 0.0)
         return better if better.bound > proof.bound else proof
