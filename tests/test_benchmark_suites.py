@@ -18,6 +18,7 @@ from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+KINDS = ("dirichlet", "weighted", "sparse", "catalog")
 QUESTIONS = ("bins", "sensors", "alphabets", "budget", "perfect", "frontier")
 STUDY = """
 name = "small"
@@ -232,3 +233,22 @@ def test_the_configuration_points_at_the_project() -> None:
     assert (FOLDER / settings["repo"] / "pyproject.toml").exists()
     assert settings["project"] == "discreet"
     assert "constraints.txt" in settings["install_command"][0]
+
+
+def test_random_problems_are_counted(load: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["random_problems.py", "--count", "2"])
+    load("random_problems").main()
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[-4:]]
+    assert [row[:3] for row in rows] == [[kind, str(2 * (9 if kind == "catalog" else 1)), "0"] for kind in KINDS]
+
+
+def test_two_trees_solve_the_same_tasks(
+    load: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["against.py", str(FOLDER.parent), "--study", "quick", "--only", "dirichlet"])
+    against = load("against")
+    monkeypatch.setattr(against, "_TURNS", 1)
+    against.main()
+    row, *rest = capsys.readouterr().out.splitlines()[1:]
+    assert row.startswith("dirichlet")
+    assert "geometric mean" in rest[-1]

@@ -1,0 +1,143 @@
+"""`tilt` of this tree beside `tilt` of another, on the tasks of a study: the same arrays, solved in turn.
+
+    .venv/bin/python benchmarks/against.py OTHER_TREE [--study default] [--largest 300000] [--only TEXT]
+
+OTHER_TREE is a checkout of another commit (`git worktree add ../before COMMIT`), which runs on the libraries of this
+environment. Each tree has one process, warm after a first solve. Of every task the least processor time of several solves
+counts, since other work on the machine only adds to it. The gap is the 1e-9 of the profile "default".
+
+Prints a row a task, and what the commits' rows say together: the geometric mean of the ratios this ÷ other, how many are
+above 1.15, and tasks that one of the two does not certify.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.problems import Problem
+from discreet.reports.study.cells import cells_of
+from discreet.reports.study.plan import read_study
+
+_GAP = 1e-9
+_SLOWER = 1.15  # ratio from which a row counts as slower
+_SECONDS = 0.25  # of solves of a task in one turn
+_TURNS = 3
+
+_WORKER = """
+import json, sys, time
+import numpy as np
+import discreet
+for line in sys.stdin:
+    path, budget, repeats = json.loads(line)
+    with np.load(path) as held:
+        problem = discreet.Problem(held["p_xz"], held["loss"], budget)
+    least = float("inf")
+    for _ in range(repeats):
+        started = time.process_time()
+        solved = discreet.solve(problem, backend="tilt", gap={gap}, settings={{"threads": 1}}, time_limit=60.0)
+        least = min(least, time.process_time() - started)
+    print(json.dumps([solved.status.value, solved.relative_gap, solved.iterations, least]), flush=True)
+"""
+
+
+class Tree:
+    """A process that solves with the code of a tree."""
+
+    def __init__(self, root: Path) -> None:
+        environment = dict(os.environ, PYTHONPATH=str(root), OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", _WORKER.format(gap=_GAP)],
+            cwd=root,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Tree:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()  # the end of its input is the end of it
+
+    def solve(self, path: Path, budget: float, repeats: int) -> tuple[str, float, int, float]:
+        """Status, relative gap, iterations and the least processor time of so many solves, in seconds."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps([str(path), budget, repeats]), file=self._process.stdin, flush=True)
+        status, gap, iterations, seconds = json.loads(self._process.stdout.readline())
+        return status, gap, iterations or 0, seconds
+
+
+def tasks(study: str, largest: int, only: str) -> Iterator[tuple[str, Problem]]:
+    """The study's tasks for `tilt` at the profile "default" with a budget, of at most so many numbers N n m."""
+    for cell in cells_of(read_study(study)).cells:
+        problem, wanted = cell.instance.problem, cell.configuration.label == "tilt" and cell.profile.name == "default"
+        small = problem.N * problem.n * problem.m <= largest
+        if wanted and small and problem.budget < np.inf and only in cell.title:
+            yield f"{cell.instance.words} {cell.instance.budget_word}", problem
+
+
+def compared(trees: tuple[Tree, Tree], path: Path, problem: Problem) -> list[tuple[Any, ...]]:
+    """The better turn of each tree, this one first."""
+    first = [tree.solve(path, problem.budget, 1) for tree in trees]
+    repeats = max(1, min(6, int(_SECONDS / max(row[3] for row in first))))
+    best = first
+    for _ in range(_TURNS):
+        turn = [tree.solve(path, problem.budget, repeats) for tree in trees]
+        best = [min(pair, key=lambda row: row[3]) for pair in zip(best, turn, strict=True)]
+    return best
+
+
+def main() -> None:
+    """Print the comparison."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("other", type=Path, help="a checkout of another commit")
+    parser.add_argument("--study", default="default", help="a shipped study or a file")
+    parser.add_argument("--largest", type=int, default=300_000, help="largest N n m")
+    parser.add_argument("--only", default="", help="part of the titles wanted")
+    given = parser.parse_args()
+    wanted = list(tasks(given.study, given.largest, given.only))
+    if not wanted:
+        parser.error(
+            f"no task of the study {given.study} is of at most {given.largest} numbers and has {given.only!r} in its title"
+        )
+    with Tree(Path(__file__).resolve().parents[1]) as this, Tree(given.other.resolve()) as other:
+        report((this, other), wanted)
+
+
+def report(trees: tuple[Tree, Tree], wanted: list[tuple[str, Problem]]) -> None:
+    """Print a row a task, and what they say together."""
+    ratios, uncertified = [], []
+    print(f"{'task':52} {'N n m':>8} {'iterations':>11} {'other ms':>9} {'this ms':>9} {'ratio':>6}")
+    for title, problem in wanted:
+        with tempfile.TemporaryDirectory() as folder:
+            held = Path(folder) / "problem.npz"
+            np.savez(held, p_xz=problem.p_xz, loss=problem.loss)
+            this, other = compared(trees, held, problem)
+        ratios.append(this[3] / other[3])
+        uncertified += [
+            f"{title}: {who} {row[0]}" for who, row in (("this", this), ("other", other)) if row[0] != "certified"
+        ]
+        size = problem.N * problem.n * problem.m
+        counts = f"{other[2]} → {this[2]}"
+        print(f"{title:52} {size:8} {counts:>11} {1e3 * other[3]:9.2f} {1e3 * this[3]:9.2f} {ratios[-1]:6.2f}", flush=True)
+    mean = float(np.exp(np.mean(np.log(ratios))))
+    slower = sum(ratio > _SLOWER for ratio in ratios)
+    print(f"\ngeometric mean {mean:.2f}, worst {max(ratios):.2f}, above {_SLOWER}: {slower} of {len(ratios)}")
+    for line in uncertified:
+        print(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""How often `tilt` does not certify: problems of four kinds, with budgets from 0 to just under the Bayes rule's leakage.
+
+    .venv/bin/python benchmarks/random_problems.py [--seed 1] [--count 200] [--backend tilt]
+
+dirichlet  2 … 5 values of X and of Y, 20 … 250 outcomes
+weighted   2 … 8 values of X, 5 … 40 guesses, 500 … 3000 outcomes with masses over some ten decades
+sparse     1 … 6 values of each, 1 … 300 outcomes, up to nine entries in ten zero and the others of any size
+catalog    the catalog's real and degenerate problems, each at `count`/10 budgets over nine decades
+
+Counts, no times. A problem fails where the certified gap exceeds 1e-9 of the error probability and 2e-15; it is printed with
+what builds it again. More iterations than 20 are counted too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+import discreet as ds
+from discreet.problems import Problem, catalog
+
+_GAP = 1e-9
+_ROUNDING = 2e-15  # error probabilities below a millionth are known no better
+_FRACTIONS = (0.0, 1e-10, 1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.999)
+_CATALOG = (
+    *("road", "building", "smart-meter", "anes96", "fair", "multi-mixed"),
+    *("near-deterministic", "zero-mass", "duplicated"),
+)
+
+Named = tuple[str, Problem]
+
+
+def dirichlet(rng: np.random.Generator, count: int) -> Iterator[Named]:
+    """Random joint laws without zeros."""
+    for _ in range(count):
+        n, m, outcomes = (int(rng.integers(*limits)) for limits in ((2, 6), (2, 6), (20, 251)))
+        yield _built(
+            "dirichlet", n=n, m=m, N=outcomes, seed=int(rng.integers(10**6)), fraction=float(rng.choice(_FRACTIONS))
+        )
+
+
+def weighted(rng: np.random.Generator, count: int) -> Iterator[Named]:
+    """Many guesses and very unequal masses."""
+    for _ in range(count):
+        n, m, outcomes = (int(rng.integers(*limits)) for limits in ((2, 9), (5, 41), (500, 3001)))
+        seed = int(rng.integers(10**6))
+        yield _built("weighted-mixture", n=n, m=m, N=outcomes, seed=seed, fraction=float(rng.choice(_FRACTIONS[:-1])))
+
+
+def sparse(rng: np.random.Generator, count: int) -> Iterator[Named]:
+    """Joint laws with many zeros and entries of any size."""
+    for _ in range(count):
+        seed, n, m = int(rng.integers(2**32)), int(rng.integers(1, 7)), int(rng.integers(1, 7))
+        outcomes = int(rng.choice([rng.integers(1, 12), rng.integers(1, 300)]))
+        zeros, concentration = float(rng.choice([0.0, 0.5, 0.9])), float(rng.choice([0.05, 1.0]))
+        fraction = float(rng.choice(_FRACTIONS))
+        own = np.random.default_rng(seed)
+        joint = own.dirichlet(np.full(n * m * outcomes, concentration)).reshape(n, m, outcomes)
+        joint[own.random(joint.shape) < zeros] = 0.0
+        joint[0, 0, 0] += 1e-3  # never empty
+        problem = Problem.from_joint(joint / joint.sum(), 0.0)
+        words = f"sparse {seed=}, {n=}, {m=}, {outcomes=}, {zeros=}, {concentration=}, {fraction=}"
+        yield words, problem.with_budget(fraction * problem.bayes_leakage)
+
+
+def shipped(_: np.random.Generator, count: int) -> Iterator[Named]:
+    """The catalog's problems over their budgets."""
+    for name in _CATALOG:
+        problem = catalog.build(name, fraction=0.5)
+        for fraction in np.geomspace(1e-9, 0.99, max(2, count // 10)):
+            yield f"{name} at {fraction:.3g}", problem.with_budget(fraction * problem.bayes_leakage)
+
+
+def _built(name: str, **parameters: float) -> Named:
+    return f"{name} {parameters}", catalog.build(name, **parameters)
+
+
+def fails(solution: ds.Solution) -> bool:
+    """Whether no proof within the gap came of it."""
+    certificate = solution.certificate
+    return certificate is None or not certificate.gap <= _GAP * solution.error_probability + _ROUNDING
+
+
+def main() -> None:
+    """Print the counts."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=200, help="problems of each kind")
+    parser.add_argument("--backend", default="tilt")
+    given = parser.parse_args()
+    solve = partial(ds.solve, backend=given.backend, gap=_GAP, time_limit=60.0)
+    rows = []
+    for name, kind in (("dirichlet", dirichlet), ("weighted", weighted), ("sparse", sparse), ("catalog", shipped)):
+        failed = long = iterations = count = 0
+        for words, problem in kind(np.random.default_rng(given.seed), given.count):
+            solution, count = solve(problem), count + 1
+            taken = solution.iterations or 0
+            iterations, long = iterations + taken, long + (taken > 20)
+            if fails(solution):
+                failed += 1
+                gap = math.inf if solution.relative_gap is None else solution.relative_gap
+                print(f"{words}: {solution.status.value}, gap {gap:.1e}", flush=True)
+        rows.append(f"{name:10} {count:6} {failed:7} {iterations:11} {long:8}")
+    print(f"\n{'kind':10} {'solved':>6} {'failed':>7} {'iterations':>11} {'over 20':>8}", *rows, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
