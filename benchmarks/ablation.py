@@ -4,7 +4,8 @@
 
 Counts, no times. For the interior point alone, without crossover: iterations, and how many instances it does not end at 1e-9
 within a hundred. For the crossover: from how many iterates of the interior point it ends at the optimum, how many iterates
-come before the first of these, how many instances it never ends, and from how many tilts alone it finds the vertex.
+come before the first of these, how many instances it never ends, and from how many tilts alone it finds the vertex. For both
+together: how often the iteration calls for a crossover, and how long it is.
 For the rounds: how many instances are certified at 1e-9, how many rules are a tilt and a few ties, passes and iterations.
 """
 
@@ -136,6 +137,9 @@ def interior_rows() -> None:
         ("no floor of the products", interior_point, "_FLOOR", 0.0),
         ("a neighbourhood a third as wide", interior_point, "_NEIGHBOURHOOD", 10.0),
         ("the second-order correction always", interior_point, "_MISLED", 0.0),
+        ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", 0.01),
+        ("longer steps aimed at", interior_point, "_AMBITION", 0.6),
+        ("lengthened up to four fifths only", interior_point, "_LONG_ENOUGH", 0.8),
         ("half of the budget used first", interior_point, "_FIRST_USED", 0.5),
         ("half the patience", interior_point, "_PATIENCE", 7),
     ):
@@ -170,6 +174,35 @@ def crossover_rows() -> None:
     for pivots in (2, 4, 16):
         with replaced(crossing, "_PIVOTS", pivots):
             crossover_row(f"({pivots} pivots instead of 8)", paths, tilts)
+
+
+def tries_row(name: str, problems: list[Problem]) -> None:
+    """Print one ablation: crossovers called and iterations made until all problems are solved."""
+    called, plain = 0, rounds.crossover
+
+    def counted(*given: Any) -> Any:
+        nonlocal called
+        called += 1
+        return plain(*given)
+
+    with replaced(rounds, "crossover", counted):
+        iterations = sum(ds.solve(problem, "tilt", gap=1e-9).iterations or 0 for problem in problems)
+    print(f"{name:40} {called:10} {iterations:10}", flush=True)
+
+
+def tries_rows() -> None:
+    """When the iteration asks for a vertex."""
+    problems = [instance(text) for text in _INSTANCES]
+    print(f"\n{'crossovers on the way':40} {'called':>10} {'iterations':>10}")
+    tries_row("as it is", problems)
+    for name, attribute, value in (
+        ("first from a bracket of a thousandth", "_FIRST_TRY", (1e-3, 1e-3)),
+        ("first from a bracket of a third", "_FIRST_TRY", (0.3, 0.3)),
+        ("at every bracket a third as wide", "_NARROWER", 0.3),
+        ("only at the end", "_FIRST_TRY", (0.0, 0.0)),
+    ):
+        with replaced(interior_point, attribute, value):
+            tries_row(name, problems)
 
 
 def lattice(sensors: int, bins: int, sigma: float) -> BlockProblem:
@@ -221,4 +254,5 @@ def rounds_rows() -> None:
 if __name__ == "__main__":
     interior_rows()
     crossover_rows()
+    tries_rows()
     rounds_rows()
