@@ -172,6 +172,8 @@ def _mapped(setting: Setting) -> list[Row]:
     """The same sensor in a file that is larger than what may stay in memory."""
     outcomes = _size(setting, 200_000_000, 2_000_000)
     work = "paper-single, ε = 0.01, mapped from a file"
+    if setting.scratch is not None:
+        setting.scratch.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="discreet-large-", dir=setting.scratch))
     try:
         needed, free = 32 * outcomes + _SPARE_DISK, shutil.disk_usage(folder).free

@@ -274,7 +274,7 @@ class _Rounds:
             tilt, multiplier = point.tilt, point.multiplier
         wanted, least = 2.0 * self._retained, 0.02 * problem.N  # a sample knows no margins of fewer
         edge = wanted_margin(drawn, counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
-        return self._prove(tilt, multiplier, edge, wanted_margin(drawn, counts, tilt, 0.25 * problem.N))
+        return self._prove(tilt, multiplier, edge, wanted_margin(drawn, counts, tilt, 0.05 * problem.N))
 
     # -- passes ----------------------------------------------------------------------------------------------------------
 
