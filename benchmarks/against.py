@@ -25,8 +25,6 @@ from typing import Any
 import numpy as np
 
 from discreet.problems import Problem
-from discreet.reports.study.cells import cells_of
-from discreet.reports.study.plan import read_study
 
 _GAP = 1e-9
 _SLOWER = 1.15  # ratio from which a row counts as slower
@@ -81,6 +79,9 @@ class Tree:
 
 def tasks(study: str, largest: int, only: str) -> Iterator[tuple[str, Problem]]:
     """The study's tasks for `tilt` at the profile "default" with a budget, of at most so many numbers N n m."""
+    from discreet.reports.study.cells import cells_of  # asv imports this file at commits without reports, too
+    from discreet.reports.study.plan import read_study
+
     for cell in cells_of(read_study(study)).cells:
         problem, wanted = cell.instance.problem, cell.configuration.label == "tilt" and cell.profile.name == "default"
         small = problem.N * problem.n * problem.m <= largest
