@@ -132,7 +132,7 @@ def interior_rows() -> None:
         ("no centrality correctors", interior_point, "_CORRECTORS", 0),
         ("six centrality correctors", interior_point, "_CORRECTORS", 6),
         ("the multiplier may fall at once", interior_point, "_FALL", 1.0),
-        ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, growth: None),
+        ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
         ("no floor of the products", interior_point, "_FLOOR", 0.0),
         ("a neighbourhood a third as wide", interior_point, "_NEIGHBOURHOOD", 10.0),
