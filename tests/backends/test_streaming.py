@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from discreet.backends import run
 from discreet.backends.solution import Solution, Status, derive_status
 from discreet.backends.tilt import rounds
-from discreet.problems import Problem, certify
+from discreet.problems import Problem, certify, weighted_mixture
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Chunk
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.compiled import compiled_available
@@ -176,6 +176,19 @@ def test_time_limit_is_honoured() -> None:
     assert solution.claimed == "time limit"
     assert_true(problem, solution)
     assert source.passes <= 12  # one round's and those of the judge, among them two that made the rule dense here
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.3])
+def test_what_a_limit_returns_keeps_the_budget_by_itself(fraction: float) -> None:
+    """The backend's own answer, before the judge blends anything in: a matrix, and a rule."""
+    problem = weighted_mixture(n=2, m=10, N=3000, fraction=fraction)
+    stopped = (solve(in_blocks(problem), time_limit=1e-3), run.solve(problem, "tilt", max_iterations=3))
+    for solution in stopped:
+        assert solution.status is Status.INACCURATE
+        assert solution.certificate is not None
+        assert solution.certificate.blend == 0.0
+        assert solution.certificate.own_leakage <= problem.budget or problem.constraint.perfect
+        assert solution.certificate.own_phi_residual <= LEAK_FREE or not problem.constraint.perfect
 
 
 @pytest.mark.parametrize("wrong", [{"gap": 0.0}, {"gap": math.nan}, {"time_limit": -1.0}])

@@ -31,13 +31,10 @@ from discreet.backends.settings import choice, number
 from discreet.backends.slack import bayes_answer
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds, solve_whole
+from discreet.backends.tilt.rounds import Limits, constant_share, first_retained, solve_in_rounds, solve_whole, within_budget
 from discreet.backends.tilt.statement import rule_of
-from discreet.problems.blend import least_share
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import column_error, normalise
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 
@@ -117,11 +114,8 @@ def _whole(problem: Problem, options: Options, limits: Limits) -> Raw[Answer]:
     else:
         point, ending = solve_whole(solved, precision, precision.bracket, limits)
         claimed, iterations = ending.reason, ending.iterations
-    columns = point.columns
-    stopped = not (claimed.startswith("optimal") or problem.constraint.perfect)  # what it has may still leak too much
-    if precision.unresolved or stopped:
-        share, towards = _constant_share(problem, columns)
-        columns = normalise((1.0 - share) * columns + share * towards[:, None])
+    stopped = precision.unresolved or not claimed.startswith("optimal")  # what it has may still leak too much
+    columns = within_budget(problem, point.columns) if stopped else point.columns
     return Raw(claimed, _answer(columns, point.tilt, point.multiplier, problem), iterations)
 
 
@@ -137,7 +131,7 @@ def _in_blocks(problem: BlockProblem, options: Options, limits: Limits, starts: 
     if precision.unresolved:
         columns = ended.found.source.scan.columns
         small = Problem(columns[: problem.n], columns[problem.n :], problem.constraint)
-        rule = rule.blended(*_constant_share(small, ended.found.point.columns))
+        rule = rule.blended(*constant_share(small, ended.found.point.columns))
     tilt, multiplier = ended.duals
     return Raw(ended.ending.reason, _answer(rule, tilt, multiplier, problem), ended.ending.iterations, ended.passes)
 
@@ -187,15 +181,3 @@ def _answer(estimator: Array | Rule, tilt: Array, multiplier: float, problem: Pr
         return Answer(estimator, tilt, multiplier)
     price = math.sqrt(float((tilt**2 @ problem.p_x).max()) / (2.0 * problem.budget)) if problem.budget > 0.0 else None
     return Answer(estimator, tilt, price)
-
-
-def _constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
-    """How much of the best constant guess [m] to blend in, so that rounding included the leakage is within the budget."""
-    stochastic = normalise(columns)
-    constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
-    law = problem.output_law(stochastic)
-    if law.leakage_ceiling(column_error(stochastic)) <= problem.budget:
-        return 0.0, constant
-    nothing = OutputLaw(constant, np.zeros_like(law.deviation), law.p_x)
-    share = least_share(law, nothing, problem.budget, 2.0 * (problem.m + 1) * 2.0**-53)
-    return 1.0 if share is None else share, constant

@@ -20,23 +20,26 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from discreet.backends.precision import Precision
+from discreet.backends.repairs import private_versions
 from discreet.backends.tilt.cells import SHELLS, shell_top
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.passes import Scan, sample, scan, wanted_margin
 from discreet.backends.tilt.point import Ending, Point
+from discreet.problems.blend import least_share
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.measures.law import output_law, phi_residual
+from discreet.problems.measures.law import OutputLaw, output_law, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import column_error, normalise
 from discreet.problems.numerics.label_strips import STRIP
 from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem
@@ -92,7 +95,7 @@ class Found:
     vertex            whether the point's tilt decides all outcomes but some retained ones
     source            the pass under which outcomes were put together
     tilt, multiplier  the point's duals made feasible
-    upper             error probability that the columns reach, with the price of any leakage in excess
+    upper             error probability that the columns reach, within the budget
     lower             bound that the duals prove; −inf where only another pass can tell
     """
 
@@ -146,6 +149,30 @@ def solve_whole(
         deadline=limits.deadline,
         shortcut=vertex_near if vertex else None,
     )
+
+
+def within_budget(problem: Problem, columns: Array) -> Array:
+    """An estimator [m, N] moved until it keeps the budget, rounding included.
+
+    At budget 0 by what least removes its leakage, where that is in reach; else by blending in the best constant guess.
+    """
+    private = private_versions(problem, columns) if problem.constraint.perfect else []
+    if private:
+        return private[0]
+    share, towards = constant_share(problem, columns)
+    return normalise((1.0 - share) * columns + share * towards[:, None])
+
+
+def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
+    """How much of the best constant guess [m] to blend in, so that rounding included the leakage is within the budget."""
+    stochastic = normalise(columns)
+    constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
+    law = problem.output_law(stochastic)
+    if law.leakage_ceiling(column_error(stochastic)) <= problem.budget:
+        return 0.0, constant
+    nothing = OutputLaw(constant, np.zeros_like(law.deviation), law.p_x)
+    share = least_share(law, nothing, problem.budget, 2.0 * (problem.m + 1) * 2.0**-53)
+    return 1.0 if share is None else share, constant
 
 
 def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits, starts: Sequence[Point] = ()) -> Ended:
@@ -336,12 +363,13 @@ class _Rounds:
             vertex = crossover(small, point.tilt, point.multiplier, precision, point.columns)
             if vertex is not None and vertex[1] <= gap:
                 return self._found(small, proof, vertex[0])
-        return self._found(small, proof, point, 0.0 if ending.optimal else _price_of_excess(small, point.columns))
+        kept = point if ending.optimal else replace(point, columns=within_budget(small, point.columns))
+        return self._found(small, proof, kept)
 
-    def _found(self, small: Problem, proof: Proof, point: Point, price: float = 0.0) -> Found:
-        """The point with its bracket; price: of leakage above the budget."""
+    def _found(self, small: Problem, proof: Proof, point: Point) -> Found:
+        """The point with its bracket."""
         tilt, multiplier = self._feasible(point.tilt, point.multiplier)
-        upper = small.error_probability(point.columns) + price
+        upper = small.error_probability(point.columns)
         lower = self._carried(small, proof, tilt, multiplier)
         vertex = lower > -math.inf and _decides(small, proof.scan.retained.size, point)
         return Found(point, vertex, proof, tilt, multiplier, upper, lower)
@@ -384,11 +412,3 @@ def _decides(small: Problem, retained: int, point: Point) -> bool:
 def _strip(outcomes: int) -> int:
     """So many consecutive outcomes to weigh together that no more than some 10⁵ weights are kept, whatever N is."""
     return STRIP * (1 << max(0, math.ceil(math.log2(max(1.0, outcomes / (STRIP << 17))))))
-
-
-def _price_of_excess(problem: Problem, columns: Array) -> float:
-    """What blending with a constant guess, until the budget is kept, adds at most to the error probability."""
-    if problem.constraint.perfect:
-        return 0.0
-    excess = min(1.0, max(0.0, problem.leakage(columns) / problem.budget - 1.0))
-    return excess * max(0.0, problem.constant_error - problem.error_probability(columns))
