@@ -12,9 +12,10 @@ these are within [0, 1], it solves the square system of the ties (`vertex`). The
 Where nothing is wrong the optimality conditions hold (docs/theory.md, section 6).
 
 The first active set comes from an interior estimator, in which a guess is active where its probability exceeds its reduced
-loss, or from the tilt alone: then the outcome of the least margin between any two guesses is a tie. Where more outcomes
-hesitate than an optimum needs, the estimator tells nothing yet. Where X has two values posteriors lie on a line, an optimum
-decides nearly in the order of margins, and the tilt alone is a start far from the optimum already.
+loss. Where more outcomes hesitate than an optimum needs, the ties are those of the largest undecided probability. Or it comes
+from the tilt alone: then the outcome of the least margin between any two guesses is a tie. That is the better start where X
+has two values and more outcomes hesitate than an optimum needs: posteriors then lie on a line, and an optimum decides nearly
+in the order of margins.
 
 Source: discreet, docs/theory.md (at most (m − 1) n ties; the crossover). Changing many entries of the active set at once:
 J. J. Júdice, F. M. Pires, "A block principal pivoting algorithm for large-scale strictly monotone linear complementarity
@@ -105,12 +106,12 @@ class _ActiveSet:
             likeliest, active = columns.argmax(axis=0), columns * problem.p_z > losses - least
             active[likeliest, np.arange(problem.N)] = True
             hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
-            if hesitating.size <= most:
+            if problem.n > 2 or hesitating.size <= most:
+                undecided = problem.p_z[hesitating] * (1.0 - columns[likeliest[hesitating], hesitating])
+                ties = hesitating[undecided.argsort()[-most:]]
                 self.labels = likeliest
-                self.ties = {at: np.where(active[:, at], columns[:, at], 0.0) for at in hesitating.tolist()}
+                self.ties = {tie: np.where(active[:, tie], columns[:, tie], 0.0) for tie in ties.tolist()}
                 self.known = bool(self.ties) and not problem.constraint.perfect
-            elif problem.n > 2:
-                return
         if not self.ties:
             margins = (runner - least) / problem.p_z  # between any two guesses the outcome of the least is a tie
             while len(self.ties) < most and margins.min() < math.inf:
