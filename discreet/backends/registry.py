@@ -1,10 +1,10 @@
 """Which backends exist, and whether each can be used here.
 
-The project's own backends are the files of this folder that declare one (`declared`); they load only when asked for.
-Another package adds its own through the entry point group `discreet.backends` (name = "package.module:Class"). One that is
-not packaged yet is tried through the environment variable DISCREET_BACKENDS = "name=module:Class,...", which processes
-started from here inherit. A name used twice is an error. A backend whose library is not installed is *absent*; one whose
-library is installed but fails to import is *broken*, with the reason.
+The project's own backends are declared in the files of this folder (`declared`) and load only when asked for. Another
+package adds its own through the entry point group `discreet.backends` (name = "package.module:Class"). A backend that is not
+packaged yet is named in the environment variable DISCREET_BACKENDS = "name=module:Class,...", which child processes inherit.
+A name used twice is an error. A backend whose library is not installed is *absent*; one whose library is installed but fails
+to import is *broken*, with the reason.
 """
 
 from __future__ import annotations

@@ -113,14 +113,18 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
         return np.asarray(move - (estimator * move).sum(axis=0))
 
 
+def log_ratio(ratio_minus_one: Array) -> Array:
+    """log r of r − 1, cut at `Precision.no_evidence` where r = 0."""
+    cut = np.full_like(ratio_minus_one, Precision.no_evidence)
+    return np.log1p(ratio_minus_one, out=cut, where=ratio_minus_one > -1.0)
+
+
 def tilts_from_ratio(ratio_minus_one: Array, p_xz: Array, loss: Array, budget: float) -> tuple[Array, float]:
     """Duals for an estimator that came without: t_ij = μ log r_ij, with the μ ≥ 0 that gives the best bound.
 
     ratio_minus_one r − 1 [m, n] of its law, p_xz [n, N], loss [m, N], 0 < budget < ∞ in nats. They are not feasible yet.
     """
-    no_evidence = Precision.no_evidence
-    log = np.log1p(ratio_minus_one, out=np.full_like(ratio_minus_one, no_evidence), where=ratio_minus_one > -1.0)
-    direction = np.maximum(log, no_evidence)
+    direction = log_ratio(ratio_minus_one)
     direction[:, p_xz.max(axis=1) == 0.0] = 0.0
     multiplier = _best_multiplier(direction @ p_xz, loss, budget)
     return multiplier * direction, multiplier

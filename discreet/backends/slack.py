@@ -10,11 +10,10 @@ from discreet.problems.measures.law import LEAK_FREE, phi_residual
 from discreet.problems.problem import Problem
 
 
-def bayes_answer(problem: Problem) -> Answer | None:
+def bayes_answer(problem: Problem, precision: Precision) -> Answer | None:
     """The Bayes rule with zero duals if it keeps the budget (always when n = 1 or m = 1), else None."""
     if problem.constraint.perfect:
         keeps = phi_residual(problem.bayes_law) <= LEAK_FREE
-    else:
-        rounding = Precision.of(problem).undercut  # summing in another order may change as much
-        keeps = problem.constraint.oblivious or problem.bayes_leakage <= problem.budget * (1.0 + rounding)
+    else:  # summing in another order may change the leakage by the undercut
+        keeps = problem.constraint.oblivious or problem.bayes_leakage <= problem.budget * (1.0 + precision.undercut)
     return Answer(problem.bayes_estimator, np.zeros((problem.m, problem.n)), 0.0) if keeps else None

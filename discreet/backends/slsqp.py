@@ -1,23 +1,22 @@
 """Backend `slsqp`: the problem as a general smooth program, by SciPy's sequential least squares.
 
 Method: minimise ⟨L, P⟩ subject to 1 − leakage(P)/ε ≥ 0 with analytic gradients. The last guess is eliminated, so for two
-guesses the column sums are just bounds, for more they are N linear inequalities. Variables are sqrt(N w_l) P_il, which
-equalise the curvature of the leakage over the outcomes: on the paper's 10 sensors 10 iterations where plain P takes 70. The
-start is the blend of the Bayes rule and the uniform guess that just meets the budget: feasible, and off every bound, where
-the leakage is smooth. Leakage and its gradient come from the accurate law of (X, Ŷ) (`problems.information`), so they keep
-their digits at small budgets. At an excluded private value (u_ij = 0) the gradient is −∞; it is cut at −40, log 4e-18.
+guesses the column sums are just bounds, for more they are N linear inequalities. The variables sqrt(N w_l) P_il equalise
+the curvature of the leakage over the outcomes: 10 iterations on the paper's 10 sensors, where plain P takes 70. The start is
+the blend of the Bayes rule and the uniform guess that just meets the budget: feasible, and off every bound, where the
+leakage is smooth. Leakage and gradient come from the accurate law of (X, Ŷ) (`problems.measures.law`), so they keep their
+digits at small budgets. Where a guess excludes a private value (u_ij = 0) the log ratio is −∞; it is cut at −40.
 
 At budget 0 the constraint is replaced by the whitened equations of `lowering`, whose multipliers become the tilt. At
 positive budgets the duals come from the estimator (`repairs`): the multiplier that SLSQP reports belongs to its last
 subproblem and was off by 4 % where the estimator was right to 1e-9.
 
-Source: D. Kraft, "A software package for sequential quadratic programming", DFVLR-FB 88-28 (1988); SciPy's
-`minimize(method="SLSQP")`.
+Source: D. Kraft, "A software package for sequential quadratic programming", DFVLR-FB 88-28 (1988).
 
 Cannot: scale. Every iteration solves a dense least squares problem, cubic in (m − 1) N, and the Hessian is learnt by
-rank-two updates. It refuses more than 300 variables (m − 1) N: measured on the single sensor with one BLAS
-thread, at most 0.2 s at N = 64, 11 s at 256, 26 s at 320, 42 s at 400; two threads on two busy cores take three to four
-times as long. A time limit is checked between iterations only.
+rank-two updates. It refuses more than 300 variables (m − 1) N: on the single sensor with one BLAS thread, at most 0.2 s at
+N = 64, 11 s at 256, 26 s at 320, 42 s at 400; two threads on two busy cores take three to four times as long. A time limit
+is checked between iterations only.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ import numpy as np
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Program
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import duals_of_law
+from discreet.backends.repairs import duals_of_law, log_ratio
 from discreet.problems.blend import least_share
 from discreet.problems.errors import Interrupted
 from discreet.problems.measures.law import OutputLaw
@@ -139,7 +138,7 @@ class SmoothProgram:
 
     def slack_gradient(self, x: Array) -> Array:
         """Gradient of `slack`: −Σ_j a_jl (log r_ij − log r_mj) / (ε sqrt(N w_l)); ∂ leakage/∂P_il = Σ_j a_jl log r_ij."""
-        slope = _log_ratio(self._law(x)) @ self.problem.p_xz
+        slope = log_ratio(self._law(x).ratio_minus_one()) @ self.problem.p_xz
         return np.asarray(-((slope[:-1] - slope[-1]) / self.program.scale).ravel() / self.problem.budget)
 
     def constraints(self) -> list[dict[str, Any]]:
@@ -167,11 +166,6 @@ class SmoothProgram:
 
     def _law(self, x: Array) -> OutputLaw:
         return self.problem.output_law(np.maximum(self.estimator(x), 0.0))
-
-
-def _log_ratio(law: OutputLaw) -> Array:
-    """log(p(x_j given ŷ_i)/π_j) [m, n], cut at −40."""
-    return np.log1p(np.maximum(law.ratio_minus_one(), math.expm1(Precision.no_evidence)))
 
 
 def _start(problem: Problem) -> Array:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.backends.contract import Continuation, Known, Options, Regime
+from discreet.backends.precision import Precision
 from discreet.backends.registry import load_backend, versions_of
 from discreet.backends.run import Attempt, attempt, conclude, restored
 from discreet.backends.slack import bayes_answer
@@ -58,7 +59,8 @@ class Sweep:
         solver, reduced = self._solver, self._reduced.with_budget(budget)
         if self._in_vain > _PATIENCE or not (self._known and isinstance(solver, Continuation)):
             return None
-        if Regime.of(reduced.problem) is not Regime.CONSTRAINED or bayes_answer(reduced.problem) is not None:
+        precision = Precision.of(reduced.problem, self._options.gap)
+        if Regime.of(reduced.problem) is not Regime.CONSTRAINED or bayes_answer(reduced.problem, precision) is not None:
             return None
         started = time.perf_counter()
         self._in_vain += 1

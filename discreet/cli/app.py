@@ -64,23 +64,16 @@ def _drop_stdout() -> None:
 app = typer.Typer(
     cls=_Door,
     name="discreet",
-    help="Design, solve, compare and certify privacy-aware minimum-error estimators.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("solve")(solve.solve)
-app.command("compare")(compare.compare)
-app.command("advise")(advise.advise)
-app.command("bench")(bench.bench)
-app.command("report")(report.report)
-app.command("frontier")(frontier.frontier)
-app.command("audit")(audit.audit)
-app.command("reproduce")(reproduce.reproduce)
-app.command("problems")(problems.problems)
-app.command("crosscheck")(crosscheck.crosscheck)
-app.command("doctor")(doctor.doctor)
+for command in (
+    solve.solve, compare.compare, advise.advise, bench.bench, report.report, frontier.frontier, audit.audit,
+    reproduce.reproduce, problems.problems, crosscheck.crosscheck, doctor.doctor,
+):  # fmt: skip
+    app.command()(command)
 
 
 @app.callback(invoke_without_command=True)

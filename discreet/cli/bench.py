@@ -32,9 +32,7 @@ def bench(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            "--only",
-            metavar="TEXT",
-            help="Only cells with TEXT in their title. Repeat it to require several texts.",
+            "--only", metavar="TEXT", help="Only cells with TEXT in their title. Repeat it to require several texts."
         ),
     ] = None,
     dry_run: Annotated[

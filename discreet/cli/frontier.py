@@ -27,9 +27,7 @@ def frontier(
     points: Annotated[int | None, typer.Option(metavar="K", help="Most budgets to solve; at least 2.")] = None,
     width: Annotated[
         float | None,
-        typer.Option(
-            metavar="W", help="Stop when the bracket is nowhere wider than W of the curve's height.  [default: 0.01]"
-        ),
+        typer.Option(metavar="W", help="Stop once the bracket is within W of the curve's height.  [default: 0.01]"),
     ] = None,
     backend: Backend = "tilt",
     gap: Gap = 1e-9,

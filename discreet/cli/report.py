@@ -29,8 +29,7 @@ def report(
         str | None, typer.Option(metavar="LIST", help="Only these backends, ranked among themselves; commas separate them.")
     ] = None,
     out: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.html", help=f"Where the page goes.  [default: {DEFAULT_OUT}]"),
+        str | None, typer.Option(metavar="FILE.html", help=f"Where the page goes.  [default: {DEFAULT_OUT}]")
     ] = None,
     publish: Annotated[
         str | None,

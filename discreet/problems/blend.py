@@ -37,7 +37,8 @@ def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -
     def excess(share: float) -> float:
         return start.blend(end, share).leakage_ceiling(slack) - target
 
-    low, high, above, below, tolerance = 0.0, 1.0, excess(0.0), excess(1.0), 1e-13  # of the share, and of the budget
+    low, high, above, below = 0.0, 1.0, excess(0.0), excess(1.0)
+    tolerance = 1024.0 * UNIT  # of the share and of the target: sums of many terms are known no better
     if above <= 0.0:
         return 0.0
     if below > 0.0:

@@ -48,7 +48,7 @@ REFERENCE = [
 
 
 def outcomes_of(problem: Problem) -> Outcomes:
-    return Outcomes.of(problem, Precision.of(problem))
+    return Outcomes.of(problem, Precision.of(problem, 1e-9))
 
 
 def random_problem(seed: int, budget: float | None = None, fraction: float = 0.5) -> Problem:

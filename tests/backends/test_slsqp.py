@@ -194,3 +194,9 @@ def test_without_constraint_the_bayes_rule_comes_out() -> None:
     solution = solve(problem, "slsqp")
     assert solution.status is Status.CERTIFIED
     assert solution.error_probability == pytest.approx(problem.bayes_error, rel=1e-12)
+
+
+def test_the_gradient_is_finite_where_a_guess_excludes_a_private_value() -> None:
+    joint = np.array([[[0.0, 0.1, 0.2], [0.0, 0.2, 0.1]], [[0.1, 0.05, 0.05], [0.1, 0.05, 0.05]]])
+    program = SmoothProgram.of(Problem.from_joint(joint, 0.01))
+    assert np.isfinite(program.slack_gradient(program.program.scale * [1.0, 0.0, 0.0])).all()

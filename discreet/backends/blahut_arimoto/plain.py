@@ -142,4 +142,5 @@ def _inside(proposal: float, at: float, low: float, high: float) -> float:
         return proposal
     if low == -math.inf:
         return high - 2.0
-    return high if high - low < 1e-15 * abs(high) else 0.5 * (low + high)
+    middle = 0.5 * (low + high)
+    return middle if low < middle < high else high

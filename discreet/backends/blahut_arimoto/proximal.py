@@ -314,9 +314,9 @@ def _gauge(matrix: Array, n: int) -> Array:
 
 
 def _solve_scaled(matrix: Array, right: Array) -> Array:
-    """Solve a positive semidefinite system after Jacobi scaling; a ridge of 1e-14 stands for its null directions."""
+    """Solve a positive semidefinite system after Jacobi scaling; a small ridge keeps its null directions harmless."""
     diagonal = matrix.diagonal()
     scale = np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 0.0)
     scaled = matrix * scale[:, None] * scale
-    scaled[range(len(right)), range(len(right))] = 1.0 + 1e-14
+    scaled[range(len(right)), range(len(right))] = 1.0 + Precision.ridge
     return np.asarray(scale * np.linalg.solve(scaled, scale * right))

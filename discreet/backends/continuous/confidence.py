@@ -1,9 +1,8 @@
 """Finite-sample confidence limits for what a labelling of draws does: means of posteriors, and the leakage they allow.
 
-Every quantity is the mean of W(z) = Σ_jk C[label(z), j, k] p(x_j, y_k given z), a function with a known range, whatever the
-law of Z. Since the mean of p(x_j, y_k given Z) is p(x_j, y_k), any Σ_jk β_jk (p(x_j, y_k given z) − p(x_j, y_k)) with β
-fixed before the test draws may be subtracted; least squares on independent draws finds a β that takes
-most of the variance away.
+Every quantity is the mean of W(z) = Σ_jk C[label(z), j, k] p(x_j, y_k given z), whose range is known whatever the law of Z.
+Since the mean of p(x_j, y_k given Z) is p(x_j, y_k), any Σ_jk β_jk (p(x_j, y_k given z) − p(x_j, y_k)) with β fixed before
+the test draws may be subtracted. Least squares on independent draws finds a β that removes most of the variance.
 
 Source: A. Maurer, M. Pontil, "Empirical Bernstein bounds and sample variance penalization", COLT 2009, theorem 4; control
 variates: P. Glasserman, *Monte Carlo Methods in Financial Engineering* (2004), §4.1.
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.precision import Precision
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 
@@ -51,7 +51,7 @@ def controlled_mean(coefficients: Array, prior: Array, learnt: Draws, tested: Dr
     """Mean of Σ C[label] p(x, y given Z) [guesses, n, m] and its one-sided radius; β comes from the draws learnt from."""
     fitted = slice(50_000)  # as many draws are enough for the coefficients
     controls = learnt.posterior.reshape(prior.size, -1)[:, fitted].T
-    beta = np.linalg.lstsq(controls, learnt.values(coefficients)[fitted], rcond=1e-10)[0].reshape(prior.shape)
+    beta = np.linalg.lstsq(controls, learnt.values(coefficients)[fitted], rcond=Precision.rank)[0].reshape(prior.shape)
     rest = coefficients - beta  # the fit needs no constant: posteriors sum to one
     values = tested.values(rest)
     width = float(rest.max() - rest.min())

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
 from discreet.backends.precision import Precision
+from discreet.backends.repairs import log_ratio
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.numerics.double_double import Array
 
@@ -126,7 +127,7 @@ def _changes(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp])
 def _ties(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp], tilt: Array) -> tuple[Array, Array, Array]:
     """Ties [K], their derivative along z at fixed tilt [K], and along the tilt [K, m, n]."""
     z, left, right = at.positions[free], at.labels[free], at.labels[free + 1]
-    h = 1e-5 * _room(problem, at.positions)[free]  # the derivative along z only steers
+    h = 1e-5 * _room(problem, at.positions)[free]  # about the cube root of u, for central differences; they only steer
     slope = relative_difference(problem, tilt, z + h, left, right) - relative_difference(problem, tilt, z - h, left, right)
     along = np.zeros((free.size, *tilt.shape))
     posterior = problem.posterior(z).T
@@ -139,7 +140,7 @@ def _ties(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp], ti
 def _priced_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp]) -> _System:
     """Ties and budget in the unknowns (b, μ)."""
     law = at.boundaries.rule(problem.m).output_law(problem)
-    gradient = np.log1p(np.maximum(law.ratio_minus_one(), -1.0 + 1e-15))  # ∇g
+    gradient = log_ratio(law.ratio_minus_one())  # ∇g
     tilt = at.multiplier * gradient
     change = _changes(problem, at.boundaries, free)
     joint = law.mass[:, None] * law.p_x + law.deviation

@@ -1,17 +1,17 @@
 """Quantiser design: bin edges that minimise the optimal error probability for a given number of bins.
 
-With edges e_1 < … < e_{N−1} the best estimator on the bins has the error probability E(e). By the envelope theorem its
-derivative follows from an optimal estimator P and tilt of the discrete problem alone: moving e_k to the right hands density
-at e_k from bin k + 1 to bin k, priced by the tilted losses F_i = L_i + Σ_j t_ij p(x_j, ·) of the guesses made there,
+With edges e_1 < … < e_{N−1} the best estimator on the bins has the error probability E(e). Moving e_k to the right moves
+density at e_k from bin k + 1 to bin k. By the envelope theorem its price follows from an optimal estimator P of the bins
+and its tilted losses F_i = L_i + Σ_j t_ij p(x_j, ·):
 
     ∂E/∂e_k = Σ_i (P_ik − P_i,k+1) F_i(e_k).
 
-E is not convex in e, so several starts descend by L-BFGS, in coordinates that keep the edges in order whatever the step:
-the edges are quantiles of Z at levels whose gaps are a softmax. Starts: the boundaries of the best continuous rule
-(with enough bins they are optimal, and no quantiser does better), edges at equal masses, even edges, and seeded draws.
+E is not convex, so L-BFGS descends from several starts: the boundaries of the best continuous rule (given enough bins, no
+quantiser does better), edges at equal masses, even edges, and seeded draws. The edges are quantiles of Z at levels whose
+gaps are a softmax, which keeps them in order whatever the step.
 
-Every E(e) compared is that of an optimum certified by the judge, and E(e) ≥ the certified lower bound of the continuous
-problem. That the edges themselves are the best possible is certified only as far as these two meet.
+Every E(e) compared is that of an optimum certified by the judge. The certified lower bound of the continuous problem also
+bounds E; how far above it a design lies bounds how much better any other edges can be.
 
 Source: docs/theory.md, "Continuous measurements"; D. C. Liu, J. Nocedal, "On the limited memory BFGS method for large
 scale optimization", Math. Program. 45 (1989).
@@ -85,7 +85,7 @@ def design_quantiser(
     bins, random_starts = whole(bins, "bins", 2), whole(random_starts, "random_starts", 0)
     if bins > 2000:
         raise InputError(f"{bins:,} bins; the limit is 2,000: a quantiser so fine gains nothing on the continuous rule")
-    rng, precision = np.random.default_rng(0) if rng is None else rng, Precision.of(problem, 1e-8)
+    rng, precision = np.random.default_rng(0) if rng is None else rng, Precision.of(problem, Precision.designed)
     best = solve(problem, "intervals", gap=precision.gap) if continuous is None else continuous
     scale, lower = _QuantileScale(problem), _lower_bound(best)
     reached: dict[str, float] = {}
@@ -117,7 +117,7 @@ def _lower_bound(solution: Solution) -> float:
 
 
 def _solved(problem: ContinuousProblem, edges: Array) -> Solution:
-    solution = solve(problem.on(edges), "tilt", gap=1e-10)
+    solution = solve(problem.on(edges), "tilt", gap=Precision.compared)
     if solution.estimator is None:
         raise BackendError(f"the discrete problem of {edges.size - 1} bins was not solved: {solution.message}")
     return solution

@@ -1,22 +1,21 @@
 """Measurements in several dimensions, through samples: a confidence interval in place of a certificate.
 
-The dual bound E[min_i (E[loss_i given Z] + Σ_j t_ij p(x_j given Z))] − με holds for every law of Z, and where densities can
-be evaluated its integrand is a known bounded function of Z. So:
+The dual bound E[min_i (E[loss_i given Z] + Σ_j t_ij p(x_j given Z))] − με holds for every law of Z. Where densities can be
+evaluated, its integrand is a known bounded function of Z. So:
 
 1. Half of the draws teach: they are the outcomes of a discrete problem, solved by `tilt`. Nothing is proven with them.
-2. The other half, independent of the first, tests the fixed tilt and the fixed rule argmin_i of the integrand. Means of
-   bounded functions get one-sided empirical Bernstein bounds, valid for any number of draws (no normal approximation),
-   together at the stated confidence by a union bound. Control variates with known means (posteriors of (X, Y), whose means
-   are p_xy) reduce the variance; their coefficients come from the first half.
-3. Leakage is at most the largest leakage over the box in which guess masses and deviations lie with that confidence; the
-   rule is blended with a constant until this keeps the budget, and the price is charged to the upper bound.
+2. The other half, independent of the first, tests the fixed tilt and the fixed rule argmin_i of the integrand. One-sided
+   empirical Bernstein bounds hold for means of bounded functions and any number of draws, without a normal approximation;
+   a union bound gives the stated confidence. Control variates with known means reduce the variance (`confidence`).
+3. Leakage is at most the largest over the box in which guess masses and deviations lie with that confidence. The rule is
+   blended with a constant until this keeps the budget, and the price is charged to the upper bound.
 
 The result is a statement about draws: with probability ≥ confidence (over the draws) the interval holds the optimum and the
 rule keeps the budget. It proves nothing about one run. At budget 0 no number of draws shows that a rule leaks nothing.
 
 A tilted Bayes rule is a function of the posterior p(x_j, y_k given z) alone. Where the posterior hardly varies over a part
-of Z that matters (all measurements far out on one side say the same), its leakage jumps as the tilt changes; the best rule
-randomises there. So a rule here is a coin between two tilted Bayes rules, chosen among neighbours of one tilt.
+of Z that matters, the leakage jumps as the tilt changes, and the best rule randomises there. So a rule here is a coin
+between two tilted Bayes rules, chosen among neighbours of one tilt.
 
 Source: A. Maurer, M. Pontil, "Empirical Bernstein bounds and sample variance penalization", COLT 2009, theorem 4; weak
 duality of docs/theory.md.
@@ -178,7 +177,7 @@ def _learn(model: SampledModel, posterior: Array, budget: float) -> tuple[Array,
     """A tilt [guesses, n] and μ, dual feasible for the model's own prior, from draws taken as outcomes."""
     part = posterior[:, :, :50_000]
     problem = Problem.from_joint(part / part.sum(), budget, loss_matrix=model.loss)
-    solution = solve(problem, "tilt", gap=1e-7)  # far below the sampling error
+    solution = solve(problem, "tilt", gap=Precision.sampled)
     if solution.tilt is None or solution.multiplier is None:
         raise BackendError(f"the discrete problem of the draws was not solved: {solution.message}")
     repaired = feasible_duals(solution.tilt, solution.multiplier, model.prior.sum(axis=1), problem.budget)

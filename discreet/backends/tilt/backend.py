@@ -109,7 +109,7 @@ def _whole(problem: Problem, options: Options, limits: Limits) -> Raw[Answer]:
     """A matrix; outcomes and private values need positive probability."""
     precision = Precision.of(problem, options.gap)
     solved = problem.with_budget(0.0) if precision.unresolved else problem
-    if bayes_answer(problem) or (solved is not problem and bayes_answer(solved)):
+    if bayes_answer(problem, precision) or (solved is not problem and bayes_answer(solved, precision)):
         point, claimed, iterations = Point.bayes(problem), "optimal: the Bayes rule keeps the budget", 0
     else:
         point, ending = solve_whole(solved, precision, precision.bracket, limits)
