@@ -99,10 +99,10 @@ def without_law(vertex: Any, tilt: Any, multiplier: float) -> Any:
     return np.zeros_like(tilt) if math.isinf(multiplier) else None
 
 
-def clipped_start(vertex: Vertex, deviation: Any, near: Any = Vertex.near) -> Any:
+def clipped_start(vertex: Vertex, deviation: Any, columns: Any = None, near: Any = Vertex.near) -> Any:
     """Shares that are outside [0, 1] at the start are moved inside, and do not leave before the system is solved."""
-    columns = near(vertex, deviation)
-    return None if columns is None else np.clip(columns, 0.0, None) / np.clip(columns, 0.0, None).sum(axis=0)
+    found = near(vertex, deviation, columns)
+    return None if found is None else np.clip(found, 0.0, None) / np.clip(found, 0.0, None).sum(axis=0)
 
 
 def interior_row(name: str, models: list[Model]) -> None:
@@ -236,8 +236,6 @@ def rounds_rows() -> None:
         ("retains twice as many, not eight times", "_MORE", 2),
         ("more after a round that is not tenfold", "_PROGRESS", 0.1),
         ("more only after a round without progress", "_PROGRESS", 0.9),
-        ("no round more for a vertex", "_FOR_A_VERTEX", 0),
-        ("two rounds more for a vertex", "_FOR_A_VERTEX", 2),
         ("first a quarter as many retained", "first_retained", lambda *sizes: first(*sizes) // 4),
         ("first four times as many retained", "first_retained", lambda *sizes: first(*sizes) * 4),
     ):
@@ -245,6 +243,8 @@ def rounds_rows() -> None:
             rounds_row(name, problems)
     with replaced(rounds._Rounds, "_crossed", lambda *_: None):
         rounds_row("no vertex before the first iteration", problems)
+    with replaced(rounds._Rounds, "_vertex", lambda _, proof, best: best):
+        rounds_row("no look for a vertex where bounds have met", problems)
     with replaced(rounds._Rounds, "_carried", lambda *_: -math.inf):
         rounds_row("no bound without a pass", problems)
     with replaced(rounds, "sample", lambda *given, **threads: sample(given[0], given[1], given[2], 50, **threads)):

@@ -19,8 +19,6 @@ from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 
-_PATIENCE = 6  # failures to continue, less successes, after which every budget is solved afresh
-
 
 class Sweep:
     """Solve budgets of one model on demand. Law: a solution has the status and, within the gap, the value of `solve`."""
@@ -39,7 +37,6 @@ class Sweep:
         self._options = Options(gap, time_limit, None, dict(settings or {}))
         self._reduced = reduce(problem)
         self._known: list[Known] = []
-        self._in_vain = 0
 
     def solve(self, budget: float) -> tuple[Solution, float]:
         """The judged solution at a budget in nats, and the seconds it took."""
@@ -57,13 +54,12 @@ class Sweep:
     def _continued(self, budget: float) -> Solution | None:
         """What the backend makes of the budgets already solved, if that is certified."""
         solver, reduced = self._solver, self._reduced.with_budget(budget)
-        if self._in_vain > _PATIENCE or not (self._known and isinstance(solver, Continuation)):
+        if not (self._known and isinstance(solver, Continuation)):
             return None
         precision = Precision.of(reduced.problem, self._options.gap)
         if Regime.of(reduced.problem) is not Regime.CONSTRAINED or bayes_answer(reduced.problem, precision) is not None:
             return None
         started = time.perf_counter()
-        self._in_vain += 1
         try:
             raw = solver.continued(reduced.problem, self._options, tuple(self._known))
         except (ArithmeticError, ValueError):  # a prediction may be too far off for its linear algebra
@@ -74,7 +70,4 @@ class Sweep:
         answer = restored(reduced, solver.lift(raw))
         tried = Attempt(self._backend, answer, None, "", raw.claimed, raw.iterations, timings, versions_of(self._solver))
         solution = conclude(reduced.original, tried, self._options)
-        if solution.status is not Status.CERTIFIED:
-            return None
-        self._in_vain = max(0, self._in_vain - 2)
-        return solution
+        return solution if solution.status is Status.CERTIFIED else None

@@ -12,10 +12,10 @@ these are within [0, 1], it solves the square system of the ties (`vertex`). The
 Where nothing is wrong the optimality conditions hold (docs/theory.md, section 6).
 
 The first active set comes from an interior estimator, in which a guess is active where its probability exceeds its reduced
-loss. Where more outcomes hesitate than an optimum needs, the ties are those of the largest undecided probability. Or it comes
-from the tilt alone: then the outcome of the least margin between any two guesses is a tie. That is the better start where X
-has two values and more outcomes hesitate than an optimum needs: posteriors then lie on a line, and an optimum decides nearly
-in the order of margins.
+loss. Where more outcomes hesitate than an optimum needs, the ties are those of the largest undecided probability. Or it
+comes from the tilt alone: then the outcome of the least margin between any two guesses is a tie. That is the better start
+where X has two values and more outcomes hesitate than an optimum needs: posteriors then lie on a line, and an optimum
+decides nearly in the order of margins.
 
 Source: discreet, docs/theory.md (at most (m − 1) n ties; the crossover). Changing many entries of the active set at once:
 J. J. Júdice, F. M. Pires, "A block principal pivoting algorithm for large-scale strictly monotone linear complementarity

@@ -10,7 +10,7 @@ problem knows the lower bound without a pass. When the two bounds meet, the rest
 The first tilt comes from the caller, who knows other budgets (a continuation), or from a weighted sample of the outcomes.
 Where a round does not shrink the bracket to a third, the next one retains eight times as many: at the latest when all are
 retained, the small problem is the whole one (unless that would be more than memory should hold: then it ends "stalled").
-Where the bounds meet and there is no vertex yet, which is a shorter rule, one more round looks for it.
+Where the bounds meet and there is no vertex yet, which is a shorter rule, the last pass is searched for one.
 
 Source: discreet, docs/theory.md, section 18 (aggregation is a restriction; screening by margins).
 """
@@ -50,7 +50,6 @@ MOST_RETAINED = 1 << 18
 _ROUNDS = 40
 _PROGRESS = 0.3  # a round must shrink the bracket by this factor, or the next one retains more: benchmarks/ablation.py
 _MORE = 8  # times as many
-_FOR_A_VERTEX = 1  # rounds more where the bounds have met
 
 
 @dataclass(frozen=True)
@@ -196,7 +195,7 @@ class _Rounds:
             assert solved is not None
             return self._ended(solved, solved.source, "optimal: the Bayes rule keeps the budget")
         best: Found | None = None
-        width, ended, more = math.inf, "", _FOR_A_VERTEX
+        width, ended = math.inf, ""
         for count in range(1, _ROUNDS + 1):
             try:
                 solved = solved or self._crossed(proof) or self._iterated(proof)
@@ -205,11 +204,11 @@ class _Rounds:
                 proof = proof if done else self._improved(proof, solved)
                 lower = max(proof.bound, solved.lower) if done else proof.bound
                 last, width = width, (best.upper - lower) / best.upper
+                ended = "optimal" if done else self._ending(width, solved)
+                if ended == "optimal" and not best.vertex and proof.scan.retained.size:
+                    best = self._vertex(proof, best)
                 if self._limits.report is not None:
                     self._limits.report(f"round {count}", lower, best.upper)
-                ended = "optimal" if done else self._ending(width, solved)
-                if ended == "optimal" and not best.vertex and more and proof.scan.retained.size:
-                    ended, more = "", more - 1
                 if not ended and width > _PROGRESS * last:
                     if solved.source.wanted >= MOST_RETAINED:
                         ended = "stalled"
@@ -226,6 +225,12 @@ class _Rounds:
             solved = None
         assert best is not None
         return self._ended(best, proof, ended or "round limit")
+
+    def _vertex(self, proof: Proof, best: Found) -> Found:
+        """Where the bounds have met: the vertex of the last pass, which is a shorter rule, if it is as good."""
+        solved = self._crossed(proof) or self._iterated(proof)
+        narrow = self._narrow(solved.upper, max(solved.lower, proof.bound))
+        return solved if solved.vertex and narrow and self._better(solved, best) else best
 
     # -- how good --------------------------------------------------------------------------------------------------------
 

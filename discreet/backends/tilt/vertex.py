@@ -80,17 +80,16 @@ class Vertex:
         mass, excess = self._certain.mass, self._certain.mass @ ratio
         return np.asarray(mass[:, None] * self._certain.p_x * (ratio - excess) / (1.0 + excess))
 
-    def near(self, deviation: Array | None) -> Array | None:
-        """The columns [m, K] next to the start with about that deviation of the law from independence [m, n].
+    def near(self, deviation: Array | None, columns: Array | None = None) -> Array | None:
+        """The columns [m, K] next to those given, or to the start, with about that deviation of the law [m, n].
 
-        Some probability may be outside [0, 1]. The start itself where no deviation is given; None beyond range.
+        The change of shares is of least norm, counted in effects; some probability may be outside [0, 1]. The start itself
+        where no deviation is given; None beyond range.
         """
-        return self._start if deviation is None else self._nearer(self._start, deviation)
-
-    def _nearer(self, columns: Array, deviation: Array) -> Array | None:
-        """The change of shares of least norm, counted in effects, that brings the deviation to the one wanted."""
-        missing = (deviation - self.law(columns).deviation).ravel() / self._scale
-        step = _least_squares(self._effect.T, missing)
+        columns = self._start if columns is None else columns
+        if deviation is None:
+            return columns
+        step = _least_squares(self._effect.T, (deviation - self.law(columns).deviation).ravel() / self._scale)
         return None if step is None else self.columns(columns[self._guesses, self._places] + step / self._size)
 
     def solve(self, columns: Array, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
@@ -104,7 +103,7 @@ class Vertex:
         return self._solve_constrained(columns, tilt, multiplier, precision)
 
     def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
-        refined = self._nearer(columns, np.zeros_like(tilt))  # a linear system: the repeat only refines
+        refined = self.near(np.zeros_like(tilt), columns)  # a linear system: the repeat only refines
         if refined is None or not np.abs(self.law(refined).excess).max() <= precision.leak_free:
             return None  # too few ties to cancel what others leak
         move = _least_squares(self._effect, -(self._lost + self._by_deviation @ tilt.ravel()) / self._size)
