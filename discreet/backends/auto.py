@@ -1,8 +1,8 @@
 """`auto`: the best backend there is, as a policy of the loop.
 
-Backends are asked in the order of their preference, each only if it can run here and serves the problem. The first answer
-that the judge certifies within the asked gap is taken; if there is none, the one with the narrowest bracket. Whatever a
-backend raises, the next one is asked; the time limit is for all of them together. `claimed` says which one answered.
+Backends are asked in the order of preference, skipping those that cannot run here or do not serve the problem. The first
+answer that the judge certifies within the asked gap is taken; if there is none, the one with the narrowest bracket. If a
+backend raises an exception, the next is asked. The time limit is for all together. `claimed` names the one that answered.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Auto:
 
     name = "auto"
     preference = ("tilt", "blahut-arimoto", "conic", "highs", "slsqp", "intervals")
-    """None of them a peer; in the order of certified accuracy, then speed, where published."""
+    """No peers; in the order of certified accuracy, then of speed."""
     capabilities = Capabilities(
         regimes=frozenset(Regime),
         largest_outcomes=100_000_000,

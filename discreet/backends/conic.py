@@ -7,18 +7,18 @@ that the cones do not repeat the N outcomes. Two forms, setting `form`:
   negative, in cones scaled by 1/sqrt(ε) (ECOS: 1/ε, without which it fails from 64 outcomes). Measured best for the interior
   point solvers: on the paper's 10 sensors Clarabel's own leakage is at most 5e-8 over the budget, with `joint` 1e-3; on 14
   sensors at most 3e-4 over, where `joint` ends at 1.1 to 2.1 times the budget. Default for clarabel, ecos and mosek.
-- `joint`: variables U = A P, `rel_entr(U, s πᵀ)` summed and divided by ε: what one would write first, with the scaling that
-  helps it. SCS prefers it. Default for scs.
+- `joint`: variables U = A P, `rel_entr(U, s πᵀ)` summed and divided by ε: the obvious form, with a scaling that helps. It
+  suits SCS best. Default for scs.
 
-At budget 0 the cones are dropped for the whitened equations of `lowering`; at budget inf nothing is left but the
-column sums. Tolerances are a tenth of the gap asked for: relative to an objective in units of the Bayes error.
+At budget 0 the whitened equations of `lowering` replace the cones; at budget inf only the column sums are left. Tolerances
+are a tenth of the gap asked for, relative to an objective in units of the Bayes error.
 
 Source: S. Diamond, S. Boyd, "CVXPY: a Python-embedded modeling language for convex optimization", JMLR 17 (2016); P. J.
 Goulart, Y. Chen, "Clarabel: an interior-point solver for conic programs with quadratic objectives", 2024
 (arXiv:2405.12762); B. O'Donoghue et al., SCS, JOTA 169 (2016); A. Domahidi, E. Chu, S. Boyd, ECOS, ECC 2013.
 
 Cannot: resolve small budgets. A cone stores its excess over the ray u = v, which is of the size of ε, next to numbers of
-size one, so about log10(1/ε) digits of the leakage are lost; under 1e-8 nats nothing useful is left. ECOS has no time
+size one, so about log10(1/ε) digits of the leakage are lost. Below 1e-8 nats too few are left. ECOS has no time
 limit. `claimed` is cvxpy's status; Clarabel's iterate without sufficient progress is kept and called "optimal_inaccurate".
 """
 
@@ -108,7 +108,7 @@ class Conic(Unlifted):
             lowered.model.solve(solver=lowered.solver.upper(), **lowered.solver_options)
         statistics = lowered.model.solver_stats
         status = str(lowered.model.status)
-        # cvxpy does not say which limit was met: an end short of optimal this late means the time limit
+        # cvxpy does not say which limit was reached: not optimal this late means the time limit
         seconds, limit = statistics.solve_time, options.time_limit
         late = limit is not None and seconds is not None and status != "optimal" and seconds >= 0.9 * limit
         estimator = point_of(lowered.solver, status, late, options, lowered.estimator.value)

@@ -1,4 +1,4 @@
-"""The backends that files of this folder declare, read from their text, so that none is imported.
+"""The backends that the files of this folder declare, read from their text without importing any.
 
 A backend is a class with `name = "..."` and, below it, `capabilities = Capabilities(`. Standard library only: benchmarks
 load this file by its path, for the backends of their own checkout, and `python -I declared.py` prints the names.

@@ -1,4 +1,4 @@
-"""Backend `highs`: perfect privacy as a linear program, handed to HiGHS through its own interface.
+"""Backend `highs`: perfect privacy as a linear program, passed to HiGHS through its own interface.
 
 Method: min ⟨L, P⟩ over column-stochastic P with Φ P_i = 0, in the scaled form of `lowering` (whitened equations,
 variables sqrt(w_l) P_il), passed to HiGHS in one call as column-wise sparse arrays. `method` selects the dual simplex
@@ -9,8 +9,8 @@ Source: Q. Huangfu, J. A. J. Hall, "Parallelizing the dual revised simplex metho
 J. Gondzio, "Implementation of an interior point method with basis preconditioning", Math. Prog. Comp. 12 (2020);
 D. Applegate et al., "Practical large-scale linear programming using primal-dual hybrid gradient", NeurIPS 2021.
 
-Cannot: any positive finite budget. Its tolerances are absolute and not under 1e-10 (1e-12 for IPX's own gap), so answers
-much smaller than that relative to the best constant guess lose digits.
+Cannot: any positive finite budget. Its tolerances are absolute and at least 1e-10 (1e-12 for IPX's own gap), so error
+probabilities much smaller than that relative to the best constant guess lose digits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One attempt in a process of its own: a crash is a status, a time limit is kept, and the judge stays here.
 
-The process (`process` starts it) imports what the backend needs, lowers one tiny problem to warm up, and says `ready`; only
-then does the time limit start. At the limit plus `GRACE_SECONDS` its whole process group is killed:
+The process (`process` starts it) imports what the backend needs, lowers one tiny problem to warm up, and reports `ready`.
+Only then does the time limit start. At the limit plus `GRACE_SECONDS` its whole process group is killed:
 status timed-out. A process that dies otherwise, of a signal or with an exit code, leaves status failed with the reason and
 the end of what it wrote to standard error.
 """
@@ -63,8 +63,8 @@ def attempt_isolated(
 ) -> Attempt:
     """`run.attempt` in a process of its own; raises InputError only.
 
-    repeat_seconds   an attempt that is answered sooner is run again within these seconds, up to seven times in all, for its
-                     timings: they are then those of the median run but the first. The answer is always the first run's.
+    repeat_seconds   a shorter attempt is repeated within these seconds, up to seven runs in all. The timings are then those
+                     of the median of all runs but the first. The answer is always that of the first run.
     """
     _check_request(backend, options, memory_limit, threads)
     with spawn([problem], backend, options, memory_limit, threads, repeat_seconds) as child:
@@ -79,15 +79,15 @@ def spawn(
     threads: int | None = None,
     repeat_seconds: float = 0.0,
 ) -> Child:
-    """A process that attempts the problems one after the other; see `failed_start` and `next_attempt`."""
-    models = [(each.p_xz, each.loss, each.budget, each.name) for each in problems]  # and nothing else that is known of them
+    """A process that attempts the problems one after another; see `failed_start` and `next_attempt`."""
+    models = [(each.p_xz, each.loss, each.budget, each.name) for each in problems]  # no other data of theirs
     asked = options.gap, options.time_limit, options.max_iterations, dict(options.settings)
     request = models, backend, asked, memory_limit, repeat_seconds
     return Child("discreet.backends.isolated:serve_attempts", request, threads)
 
 
 def failed_start(child: Child, backend: str) -> Attempt | None:
-    """None once the process has said that it is ready; else what is said of its attempt."""
+    """None once the process reports that it is ready; else the attempt that states why it is not."""
     try:
         child.word(STARTUP_SECONDS)
     except EOFError:
@@ -98,7 +98,7 @@ def failed_start(child: Child, backend: str) -> Attempt | None:
 
 
 def next_attempt(child: Child, backend: str, limit: float | None, extra: float = 0.0) -> Attempt:
-    """The attempt that the process makes next, or the one that ended it; InputError if it says so. `extra`: for repeats."""
+    """The next attempt of the process, or the one that ended it; raises its InputError. `extra`: seconds for repeats."""
     started = time.perf_counter()
     try:
         found = child.word(None if limit is None else limit + extra + GRACE_SECONDS)
@@ -111,18 +111,18 @@ def next_attempt(child: Child, backend: str, limit: float | None, extra: float =
         return Attempt(backend, None, Status.TIMED_OUT, message, timings=timings, peak_bytes=peak)
     if isinstance(found, InputError):
         raise found
-    assert isinstance(found, Attempt)  # the only other word there is
+    assert isinstance(found, Attempt)  # the only other message
     return found
 
 
 def attempt_all(backend: str, problems: Sequence[Problem], gap: float, time_limit: float, seconds: float) -> list[Attempt]:
-    """What the backend made of each problem, not yet judged, in as few processes as its behaviour allows.
+    """The backend's attempt at each problem, not yet judged, in as few processes as possible.
 
-    Starting a process takes longer than solving a small problem, so one process serves the list. A crash, or an attempt past
-    its time limit, costs that attempt and a new process for the rest; three deaths in a row end the list as failed.
+    Starting a process takes longer than solving a small problem, so one process serves the list. After a crash, or an
+    attempt past its time limit, a new process continues with the rest. Three such ends in a row fail the rest.
 
     time_limit   seconds per attempt, then its process is killed
-    seconds      for all of them; those not begun by then are timed out
+    seconds      for all of them; attempts not begun by then are timed out
     """
     ends = time.monotonic() + seconds
     done: list[Attempt] = []
@@ -133,14 +133,14 @@ def attempt_all(backend: str, problems: Sequence[Problem], gap: float, time_limi
         deaths = 0 if len(done) > before or fault is None else deaths + 1
         if fault is not None:
             done.append(fault)
-    rest = Attempt(backend, None, Status.TIMED_OUT, "not reached: the time given to this backend was over")
+    rest = Attempt(backend, None, Status.TIMED_OUT, "not begun: the time for this backend was over")
     if deaths == most:
         rest = Attempt(backend, None, Status.FAILED, f"given up after {most} processes ended")
     return [*done, *[rest] * (len(problems) - len(done))]
 
 
 def _serve(backend: str, problems: Sequence[Problem], done: list[Attempt], options: Options, ends: float) -> Attempt | None:
-    """Attempt in one process until the list or the time is over (None), or until it ends early: the attempt that did it."""
+    """Attempt in one process until the list or the time is over (None), or until it ends early: returns the last attempt."""
     with spawn(problems[len(done) :], backend, options, threads=1) as child:  # several backends work at once
         fault = failed_start(child, backend)
         while fault is None and len(done) < len(problems) and time.monotonic() <= ends:
@@ -162,7 +162,7 @@ def probe(backend: str) -> Availability:
         except TimeoutError:
             reason = f"the process had not imported it within {STARTUP_SECONDS:g} s"
         else:
-            assert isinstance(found, Availability)  # the only word there is
+            assert isinstance(found, Availability)  # the only message
             return found
     return Availability(backend, "broken", f"backend {backend} does not import: {reason}")
 
@@ -220,7 +220,7 @@ def serve_attempts(
 
 
 def _again(problem: Problem, first: Attempt, options: Options, repeat_seconds: float) -> list[Attempt]:
-    """Further runs of a short attempt, for timing only: as many as fit into the seconds asked for, seven runs in all."""
+    """Further runs of a short attempt, for timing only: as many as fit into the seconds, up to seven runs in all."""
     runs: list[Attempt] = []
     room = min(repeat_seconds, math.inf if options.time_limit is None else options.time_limit) - _seconds(first)
     longest = _seconds(first)
@@ -238,19 +238,19 @@ def _seconds(tried: Attempt) -> float:
 
 
 def _typical(runs: list[Attempt]) -> Timings:
-    """The timings of the median run, the first (which loads and compiles what comes late) left out where there are more."""
+    """The timings of the median run. If there are several runs, the first is left out: it loads and compiles more."""
     ordered = sorted(runs[1:] or runs, key=_seconds)
     return ordered[(len(ordered) - 1) // 2].timings
 
 
 def _preload(backend: str, problem: Problem, options: Options) -> None:
-    """Import what the backend needs, and lower a problem of four outcomes once: modelling libraries import much only then.
+    """Import what the backend needs, and lower a problem of four outcomes once: modelling libraries import more only then.
 
     Neither the time limit nor the timings include imports.
     """
     budget = problem.budget if problem.budget in (0.0, math.inf) else 0.01
     tiny = Problem([[0.3, 0.2, 0.0, 0.1], [0.0, 0.1, 0.2, 0.1]], [[0.0, 0.1, 0.1, 0.2], [0.3, 0.2, 0.1, 0.0]], budget)
-    with contextlib.suppress(Exception):  # met again, and turned into a status, by `attempt`
+    with contextlib.suppress(Exception):  # `attempt` meets it again and turns it into a status
         solver = load_backend(backend)
         require_libraries(solver)
         if isinstance(solver, Backend):
@@ -262,7 +262,7 @@ def _limit_memory(room: int | None) -> None:
         return
     import resource
 
-    held = resource.RLIMIT_DATA  # private memory only: address space that libraries merely reserve is not counted
+    held = resource.RLIMIT_DATA  # private memory only: address space that libraries merely reserve does not count
     used = _status_bytes("VmData")  # what this limit counts
     if used is None:
         raise OSError("/proc/self/status has no VmData line")
@@ -279,14 +279,14 @@ def _status_bytes(field: str, process: int | str = "self") -> int | None:
 
 
 class _Memory:
-    """Resident memory from now on. Linux forgets the imports' peak on request; elsewhere only the whole peak is known."""
+    """Resident memory from now on. Linux can reset the peak after the imports; elsewhere only the whole peak is known."""
 
     def __init__(self) -> None:
         self._peak_of_imports = _status_bytes("VmHWM")
         self._held = _status_bytes("VmRSS") if _forget_peak() else None
 
     def used(self) -> tuple[int | None, int | None]:
-        """The peak up to now, and what it is beyond what was held before; None where it is not known."""
+        """The peak up to now, and its excess over the memory held before; None where it is not known."""
         peak = _status_bytes("VmHWM")
         if peak is None:
             return _peak_elsewhere(), None
@@ -303,7 +303,7 @@ def _forget_peak() -> bool:
 
 
 def _peak_elsewhere() -> int | None:
-    """The peak where there is no /proc; what a child inherits from its parent on Linux does not happen there."""
+    """The peak on systems without /proc, where a child does not inherit its parent's peak as on Linux."""
     if sys.platform != "darwin":
         return None
     import resource

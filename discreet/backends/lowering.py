@@ -1,7 +1,7 @@
 """What the lowerings to other solvers share: scaled losses, the privacy equations, one sparse program, its answers.
 
-**Losses.** Only differences L_il − min_k L_kl decide anything, so solvers get the *excess* loss, whose minimum is 0 in
-every outcome (what is subtracted is the Bayes rule's error probability), in units of the size of the answer.
+**Losses.** Only the differences L_il − min_k L_kl matter. So solvers get this *excess* loss, whose minimum is 0 at every
+outcome, in units of the size of the answer. What is subtracted adds up to the Bayes rule's error probability.
 
 **Variables** of `Program`, guess by guess: R_il = v_l P_il [m, N], and at a positive finite budget D_ij = (u_ij −
 π_j s_i)/sqrt(ε) [m, n] and s_i = Pr(Ŷ = y_i) [m], so that the leakage is a function of m·(n + 1) variables and its Hessian
@@ -11,21 +11,21 @@ does not fill up over the outcomes.
 
     Σ_i R_il = v_l  for every l,    D_ij = Σ_l (a_jl − π_j w_l) P_il / sqrt(ε),    s_i = Σ_l w_l P_il,
 
-the last two only at a positive finite budget. At budget 0 the equations of perfect privacy, Φ P_i = 0, take their place:
-every function of X that Z can predict must be unpredictable from the guess. With E over the outcomes, weights w_l, a
+the last two only at a positive finite budget. At budget 0 the equations of perfect privacy, Φ P_i = 0, replace them:
+no function of X may be predictable from the guess. With E over the outcomes, weights w_l, a
 *feature* is f_rl = Σ_j c_rj a_jl / w_l, of mean 0 and variance 1, and the equations are Σ_l w_l f_rl P_il = 0. Two choices
 of c:
 
 - `whitened_rows`: orthonormal features, from the singular vectors of sqrt(π_j) φ_jl / sqrt(w_l). As well conditioned as the
-  model allows; used by the solvers fed with arrays.
+  model allows; used by the solvers that take arrays.
 - `rows_by_private_value`: one equation for each of an independent set of private values; the readable form.
 
-Both drop what is implied (Σ_j π_j φ_j = 0; directions whose canonical correlation is rounding). The equations of the
+Both drop implied equations (Σ_j π_j φ_j = 0; directions whose canonical correlation is rounding). The equations of the
 last guess follow from those of the others, because Σ_i Φ P_i = Φ 1 = 0, so a lowering omits them: its tilt row is 0.
 
-**Scales.** In a linear program v_l = sqrt(w_l), measured better than P (whose small coefficients HiGHS drops: ‖ΦP‖ 1e-8 at
-20 sensors) and than masses w_l P_il (whose columns the tolerances hide: gap 4e-10 against 2e-11). Where the leakage is a
-constraint v_l = 1 measured best but for QICS.
+**Scales.** In a linear program v_l = sqrt(w_l). In measurements it beat P, whose small coefficients HiGHS drops (‖ΦP‖ 1e-8
+at 20 sensors), and masses w_l P_il, whose columns lie below the tolerances (gap 4e-10 against 2e-11). Where the leakage is a
+constraint, v_l = 1 was best for all solvers but QICS.
 
 Source: the linear program is that of S. Asoodeh, F. Alajaji, T. Linder, "On maximal correlation, mutual information and data
 privacy", CWIT 2015, and of the paper (docs/theory.md); the canonical correlations are H. O. Lancaster's.
@@ -118,7 +118,7 @@ class Program:
 
     @classmethod
     def _scaled(cls, problem: Problem, scale: Array, least: float, equations: Equations) -> Program:
-        """Costs in units of the size of the answer, as far as known beforehand: of the Bayes error, at least of a share."""
+        """Costs in units of the Bayes error, or of a share `least` of the constant guess's error where that is larger."""
         unit = max(problem.bayes_error, least * problem.constant_error) or 1.0
         cost = (problem.loss - problem.loss.min(axis=0)) / scale / unit
         none = PrivacyRows(np.zeros((0, problem.N)), np.zeros((0, problem.n)), np.zeros(0, dtype=np.intp))
@@ -126,7 +126,7 @@ class Program:
 
     @property
     def leaks(self) -> bool:
-        """Whether there is a leakage constraint, and with it D and s; a budget of H(X) is none, as nothing leaks more."""
+        """Whether there is a leakage constraint, and with it D and s. A budget of H(X) constrains nothing."""
         return 0.0 < self.problem.budget < self.problem.entropy_x
 
     @property
@@ -177,7 +177,7 @@ class Program:
         return np.concatenate([self.cost.ravel(), np.zeros(sum(self.sizes[1:]))])
 
     def uniform_start(self) -> Array:
-        """All variables for the uniform guess, which leaks nothing and is off every bound."""
+        """All variables for the uniform guess, which leaks nothing and lies inside every bound."""
         problem, (masses, deviations, guesses) = self.problem, self.sizes
         start = np.concatenate([np.zeros(masses + deviations), np.full(guesses, 1.0 / problem.m)])
         start[:masses] = np.tile(self.scale / problem.m, problem.m)

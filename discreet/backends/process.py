@@ -1,11 +1,12 @@
-"""A function in a process of its own, and what it says, for `isolated`.
+"""A function in a process of its own, and the messages that it sends back, for `isolated`.
 
-The child takes its request from standard input and says words on standard output. Both are pickles, which only this process
-and its own child exchange. Solvers print what they like, from C as well as from Python: before any of them loads, the child
-points file descriptor 1 at standard error, whose end is kept for messages, and keeps a private copy of the old one.
+The child reads its request from standard input and writes messages to standard output. Both are pickles, which only this
+process and its own child exchange. Solvers print freely, from C as well as from Python. So before any of them loads, the
+child points file descriptor 1 at standard error, of which the end is kept for error messages, and keeps a private copy of
+the old one.
 
-Whatever ends the block here (Ctrl-C too) ends the child and everything it started. When this process is killed, standard
-input of the child ends, and the child leaves. On Windows only the child itself is killed, not processes it started.
+Leaving the block, also by Ctrl-C, ends the child and everything that it started. When this process is killed, standard input
+of the child ends and the child exits. On Windows only the child itself is killed, not the processes that it started.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collections.abc import Callable
 from typing import IO, Any
 
 GRACE_SECONDS = 1.0
-"""Seconds past a time limit before a process is killed: a backend that stops by itself needs a moment to hand over."""
+"""Seconds past a time limit before a process is killed: a backend that stops by itself needs a moment to answer."""
 
 STARTUP_SECONDS = 120.0
 """Seconds a process may take to start and import its libraries; they do not count towards a time limit."""
@@ -33,12 +34,12 @@ _THREADED = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR", "NUM
 
 
 class Child:
-    """A process that calls a function, in a group of its own. A context manager, at whose end the group is killed.
+    """A process, in a group of its own, that calls a function. A context manager: at its end the group is killed.
 
-    function   "package.module:name"; called in the process with `say` and the request, it hands every word to `say`
+    function   "package.module:name"; called in the process with `say` and the request, it passes every message to `say`
     request    anything that can be pickled
     threads    of BLAS and OpenMP in the process; None leaves them as they are here
-    ended      whether `word` has raised
+    ended      whether `word` has raised an exception
     """
 
     def __init__(self, function: str, request: tuple[Any, ...], threads: int | None = None) -> None:
@@ -58,7 +59,7 @@ class Child:
         self._listener = threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True)
         self._listener.start()
         try:
-            with contextlib.suppress(BrokenPipeError):  # it is gone already: `word` says so
+            with contextlib.suppress(BrokenPipeError):  # it has ended already: `word` will raise
                 pickle.dump((function, request), self._process.stdin)
                 self._process.stdin.flush()
         except BaseException:
@@ -69,7 +70,7 @@ class Child:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process.returncode is None:  # otherwise `ending` has seen to it, and the number may be another's by now
+        if self._process.returncode is None:  # otherwise `ending` did it, and the number may have been reused
             self._kill_group()
             self._process.wait()
         self._listener.join(timeout=GRACE_SECONDS)
@@ -85,7 +86,7 @@ class Child:
         return self._process.pid
 
     def word(self, patience: float | None) -> Any:
-        """The next word; TimeoutError when there is none within the seconds, EOFError when the process has ended."""
+        """The next message; TimeoutError if there is none within the seconds, EOFError if the process has ended."""
         try:
             found = self._words.get(timeout=patience)
         except queue.Empty:
@@ -117,7 +118,7 @@ class Child:
         return f"; it wrote last: {' / '.join(lines[-3:])}" if lines else ""
 
     def _kill_group(self) -> None:
-        """End the process and everything in its group, also what it started and left behind."""
+        """End the process and everything in its group, including processes that it left behind."""
         if os.name != "posix":
             self._process.kill()
             return
@@ -137,10 +138,10 @@ def _exit(code: int) -> str:
 
 
 def _environment(threads: int | None) -> dict[str, str]:
-    """Ours, with our own import path (and nothing from the working directory that is not on it)."""
+    """This process's environment, with its import path; the working directory is not added to it."""
     environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-    environment["PYTHONUNBUFFERED"] = "1"  # a crash loses nothing it had said
+    environment["PYTHONUNBUFFERED"] = "1"  # a crash loses no message sent before
     if threads is not None:
         environment.update({f"{name}_NUM_THREADS": str(threads) for name in _THREADED})
     return environment
@@ -167,9 +168,9 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Standard input carries nothing after the request; when it ends, the parent is gone and so is this process."""
+    """Nothing follows the request on standard input. When it ends, the parent has ended, and this process exits."""
     while os.read(0, 1024):
         continue
-    if os.name == "posix" and os.getpgrp() == os.getpid():  # the group is our own: take along what the solver started
+    if os.name == "posix" and os.getpgrp() == os.getpid():  # the group is our own: also end what the solver started
         os.killpg(0, signal.SIGKILL)
     os._exit(70)

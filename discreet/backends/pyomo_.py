@@ -1,6 +1,6 @@
 """Backend `pyomo`: perfect privacy as a readable Pyomo model, solved through Pyomo's interface to HiGHS.
 
-Method: the linear program of backend `highs`, written as one would on paper: variables indexed by guess and outcome, one
+Method: the linear program of backend `highs`, written as on paper: variables indexed by guess and outcome, one
 constraint `column_sum` per outcome, one constraint `perfect_privacy` per guess and private value. `build_model` returns the
 model for inspection, export (`model.write("model.lp")`) or another solver. It differs from `highs` in its equations, which
 belong to single private values instead of orthonormal features: easier to read, worse conditioned when private values are

@@ -1,10 +1,10 @@
-"""What an answer may lack: a version of it that leaks nothing, and duals. The loop offers both to the judge.
+"""What an answer may lack: a version of it that leaks nothing, and duals. The loop passes both to the judge.
 
 - `remove_leakage` moves an estimator, as little as its own randomisation allows, onto Φ P = 0.
-- `tilts_from_ratio` gives the duals that the law of an estimator suggests, with the multiplier that proves most;
+- `tilts_from_ratio` derives duals from the law of an estimator, with the multiplier that proves most;
   `duals_of_law` also finds them for guesses that are never given.
 
-Nothing here is taken on trust: the judge adds up and checks what comes out like any other answer, or any other duals.
+The judge trusts nothing here: it checks these estimators and duals like any others.
 
 Source: docs/theory.md, sections 6, 8 and 9.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def private_versions(problem: Any, answer: Any) -> list[Array]:
-    """The answer moved onto Φ P = 0, where it is a matrix [m, N] and that is in reach."""
+    """The answer moved onto Φ P = 0, if it is a matrix [m, N] and can be moved there; else nothing."""
     if not isinstance(problem, Problem) or np.ndim(answer) != 2:
         return []
     found = remove_leakage(problem.p_xz, normalise(np.asarray(answer, dtype=np.float64)), problem.marginal)
@@ -39,9 +39,9 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
 
 
 def duals_for(problem: Any, answer: Any) -> tuple[Array, float] | None:
-    """(tilt [m, n], multiplier) that the law of an answer suggests; None for rules on outcomes, and without a price.
+    """(tilt [m, n], multiplier) derived from the law of an answer; None for rules on outcomes, and at budgets 0 and inf.
 
-    Of a rule for densities the law is that on a fine partition.
+    The law of a rule for densities is taken on a fine partition.
     """
     if problem.constraint.perfect or problem.constraint.oblivious or isinstance(problem, BlockProblem):
         return None
@@ -62,13 +62,13 @@ def _finely(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Problem, Ar
 
 
 def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tuple[Array, OutputLaw] | None:
-    """Move a column-stochastic estimator [m, N] onto Φ P = 0; None when its own randomisation does not reach.
+    """Move a column-stochastic estimator [m, N] onto Φ P = 0; None if it randomises too little for that.
 
     p_xz [n, N], marginal Σ_l p_xz as in `output_law`. Returns the estimator and its law, ‖Φ P‖∞ ≤ `LEAK_FREE`.
 
     Newton steps P_il ← P_il (1 + y_i·f_l − Σ_k P_kl y_k·f_l), f_l = a_l/w_l − π: zero entries stay zero, columns stay
-    stochastic, and y [m, n] solves the normal equations. Small shares of a guess that ignores the outcome are blended in
-    when a vertex leaves no room to move.
+    stochastic, and y [m, n] solves the normal equations. At a vertex, which cannot move, a
+    small share of a guess that ignores the outcome is blended in first.
     """
     p_z = p_xz.sum(axis=0)
     posterior = np.divide(p_xz, p_z, out=np.zeros_like(p_xz), where=p_z > 0)
@@ -108,7 +108,7 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
             system[i, :, k, :] = block
             system[k, :, i, :] = block
     y = np.linalg.lstsq(system.reshape(m * n, m * n), -deviation.ravel(), rcond=Precision.rank)[0].reshape(m, n)
-    with np.errstate(over="ignore", invalid="ignore"):  # hopeless steps are recognised by not being finite
+    with np.errstate(over="ignore", invalid="ignore"):  # steps that are not finite are given up
         move = y @ feature
         return np.asarray(move - (estimator * move).sum(axis=0))
 
@@ -120,7 +120,7 @@ def log_ratio(ratio_minus_one: Array) -> Array:
 
 
 def tilts_from_ratio(ratio_minus_one: Array, p_xz: Array, loss: Array, budget: float) -> tuple[Array, float]:
-    """Duals for an estimator that came without: t_ij = μ log r_ij, with the μ ≥ 0 that gives the best bound.
+    """Duals for an estimator that has none: t_ij = μ log r_ij, with the μ ≥ 0 that gives the best bound.
 
     ratio_minus_one r − 1 [m, n] of its law, p_xz [n, N], loss [m, N], 0 < budget < ∞ in nats. They are not feasible yet.
     """
@@ -133,9 +133,9 @@ def tilts_from_ratio(ratio_minus_one: Array, p_xz: Array, loss: Array, budget: f
 def _best_multiplier(slopes: Array, loss: Array, budget: float) -> float:
     """The μ ≥ 0 with the greatest bound Σ_l min_i (L_il + μ·slopes_il) − μ ε.
 
-    The bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε. Where the tangents at
-    both ends of the bracket cross is the next point; every third time it is the geometric middle, since the optimum may
-    lie many powers of ten under the ceiling.
+    The bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε. The next point is
+    where the tangents at both ends of the bracket cross. Every third time it is the geometric mean of the ends, since the
+    optimum may lie many powers of ten below that bound of μ.
     """
 
     def bound(multiplier: float) -> tuple[float, float]:
@@ -196,7 +196,7 @@ def _excluded(lead: Array, problem: Problem) -> Array:
     bounds = [*((Precision.no_evidence, -math.log(p)) for p in problem.p_x), (None, None)]
     rows, right = np.column_stack([-posterior, np.ones(problem.N)]), lead
     best, most = np.zeros(problem.n), float(lead.min())
-    for _ in range(60):  # cuts, where ten usually do
+    for _ in range(60):  # cuts; ten are usually enough
         answer = linprog(objective, rows, right, bounds=bounds, method="highs")
         if answer.x is None:
             break

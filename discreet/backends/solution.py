@@ -28,7 +28,7 @@ PRIVACY_TOLERANCE = 1e-6
 
 
 class Status(Enum):
-    """What became of an attempt, with one sentence for people. Only the first three come with an estimator."""
+    """The result of an attempt, with one sentence for people. Only the first three come with an estimator."""
 
     CERTIFIED = "certified", "the answer keeps the budget and lies within the asked gap of the optimum, proven"
     INACCURATE = "inaccurate", "the answer keeps the budget, but the proven bracket is wider than the asked gap"
@@ -41,7 +41,7 @@ class Status(Enum):
     meaning: str
 
     def __new__(cls, word: str, meaning: str) -> Status:
-        """A member whose value is the word."""
+        """A member whose value is its name in files and messages."""
         member = object.__new__(cls)
         member._value_, member.meaning = word, meaning
         return member
@@ -51,7 +51,7 @@ class Status(Enum):
 class Timings:
     """Wall-clock seconds of the four steps; certification is the judge's, not the backend's.
 
-    compile_seconds: of these, what compiling for the first time took (once per installation, where that can be kept).
+    compile_seconds: the part that went into compiling (once per installation, if compiled code can be kept).
     """
 
     lower_seconds: float = 0.0
@@ -63,7 +63,7 @@ class Timings:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What solving gave. It knows its problem; every number is the judge's, `claimed` (the backend's word) is never scored.
+    """The result of solving. It holds its problem. Every number is the judge's; `claimed` is the backend's word, never used.
 
     verdict      the judge's: the answer, repaired so that it keeps the budget, its duals and their certificate; None when
                  there is no answer

@@ -1,4 +1,4 @@
-"""`discreet advise`: which backend to use in production, from what was measured on problems like it."""
+"""`discreet advise`: which backend to use in production, from measurements on similar problems."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def advise(
     fraction: Fraction = None,
     gap: Gap = 1e-9,
     seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds that one solve may take; a note says if it may take longer.")
+        float | None, typer.Option(metavar="S", help="Seconds that one solve may take; a note warns if it may take longer.")
     ] = None,
     results: Annotated[
         list[str] | None,
         typer.Option(metavar="PATH", help="Results measured here: a folder of discreet bench, or a file; may be repeated."),
     ] = None,
     peers: Annotated[
-        bool, typer.Option("--peers", help="Also consider peers: backends that are there for comparison only.")
+        bool, typer.Option("--peers", help="Also consider peers: backends that exist only for comparison.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Which backend to use for a problem, how long it will take, and the measurements behind it. Nothing is solved.
+    """Which backend to use for a problem, how long it will take, and the measurements behind the advice. Nothing is solved.
 
-    Works from the results shipped with discreet, without a network; results of discreet bench on this machine make it
-    better. Exits with 1 if no backend is safe by what was measured.
+    It uses the results shipped with discreet and needs no network; results of discreet bench on this machine improve it.
+    Exits with 1 if no backend is safe according to the measurements.
 
     Examples:
 
@@ -46,7 +46,7 @@ def advise(
     from discreet.reports import notation
     from discreet.reports.advice.choose import advise as ask
 
-    with screen.waiting("looking at what was measured"):
+    with screen.waiting("reading the measurements"):
         budget = notation.Budget(leakage, equivocation, perfect, fraction)
         model = notation.problem(problem, notation.pairs(parameters or (), "--set"), budget)
         advice = ask(model, gap, seconds, results=results or (), peers=peers)

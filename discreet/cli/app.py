@@ -1,6 +1,6 @@
 """The application: its commands, and the one place where errors become exit codes.
 
-Exit codes: 0 all well; 1 a result is not certified, or backends disagree; 2 bad input, said in one sentence on standard
+Exit codes: 0 all well; 1 a result is not certified, or backends disagree; 2 bad input, explained in one sentence on standard
 error; 130 interrupted. A traceback is a defect.
 """
 
@@ -21,8 +21,8 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 
 
-class _Door(TyperGroup):
-    """Turns whatever a command raises on purpose into one sentence and an exit code."""
+class _Commands(TyperGroup):
+    """Turns every exception that a command raises on purpose into one sentence and an exit code."""
 
     def main(  # type: ignore[override]  # the signature differs between typer's releases
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
@@ -43,7 +43,7 @@ class _Door(TyperGroup):
             _complain("interrupted")
             sys.exit(INTERRUPTED)
         except Exception as error:
-            if not hasattr(error, "format_message"):  # the parser's own kind, whose class moves between typer's releases
+            if not hasattr(error, "format_message"):  # no error of the parser, whose class moves between typer's releases
                 raise
             _complain(f"{error.format_message().rstrip('.')}; see discreet --help")
             sys.exit(BAD_INPUT)
@@ -62,7 +62,7 @@ def _drop_stdout() -> None:
 
 
 app = typer.Typer(
-    cls=_Door,
+    cls=_Commands,
     name="discreet",
     add_completion=False,
     rich_markup_mode=None,

@@ -1,4 +1,4 @@
-"""`discreet audit`: what a given estimator leaks and what can be inferred from its guesses, by the judge's word alone."""
+"""`discreet audit`: what a given estimator leaks and what can be inferred from its guesses, as the judge finds."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def audit(
     gap: Gap = 1e-9,
     as_json: Json = False,
 ) -> None:
-    """Judge an estimator from a file: is it within the budget, how far from the best, what does its guess give away.
+    """Judge an estimator from a file: does it keep the budget, how far is it from the best, what does its guess reveal?
 
-    Nothing the file says of itself is believed. Exits with 1 unless the estimator, as it stands, keeps the budget and is
-    certified to the gap.
+    Nothing that the file says about itself is believed. Exits with 1 unless the estimator, as it stands, keeps the budget
+    and is certified to the gap.
 
     Examples:
 

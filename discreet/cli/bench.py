@@ -26,7 +26,7 @@ _PLAIN_SECONDS = 10.0  # between lines of progress where standard error is no te
 
 def bench(
     study: Annotated[
-        str, typer.Argument(metavar="STUDY", help="A TOML file, default, quick, or the folder of a study to go on with.")
+        str, typer.Argument(metavar="STUDY", help="A TOML file, default, quick, or the folder of a study to continue.")
     ] = "default",
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Where the results go.  [default: discreet-bench]")] = None,
     only: Annotated[
@@ -47,10 +47,10 @@ def bench(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure backends on problems as a study file says: time, accuracy, true leakage and memory of every cell.
+    """Run a study: measure time, accuracy, true leakage and memory of backends on problems.
 
-    Every cell is an attempt in a process of its own, with limits of time and memory, judged here; its row is on the disk
-    before the next starts. Interrupt or kill it at any moment and run the same command again: only what is missing runs.
+    Every cell is an attempt in a process of its own, with limits of time and memory. It is judged, and its row is on the
+    disk before the next starts. After an interruption, the same command again runs only the missing cells.
     Exits with 1 if no cell of the study is certified.
 
     Examples:
@@ -80,7 +80,7 @@ def _place(study: str, out: str | None) -> Path:
     if not Path(study).is_dir():
         return Path(out or "discreet-bench")
     if out is not None and Path(out) != Path(study):
-        raise InputError(f"{study!r} is the folder of a study and goes on where it is; leave --out out")
+        raise InputError(f"{study!r} is the folder of a study, which continues in place; leave out --out")
     return Path(study)
 
 
@@ -130,13 +130,13 @@ def _measure(study: Study, cells: Sequence[Cell], store: Any, known: dict[str, A
     except KeyboardInterrupt:
         kept, _ = store.finished()
         count = sum(cell.key in kept for cell in cells)
-        screen.say(f"{count} of {len(cells)} cells are kept in {store.folder}; run the same command again to go on")
+        screen.say(f"{count} of {len(cells)} cells are kept in {store.folder}; run the same command again to continue")
         raise
 
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Watch]:
-    """A bar on a terminal, a line every so often elsewhere."""
+    """A bar on a terminal; elsewhere a line every ten seconds."""
 
     with screen.progress() as bar:
         said = [0.0]

@@ -27,7 +27,7 @@ def crosscheck(
     gap: Gap = 1e-9,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds per attempt; then its process is killed.")] = 5.0,
     within: Annotated[float, typer.Option(metavar="S", help="Seconds for all attempts, shared by the backends.")] = 80.0,
-    jobs: Annotated[int, typer.Option(help="Backends at work at once.")] = 2,
+    jobs: Annotated[int, typer.Option(help="Backends that run at the same time.")] = 2,
     junit: Annotated[str | None, typer.Option(metavar="FILE", help="Write JUnit XML there.")] = None,
     github: Annotated[bool, typer.Option("--github", help="Annotations for GitHub, also outside its runners.")] = False,
     as_json: Json = False,

@@ -24,7 +24,7 @@ def frontier(
     equivocation: Equivocation = None,
     perfect: Perfect = False,
     fraction: Fraction = None,
-    points: Annotated[int | None, typer.Option(metavar="K", help="Most budgets to solve; at least 2.")] = None,
+    points: Annotated[int | None, typer.Option(metavar="K", help="Largest number of budgets to solve, at least 2.")] = None,
     width: Annotated[
         float | None,
         typer.Option(metavar="W", help="Stop once the bracket is within W of the curve's height.  [default: 0.01]"),
@@ -32,7 +32,7 @@ def frontier(
     backend: Backend = "tilt",
     gap: Gap = 1e-9,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds per point, as far as the backend can keep to it.")
+        float | None, typer.Option(metavar="S", help="Seconds per point, if the backend can keep to it.")
     ] = None,
     csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the points there.")] = None,
     svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Draw the curve there.")] = None,
@@ -44,8 +44,8 @@ def frontier(
     """The best error probability at every leakage budget, from perfect privacy to where more budget buys nothing.
 
     The curve is convex: chords between solved points bound it from above, tangents from below, at every budget. Points go
-    where the bracket is widest, until --width or --points. A budget given, or the problem's own, is one of the points.
-    Exits with 1 unless every point is certified and the width reached.
+    where the bracket is widest, until --width or --points is reached. A budget given, or the problem's own, is one of the
+    points. Exits with 1 unless every point is certified and the width is reached.
 
     Examples:
 

@@ -44,10 +44,10 @@ def report(
         ),
     ] = False,
 ) -> None:
-    """Measured results as one self-contained page with interactive plots: who claims what, what is true, who is how fast.
+    """Show measured results as one self-contained page with interactive plots: claims, the truth about them, and times.
 
-    Without RESULTS, from those shipped with discreet. The page loads nothing from anywhere and can be mailed. Files that
-    discreet did not make are never overwritten.
+    Without RESULTS, it shows those shipped with discreet. The page loads nothing and can be mailed. Files that discreet did
+    not make are never overwritten.
 
     Examples:
 
@@ -100,7 +100,7 @@ def _rows(results: Sequence[str], backends: str | None) -> list[Measurement]:
 
 
 def _source(results: Sequence[str]) -> str:
-    """Where the rows come from, without the folders of this machine."""
+    """Where the rows come from, without folders of this machine."""
     if not results:
         return "the reference results shipped with discreet"
     return ", ".join(dict.fromkeys(Path(name).resolve().name for name in results))

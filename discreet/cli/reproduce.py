@@ -25,9 +25,9 @@ def reproduce(
 ) -> None:
     """Compute the paper's numerical section again: figures (SVG, PNG), numbers (CSV) and one HTML page.
 
-    How well X is inferred from the oblivious local estimates; the law of X given a perfectly private guess, simulated and
-    exact; what perfect privacy costs; and, beyond the paper, the whole privacy–utility curve. Replaces only files that it
-    made itself. Exits with 1 unless every optimum is certified.
+    It shows how well X is inferred from the oblivious local estimates, the law of X given a perfectly private guess
+    (simulated and exact), what perfect privacy costs and, beyond the paper, the whole privacy–utility curve. Replaces only
+    files that it made itself. Exits with 1 unless every optimum is certified.
 
     Examples:
 

@@ -15,7 +15,7 @@ _PIPED_WIDTH = 150  # columns where the output is no terminal
 
 
 def output() -> Console:
-    """The console of standard output; wide when it is a file or a pipe. It shows words as they are, without markup."""
+    """The console of standard output; wide when it is a file or a pipe. It prints text as it is, without markup."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else _PIPED_WIDTH
@@ -23,7 +23,7 @@ def output() -> Console:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output, strictly: no NaN, no infinity; what JSON lacks, such as a date, as its words."""
+    """One strict JSON document on standard output: no NaN, no infinity; values that JSON lacks, such as dates, as text."""
     print(json.dumps(value, indent=2, allow_nan=False, default=str))
 
 
@@ -34,7 +34,7 @@ def say(sentence: str) -> None:
 
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[int, int | None, str], None]]:
-    """A bar on standard error: call what is yielded with (done, total, what runs now); nothing without a terminal."""
+    """A bar on standard error: yields a function of (done, total, what runs now). Without a terminal it shows nothing."""
     if not sys.stderr.isatty():
         yield lambda done, total, what: None
         return
@@ -49,7 +49,7 @@ def progress() -> Iterator[Callable[[int, int | None, str], None]]:
 
 @contextlib.contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """The same for one step of unknown length."""
+    """A bar for one step of unknown length."""
     with progress() as tell:
         tell(0, None, what)
         yield

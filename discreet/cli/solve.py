@@ -28,8 +28,8 @@ def solve(
 ) -> None:
     """Solve one problem in a process of its own and certify the answer.
 
-    Without a budget a catalog problem has half of the Bayes rule's leakage, a file its own. Exits with 1 unless the
-    answer is certified.
+    Without a budget a catalog problem gets half of the Bayes rule's leakage, and a file keeps its own. Exits with 1 unless
+    the answer is certified.
 
     Examples:
 

@@ -1,6 +1,6 @@
-"""The common problem, the models it comes from, and the judge.
+"""The problem, the models that it comes from, and the judge.
 
-The public names stand in `__init__.pyi`; each loads when it is first used.
+The public names are listed in `__init__.pyi`; each loads when it is first used.
 """
 
 import lazy_loader

@@ -1,8 +1,8 @@
 """How to blend an answer with estimators that leak less, so that a budget is met.
 
-Leakage is convex along P_θ = (1 − θ) P + θ P⁰ and zero at θ = 1 where P⁰ leaks nothing, so the least θ that meets a budget
-is a scalar root, found on [m, n] numbers, since the law of (X, Ŷ) is linear in P. Nothing here is taken on trust: who uses
-it, the judge as well as backends, computes the leakage of what comes out.
+Leakage is convex along P_θ = (1 − θ) P + θ P⁰, and zero at θ = 1 if P⁰ leaks nothing. So the least θ that meets a budget is
+a scalar root. It is found on [m, n] numbers, since the law of (X, Ŷ) is linear in P. Nothing here is taken on trust:
+callers, the judge as well as backends, compute the leakage of the blend themselves.
 
 Source: docs/theory.md, section 9 (repair).
 """
@@ -38,7 +38,7 @@ def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -
         return start.blend(end, share).leakage_ceiling(slack) - target
 
     low, high, above, below = 0.0, 1.0, excess(0.0), excess(1.0)
-    tolerance = 1024.0 * UNIT  # of the share and of the target: sums of many terms are known no better
+    tolerance = 1024.0 * UNIT  # of the share and of the target: sums of many terms are no more accurate
     if above <= 0.0:
         return 0.0
     if below > 0.0:
@@ -61,7 +61,7 @@ def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -
 def _tangent(start: OutputLaw, end: OutputLaw, share: float, excess: float) -> float:
     """Where the tangent of leakage − target at `share` meets zero."""
     here = start.blend(end, share)
-    ratio = np.maximum(here.ratio_minus_one(), -1.0 + UNIT)  # where r = 0 the slope is infinite: nearly so will do
+    ratio = np.maximum(here.ratio_minus_one(), -1.0 + UNIT)  # at r = 0 the slope is infinite; a large one is enough
     change = (end.mass - start.mass)[:, None] * start.p_x + end.deviation - start.deviation
     slope = float((change * np.log1p(ratio)).sum())
     return share - excess / slope if slope < 0.0 else share
@@ -70,10 +70,10 @@ def _tangent(start: OutputLaw, end: OutputLaw, share: float, excess: float) -> f
 def blends(
     start: OutputLaw, error: float, ends: Sequence[End], budget: float, slack: float
 ) -> Generator[tuple[int, float], float | None, None]:
-    """Which end to blend in and its share, one proposal after another; what the last one leaks is to be sent back.
+    """Yields proposals, each an end and its share; the caller sends back how much the blend leaks.
 
-    Ends that would raise the error probability least come first. Where rounding keeps a proposal outside the budget (nats),
-    the next aims deeper. slack: the relative uncertainty of a blend's law.
+    Ends that raise the error probability least come first. If rounding keeps a proposal outside the budget (nats), the next
+    one aims further inside. slack: the relative uncertainty of a blend's law.
     """
     costs = []
     for which, end in enumerate(ends):
@@ -84,7 +84,7 @@ def blends(
     for _, which in sorted(costs):
         end, target = ends[which], budget
         for _ in range(8):
-            keep = end.error > error  # else nothing is gained by keeping part of the answer
+            keep = end.error > error  # else the end is better than the answer
             share = least_share(start, end.law, target, slack) if keep else 1.0
             if share is None:
                 break
@@ -95,7 +95,7 @@ def blends(
 
 
 def sent(search: Generator[tuple[int, float], float | None, None], leaked: float | None) -> tuple[int, float] | None:
-    """The next proposal of `blends` when the last one leaks so much (None: there was none); None when all were made."""
+    """The next proposal of `blends`, given how much the last one leaked (None at first); None after the last."""
     try:
         return search.send(leaked)
     except StopIteration:

@@ -1,8 +1,8 @@
-"""Problems too large to hold: the outcomes come in blocks, again and again, and are never all in memory.
+"""Problems too large for memory: the outcomes come in blocks that are read again in every pass.
 
-`Blocks` is what a source of outcomes offers: its sizes, and chunks that can be read in any order and from several threads.
-`BlockProblem` is the same problem as `Problem` seen through such a source, with the totals that every pass would otherwise
-have to find again.
+`Blocks` is the interface of a source of outcomes: its sizes, and chunks that can be read in any order and from several
+threads. `BlockProblem` is the same problem as `Problem` with such a source, and with the totals that every pass would
+otherwise have to compute again.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Found = TypeVar("Found")
 def in_order(items: Iterable[Item], threads: int, work: Callable[[Item], Found]) -> Iterator[Found]:
     """work(item) for every item, on `threads` threads (0 = all cores), results in the order of the items.
 
-    Only a few items are taken ahead of the results, so chunks that hold data are not all alive at once. When the caller
-    stops early or an exception passes through, what has not begun is cancelled.
+    Only a few items are taken ahead of the results, so that few chunks are in memory at once. When the caller stops early or
+    an exception passes through, items that have not begun are cancelled.
     """
     workers = threads or os.cpu_count() or 1
     if workers <= 1:
@@ -56,7 +56,7 @@ def in_order(items: Iterable[Item], threads: int, work: Callable[[Item], Found])
 
 
 def threads_for(blocks: Blocks, asked: int) -> int:
-    """Threads for passes over the blocks: those asked for (0 = all cores), but one for arrays that are quickly read."""
+    """Threads for passes over the blocks: those asked for (0 = all cores), but one for arrays that are read quickly."""
     return 1 if asked == 0 and isinstance(blocks, ArrayBlocks) and blocks.N < _SHARED_FROM else asked
 
 
@@ -83,7 +83,7 @@ class Blocks(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayBlocks:
-    """Arrays in memory or mapped from a file, p_xz [n, N] and loss [m, N], in chunks of `size` (0: what suits N)."""
+    """Arrays in memory or mapped from a file, p_xz [n, N] and loss [m, N], in chunks of `size` (0: a size that suits N)."""
 
     p_xz: Array
     loss: Array
@@ -120,7 +120,7 @@ class BlockProblem(Constrained):
     constraint        the leakage budget ε
     p_x               π_j, exact totals over all outcomes      [n]
     constant_errors   Σ_l L_il, exact totals                   [m]
-    tail              mass that the source put together into one last outcome, nothing discarded (0 = none)
+    tail              mass that the source gathered in one last outcome; nothing is discarded (0 = none)
     """
 
     blocks: Blocks
@@ -147,7 +147,7 @@ class BlockProblem(Constrained):
         return self.blocks.N
 
     def check_totals(self, p_x: Array, total: float, errors: Array) -> None:
-        """Refuse Σ_l a_l [n], their sum and the constant errors [m], found over the outcomes, that are not those stated."""
+        """Refuse blocks whose Σ_l a_l [n], its sum, or constant errors [m], as added up, differ from those stated."""
         gap = float(np.abs(p_x - self.p_x).max())
         same = np.array_equal(faint_lift(p_x) > 0, faint_lift(self.p_x) > 0)
         if not (abs(total - 1.0) <= TOTAL_TOLERANCE and gap <= TOTAL_TOLERANCE and same):

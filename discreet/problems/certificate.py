@@ -1,4 +1,4 @@
-"""What the judge says: the certificate with the residuals of the optimality conditions, and the pair that carries it."""
+"""The judge's statement: the certificate with the residuals of the optimality conditions, and the repaired answer."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class KKTResiduals:
     complementarity  Σ_il P_il r_il: probability spent on guesses that are not best
     alignment        Σ_i μ g(u_i) − t_i·u_i: tilts that are not μ log ratio
     slackness        μ (ε − leakage): budget left unused at a positive price
-    worst_entry      max_il P_il r_il / w_l: the loss of the worst outcome, given that outcome; inf where it is not known: of
-                     densities, and of a rule that ignores some outcomes
+    worst_entry      max_il P_il r_il / w_l: the loss of the worst outcome, given that outcome; inf where it is not known:
+                     for densities, and for a rule that ignores some outcomes
     """
 
     complementarity: float
@@ -83,7 +83,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Verdict(Generic[_Answer]):
-    """The repaired pair, feasible both, and the certificate they carry.
+    """The repaired answer and duals, both feasible, and their certificate.
 
     answer             of the kind that was judged: a matrix [m, N] or a rule
     tilt, multiplier   t [m, n] and μ (sign conventions of docs/theory.md)

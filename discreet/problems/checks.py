@@ -1,6 +1,4 @@
-"""What a probability array must be: checked once, on input, and refused with the same message everywhere; and the words
-that such messages share.
-"""
+"""Checks of input: probability arrays, numbers and tables are checked once, with the same messages everywhere."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
 
 TOTAL_TOLERANCE = 1e-9
-"""How far a total probability may be from one before it is called a mistake."""
+"""How far a total probability may be from one before it counts as a mistake."""
 
 
 def mass_array(values: Any, what: str, dimensions: int, shape: str) -> Array:
@@ -51,7 +49,7 @@ def check_entries(array: Array, what: str, start: int = 0, *, signed: bool = Fal
 
 
 def real_numbers(what: str, values: Array, shape: tuple[int, ...]) -> Array:
-    """Numbers of that shape; InputError where they are anything else."""
+    """Numbers of that shape, or InputError."""
     if np.shape(values) != shape:
         raise InputError(f"the {what} has shape {list(np.shape(values))} but the problem needs {list(shape)}")
     try:
@@ -64,7 +62,7 @@ def real_numbers(what: str, values: Array, shape: tuple[int, ...]) -> Array:
 
 
 def are_masses(*arrays: Array) -> bool:
-    """Whether all entries are numbers from 0 to 1e150; of others sums mean nothing."""
+    """Whether all entries are numbers from 0 to 1e150; sums of larger ones may overflow."""
     return all(bool(array.min() >= 0.0 and array.max() <= 1e150) for array in arrays if array.size)
 
 
@@ -161,11 +159,11 @@ def positive(value: Any, what: str, *, zero: bool = False, most: float = np.inf)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint at the nearest known word, to stand in a sentence; empty where there is none."""
+    """A hint at the nearest known word, as part of a sentence; empty if there is none."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def shown(value: Any) -> str:
-    """A value as it is typed on the command line."""
+    """A value as written on the command line."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

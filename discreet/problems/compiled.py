@@ -1,7 +1,7 @@
-"""Compiling with numba, the optional extra `fast`: once, whichever thread asks first, and kept on disk where that can be.
+"""Compiling with numba, the optional extra `fast`: once for all threads, and kept on disk if possible.
 
-Machine code is kept beside the source or, where that is read-only, in the user's cache folder; where neither can be written
-it is compiled again in every process. What compiling took is counted, so that it can be shown apart from solving.
+Machine code is kept beside the source or, if that is read-only, in the user's cache folder. If neither can be written, it is
+compiled again in every process. The time of compiling is counted, so that it can be shown apart from solving.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def once(build: Callable[..., Any]) -> Any:
 
 
 def compile_seconds() -> float:
-    """Seconds this process has spent compiling so far; what is found on disk is not compiled."""
+    """Seconds this process has spent compiling so far; loading code from disk does not count."""
     return _heard().duration if _heard.asked() and _heard().done else 0.0
 
 
 @once
 def _heard() -> Any:
-    """Hears when numba begins and ends to compile; numba lets one thread compile at a time."""
+    """Receives numba's events when it begins and ends to compile; one thread compiles at a time."""
     from numba.core import event
 
     listener = event.TimingListener()
@@ -57,8 +57,8 @@ def _heard() -> Any:
 def jit(function: Callable[..., Any], *, reorder: bool = False, inline: bool = False) -> Any:
     """Compile a function that lets other threads run.
 
-    Arithmetic is as written, without reordering or fusing; with `reorder` sums may be added up in any order, which is what
-    lets them be vectorised. With `inline` the function becomes part of every compiled function that calls it.
+    Arithmetic is as written, without reordering or fusing; with `reorder` sums may be added up in any order, which allows
+    vectorised code. With `inline` the function becomes part of every compiled function that calls it.
     """
     import numba
 
@@ -75,20 +75,20 @@ def jit(function: Callable[..., Any], *, reorder: bool = False, inline: bool = F
 def _recognisable(compiled: Any, function: Callable[..., Any]) -> Any:
     """The same, with a name that is the same in every process.
 
-    By the names of what a function calls numba recognises its machine code on disk. Left to itself it draws them at random,
-    finds nothing again, and keeps one more copy with every process.
+    numba finds a function's machine code on disk by the names of the functions that it calls. By default it draws these
+    names at random, so it finds nothing and stores another copy with every process.
     """
     held = [cell.cell_contents for cell in function.__closure__ or ()]
     own = [function.__module__, function.__qualname__, function.__code__.co_code.hex()]
     name = " ".join([*own, *(str(getattr(value, "_uuid", value)) for value in held)])
-    if hasattr(compiled, "_set_uuid"):  # not part of what numba documents; without it, it only compiles more often
+    if hasattr(compiled, "_set_uuid"):  # not documented by numba; without it, numba only compiles more often
         compiled._set_uuid(str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
     return compiled
 
 
 @once
 def prefetch() -> Any:
-    """A compiled hint (array, position) that memory will be read there soon; beyond the end it does no harm."""
+    """A compiled prefetch (array, position) of memory that will be read soon; harmless beyond the end."""
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
@@ -111,7 +111,7 @@ def prefetch() -> Any:
 def flat(array: Array) -> tuple[Array, int]:
     """The memory that holds an array's rows as one read-only vector, and how far apart rows begin in it.
 
-    So that arrays of any shape, slices of them and mapped files are of one type, for which a kernel is compiled once.
+    So arrays of any shape, their slices and mapped files have one type, for which a kernel is compiled once.
     """
     if array.dtype != np.float64 or not array.flags.aligned or array.strides[1] != 8 or array.strides[0] % 8:
         array = np.ascontiguousarray(array, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The constraint on what an answer may tell about the private variable: a leakage budget in nats."""
+"""The constraint on the information about the private variable: a leakage budget in nats."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LeakageBudget:
 
 
 def constraint_of(budget: float | LeakageBudget | None, equivocation: float | None, entropy_x: float) -> LeakageBudget:
-    """The constraint meant by exactly one of a budget and an equivocation, both in nats; raises InputError otherwise."""
+    """The constraint given by a budget or an equivocation, both in nats; InputError unless exactly one is given."""
     if (budget is None) == (equivocation is None):
         raise InputError(
             "give exactly one of budget= (nats; 0 for perfect privacy, inf for no constraint) and equivocation= (nats)"
@@ -63,7 +63,7 @@ def entropy(p: Array) -> float:
 
 
 class Constrained:
-    """What every kind of problem has by its constraint, the prior π_j of X and the errors of constant guesses.
+    """The part of every kind of problem that needs only its constraint, the prior of X and the errors of constant guesses.
 
     p_x               π_j [n]
     constant_errors   error probability of always guessing y_i [m]
@@ -79,14 +79,14 @@ class Constrained:
         def constant_errors(self) -> Array: ...
 
     def _freeze(self, **fields: Any) -> None:
-        """Set fields of a value that is frozen; arrays among them become read-only."""
+        """Set fields of a frozen value; arrays among them become read-only."""
         for name, value in fields.items():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
 
     def with_budget(self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None) -> Self:
-        """The same model, with all that is known of it, under another budget or equivocation (nats)."""
+        """The same model, with everything already computed, under another budget or equivocation (nats)."""
         other = copy(self)
         other._freeze(constraint=constraint_of(budget, equivocation, self.entropy_x))
         return other

@@ -1,8 +1,8 @@
 """The exceptions of discreet, all of them.
 
     DiscreetError
-    ├── InputError          what was given cannot be used (also a ValueError); the CLI exits with 2
-    │   └── FileError       ... and it came from a file
+    ├── InputError          the input cannot be used (also a ValueError); the CLI exits with 2
+    │   └── FileError       a file cannot be read or written
     └── BackendError        a backend could not do its work
         ├── Unsupported     it does not serve this kind or size of problem
         ├── Absent          its library is not installed
@@ -16,11 +16,11 @@ from __future__ import annotations
 
 
 class DiscreetError(Exception):
-    """Base of every exception discreet raises on purpose."""
+    """Base of every exception that discreet raises on purpose."""
 
 
 class InputError(DiscreetError, ValueError):
-    """What was given cannot be used; the message says what, where, and what to do."""
+    """The input cannot be used; the message says what is wrong, where, and what to do."""
 
 
 class FileError(InputError):

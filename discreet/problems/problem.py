@@ -1,4 +1,4 @@
-"""The common problem: find the estimator of Y with the least error probability that leaks at most a budget about X.
+"""The problem: find the estimator of Y with the least error probability that leaks at most a budget about X.
 
     minimise ⟨L, P⟩   over column-stochastic P [m, N]   with   I(X; Ŷ) ≤ ε
 
@@ -26,14 +26,14 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.samples import SampleReport, joint_of_samples
 
-ROUNDED_TOTAL = 2.0**-50  # a total this close to one is one: dividing by it again would only shuffle last digits
-_PROVABLY = 1.0 + 2.0**-44  # above what a computed leakage of more than 1e-29 can be short of the exact one
+ROUNDED_TOTAL = 2.0**-50  # a total this close to one counts as one: dividing by it again would only change last digits
+_PROVABLY = 1.0 + 2.0**-44  # more than a computed leakage above 1e-29 can fall short of the exact one
 LARGEST_LOSS = 1e100  # keeps every product of the judge within range
 
 
 @dataclass(frozen=True)
 class PhiRank:
-    """How many independent equations perfect privacy imposes, and how safe that count is.
+    """How many independent equations perfect privacy imposes, and how reliable that count is.
 
     The singular values [min(n, N)] are those of sqrt(π_j) φ_jl / sqrt(w_l): the canonical correlations of X and Z, all in
     [0, 1] and unchanged when an outcome is split. `rank` counts those above `threshold`; `nullity` = N − rank;
@@ -55,7 +55,7 @@ class Problem(Constrained):
     loss        loss mass L_il = E[loss(Y, y_i); Z = z_l]                [m, N], ≥ 0
     marginal    π_j, not rounded to doubles                         double-double [n]
     constraint  the leakage budget ε (`budget` gives its nats)
-    name        for people; no meaning
+    name        a title without meaning to the code
     """
 
     p_xz: Array
@@ -203,7 +203,7 @@ class Problem(Constrained):
 
     @cached_property
     def bayes_estimator(self) -> Array:
-        """The plain Bayes (maximum a posteriori) rule [m, N]: least loss, no regard for privacy; ties to the first guess."""
+        """The plain Bayes (maximum a posteriori) rule [m, N]: least loss, ignoring privacy; ties go to the first guess."""
         estimator = np.zeros((self.m, self.N))
         estimator[np.argmin(self.loss, axis=0), np.arange(self.N)] = 1.0
         return _frozen(estimator)
@@ -220,7 +220,7 @@ class Problem(Constrained):
 
     @cached_property
     def bayes_leakage(self) -> float:
-        """I_MAP: what the Bayes rule leaks, in nats, rounded up by 6e-14 of it: a budget of this or more is slack."""
+        """I_MAP: the leakage of the Bayes rule in nats, rounded up by a relative 6e-14. Budgets from it on are slack."""
         return self.bayes_law.leakage() * _PROVABLY
 
     @cached_property

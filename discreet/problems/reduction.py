@@ -1,12 +1,12 @@
-"""Remove what cannot matter: outcomes and private values of no probability, and outcomes that say the same thing.
+"""Remove what cannot matter: outcomes and private values of probability zero, and repeated outcomes.
 
-Two outcomes are *proportional* when their columns (p_xz, loss) divided by their sums agree to 44 bits; an optimal
-estimator may treat them alike, so they merge into one whose column is the sum. Laws (tests/problems/test_reduction.py):
-the reduced problem has the same optimum, and `restore` maps its estimators to estimators of the original with the same
-error probability and leakage.
+Two outcomes are *proportional* when their columns (p_xz, loss) divided by their sums agree to 44 bits. An optimal estimator
+may treat them alike, so they merge into one outcome whose column is their sum. Laws (tests/problems/test_reduction.py): the
+reduced problem has the same optimum, and `restore` maps its estimators to estimators of the original with the same error
+probability and leakage.
 
-An outcome of no probability gets, in the restored estimator, the output's own law: should it ever happen, the guess says
-nothing about X.
+In the restored estimator the column of an outcome of probability zero is the law of Ŷ: should that outcome ever happen, the
+guess says nothing about X.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Reduced:
 
     @property
     def pruned(self) -> int:
-        """Outcomes of no probability."""
+        """Outcomes of probability zero."""
         return 0 if self.group is None else int((self.group < 0).sum())
 
     def with_budget(self, budget: float) -> Reduced:
@@ -59,7 +59,7 @@ class Reduced:
         return full
 
     def restore_tilt(self, tilt: Array) -> Array:
-        """The tilt [m, n] of the original; 0 for private values of no probability."""
+        """The tilt [m, n] of the original; 0 for private values of probability zero."""
         if tilt.shape[1] == self.original.n:
             return tilt
         full = np.zeros((tilt.shape[0], self.original.n))
@@ -91,10 +91,10 @@ def reduce(problem: Problem, *, merge: bool = True) -> Reduced:
 def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """First member and group number of every class of proportional columns, classes in order of first appearance.
 
-    Two columns that agree may still round to different sides of a step; where anything merges at all, the classes are
-    therefore compared once more with the steps moved by half their size.
+    Two columns that agree may still round to different sides of a step. So if anything merges at all, the classes are
+    compared once more with the steps moved by half their size.
     """
-    if not _repeated(_keys(a, loss)):  # the usual case, told without any array of the size of the problem
+    if not _repeated(_keys(a, loss)):  # the usual case, decided without an array of the size of the problem
         everyone = np.arange(a.shape[1])
         return everyone, everyone
     columns = _proportions(a, loss)
@@ -121,7 +121,7 @@ def _classes(columns: Array, *, half_a_step: bool) -> tuple[NDArray[np.intp], ND
 
 
 def _keys(a: Array, loss: Array) -> NDArray[np.uint64]:
-    """What columns that agree once rounded have in common [N]; formed in blocks whose temporaries stay in cache."""
+    """A key for each column [N], equal for columns that agree once rounded; made in blocks that fit into the cache."""
     keys = np.empty(a.shape[1], dtype=np.uint64)
     for start in range(0, keys.size, _BLOCK_OUTCOMES):
         block = slice(start, start + _BLOCK_OUTCOMES)

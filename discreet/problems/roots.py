@@ -1,4 +1,4 @@
-"""Where something changes, to the last bit: bisection of many brackets at once."""
+"""Bisection of many brackets at once, to the last bit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from discreet.problems.numerics.double_double import Array
 
 
 def bisected(before: Callable[[Array], NDArray[np.bool_]], low: Any, high: Any) -> tuple[Array, Array]:
-    """Brackets [low, high] halved until no double lies between their ends; `before` tells points that precede the change."""
+    """Brackets [low, high] halved until no double lies between their ends; `before` says which points precede the change."""
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     for _ in range(200):  # enough but next to 0, where doubles are dense
         middle = midpoints(low, high)
@@ -25,7 +25,7 @@ def bisected(before: Callable[[Array], NDArray[np.bool_]], low: Any, high: Any) 
 
 
 def midpoints(low: Array, high: Array) -> Array:
-    """Middles of finite intervals: arithmetic, but geometric where the ends have one sign and differ fourfold."""
+    """Middles of finite intervals: arithmetic, or geometric if the ends have one sign and differ fourfold."""
     with np.errstate(all="ignore"):
         far = (low * high > 0.0) & (np.maximum(np.abs(low), np.abs(high)) > 4.0 * np.minimum(np.abs(low), np.abs(high)))
         geometric = np.sign(low) * np.sqrt(np.abs(low)) * np.sqrt(np.abs(high))

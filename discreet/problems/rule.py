@@ -1,15 +1,15 @@
 """An estimator as a rule: m·n numbers and a few ties, instead of a matrix [m, N].
 
 Off ties the guess at outcome l is the first i with the least L_il + Σ_j t_ij a_jl; at the listed ties it is drawn from a
-column of probabilities; and with probability `share` the outcome is ignored and the guess drawn from `towards`. At the
-optimum of the problem that is all there is (docs/theory.md, the optimal rule is a tilted Bayes rule).
+column of probabilities; and with probability `share` the outcome is ignored and the guess drawn from `towards`. Some
+optimal estimator has this form (docs/theory.md, section 7).
 
-Many outcomes may agree in their margin (by how much the second best guess is worse, per unit of mass) to more digits than a
-tilt can tell apart. They form *tie classes* that decide together: with `band` > 0 an outcome whose margin is at most `band`
-draws its guess from the column of its class (best, second best).
+The margins of many outcomes (by how much the second best guess is worse, per unit of mass) may agree to more digits than a
+tilt can resolve. Such outcomes form *tie classes*: with `band` > 0 an outcome whose margin is at most `band` draws its guess
+from the column of its class (best, second best).
 
-Tilted losses are added up from the left, each operation rounded (`in_order_losses`), so that a rule decides alike wherever
-it is evaluated: in NumPy, compiled, on any thread, in blocks of any size.
+Tilted losses are added up from the left, each operation rounded (`in_order_losses`), so a rule decides alike wherever it
+is evaluated: in NumPy, compiled, on any thread, in blocks of any size.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Rule:
 
     @classmethod
     def of(cls, tilt: Array, estimator: Array, p_xz: Array, loss: Array) -> Rule:
-        """An estimator [m, N] stated as a rule: outcomes that do not follow the tilt with certainty are its ties."""
+        """An estimator [m, N] stated as a rule: its ties are the outcomes that do not follow the tilt with certainty."""
         labels = cls(tilt).decisions(np.arange(p_xz.shape[1]), p_xz, loss).labels
         ties = np.flatnonzero(estimator[labels, np.arange(labels.size)] < 1.0)
         return cls(tilt, ties, estimator[:, ties])
@@ -126,7 +126,7 @@ class Rule:
         return slice(*np.searchsorted(self.ties, (start, start + count)).tolist())
 
     def decisions(self, outcomes: NDArray[np.int64], p_xz: Array, loss: Array) -> Decisions:
-        """What is guessed at outcomes [B] of increasing index, with p_xz [n, B] and loss [m, B], if none is ignored.
+        """The guesses at outcomes [B] of increasing index, with p_xz [n, B] and loss [m, B], if none is ignored.
 
         Labels are the first of equally good guesses.
         """

@@ -6,9 +6,9 @@ spread over (x, y) as in the whole sample:
 
     p(x, y, cell) = (count(x, y, cell) + α · count(x, y)/R) / (R + α · cells).
 
-Smoothing pulls every cell towards one that says nothing. It keeps p(x, y) exactly, and a pair (x, y) without records gets no
-mass. It lowers both what a cell tells about Y and what it leaks about X: a cell with few records seems to tell more about X
-than it does. Leakage and certificate are those of the smoothed model. α = 0 keeps the raw frequencies.
+Smoothing makes every cell less informative. It keeps p(x, y) exactly, and a pair (x, y) without records gets no mass. It
+lowers both what a cell tells about Y and what it leaks about X: a cell with few records seems to tell more about X than it
+does. Leakage and certificate are those of the smoothed model. α = 0 keeps the raw frequencies.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
 DEFAULT_BINS = 4
-"""Quantile bins of a numeric column when nothing else is said."""
+"""Quantile bins of a numeric column by default."""
 
 DEFAULT_SMOOTHING = 1.0
 """Pseudo-records per cell."""
@@ -83,7 +83,7 @@ class SampleReport:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of z after binning: the bin of every record, their number, and how they came about."""
+    """A column of z after binning: the bin of every record, the number of bins, and how they were made."""
 
     codes: _Codes
     bins: int
@@ -102,7 +102,7 @@ def joint_of_samples(
     smoothing: float = DEFAULT_SMOOTHING,
     min_count: int = 0,
 ) -> tuple[Array, SampleReport]:
-    """The joint tensor p(x, y, z) [n, m, N] of observed triples, and how it came about.
+    """The joint tensor p(x, y, z) [n, m, N] of observed triples, and the report of how it was made.
 
     x, y        labels [records] of any hashable kind; their sorted values become the private and public values
     z           [records], [records, columns], or a mapping (or data frame) from names to columns
@@ -241,7 +241,7 @@ def _columns(z: Any) -> tuple[list[NDArray[Any]], tuple[str, ...]]:
 
 
 def _table(z: Any) -> NDArray[Any]:
-    """Rows that are not an array yet: numbers become an array, anything else stays objects."""
+    """Rows that are not an array yet: numbers become an array of numbers, anything else one of objects."""
     try:
         array = np.asarray(list(z), dtype=object)
     except (TypeError, ValueError) as error:

@@ -85,7 +85,7 @@ def test_what_is_wrong_is_one_sentence(study: str) -> None:
     assert "is a folder without a study.toml" in refused("empty")
     assert "has 'nobody' in its title" in refused(study, "--only", "nobody")
     assert "is not the folder of a study" in refused("empty", "--query", "SELECT 1")
-    assert "goes on where it is" in refused("empty", "--out", "elsewhere")
+    assert "which continues in place" in refused("empty", "--out", "elsewhere")
     Path("bad.toml").write_text(STUDY.replace("gap", "gpa"))
     assert "bad.toml: profiles.default.gap is missing" in refused("bad.toml")
     assert not Path("discreet-bench").exists()
@@ -133,7 +133,7 @@ def test_interrupted_it_says_what_is_kept(study: str) -> None:
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=120)
     assert running.returncode == 130
-    assert "cells are kept in results; run the same command again to go on" in said
+    assert "cells are kept in results; run the same command again to continue" in said
     assert "Traceback" not in said
     kept = len(rows("results"))
     assert 1 <= kept < 60

@@ -1,4 +1,4 @@
-"""The backend `blahut-arimoto`: which loop runs, what is claimed, and what is handed to the judge."""
+"""Backend `blahut-arimoto`: it chooses the loop, runs it, and returns the best answer met."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BlahutArimoto(Unlifted):
     acceleration "none" runs the constrained fixed-point sweeps of `plain`: every iterate keeps the budget, the error
     probability never rises, and the gap falls like one over the number of sweeps. "proximal", the default, runs the exact
     sweeps of `proximal`. At budget 0 the fixed-point step vanishes with 1/μ, so both run exact sweeps, "none" with a
-    constant step. An answer is the best feasible estimator and the best duals met, whatever ended the run.
+    constant step. The answer is the best feasible estimator and the best duals met, whatever ended the run.
     """
 
     name = "blahut-arimoto"

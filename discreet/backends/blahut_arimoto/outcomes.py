@@ -1,13 +1,13 @@
-"""The arrays both iterations work on, and the bracket that is their stopping rule.
+"""The arrays on which both iterations work, and the bracket that is their stopping rule.
 
 Everything is per unit of outcome mass: conditional losses c_il = L_il / w_l and features f_l = a_l / w_l − π, so that an
 outcome of mass 1e-30 is as well scaled as any other. The output law of an estimator is s_i = Σ_l w_l P_il and
 dev_i = Σ_l w_l f_l P_il; every log ratio is log1p(dev / (π s)), so nothing cancels when the guess reveals almost nothing.
 
-The stopping rule is a bracket of the optimum (`Bracket`). Lower side: what a tilt costs is h_i(t, μ) − π·t_i =
+The stopping rule is a bracket of the optimum (`Bracket`). Lower side: a tilt costs cost_i = h_i(t, μ) − π·t_i =
 μ log Σ_j π_j exp((t_ij − π·t_i)/μ) ≥ 0, and Σ_l w_l min_i (c_il + f_l·t_i − cost_i) − μ ε is a bound for every t and μ > 0.
-Upper side: the estimator itself, or its blend with a leak-free one when it leaks more than ε. The judge recomputes both in
-its own way.
+Upper side: the estimator itself, or its blend with a leak-free one when it leaks more than ε. The judge recomputes both
+in its own way.
 
 Source: weak duality, docs/theory.md.
 """
@@ -62,8 +62,8 @@ class Outcomes:
     mass      w_l                                                   [N]
     prior     π_j                                                   [n]
     budget    ε in nats
-    target    the leakage aimed at: ε less what rounding an estimator's entries can add, so that the answer need not be
-              blended afterwards, which costs far more when the error probability is small
+    target    the leakage aimed at: ε less what rounding an estimator's entries can add. So the answer need not be blended
+              afterwards, which costs far more when the error probability is small
     """
 
     cost: Array
@@ -89,7 +89,7 @@ class Outcomes:
 
     @property
     def perfect(self) -> bool:
-        """Budget 0: the tilts are free and cost nothing but their own prior mean."""
+        """Budget 0: the tilts are unconstrained and cost only their own prior mean."""
         return self.budget == 0.0
 
     @property
@@ -177,7 +177,7 @@ def _log_mean_exp(x: Array, prior: Array) -> Array:
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: relative gap aimed at, most passes, and seconds on the clock of time.perf_counter."""
+    """When to stop: relative gap aimed at, largest number of passes, and a time on the clock of time.perf_counter."""
 
     gap: float
     most_passes: int
@@ -193,7 +193,7 @@ class Limits:
 class Bracket:
     """The best feasible estimator [m, N] and the best duals seen so far. It starts from a constant guess and no tilt.
 
-    passes counts sweeps over the outcomes; stalled, the offers in a row that hardly narrowed the bracket.
+    `passes` counts sweeps over the outcomes; `stalled` counts consecutive offers that hardly narrowed the bracket.
     """
 
     def __init__(self, outcomes: Outcomes, limits: Limits) -> None:

@@ -31,7 +31,7 @@ from discreet.problems.numerics.double_double import Array
 def plain_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
     """Constrained Blahut–Arimoto sweeps from the uniform guess, at a positive finite budget. Returns why it stopped.
 
-    The bracket is checked at most every twentieth sweep, once there are many.
+    After many sweeps, the bracket is checked only every twentieth sweep.
     """
     log_estimator, multiplier = uniform_start(outcomes), first_multiplier(outcomes)
     next_check = 1
@@ -48,7 +48,7 @@ def plain_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
 
 
 def uniform_start(outcomes: Outcomes) -> Array:
-    """log P [m, N] of the guess drawn uniformly, which leaks nothing and rules nothing out."""
+    """log P [m, N] of the uniform guess, which leaks nothing and excludes nothing."""
     return np.full(outcomes.cost.shape, -math.log(outcomes.cost.shape[0]))
 
 
@@ -64,15 +64,15 @@ def own_duals(outcomes: Outcomes, log_estimator: Array, multiplier: float) -> Du
 
 
 def first_multiplier(outcomes: Outcomes) -> float:
-    """The right size of μ: near independence leakage is half a squared length, so μ falls like 1/√(2ε)."""
+    """The order of μ: near independence leakage is half a squared length, so μ falls like 1/√(2ε)."""
     return 0.3 * outcomes.spread / math.sqrt(2.0 * outcomes.budget)
 
 
 def constrained_sweep(outcomes: Outcomes, log_estimator: Array, multiplier: float) -> tuple[Array, float]:
     """log P' [m, N] of one sweep within the budget, and its multiplier; P must keep the budget.
 
-    multiplier: a guess of μ, such as the last sweep's. The μ returned is 0 when the step reached a rule that keeps the
-    budget at no price.
+    multiplier: a guess of μ, such as the last sweep's. The μ returned is 0 when the step reached a rule whose budget
+    has no price.
     """
     step = Step(outcomes, log_estimator)
     rate = step.largest_rate(outcomes.target, 1.0 / multiplier)
@@ -136,7 +136,7 @@ class Step:
 
 
 def _inside(proposal: float, at: float, low: float, high: float) -> float:
-    """The proposal when it lies well inside the bracket and is not too far; else a step of 2 or the middle."""
+    """The proposal, at most 2 away, if it lies inside the bracket; else a step of 2 or the middle."""
     proposal = min(max(proposal, at - 2.0), at + 2.0)
     if low < proposal < high:
         return proposal

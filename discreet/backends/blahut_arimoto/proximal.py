@@ -1,7 +1,7 @@
 """The accelerated iteration: exact proximal sweeps with a growing step, each solved by Newton in m·n + 1 unknowns.
 
-The plain sweep minimises a model of the leakage plus a Kullback–Leibler distance of fixed weight μ. Here nothing is
-modelled and the weight falls:
+The plain sweep minimises a model of the leakage plus a Kullback–Leibler distance of fixed weight μ. Here the leakage is
+exact and the weight falls:
 
     P⁺ = argmin ⟨L, P'⟩ + (1/η) Σ_l w_l KL(P'_l ‖ P_l)   over estimators that keep the budget,
 
@@ -11,15 +11,15 @@ whose dual is smooth, concave and free of constraints whatever N is. With c_il(t
 
 the gradient is (dev_i − s_i (q_i − π), Σ_i s_i KL(q_i ‖ π) − ε) and −Hessian is η times a covariance over guesses plus
 s_i times the Hessian of the tilt's cost. Each t is itself dual feasible, so the bound of the stopping rule is free. At
-budget 0 the cost of a tilt vanishes and μ with it: the same code without that row solves Φ P = 0 exactly.
+budget 0 there is no μ and a tilt costs nothing: the same code without that row solves Φ P = 0 exactly.
 
 The error after k sweeps is at most log m / Σ η_k, and superlinear once the rows that randomise are known (an exponential
 method of multipliers on the dual). Sources: M. Teboulle, Math. Oper. Res. 17 (1992); P. Tseng, D. P. Bertsekas, Math.
 Program. 60 (1993); A. N. Iusem, M. Teboulle, Math. Oper. Res. 20 (1995).
 
-Precision: one tilt common to all guesses costs nothing to the outcomes (Σ_i P_il = 1), so its curvature is formed from
-what the tilts cost alone, never as a difference of covariances; within a sweep costs are held as differences to the
-sweep's start, so that the large η multiplies no rounding error of the tilts.
+Precision: a tilt common to all guesses changes no decision (Σ_i P_il = 1), so its curvature is formed from the costs of the
+tilts alone, never as a difference of covariances. Within a sweep, costs are stored as differences from the sweep's start, so
+the large η multiplies no rounding error of the tilts.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
         sweep = ProximalSweep(outcomes, log_estimator, duals, pace.eta)
         solved = _newton(outcomes, sweep, bracket)
         bracket.offer(sweep.point.estimator, sweep.point.duals)
-        duals = sweep.point.duals  # also of a sweep given up: they are nearer than those it started from
+        duals = sweep.point.duals  # also after a failed sweep: its duals are nearer than those it started from
         if solved:
             log_estimator = sweep.point.log_estimator
             pace.faster()
@@ -67,9 +67,9 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
 
 
 def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: Array) -> str:
-    """When rounding ends the sweeps: the perfect-privacy optimum, to blend with and for its tilt.
+    """When rounding ends the sweeps: the perfect-privacy optimum, to blend towards and for its tilt.
 
-    It is far better than a constant guess, and nearly optimal itself at the tiny budgets at which rounding bites.
+    It is far better than a constant guess, and nearly optimal itself at budgets so small that rounding matters.
     """
     if outcomes.perfect:
         return _STALLED
@@ -87,7 +87,7 @@ def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: A
 def _priced(outcomes: Outcomes, private: Bracket) -> Duals | None:
     """The perfect-privacy tilt at the multiplier where it proves most.
 
-    It costs Σ_i s_i Var_π(t_i)/(2 μ) + μ ε to second order; a tilt common to all guesses may be taken off first.
+    It costs Σ_i s_i Var_π(t_i)/(2 μ) + μ ε to second order; a tilt common to all guesses is subtracted first.
     """
     mass = private.estimator @ outcomes.mass
     tilt = private.duals.tilt - mass @ private.duals.tilt
@@ -110,7 +110,7 @@ class _Pace:
         self.eta *= self._growth
 
     def slower(self) -> None:
-        """After a sweep that Newton's method did not solve: nearer to the last that it did."""
+        """After a sweep that Newton's method did not solve: nearer to the last step that it solved."""
         self.eta = math.sqrt(self.eta * self._solved) if self._solved < self.eta else self.eta / 8.0
 
     def ended(self, spread: float) -> bool:
@@ -119,7 +119,7 @@ class _Pace:
 
 
 def _newton(outcomes: Outcomes, sweep: ProximalSweep, bracket: Bracket) -> bool:
-    """Newton steps until the sweep is solved; False if it was not: then its step η was too long."""
+    """Newton steps until the sweep is solved; False if it was not, because its step η was too long."""
     for _ in range(30):
         gain = sweep.step()
         bracket.passes += 1
@@ -141,7 +141,7 @@ def _free_sweep(outcomes: Outcomes, log_estimator: Array, eta: float) -> Array |
 
 @dataclass(frozen=True)
 class _Point:
-    """The dual function at a point of a sweep: the change from its start, what it stands for, P⁺, value and gradient."""
+    """The dual function at a point of a sweep: the change from its start, duals and law, P⁺, value and gradient."""
 
     change: Array
     price_change: float
@@ -180,12 +180,12 @@ class ProximalSweep:
         direction, price, slope = self._direction()
         if not slope > 0.0:
             return 0.0
-        here, noise = self.point, Precision.contradicted * self._scale  # differences of the dual below it say nothing
+        here, noise = self.point, Precision.contradicted * self._scale  # smaller differences of the dual are rounding
         share = 1.0
         for _ in range(30):
             trial = self._at(here.change + share * direction, here.price_change + share * price)
             slope_there = float((trial.gradient * direction).sum()) + trial.price_gradient * price
-            if slope <= noise:  # the value says nothing any more; the gradient still does
+            if slope <= noise:  # the value is all rounding; the gradient still counts
                 accept = abs(slope_there) <= 0.5 * slope
             else:
                 accept = trial.value >= here.value + 1e-4 * share * slope
@@ -229,8 +229,8 @@ class ProximalSweep:
     def _direction(self) -> tuple[Array, float, float]:
         """The Newton direction (dt [m, n], dμ) and its slope gᵀ H⁻¹ g.
 
-        Coordinates: t_i − t_r for every guess but the reference r, the likeliest; and, but at budget 0, the tilt common to
-        all guesses, and μ.
+        Coordinates: t_i − t_r for every guess but the likeliest, the reference r. Except at budget 0 also the tilt
+        common to all guesses, and μ.
         """
         point, outcomes = self.point, self._outcomes
         m, n = point.gradient.shape
@@ -256,9 +256,9 @@ class ProximalSweep:
         return np.append(rest, price)
 
     def _curvature(self, steps: Array) -> Array:
-        """−Hessian of D in the coordinates whose `steps` [m, n + 1, size] they are.
+        """−Hessian of D in the coordinates with these `steps` [m, n + 1, size].
 
-        By (t_i, μ) the cost c_il changes as (f_l − ρ_i, κ_i), with ρ the excess and κ the divergence of the tilted law;
+        The derivative of c_il by (t_i, μ) is (f_l − ρ_i, κ_i), with ρ the excess and κ the divergence of the tilted law;
         η times the covariance over guesses is Σ_{i<k} w_l P_il P_kl (∂c_il − ∂c_kl)(∂c_il − ∂c_kl)ᵀ, where 1 − P is never
         formed. A tilt common to all guesses leaves f_l out of the differences, exactly.
         """

@@ -1,8 +1,8 @@
 """Where the label of a tilted Bayes rule changes: roots of differences of tilted densities, to the last bit.
 
 The certified subdivision has bracketed every change of label; bisection on the sign of F_l − F_r, all brackets at once,
-finds the root inside. A change where the difference jumps over zero (a density with an edge there), or that lies in a tail
-the subdivision left open, is *pinned*: it is an exact boundary, but no root, and Newton's method must not move it.
+finds the root inside. Where the difference jumps over zero (a density has an edge there), or in a tail that the subdivision
+left open, the change is *pinned*: it is an exact boundary but no root, and Newton's method must not move it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def relative_difference(
 
 
 def _increasing(found: Boundaries) -> Boundaries:
-    """Drop intervals that vanished, as roots came out equal or crossed by rounding; join neighbours of one label."""
+    """Drop intervals that vanished because rounding made roots equal or crossed them; join neighbours of one label."""
     rising = found.positions > np.maximum.accumulate(np.append(-np.inf, found.positions))[:-1]
     positions, pinned = found.positions[rising], found.pinned[rising]
     labels = found.labels[np.append(rising, True)]

@@ -1,4 +1,4 @@
-"""Finite-sample confidence limits for what a labelling of draws does: means of posteriors, and the leakage they allow.
+"""Finite-sample confidence limits for a labelling of draws: means of posteriors, and the leakage that they allow.
 
 Every quantity is the mean of W(z) = Σ_jk C[label(z), j, k] p(x_j, y_k given z), whose range is known whatever the law of Z.
 Since the mean of p(x_j, y_k given Z) is p(x_j, y_k), any Σ_jk β_jk (p(x_j, y_k given z) − p(x_j, y_k)) with β fixed before
@@ -40,15 +40,15 @@ class Draws:
 def bernstein_radius(values: Array, width: float, log_risk: float) -> float:
     """One-sided empirical Bernstein radius of the mean of values [N] that lie in an interval of the given width.
 
-    log_risk = log(2/δ): the mean of the law is further than this from that of the values, on one given side, with
-    probability at most δ.
+    log_risk = log(2/δ): with probability at most δ, the true mean lies further than the radius from the mean of the values,
+    on one given side.
     """
     count = values.size
     return math.sqrt(2.0 * float(values.var(ddof=1)) * log_risk / count) + 7.0 * width * log_risk / (3.0 * (count - 1))
 
 
 def controlled_mean(coefficients: Array, prior: Array, learnt: Draws, tested: Draws, log_risk: float) -> tuple[float, float]:
-    """Mean of Σ C[label] p(x, y given Z) [guesses, n, m] and its one-sided radius; β comes from the draws learnt from."""
+    """Mean of Σ C[label] p(x, y given Z) [guesses, n, m] and its one-sided radius; β is fitted to the draws `learnt`."""
     fitted = slice(50_000)  # as many draws are enough for the coefficients
     controls = learnt.posterior.reshape(prior.size, -1)[:, fitted].T
     beta = np.linalg.lstsq(controls, learnt.values(coefficients)[fitted], rcond=Precision.rank)[0].reshape(prior.shape)
@@ -70,7 +70,7 @@ class LeakageBox:
 
     @classmethod
     def of(cls, prior: Array, guesses: int, learnt: Draws, tested: Draws, log_risk: float) -> LeakageBox:
-        """The box of the labelling of the tested draws."""
+        """The box of a rule on the tested draws."""
         p_x = prior.sum(axis=1)
         n = p_x.size
         mass, deviation = np.zeros((2, guesses)), np.zeros((2, guesses, n))

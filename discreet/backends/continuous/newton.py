@@ -7,11 +7,11 @@ of the boundaries and μ, t = μ ∇g(u(b)), and the unknowns (b, μ) solve
 
 as many equations as unknowns. At budget 0 the unknowns are (b, t), and the equations are the ties, Φ P = 0 and π·t_i = 0;
 they are consistent but have redundant members (and t is free along common shifts), so steps are least-squares steps of
-least norm. This is why a deterministic rule can be perfectly private: its boundaries have the freedom that randomising on
-bins has in the discrete problem. With u_i = ∫ of a over the intervals of label i, moving b_k adds a(b_k) to u_l and takes
+least norm. This is why a deterministic rule can be perfectly private: its boundaries can move freely, as probabilities can
+where bins randomise. With u_i = ∫ of a over the intervals of label i, moving b_k adds a(b_k) to u_l and takes
 it from u_r.
 
-With wrong labels the iteration fails. That is harmless: the result is a proposal, and is judged like any other.
+With wrong labels the iteration fails. That is harmless: the result is only a proposal, and is judged like any other.
 
 Source: docs/theory.md, "Continuous measurements".
 """
@@ -54,7 +54,7 @@ class _System:
 
 
 def polish(problem: ContinuousProblem, start: Boundaries, tilt: Array, multiplier: float) -> Polished | None:
-    """Polish a rule from near its optimum; None if nothing finite came of it."""
+    """Polish a rule that is near its optimum; None if no finite system was found."""
     free = np.flatnonzero(~start.pinned)
     if not free.size:
         return None

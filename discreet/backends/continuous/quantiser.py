@@ -84,7 +84,7 @@ def design_quantiser(
     """
     bins, random_starts = whole(bins, "bins", 2), whole(random_starts, "random_starts", 0)
     if bins > 2000:
-        raise InputError(f"{bins:,} bins; the limit is 2,000: a quantiser so fine gains nothing on the continuous rule")
+        raise InputError(f"{bins:,} bins; the limit is 2,000: a finer quantiser gains nothing over the continuous rule")
     rng, precision = np.random.default_rng(0) if rng is None else rng, Precision.of(problem, Precision.designed)
     best = solve(problem, "intervals", gap=precision.gap) if continuous is None else continuous
     scale, lower = _QuantileScale(problem), _lower_bound(best)
@@ -170,7 +170,7 @@ def _starts(
 
 
 def _fitted(levels: Array, count: int) -> Array:
-    """Exactly count − 1 levels: the widest gaps halved while there are too few, the closest pair joined while too many."""
+    """Exactly count − 1 levels: while there are too few, halve the widest gap; while too many, join the closest two."""
     found = np.unique(np.clip(levels, 1e-6, 1.0 - 1e-6))
     while found.size > count - 1:
         k = int(np.diff(np.concatenate([[0.0], found, [1.0]])).argmin())

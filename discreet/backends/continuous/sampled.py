@@ -3,7 +3,7 @@
 The dual bound E[min_i (E[loss_i given Z] + Σ_j t_ij p(x_j given Z))] − με holds for every law of Z. Where densities can be
 evaluated, its integrand is a known bounded function of Z. So:
 
-1. Half of the draws teach: they are the outcomes of a discrete problem, solved by `tilt`. Nothing is proven with them.
+1. Half of the draws are for learning: they are the outcomes of a discrete problem, solved by `tilt`. They prove nothing.
 2. The other half, independent of the first, tests the fixed tilt and the fixed rule argmin_i of the integrand. One-sided
    empirical Bernstein bounds hold for means of bounded functions and any number of draws, without a normal approximation;
    a union bound gives the stated confidence. Control variates with known means reduce the variance (`confidence`).
@@ -14,8 +14,8 @@ The result is a statement about draws: with probability ≥ confidence (over the
 rule keeps the budget. It proves nothing about one run. At budget 0 no number of draws shows that a rule leaks nothing.
 
 A tilted Bayes rule is a function of the posterior p(x_j, y_k given z) alone. Where the posterior hardly varies over a part
-of Z that matters, the leakage jumps as the tilt changes, and the best rule randomises there. So a rule here is a coin
-between two tilted Bayes rules, chosen among neighbours of one tilt.
+of Z that matters, the leakage jumps as the tilt changes, and the best rule randomises there. So a rule here draws
+between two tilted Bayes rules, chosen near one tilt.
 
 Source: A. Maurer, M. Pontil, "Empirical Bernstein bounds and sample variance penalization", COLT 2009, theorem 4; weak
 duality of docs/theory.md.
@@ -52,10 +52,10 @@ class SampledEstimate:
     lower, upper     contain the optimum, and `leakage_ceiling` ≤ budget holds for the rule, with probability ≥ confidence
     error            error probability of the rule as estimated
     leakage          of the rule as estimated, before blending, nats
-    rule             a coin between two tilted Bayes rules
+    rule             draws between two tilted Bayes rules
     tilt, multiplier [m, n] and μ of the lower limit
     blend            probability with which the rule ignores Z and guesses `fallback`
-    samples          draws tested on (as many again were learnt from)
+    samples          draws for testing (as many again were for learning)
     """
 
     lower: float
@@ -102,7 +102,7 @@ def estimate_continuous_by_samples(
     distributions   [n][m] laws of Z given (x_j, y_k) with `logpdf` and `rvs`, such as frozen scipy.stats.multivariate_normal
     p_xy            p(x_j, y_k) [n, m]
     budget          ε > 0 in nats (inf for no constraint)
-    samples         draws in total, at least 1000; half teach and half test
+    samples         draws in total, at least 1000: half for learning, half for testing
     rng             numpy Generator; numpy.random.default_rng(0) by default
 
     Raises InputError for budget 0, a confidence outside (0, 1), or arrays that are no laws within 1e-9.
@@ -263,11 +263,11 @@ class SampledRule:
 
 
 def _calibrated(model: SampledModel, posterior: Array, tilt: Array, aim: float) -> SampledRule:
-    """The coin of least error between two tilted Bayes rules near a tilt that leaks at most `aim` on draws [n, m, N].
+    """The draw between two tilted Bayes rules near a tilt that has least error and leaks at most `aim` on draws [n, m, N].
 
     Candidates: the rules of the tilt scaled by 1 ± 10^-k/2, the Bayes rule, and the best constant, so there always is one.
     """
-    posterior = posterior[:, :, :200_000]  # enough draws to set a coin on
+    posterior = posterior[:, :, :200_000]  # enough draws to find a share with
     tilts = _candidates(model, tilt)
     laws, errors = zip(*(_measure(model, posterior, each) for each in tilts), strict=True)
     leaks = [law.leakage() > aim for law in laws]

@@ -3,13 +3,13 @@
 1. If the plain Bayes rule keeps the budget it is optimal.
 2. A partition at the quantiles of all densities is a discrete problem; `tilt` solves it. Its estimator is a rule that keeps
    the budget (an upper bound), its tilt is dual feasible for the continuous problem as it is (a lower bound).
-3. The tilted Bayes rule of that tilt has its boundaries at roots of differences of tilted densities: they are found to the
-   last bit, and become edges of the partition, as do the middles of cells that still randomise. Only the neighbourhood of
-   boundaries is ever refined; the gap falls with the square of the cells there.
-4. Newton's method on the boundaries (`newton`) usually gets the rest of the digits at once, also at perfect privacy, where
-   it yields a deterministic rule. What it proposes counts only if it narrows the bracket.
+3. The tilted Bayes rule of that tilt has its boundaries at roots of differences of tilted densities. They are found to the
+   last bit and become edges of the partition, as do the middles of cells that still randomise. So the partition is refined
+   only near boundaries, and the gap falls with the square of the cell width there.
+4. Newton's method on the boundaries (`newton`) usually finds the remaining digits at once, also at perfect privacy, where
+   it yields a deterministic rule. Its proposal counts only if it narrows the bracket.
 
-Repeat 2-4 until the bracket is within the gap. The bracket is this backend's own: the judge certifies what is returned.
+Steps 2 to 4 repeat until the bracket is within the gap. The bracket is the backend's own; the judge certifies the answer.
 
 Source: docs/theory.md, "Continuous measurements".
 
@@ -90,7 +90,7 @@ class _Search:
 
     @property
     def done(self) -> bool:
-        """The bracket is narrow enough, or nothing has narrowed it for a while."""
+        """The bracket is narrow enough, or six rounds have hardly narrowed it."""
         return self.width <= self.gap or self.waiting >= 6
 
     @property
@@ -107,7 +107,7 @@ class _Search:
             self.rule, self.upper = kept, error
 
     def offer_duals(self, tilt: Array, multiplier: float) -> tuple[Array, float, Sweep]:
-        """Keep the duals, moved to feasibility, if they prove most so far; they, and the subdivision behind their bound."""
+        """Keep the duals, made feasible, if they prove most so far; return them and the subdivision behind their bound."""
         problem = self.problem
         none = np.zeros_like(tilt), math.inf if problem.constraint.perfect else 0.0
         tilt, multiplier = feasible_duals(tilt, multiplier, problem.p_x, problem.budget) or none
@@ -146,7 +146,7 @@ class _Search:
         self.waiting = 0 if self.width < 0.9 * before else self.waiting + 1
 
     def tidy(self) -> IntervalRule:
-        """The best rule, or a rule with fewer intervals and without randomisation, if it is as good as was asked."""
+        """The best rule; or one with fewer intervals and without randomisation, if it is within the gap too."""
         if self.rule.deterministic or self.width > self.gap:
             return self.rule
         merged = tidied(self.problem, self.rule, self.tilt)
@@ -158,9 +158,9 @@ class _Search:
 
 
 def _within_budget(problem: ContinuousProblem, rule: IntervalRule, precision: Precision) -> tuple[IntervalRule, float]:
-    """The rule, moved if need be until it keeps the budget even if masses are only as accurate as assumed; its error.
+    """The rule, blended if need be until it keeps the budget however masses err within the assumed accuracy; its error.
 
-    A rule that leaks at budget 0, and cannot be moved to where it does not, has error probability inf.
+    At budget 0, a rule that leaks and cannot be moved to where it does not has error probability inf.
     """
     discrete = rule.on(problem)
     law = discrete.output_law(rule.estimator)

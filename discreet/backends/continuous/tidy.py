@@ -1,10 +1,9 @@
 """A rule with few intervals from a rule with many.
 
-An estimator on a partition carries entries of rounding size and spreads its randomisation over neighbouring cells. Tidying
-joins neighbours of one label, and averages by mass over neighbours at which the same guesses tie. Where all densities are
-proportional on such an interval (the only way a continuous model ties on a whole interval), cutting it into labelled parts
-of the same masses changes neither error nor leakage, so that the rule needs no coin. What comes out is a proposal, to be
-certified like any other.
+An estimator on a partition has entries of rounding size and spreads its randomisation over neighbouring cells. Tidying
+joins neighbours of one label, and averages by mass over neighbours at which the same guesses tie. A continuous model ties on
+a whole interval only where all densities are proportional. Cutting it into labelled parts of the same masses then changes
+neither error nor leakage, and the rule need not randomise. The result is a proposal, certified like any other.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Backend `clarabel`: the exponential-cone program handed to Clarabel itself, without a modelling layer.
+"""Backend `clarabel`: the exponential-cone program passed to Clarabel directly, without a modelling layer.
 
 Method: the variables and equations of `lowering`, and for each pair (i, j) one exponential cone (x, y, z), y e^{x/y} ≤ z,
 with y = u_ij/sqrt(ε), z = π_j s_i/sqrt(ε) and x a variable of its own, so that z − y − x is an upper bound of the term
-u log(u/(π s)) − u + π s of the leakage. Their sum is held under the budget. Every row is divided by sqrt(ε) or ε as in the
+u log(u/(π s)) − u + π s of the leakage. Their sum is kept below the budget. Every row is divided by sqrt(ε) or ε as in the
 backend `conic`, which reaches the same solver through cvxpy. Sparse arrays are built here, in one pass.
 
 Source: P. J. Goulart, Y. Chen, "Clarabel: an interior-point solver for conic programs with quadratic objectives", 2024
 (arXiv:2405.12762).
 
 Cannot: resolve small budgets, for the reason given in `conic`: at 20 of the paper's sensors it ends without progress. Where
-it runs out of digits it keeps its last point and says so ("AlmostSolved", "InsufficientProgress").
+it runs out of precision it keeps its last point and says so ("AlmostSolved", "InsufficientProgress").
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ there are no privacy equations left.
 Source: L. Perron, V. Furnon, "OR-Tools", Google, 2024, developers.google.com/optimization; its guide "Advanced LP
 solving" and the comments of glop/parameters.proto for the settings.
 
-Cannot: any positive finite budget; say how many iterations it took, which the model builder does not pass on. Tolerances are
-absolute.
+Cannot: any positive finite budget; report its number of iterations, which the model builder does not pass on. Tolerances
+are absolute.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Glop(Unlifted):
         program = Program.linear(problem)
         size, (matrix, right) = program.cost.size, program.equations()
         model = model_builder_helper.ModelBuilderHelper()
-        fill: Any = model.fill_model_from_sparse_data  # its stub forgets an argument
+        fill: Any = model.fill_model_from_sparse_data  # its stub lacks an argument
         fill(np.zeros(size), np.full(size, math.inf), program.cost.ravel(), right, right, sparse.csr_matrix(matrix))
         settings = native(self.tuning, options, problem.N, {"max_number_of_iterations": options.max_iterations})
         return Lowered(program, model, " ".join(f"{name}: {_text(value)}" for name, value in settings.items()))
@@ -78,7 +78,7 @@ class Glop(Unlifted):
         solver.solve(lowered.model)
         seconds = time.perf_counter() - started
         claimed = f"{solver.status().name} {solver.status_string()}".strip()
-        # GLOP does not say that time ran out: an end without an optimum this late means it
+        # GLOP does not report the time limit: if it ends this late without an optimum, it was reached
         late = options.time_limit is not None and claimed != "OPTIMAL" and seconds >= 0.9 * options.time_limit
         variables = point_of("GLOP", claimed, late, options, solver.variable_values() if solver.has_solution() else None)
         return Raw(claimed, lowered.program.answer(variables, -np.asarray(solver.dual_values())))

@@ -1,7 +1,7 @@
 """Backend `ipopt`: the problem as a sparse nonlinear program for IPOPT, written in CasADi.
 
 Method: the variables and equations of `lowering`, and one inequality leakage(D, s)/ε ≤ 1, the leakage as the sum over (i, j)
-of u log1p(sqrt(ε) D/(π s)) − sqrt(ε) D with u = π s + sqrt(ε) D, which keeps its digits at small budgets (written with plain
+of u log1p(sqrt(ε) D/(π s)) − sqrt(ε) D with u = π s + sqrt(ε) D, which keeps its digits at small budgets (with plain
 logarithms the gap at 20 of the paper's sensors is 1e-7 instead of 1e-9). CasADi differentiates it twice: the Hessian has
 entries for D and s only. The start is the uniform guess. At budgets 0 and inf the program is linear.
 
@@ -9,7 +9,7 @@ Source: A. Wächter, L. T. Biegler, "On the implementation of an interior-point 
 nonlinear programming", Math. Program. 106 (2006) 25–57; J. A. E. Andersson et al., "CasADi", Math. Prog. Comp. 11 (2019);
 IPOPT's page of options.
 
-Cannot: report a gap; "Solve_Succeeded" is about its own scaled residuals. Linear systems go to MUMPS, the only solver in
+Cannot: report a gap; "Solve_Succeeded" refers to its own scaled residuals. Linear systems go to MUMPS, the only solver in
 CasADi's wheels; those that need a licence are faster.
 """
 
@@ -94,7 +94,7 @@ class Ipopt(Unlifted):
 
 
 def _functions(program: Program, matrix: casadi.DM, x: casadi.MX) -> tuple[dict[str, casadi.MX], dict[str, casadi.Function]]:
-    """The program {x, f, g}, and its derivatives: left to find the pattern of g itself, CasADi needs time quadratic in N."""
+    """The program {x, f, g} and its derivatives. To find the pattern of g itself, CasADi needs time quadratic in N."""
     import casadi
 
     masses, terms, guesses = program.sizes

@@ -1,11 +1,11 @@
 """Backend `qics`: the leakage as QICS' own classical relative entropy cones, one per guess.
 
-Method: min ⟨L, P⟩ with the last guess eliminated and everything else put in cones, h − G x ∈ K: R_il ≥ 0 for i < m and
+Method: min ⟨L, P⟩ with the last guess eliminated and all else in cones, h − G x ∈ K: R_il ≥ 0 for i < m and
 v_l − Σ_i R_il ≥ 0 (`lowering` has R and v), Σ_i t_i ≤ 1, and for each guess (ε t_i, u_i, π s_i)/ε in the cone
-{t ≥ Σ_j x_j log(x_j/y_j)} of dimension 2n + 1, u_i = A P_i and s_i written out in P. At budget 0 the cones go and the
-whitened equations of `lowering` come as A x = b; at budget inf nothing but bounds is left. Measured against QICS'
-standard form A x = b with the law of (X, Ŷ) as cone variables, for which it has a shortcut: there it fails to step with gaps
-of 1e-1 to 1e-8 and oversteps budgets; here gaps are 1e-9 to 1e-12 up to 10 of the paper's sensors, 1e-6 at 20.
+{t ≥ Σ_j x_j log(x_j/y_j)} of dimension 2n + 1, u_i = A P_i and s_i written out in P. At budget 0 the whitened
+equations of `lowering` replace the cones as A x = b; at budget inf only bounds are left. QICS has a shortcut for its
+standard form A x = b with the law of (X, Ŷ) as cone variables. In that form it stops with gaps of 1e-1 to 1e-8 and oversteps
+budgets; in this form gaps are 1e-9 to 1e-12 up to 10 of the paper's sensors, 1e-6 at 20.
 
 Source: K. He, J. Saunderson, H. Fawzi, "QICS: Quantum Information Conic Solver", arXiv:2410.17803 (2024); the barrier of the
 cone: H. Fawzi, J. Saunderson, "Optimal self-concordant barriers for quantum relative entropies", SIAM J. Optim. 33 (2023).
@@ -57,7 +57,7 @@ class Qics(Unlifted):
 
     def lower(self, problem: Problem, options: Options) -> Lowered[dict[str, object], dict[str, Setting]]:
         """The arrays c, G, h, A, b and the cones of a qics.Model."""
-        program = Program.of(problem, 0.5)  # powers of 0 and 1 measured within the noise
+        program = Program.of(problem, 0.5)  # powers of 0 and 1 made no measurable difference
         limits = {"max_iter": options.max_iterations, "max_time": options.time_limit}
         model = _model(program) if problem.m > 1 else {}
         return Lowered(program, model, native(self.tuning, options, problem.N, limits))

@@ -3,11 +3,11 @@
 Method: the variables and equations of `lowering` as one linear constraint, the bounds, and one nonlinear inequality
 leakage(D, s)/ε ≤ 1 with its gradient and its sparse Hessian, which has entries for D and s only; SciPy's barrier method
 solves it by sequential quadratic programs in a trust region. The start is the uniform guess. With the law of (X, Ŷ)
-eliminated, as `slsqp` has it, the same method ended on the paper's 5 and 10 sensors with gaps of 0.7 to 0.95 and hundreds of
-iterations; in this form 40 to 80 iterations certify a gap of 1e-9.
+eliminated, as in `slsqp`, the same method ended on the paper's 5 and 10 sensors with gaps of 0.7 to 0.95 after hundreds of
+iterations. In this form 40 to 80 iterations certify a gap of 1e-9.
 
-The stopping rule is SciPy's, all three quantities together, but checked in its callback: its own test on `gtol` does not
-look at the barrier parameter, and ended with gaps of 1e-6 as soon as an early barrier problem was solved well.
+The stopping rule is SciPy's, but the callback checks all three quantities together: SciPy's own test on `gtol` ignores the
+barrier parameter, and ended with gaps of 1e-6 as soon as an early barrier problem was solved well.
 
 Source: R. H. Byrd, M. E. Hribar, J. Nocedal, "An interior point algorithm for large-scale nonlinear programming", SIAM J.
 Optim. 9 (1999) 877–900; M. Lalee, J. Nocedal, T. Plantenga, SIAM J. Optim. 8 (1998) 682–706; SciPy's reference.

@@ -1,7 +1,7 @@
 """How a peer is tuned, as data: the solver's own setting, the value it gets here, the solver's default, and why.
 
-Each peer has one table `tuning` and hands exactly its entries to the solver, so what docs/reference/peers.md shows is what
-runs. Limits that the caller asks for (time, iterations) come on top and are named in the same file.
+Each peer has one table `tuning` and passes exactly its entries to the solver, so docs/reference/peers.md shows the settings
+that run. Limits that the caller asks for (time, iterations) are added; the same file names them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Tuning = tuple[Tuned, ...]
 
 
 def native(tuning: Tuning, options: Options, outcomes: int, limits: Mapping[str, float | None]) -> dict[str, Setting]:
-    """What the solver is given: every entry of the table by its name there, and the limits that are not None."""
+    """All settings for the solver: every entry of the table by its name there, and the limits that are not None."""
     found: dict[str, Setting] = {
         each.name: each.value.of(options.gap, outcomes) if isinstance(each.value, ShareOfGap) else each.value
         for each in tuning

@@ -1,6 +1,6 @@
 """Problems made to break solvers: empty bins, nearly deterministic channels, duplicates, extreme dependence and budgets.
 
-Each is valid and has a well-defined answer; what it attacks is named in its summary. Random ones are pure in (sizes, seed).
+Each is valid and has a well-defined answer; the summary says what makes it hard. Random ones are pure in (sizes, seed).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def x_equals_y(
     N: Outcomes = 40,  # noqa: N803
     seed: Seed = 0,
 ) -> Array:
-    """The private variable is the public one: every bit of usefulness leaks."""
+    """The private variable is the public one: every bit of information about Y leaks."""
     rng = np.random.default_rng(seed)
     p_xz = random_joint(n, 1, N, sparsity=0.0, concentration=1.0, rng=rng)[:, 0, :]
     joint = np.zeros((n, n, N))

@@ -32,7 +32,7 @@ def smart_meter(
 ) -> Array:
     """X: somebody is home; Y: the heat pump runs; Z: mean power of a quarter of an hour, binned.
 
-    A grid operator wants to know which flexible loads run; the household would rather not tell when it is out.
+    A grid operator wants to know which flexible loads run; the household does not want to tell when it is out.
 
     Power given (x, y) is gamma distributed with mean base + living·x + heating·y and a fixed coefficient of variation: power
     is positive and its spread grows with its mean (assumed). All eight numbers are assumed: 0.25 kW stands for refrigerator
@@ -57,7 +57,7 @@ def building(
     few: Annotated[int, Whole("people up to which a room counts as holding few")] = 4,
     many: Annotated[int, Whole("most people in the room", 2)] = 12,
     fresh_air: Annotated[float, Number("usual fresh air, litres per second")] = 60.0,
-    loss: Annotated[float, Number("heat loss of the room and answer of its control, W/K")] = 300.0,
+    loss: Annotated[float, Number("heat loss of the room and response of its control, W/K")] = 300.0,
     temperature_noise: Annotated[float, Number("standard deviation of the temperature reading, K")] = 0.7,
     co2_noise: Annotated[float, Number("standard deviation of the CO2 reading, ppm")] = 60.0,
     coupling: Annotated[

@@ -1,11 +1,11 @@
 """Heterogeneous sensors: pooled counts against counts by group.
 
 Sensor s reports the bin of weight_y·Y + a_s X + N(0, σ_s²), with the paper's X, Y, weight_y = 0.6 and bin edges. A sensor
-with a large a_s stands close to what is private. Pooling the counts forgets which sensor said what; counting by groups does
-not, see docs/how-to/many-sensors.md. All weights and deviations are assumed.
+with a large a_s responds strongly to what is private. Pooling the counts forgets which sensor said what; counting by groups
+does not, see docs/how-to/many-sensors.md. All weights and deviations are assumed.
 
 Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
-Entropy Constrained Approach", whose sensors are all alike in its numerical section.
+Entropy Constrained Approach", whose sensors are identical in its numerical section.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def multi_mixed(
     sensors: Annotated[int, Whole("number of sensors M")] = 6,
     bins: _Bins = 4,
     weight_x: Annotated[
-        tuple[float, ...], Means("how much of X the first and the last sensor see; those between are spaced evenly")
+        tuple[float, ...], Means("weight of X in the first and the last sensor; those between are spaced evenly")
     ] = (0.1, 0.7),
     sigma: Annotated[
         tuple[float, ...], Means("standard deviation of the noise of the first and the last sensor, spaced likewise")
     ] = (0.2, 0.2),
     correlation: _Correlation = 0.0,
-    groups: Annotated[int, Whole("1: pooled counts; g: counts of g runs of neighbours apart; M: every report")] = 1,
+    groups: Annotated[int, Whole("1: pooled counts; g: separate counts of g groups of neighbours; M: every report")] = 1,
 ) -> Array:
-    """Sensors that all differ, from far from X to close to it: pooled counts, or counts by group.
+    """Heterogeneous sensors, ordered by how strongly they respond to X: pooled counts, or counts by group.
 
     The pooled counts have a Poisson-multinomial law. Outcomes are in the order of `sensors.count_vectors`, by group in that
     of `sensors.grouped_count_vectors`.
@@ -59,12 +59,12 @@ def multi_mixed(
 def multi_groups(
     sizes: Annotated[tuple[int, ...], Means("number of sensors of each group")] = (3, 3),
     bins: _Bins = 4,
-    weight_x: Annotated[tuple[float, ...], Means("how much of X the sensors of each group see")] = (0.1, 0.7),
+    weight_x: Annotated[tuple[float, ...], Means("weight of X in the sensors of each group")] = (0.1, 0.7),
     sigma: Annotated[tuple[float, ...], Means("standard deviation of the noise of each group")] = (0.2, 0.2),
     correlation: _Correlation = 0.0,
     pooled: Annotated[bool, Means("pool the counts of all groups")] = False,
 ) -> Array:
-    """Groups of like sensors, some far from X and some close to it: counts by group, or pooled.
+    """Groups of identical sensors, each with its own weight of X: counts by group, or pooled.
 
     Counts by group are a sufficient statistic of all reports: nothing is lost. Outcomes are in the order of
     `sensors.grouped_count_vectors`, pooled in that of `sensors.count_vectors`.

@@ -87,7 +87,7 @@ def weighted_mixture(
     n: Private = 2,
     m: Public = 5,
     N: Annotated[int, Whole("points; each is an outcome whose probability is its share of the density")] = 1000,  # noqa: N803
-    d: Annotated[int, Whole("dimension of the points: the more, the further apart the masses")] = 4,
+    d: Annotated[int, Whole("dimension of the points: the larger, the further apart the masses")] = 4,
     variance: Annotated[float, Number("of a component in each coordinate, in units of that of the component means")] = 0.7,
     seed: Seed = 0,
 ) -> Array:

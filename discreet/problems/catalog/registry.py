@@ -1,4 +1,4 @@
-"""The registry of catalog entries: what exists, what it can be told, and how it is built from words.
+"""The registry of catalog entries: which exist, their parameters, and how they are built from words.
 
 An entry is written as a pure function of its own parameters (a random one takes a seed) that returns a joint tensor. The
 registry makes a builder of it, which also takes a budget and gives the problem its name. What a parameter means and which
@@ -76,7 +76,7 @@ class Parameter:
 class Entry:
     """One named family of problems.
 
-    name         what people type
+    name         the name that users type
     family       one of `FAMILIES`
     summary      the first sentence of its docstring
     parameters   in the order of the builder's signature
@@ -99,7 +99,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Budget:
-    """The four ways to give a budget, at most one of them; none is the problem's own.
+    """The four ways to give a budget, at most one of them; without any the problem keeps its own.
 
     leakage        ε in nats, ≥ 0; inf for no constraint
     equivocation   H0 in nats, ≤ H(X)
@@ -244,7 +244,7 @@ def _parse(owner: str, parameter: Parameter, text: str) -> Any:
 
 
 def _kind(default: Any) -> tuple[str, Callable[[str], Any]]:
-    """What a parameter with this default takes, in words, and its reader, which raises ValueError."""
+    """What a parameter with this default accepts, in words, and its reader, which raises ValueError."""
     if isinstance(default, tuple):
         read = _kind(default[0])[1] if default else _read_number
         return "values separated by commas", lambda text: tuple(

@@ -1,4 +1,4 @@
-"""Real people, real answers: two survey tables that ship inside statsmodels (extra "data"; nothing is downloaded).
+"""Two survey tables of real answers that ship inside statsmodels (extra "data"; nothing is downloaded).
 
 The table is the whole population of the model: p(x, y, z) is the smoothed frequency of the respondents' answers, see
 `discreet.problems.samples` for what binning and smoothing do.

@@ -1,19 +1,18 @@
 """Densities of a one-dimensional measurement that are monotone between known points, and mixtures of them.
 
-Everything the continuous solver proves rests on two facts about each density f_q: its cdf (and survival function) give the
-mass of any interval, and between neighbouring *breakpoints* f_q is monotone, so that its range over an interval is spanned
-by its values at the ends. `component` prepares whatever the user gives (a frozen scipy.stats distribution, a
-`NormalDensity`, a `Density` made of callables) as a `Component` with these facts; a `Mixture` is taken apart into its
-components, since mixtures need not be unimodal but are linear in components that are.
+Everything that the continuous solver proves rests on two facts about each density f_q: its cdf (and survival function) give
+the mass of any interval, and between neighbouring *breakpoints* f_q is monotone, so that its range over an interval is
+spanned by its values at the ends. `component` makes a `Component` with these facts of a frozen scipy.stats distribution, a
+`NormalDensity`, or a `Density` of callables. A `Mixture` is split into its components, since mixtures need not be unimodal
+but are linear in components that are.
 
 Breakpoints are the modes (and antimodes) and every point where the density jumps, such as the ends of its support. They
 are known for the common families of scipy.stats (`modes`), given by the user for callables, and otherwise located
-numerically, which the certificate then lists among its assumptions.
+numerically, which the problem then lists among its assumptions.
 
-A density must integrate to the differences of its own cdf, everywhere and in total; else it is refused by name. Every cell
-of a partition is integrated by Gauss–Legendre quadrature and compared with its mass by the cdf. Cells that differ are
-halved, which soon settles smooth densities, kinks and integrable poles alike. What still differs after that is a mistake in
-the model.
+A density must integrate to the differences of its own cdf, everywhere and in total; otherwise it is refused by name. Every
+cell of a partition is integrated by Gauss–Legendre quadrature and compared with its mass by the cdf. Cells that differ are
+halved, after which smooth densities, kinks and integrable poles soon agree. If cells still differ, the model is wrong.
 
 Source: docs/theory.md, "Continuous measurements".
 """
@@ -37,17 +36,17 @@ from discreet.problems.roots import bisected, midpoints
 from discreet.problems.sensors.bins import has_own_sf
 
 LEVELS = np.array([1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, *np.arange(0.04, 0.51, 0.06)])
-"""Probabilities in each tail at which quantiles are taken; the last one is the median but for 0.02."""
+"""Probabilities in each tail at which quantiles are taken, up to near the median."""
 
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """A density given by vectorised callables of z.
+    """A density given by vectorised functions of z.
 
     pdf, cdf      density and Pr(Z ≤ z)
     sf            Pr(Z > z); without it upper tails are 1 − cdf and keep absolute precision only
     breakpoints   all points where the density turns from rising to falling or back, or jumps; None to have them located
-                  numerically, which the certificate will list as assumed
+                  numerically, which the problem will list as assumed
     ratio_family  any key; densities of one key have monotone ratios between breakpoints (see `modes`)
     """
 
@@ -83,7 +82,7 @@ class Component:
     family        ratio family, None if unknown
     breakpoints   finite, increasing
     quantiles     at `LEVELS` of both tails, increasing
-    median        splits the line: intervals below it are measured by the cdf, above it by the survival function
+    median        intervals below it are measured by the cdf, those above it by the survival function
     """
 
     what: str
@@ -115,7 +114,7 @@ class Component:
     def _numbers(self, function: Callable[[Array], Any], z: Array, what: str) -> Array:
         if not z.size:
             return np.empty(0)
-        with np.errstate(all="ignore"):  # an overflow inside where the value is 0; what comes out is checked here
+        with np.errstate(all="ignore"):  # overflows inside where the value is 0; the result is checked here
             try:
                 values = np.asarray(function(z), dtype=np.float64)
             except OverflowError:  # what some densities of scipy.stats raise at a pole, for all points at once
@@ -141,7 +140,7 @@ def _at_point(function: Callable[[Array], Any], point: float) -> float:
 
 
 def expand(entry: Any, what: str) -> list[tuple[float, Any]]:
-    """The (weight, component) pairs of an entry: itself, or a mixture taken apart."""
+    """The (weight, component) pairs of an entry: itself, or the parts of a mixture."""
     if not isinstance(entry, Mixture):
         return [(1.0, entry)]
     pairs = zip(entry.weights, entry.components, strict=True)
@@ -174,7 +173,7 @@ def component(entry: Any, what: str) -> Component:
 
 
 def _quantiles(bare: Component, entry: Any, levels: Array) -> tuple[Array, Array]:
-    """Points with about `levels` of the mass below, and above. They only guide; no proof rests on them."""
+    """Points with about `levels` of the mass below, and above. They are only guides; no proof rests on them."""
     if hasattr(entry, "ppf") and hasattr(entry, "isf"):
         try:
             with np.errstate(all="ignore"):
@@ -197,7 +196,7 @@ def _bisected(bare: Component, levels: Array, side: int) -> Array:
 
 
 def _located(bare: Component, entry: Any) -> Array:
-    """Turning points of a density of which nothing is known: where its values on a fine grid of quantiles turn.
+    """Turning points of an unknown density: where its values on a fine grid of quantiles turn.
 
     Each turn is narrowed by golden section; the support's ends, where known, are added.
     """
@@ -241,7 +240,7 @@ def _check(density: Component) -> None:
 
 
 def _discrepancy(density: Component) -> float:
-    """Σ over cells of |∫ pdf − mass|, after halving every cell that disagrees as far as is sensible."""
+    """Σ over cells of |∫ pdf − mass|, after halving cells that disagree as often as is sensible."""
     inner = density.breakpoints[(density.breakpoints > density.quantiles[0]) & (density.breakpoints < density.quantiles[-1])]
     edges = np.unique(np.concatenate([density.quantiles, inner]))
     low, high = edges[:-1], edges[1:]
@@ -272,5 +271,5 @@ def _differences(density: Component, low: Array, high: Array, nodes: Array, weig
 
 
 def _at_pole(density: Component, low: Array, high: Array) -> NDArray[np.bool_]:
-    """Whether the density is infinite at an end: between such neighbouring doubles there is nothing left to compare."""
+    """Whether the density is infinite at an end of cells that cannot be halved: there is nothing left to compare."""
     return np.asarray(np.isinf(density.pdf(low)) | np.isinf(density.pdf(high)))

@@ -100,7 +100,7 @@ class ContinuousProblem(Constrained):
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        """What every certificate of this problem takes for granted, one sentence each."""
+        """What every certificate of this problem assumes, one sentence each."""
         coarse = [each.what for each in self.components if each.upper_floor > 0.0]
         located = [each.what for each in self.components if each.located]
         sentences = [f"densities, cdfs and survival functions are accurate to {self.accuracy:g} relative"]
@@ -122,12 +122,12 @@ class ContinuousProblem(Constrained):
 
     @cached_property
     def breakpoints(self) -> Array:
-        """Where any component stops being monotone or jumps, increasing."""
+        """All points where a component turns or jumps, increasing."""
         return np.unique(np.concatenate([np.empty(0), *(each.breakpoints for each in self.components)]))
 
     @cached_property
     def quantiles(self) -> Array:
-        """Quantiles of all components, both tails, increasing: where a first partition should have edges."""
+        """Quantiles of all components, both tails, increasing: edges for a first partition."""
         return np.unique(np.concatenate([each.quantiles for each in self.components]))
 
     # -- values at points and on intervals -----------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def _components(distributions: Sequence[Sequence[Any]], prior: Array) -> tuple[t
 
 
 def _identity(part: Any) -> Any:
-    """Equal for distributions that are surely the same: frozen ones by family and parameters, others by object."""
+    """A key, equal for distributions that are certainly the same: frozen ones by family and parameters, others by object."""
     try:
         if hasattr(part, "dist"):
             shapes, location, scale = part.dist._parse_args(*part.args, **part.kwds)

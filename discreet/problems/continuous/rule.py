@@ -1,7 +1,7 @@
 """A rule for a continuous measurement: finitely many intervals, each with a label or a randomisation.
 
 On its own partition a rule is an estimator of a discrete problem, so its error probability and leakage are those of that
-problem: exact through the cdf, nothing is integrated numerically.
+problem. They are exact through the cdf; nothing is integrated numerically.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class IntervalRule:
         return np.asarray(self.estimator[:, self._interval(points)])
 
     def __call__(self, z: Any, rng: np.random.Generator | None = None) -> NDArray[np.intp]:
-        """Guesses for measurements of any shape. Intervals with a randomisation need `rng`."""
+        """Guesses for measurements of any shape. Intervals that randomise need `rng`."""
         columns = self.probabilities(z)
         if (columns.max(axis=0) == 1.0).all():
             return np.asarray(columns.argmax(axis=0))
@@ -112,7 +112,7 @@ class IntervalRule:
         return self.output_law(problem).leakage()
 
     def simplified(self) -> IntervalRule:
-        """The same rule with neighbouring intervals that are treated alike joined."""
+        """The same rule, with neighbouring intervals of equal columns joined."""
         changes = (self.estimator[:, 1:] != self.estimator[:, :-1]).any(axis=0)
         kept = np.concatenate([[True], changes])
         return IntervalRule(np.concatenate([self.edges[:-1][kept], [np.inf]]), self.estimator[:, kept])

@@ -1,7 +1,7 @@
-"""Reading and writing `.npz` files: arrays of real numbers and short texts, or one clear sentence.
+"""Reading and writing `.npz` files of real arrays and short texts; every error is one sentence.
 
-An `.npz` is a zip file of `.npy` members. They are read here without numpy.load: no pickle, no evaluation of headers, sizes
-checked as declared before anything is read and again while reading, checksums verified to the end. Writing goes to a
+An `.npz` is a zip file of `.npy` members. They are read here without numpy.load: nothing is unpickled, headers are not
+evaluated, sizes are checked as declared and again while reading, and checksums are verified to the end. Writing goes to a
 temporary file in the same folder, which replaces the target only once it is complete and on disk.
 
 Source: the NPY format, numpy.lib.format (versions 1.0 to 3.0).
@@ -62,7 +62,7 @@ def read_archive(
 ) -> Archive:
     """Read every member of an `.npz`; all must be among the named arrays and texts.
 
-    max_bytes bounds what the members may unpack to. With None nothing is bounded: arrays are mapped where they lie in the
+    max_bytes bounds the unpacked size of the members. With None there is no bound: arrays are mapped where they lie in the
     file, which must not be compressed. Raises FileError, one sentence.
     """
     where = os.fspath(path)
@@ -107,12 +107,12 @@ def _mapped(what: str, where: str, layout: _Layout, start: int) -> np.ndarray[An
 
 @contextmanager
 def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
-    """The zip file; whatever is wrong with it, or found wrong inside the block, becomes one sentence."""
+    """The zip file; any error in it, also one found inside the block, becomes one sentence."""
     try:
         status = os.stat(where)
         if not stat.S_ISREG(status.st_mode):
             raise FileError(f"{where} is not an ordinary file; give an .npz file")
-        structure = 1 << 20  # beside the arrays: far more than a zip file ever takes
+        structure = 1 << 20  # beside the arrays: far more than a zip file ever needs
         if max_bytes is not None and status.st_size > max_bytes + structure:
             raise FileError(
                 f"{where} takes {status.st_size:,} bytes and the limit is {max_bytes:,}; raise max_bytes to read it"
@@ -204,7 +204,7 @@ def _read_header(what: str, stream: IO[bytes]) -> tuple[str, bool, tuple[int, ..
 
 
 def _layout(what: str, stream: IO[bytes], size: int, *, text: bool = False) -> _Layout:
-    """How the numbers (or the text) of an `.npy` of `size` bytes lie in it; the stream is left behind the header."""
+    """The layout of the numbers (or the text) of an `.npy` of `size` bytes; the stream is left after the header."""
     type_, fortran, shape, offset = _read_header(what, stream)
     if text and (re.fullmatch(r"'[<>]U[0-9]{1,7}'", type_, re.ASCII) is None or shape != ()):
         raise FileError(f"{what} is not a single text; write it as numpy.array('...')")
@@ -233,7 +233,7 @@ def _read_text(what: str, stream: IO[bytes], size: int) -> str:
 
 
 def _read_data(what: str, stream: IO[bytes], layout: _Layout) -> bytearray:
-    """The bytes of the array, grown as they come: a false declaration costs no memory. Reads to the end: the checksum."""
+    """The bytes of the array, allocated as read, so that a false size costs no memory. Reads to the end for the checksum."""
     data = bytearray()
     while chunk := stream.read(min(1 << 22, layout.bytes - len(data) + 1)):
         data += chunk
@@ -287,7 +287,7 @@ def new_array(stream: IO[bytes], shape: tuple[int, ...]) -> np.memmap[Any, np.dt
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the renaming itself durable, where the system lets a folder be opened."""
+    """Make the renaming itself durable, on systems that can open a folder."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)

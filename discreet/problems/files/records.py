@@ -60,7 +60,7 @@ def load_problem(
 
 
 def stored_model(where: str, max_bytes: int | None) -> Archive:
-    """What a problem file holds; its arrays are mapped where max_bytes is None."""
+    """The content of a problem file; its arrays are mapped if max_bytes is None."""
     return read_archive(where, arrays=("joint", "p_xz", "loss", "budget"), texts=("name",), max_bytes=max_bytes)
 
 
@@ -81,9 +81,10 @@ def under_budget(
     equivocation: float | None,
     default_budget: float | None = None,
 ) -> _AnyModel:
-    """The problem of a file, built by its name: under the budget or equivocation given, else the file's own or the default.
+    """The problem of a file, built by its name, under the budget or equivocation given, else the file's own or the default.
 
-    It is built without a constraint: what is wrong then is the file's fault (FileError), a bad budget may be the caller's.
+    It is built without a constraint first: errors then come from the file (FileError), while a bad budget may be the
+    caller's.
     """
     own = _scalar(where, stored, "budget") if "budget" in stored.arrays else default_budget
     name = printable(where, stored.texts.get("name", ""))
@@ -116,7 +117,7 @@ def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) 
 
 @dataclass(frozen=True, eq=False)
 class StoredSolution:
-    """What a solution file holds. It is data, not a proof: judge it with `certify(problem, estimator, tilt, multiplier)`.
+    """The content of a solution file: data, not a proof; judge it with `certify(problem, estimator, tilt, multiplier)`.
 
     estimator    P_il [m, N], column-stochastic
     tilt         t_ij [m, n]; the rule off ties is argmin_i L_il + Σ_j t_ij a_jl
@@ -210,7 +211,7 @@ def _scalar(where: str, stored: Archive, name: str) -> float:
 
 
 def printable(where: str, name: str) -> str:
-    """A name as it is, for it is shown on terminals; FileError for control characters or more than 1,000 characters."""
+    """The name unchanged; FileError for control characters, as names are shown on terminals, or over 1,000 characters."""
     if not name.isprintable() or len(name) > 1000:
         raise FileError(f"{where}: the name has unprintable characters or more than 1000; give a short plain name")
     return name

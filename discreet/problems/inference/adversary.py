@@ -1,4 +1,4 @@
-"""The untrusted user: what the best inference from an estimator's output finds out.
+"""The untrusted user: the best inferences from an estimator's output.
 
 The reader of Ŷ knows the model and the estimator, hence the joint law of (X, Y, Ŷ). The best inference of a variable guesses
 its likeliest value given what is seen; its error probability is the mass of everything else,
@@ -31,7 +31,7 @@ from discreet.problems.roots import bisected
 
 @dataclass(frozen=True)
 class Inference:
-    """What the best inference achieves. Probabilities are of error; None where the model does not say.
+    """What the best inferences achieve: error probabilities (None if the model does not determine them) and information.
 
     x_error            of the best inference of X from what is seen
     x_error_blind      of the best inference of X without seeing anything: 1 − max_j π_j
@@ -41,7 +41,7 @@ class Inference:
     equivocation_nats  H(X given what is seen)
     fano_plain         the paper's bound: x_error ≥ (H − 1)/log2 n, H the equivocation in *bits*; empty for n = 2
     fano_sharp         the e with h(e) + e log(n − 1) = H, which the plain form weakens; x_error ≥ it
-    samples            0: every number is exact; otherwise how many were simulated
+    samples            0 if every number is exact; otherwise the number of simulated draws
     intervals          name -> (low, high), for a simulation: each holds with probability `confidence`
     """
 
@@ -70,12 +70,12 @@ class Inference:
 def inference(model: Problem | Any, estimator: Any) -> Inference:
     """What can be inferred from the guess of an estimator [m, N], exactly.
 
-    model: a joint tensor p(x, y, z) [n, m', N]; or a `Problem`, which knows Y by its loss masses only: then `y_error` is
+    model: a joint tensor p(x, y, z) [n, m', N], or a `Problem`, which knows only the loss masses of Y. Then `y_error` is
     the least expected loss when every guess may be relabelled (for 0/1 loss, the error probability of the best inference
     of Y), and `xy_error` is None.
 
-    The estimator is taken as it is: this is no certificate. Raises InputError unless it is column-stochastic of the right
-    shape.
+    The estimator is used as it is: the result is no certificate. Raises InputError unless it is column-stochastic of the
+    right shape.
     """
     joint = None if isinstance(model, Problem) else _joint(model)
     p_xz = model.p_xz if isinstance(model, Problem) else joint.sum(axis=1)  # type: ignore[union-attr]
@@ -95,7 +95,7 @@ def inference(model: Problem | Any, estimator: Any) -> Inference:
 
 
 def confidence_interval(hits: int, samples: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The Clopper–Pearson interval of a probability, given so many hits: it covers with at least `confidence`."""
+    """The Clopper–Pearson interval of a probability, from `hits` of `samples`; its coverage is at least `confidence`."""
     from scipy.special import betaincinv
 
     samples = whole(samples, "samples", 1)
@@ -117,7 +117,7 @@ def check_confidence(confidence: float) -> float:
 
 
 def error_of_best(masses: Array) -> float:
-    """Σ_s of all but the largest entry of each column of p(v, s) [v, S]."""
+    """The sum over columns of p(v, s) [v, S] of all but the largest entry."""
     return float(np.sort(masses, axis=0)[:-1].sum())
 
 
@@ -137,7 +137,7 @@ def summarise(x_error: float, p_x: Array, y_error: float, xy_error: float | None
 
 
 def fano_bound(equivocation_nats: float, n: int, *, sharp: bool = False) -> float:
-    """Least error probability with which anybody can infer X (n values) from Ŷ, given H(X given Ŷ) in nats.
+    """A lower bound of the error probability of any inference of X (n values) from Ŷ, given H(X given Ŷ) in nats.
 
     The plain form is the paper's: (H − 1) / log2 n with H in *bits*, since the 1 in it is one bit; it is empty for n = 2.
     `sharp=True` solves h(e) + e·log(n − 1) = H for e, which is what the plain form weakens. Returns a probability ≥ 0.

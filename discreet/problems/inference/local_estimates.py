@@ -1,8 +1,8 @@
-"""The oblivious scheme that the paper compares with: every sensor sends its own estimate, and the untrusted user sees all.
+"""The oblivious scheme with which the paper compares: every sensor sends its own estimate, and the untrusted user sees all.
 
 A local estimate is the maximum a posteriori guess of Y from one sensor's measurement alone. For sensors of the same law
-only the counts of the estimates matter, so what can be inferred from them is exact for all but very many sensors or very
-many kinds of them. There it is simulated, with a seed: error rates with exact (Clopper–Pearson) confidence intervals,
+only the counts of the estimates matter, so the inferences are computed exactly unless there are very many sensors or very
+many kinds of them. Then they are simulated, with a seed: error rates with exact (Clopper–Pearson) confidence intervals,
 equivocation as the mean entropy of X's posterior with Hoeffding's interval.
 
 Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
@@ -59,7 +59,7 @@ def local_inference(
     laws        one [n, m, bins] for `sensors` sensors of the same law, or a sequence of such arrays, one per sensor; sensors
                 measure independently given (x, y)
     p_xy        p(x_j, y_i) [n, m]
-    exactly     True: enumerate whatever it takes; False: simulate; None: enumerate up to `LARGEST_EXACT` combinations of
+    exactly     True: enumerate, however many; False: simulate; None: enumerate up to `LARGEST_EXACT` combinations of
                 counts, otherwise simulate `samples` times with `seed`
 
     Raises InputError for arrays that are not probabilities, or no sensors.
@@ -79,7 +79,7 @@ def local_inference(
 
 
 def _enumerated(groups: list[tuple[Array, int]], prior: Array) -> Inference:
-    """All combinations of counts, over all groups of like sensors."""
+    """All combinations of counts, over all groups of identical sensors."""
     seen = grouped_sensors([np.tile(law, (count, 1, 1, 1)) for law, count in groups], prior)
     x_seen = seen.sum(axis=1)
     p_x, p_seen = x_seen.sum(axis=1), x_seen.sum(axis=0)

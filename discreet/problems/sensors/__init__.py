@@ -3,17 +3,17 @@
     single_sensor      one sensor, the bin of its measurement (`bins`)
     iid_sensors        M identical sensors, the counts per bin (`several`, `counts`)
     mixed_sensors      M sensors that may all differ, their pooled counts
-    grouped_sensors    counts by groups of like sensors, which keeps what pooled counts lose
+    grouped_sensors    counts by groups of identical sensors, which keep what pooled counts lose
     index_sensors      every report of every sensor, for few sensors
 
-A sensor is its law Pr(it reports bin k given x_j, y_i), any at all; `binned_law` makes one from distributions and bin edges.
+A sensor is any law Pr(it reports bin k given x_j, y_i); `binned_law` makes one from distributions and bin edges.
 Given (x, y) the sensors are independent; X and Y may depend on one another and take any number of values. A model that would
-need more memory than `max_bytes` is refused with its count and what to do instead. `paper` holds the paper's parameters.
+need more memory than `max_bytes` is refused, with its size and what to do instead. `paper` holds the paper's parameters.
 
 Source of the models: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability
 Estimation: An Entropy Constrained Approach".
 
-The public names stand in `__init__.pyi`; each loads when it is first used.
+The public names are listed in `__init__.pyi`; each loads when it is first used.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""One sensor: the bin in which a real measurement Z falls; its bins are (e_k, e_{k+1}].
+"""One sensor: the bin (e_k, e_{k+1}] into which a real measurement Z falls.
 
 Precision: an interval below the median is a difference of cdf values, one above it a difference of survival values, so
 that tail probabilities keep their *relative* precision.
@@ -37,7 +37,7 @@ def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any)
 
 
 def binned_law(distributions: Sequence[Sequence[Any]], edges: Any) -> Array:
-    """Pr(bin k given x_j, y_i) [n, m, bins] of a sensor: what the models of several sensors are made of.
+    """Pr(bin k given x_j, y_i) [n, m, bins] of a sensor, the input of the models of several sensors.
 
     distributions and edges as for `single_sensor`; for several sensors stack one such law per sensor. Raises InputError for
     rows of different lengths, and as `single_sensor` does.
@@ -81,7 +81,7 @@ def even_edges(bins: int, low: float, high: float) -> Array:
 def interval_masses(distribution: Any, edges: Array) -> Array:
     """Pr(e_k < Z ≤ e_{k+1}) [..., N] of a frozen distribution with checked edges [N + 1], relatively precise in both tails.
 
-    A distribution whose parameters are columns [..., 1] gives one row each. If it brings no survival function of its own
+    A distribution whose parameters are columns [..., 1] gives one row each. If it has no survival function of its own
     (scipy's default is 1 − cdf, which has no digits left in the upper tail), light upper intervals are integrated from its
     density, which may refine the difference of cdf values only within the rounding of the latter. Intervals much narrower
     than the distribution lose relative digits: a mass p in the middle is known to about 1e-16/p.
@@ -101,7 +101,7 @@ def interval_masses(distribution: Any, edges: Array) -> Array:
 
 @dataclass(frozen=True)
 class NormalDensity:
-    """The normal law with a mean and a standard deviation σ > 0: scipy.stats.norm without the second its import takes.
+    """The normal law with a mean and a standard deviation σ > 0; unlike scipy.stats.norm it needs no import of a second.
 
     Means [..., 1] give one row each to `interval_masses`. Raises InputError for numbers that are not finite, or σ ≤ 0.
     """
@@ -155,7 +155,7 @@ class NormalDensity:
 
 
 def has_own_sf(distribution: Any) -> bool:
-    """Whether a scipy distribution brings a survival function; the default, 1 − cdf, has no digits in the upper tail."""
+    """Whether a scipy distribution defines a survival function; the default, 1 − cdf, has no digits in the upper tail."""
     if not hasattr(distribution, "dist"):
         return True
     from scipy import stats

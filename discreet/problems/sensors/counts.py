@@ -1,7 +1,7 @@
 """The counts per bin of independent sensors: the lattice of count vectors, and their law.
 
-**Identical sensors.** Their order says nothing, so the counts are all that M copies of one sensor say. Their law is
-multinomial, evaluated in the saddle-point form
+**Identical sensors.** Their order carries no information, so the counts say all that M copies of one sensor say. Their law
+is multinomial, evaluated in the saddle-point form
 
     log p(c) = δ(M) − Σ_k δ(c_k) + ½ log(2πM / Π_{c_k>0} 2πc_k) − Σ_k D(c_k, M q_k),
 
@@ -9,18 +9,18 @@ with δ the remainder of Stirling's formula and D(c, μ) = c log(c/μ) + μ − 
 relative error is a few times 2^-53 (1 + |log p(c)| + max_k |c_k − M q_k|).
 
 **Heterogeneous sensors.** Sensor s reports bin k with probability p_sk; the law of the counts is Poisson-multinomial. They
-are built one sensor after the other. Let every sensor that has not spoken yet stand in bin 0: the counts start at
-(M, 0, …, 0), and sensor s moves one of them to the bin it reports,
+are built one sensor after another. Let every sensor that has not been added yet count in bin 0: the counts start at
+(M, 0, …, 0), and sensor s moves one of them to the bin that it reports,
 
     f(c)  ←  p_s0 f(c) + Σ_{k≥1} p_sk f(c + e_0 − e_k).
 
 All terms are ≥ 0, so nothing cancels: after M steps every probability is relatively exact to about M (bins + 1) 2^-53. In
-the lexicographic order of `count_vectors`, c + e_0 − e_k comes after c, so the step works in place from the front; and as
-adding e_0 − e_k keeps the order, the places it leads to are simply counted off, never searched for. After s sensors only
-the last C(s + bins − 1, bins − 1) places are used, so that the work is about C(M + bins, bins) bins multiplications per
-pair (x, y). The start is 2^960 instead of 1, a power of two that is taken out at the end without rounding: intermediate
-masses keep all their digits down to 1e-597, and every probability above the smallest normal double comes out with full
-relative precision, however far in the tail.
+the lexicographic order of `count_vectors`, c + e_0 − e_k comes after c, so the step works in place from the front. As
+adding e_0 − e_k keeps the order, the places to which it leads are found by counting, without a search. After s sensors only
+the last C(s + bins − 1, bins − 1) places are used, so the work is about C(M + bins, bins) bins multiplications per pair
+(x, y). The start is 2^960 instead of 1, a power of two that is divided out at the end without rounding. So intermediate
+masses keep all their digits down to 1e-597, and every probability above the smallest normal double has full relative
+precision, however far in the tail.
 
 Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000), extended to several bins; the name
 Poisson-multinomial and what is known about it: C. Daskalakis, G. Kamath, C. Tzamos, "On the structure, covering, and
@@ -80,7 +80,7 @@ def law_bytes(sensors: int, bins: int, pairs: int, *, alike: bool = True) -> int
 def count_law(counts: Counts, laws: Array, wanted: NDArray[np.bool_]) -> Array:
     """Pr(counts given x_j, y_i) [n, m, N] under laws [sensors, n, m, bins], where `wanted` [n, m]; 0 elsewhere.
 
-    counts are all count vectors [N, bins]. One law [1, n, m, bins] stands for any number of like sensors.
+    counts are all count vectors [N, bins]. One law [1, n, m, bins] stands for any number of identical sensors.
     """
     found = np.zeros((*wanted.shape, len(counts)))
     if (laws == laws[0]).all():
@@ -119,7 +119,7 @@ def _log_coefficient(counts: Counts) -> Array:
 
 
 def log_factor(largest: int) -> Array:
-    """δ(c) + ½ log(2πc) for c = 0..largest, what a count adds beside D(c, μ); 0 for an empty bin."""
+    """δ(c) + ½ log(2πc) for c = 0..largest, the part of a count beside D(c, μ); 0 for an empty bin."""
     factor = _stirling_remainder(largest) + 0.5 * np.log(2.0 * np.pi * np.maximum(np.arange(largest + 1), 1.0))
     factor[0] = 0.0
     return np.asarray(factor)

@@ -1,8 +1,8 @@
-"""What every sensor model asks of its input: conditional laws, a prior, and no more memory than is allowed.
+"""Checks of the input of every sensor model: conditional laws, a prior, and the memory allowed.
 
-A sensor is its law Pr(it reports bin k given x_j, y_i) [n, m, bins]; given (x, y) the sensors are independent. The prior
-p(x_j, y_i) [n, m] is any, so X and Y may depend on one another. The law of a pair (x, y) that never happens is not looked
-at, beyond being finite and ≥ 0.
+A sensor is its law Pr(it reports bin k given x_j, y_i) [n, m, bins]; given (x, y) the sensors are independent. Any prior
+p(x_j, y_i) [n, m] is allowed, so X and Y may depend on one another. The law of a pair (x, y) that never happens need only
+be finite and ≥ 0.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def checked_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
 
 
 def allow(needed: int, max_bytes: int, what: str, remedy: str) -> None:
-    """Refuse, in one sentence, a model whose building takes more than the bytes allowed.
+    """Refuse, in one sentence, a model that takes more than the bytes allowed to build.
 
-    `what` states the model and its count ("5 sensors with 4 bins have 56 count vectors"), `remedy` what to do instead.
+    `what` states the model and its size ("5 sensors with 4 bins have 56 count vectors"), `remedy` what to do instead.
     """
     limit = whole(max_bytes, "max_bytes", 1)
     needed += 1 << 20  # small tables, so that the estimate also covers tiny models

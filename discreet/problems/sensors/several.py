@@ -1,9 +1,8 @@
 """Several sensors: pooled counts, counts by group, and whole vectors of reports.
 
-Pooling all sensors into one count vector forgets which sensor said what. Counting by groups of like sensors forgets only
-what does not matter: among identical sensors the counts are a sufficient statistic of the reports. The outcomes are the
-product of the groups' lattices. Two ends of the same thing: one group of everybody gives the pooled counts, groups of one
-the full vector of reports.
+Pooling all sensors into one count vector forgets which sensor said what. Counting by groups of identical sensors loses
+nothing: their counts are a sufficient statistic of the reports. The outcomes are the product of the groups' lattices. One
+group of all sensors gives the pooled counts; groups of one sensor each give the full vector of reports.
 
 Given (x, y) the groups are independent, so the law is a product of the groups' laws (`counts`), without any cancellation.
 """
@@ -142,7 +141,7 @@ def index_sensors(p_z_given_xy: Sequence[Any], p_xy: Any, *, max_bytes: int = DE
     sensors = listed(p_z_given_xy, "p_z_given_xy")
     laws = [checked_law(law, prior, f"p_z_given_xy[{s}]", sensors=False) for s, law in enumerate(sensors)]
     bins = [law.shape[2] for law in laws]
-    remedy = "count the reports instead, by groups of like sensors (grouped_sensors) or of all (mixed_sensors)"
+    remedy = "count the reports instead, by groups of identical sensors (grouped_sensors) or of all (mixed_sensors)"
     _allow_reports(bins, _product_bytes(bins, prior.size), max_bytes, remedy)
     return _joint(laws, prior)
 
@@ -184,7 +183,7 @@ def _product_bytes(sizes: Sequence[int], pairs: int) -> int:
 
 
 def _joined(numbers: Sequence[int]) -> str:
-    """1, 2 and 3; long lists are shortened, equal numbers said once."""
+    """1, 2 and 3; long lists are shortened, equal numbers stated once."""
     if len(set(numbers)) == 1:
         return str(numbers[0])
     shown = [str(number) for number in numbers] if len(numbers) <= 8 else [*map(str, numbers[:6]), "…"]

@@ -1,1 +1,1 @@
-"""Outcomes that come in blocks: arrays, mapped files, count vectors generated on the fly."""
+"""Outcomes in blocks: mapped files, iterators, and count vectors generated on the fly."""

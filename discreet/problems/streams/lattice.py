@@ -1,14 +1,14 @@
 """Count lattices that are never stored: the counts of M identical sensors, generated chunk by chunk.
 
-The outcomes and their order are those of `count_vectors`: lexicographic, the last count being what the others leave. A *row*
-holds the first K − 2 of K counts fixed, so its outcomes differ in the last two; a chunk is a run of whole rows, found by
-unranking its first one. The law of each (x_j, y_i) is evaluated in the saddle-point form of `sensors.counts` from tables of
-(count, bin), once per 64 outcomes of a row, and continued from there by ratios of neighbouring probabilities, away from the
-row's mode so that underflow only ever meets what is smaller still. With numba a chunk is generated compiled
+The outcomes and their order are those of `count_vectors`: lexicographic, the last count being what the others leave. The
+outcomes of a *row* have the same first K − 2 of K counts and differ in the last two. A chunk is a run of whole rows, found
+by unranking its first one. The law of each (x_j, y_i) is evaluated in the saddle-point form of `sensors.counts` from tables
+of (count, bin), once per 64 outcomes of a row. From there ratios of neighbouring probabilities continue it, away from the
+row's mode, so that after an underflow all further values are smaller still. With numba a chunk is generated compiled
 (`lattice_kernels`), otherwise by NumPy; values agree to about 1e-13.
 
 **Truncation.** With `tail` = τ > 0 an outcome c is left out when S(c) = Σ_k D(c_k, M q_k) > T under *every* (x_j, y_i) with
-law q, D(c, μ) = c log(c/μ) + μ − c. What is left out has probability at most τ under each of them, if T solves
+law q, D(c, μ) = c log(c/μ) + μ − c. The outcomes left out have probability at most τ under each of them, if T solves
 
     e^{−x} (e x / d)^d = τ,   d = K − 1,   x = T − d log 2 > d.
 
@@ -17,9 +17,9 @@ mean gives Pr(Y ≥ y) ≤ min(1, 2e^{−y}), hence E e^{λY} ≤ 2^λ/(1 − λ
 M KL(C/M ‖ q) is a sum of d such terms, as count k is binomial given the counts before it; so E e^{λS} ≤ (2^λ/(1 − λ))^d.
 Markov's inequality with λ = 1 − d/x gives Pr(S ≥ T) ≤ e^{−λT} (2^λ/(1 − λ))^d = e^{−x} (e x/d)^d. ∎
 
-S is convex along a row, so what is kept of a row is an interval (of several laws: the hull). Everything left out is put
-together in one last outcome, *rest*, whose mass is the known total less what was generated where that difference has digits,
-and in any case not less than the mass left out nor more than τ; the generated outcomes are scaled to make totals exact.
+S is convex along a row, so the outcomes kept of a row are an interval (for several laws: the hull). Everything left out is
+gathered in one last outcome, *rest*. Its mass is the known total less the mass generated, where that difference is accurate,
+and in any case not less than the mass left out nor more than τ. The generated outcomes are scaled to make totals exact.
 
 Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000); H. Chernoff, "A measure of asymptotic
 efficiency for tests of a hypothesis based on the sum of observations", Ann. Math. Statist. 23 (1952).
@@ -53,11 +53,11 @@ class CountLattice:
     p_z_given_xy   Pr(one sensor reports bin k given x_j, y_i) [n, m, bins], bins ≥ 2
     p_xy           p(x_j, y_i) [n, m]
     loss_matrix    loss of guessing i' when the truth is i [m, guesses], ≥ 0; default 0/1 loss
-    tail           τ: most mass that may be put together in a last outcome "rest"; 0 keeps every outcome
-    threads        for the passes that plan it (0 = all cores)
+    tail           τ: most mass that may be gathered in a last outcome "rest"; 0 keeps every outcome
+    threads        for the passes that plan the chunks (0 = all cores)
     compiled       whether to use numba; by default where it is installed and there are enough outcomes
 
-    `rest` [n, m] is what the last outcome holds of each (x_j, y_i), all 0 where nothing was left out; `left_out` counts the
+    `rest` [n, m] is the mass of each (x_j, y_i) in the last outcome, all 0 if nothing was left out; `left_out` counts the
     outcomes in it. Values are the same for every `threads`. Planning takes two passes. Raises InputError for arrays that
     are not probabilities within 1e-9, and for more than 2^62 outcomes or half a GiB of tables.
     """
@@ -186,7 +186,7 @@ def lattice_problem(
     threads: int = 0,
     compiled: bool | None = None,
 ) -> BlockProblem:
-    """The problem of `sensors` identical sensors of which the guesser sees the counts, as blocks (see `CountLattice`).
+    """The problem of `sensors` identical sensors whose counts the estimator sees, as blocks (see `CountLattice`).
 
     Give one of budget (nats) and equivocation (H0, nats). Law: with tail = 0 the blocks, put together, are the problem of
     `iid_sensors` within a relative 1e-12.

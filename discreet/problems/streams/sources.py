@@ -1,9 +1,9 @@
-"""Where blocks of outcomes come from: mapped files, and any iterator that can be started again.
+"""Sources of blocks: mapped files, and any iterator that can be started again.
 
 A mapped file is never read as a whole. `.npy` arrays and the uncompressed members of an `.npz` (as `numpy.savez` and
-`write_blocks` write them) are mapped where they lie; a compressed member is refused. One pass checks every entry and finds
-the totals, with the rules and in the words of `Problem`. A total that is one within 1e-9 but not within rounding is divided
-out of every chunk when it is read, so totals are exact wherever they are formed.
+`write_blocks` write them) are mapped where they lie; a compressed member is refused. One pass checks every entry and adds up
+the totals, with the rules and messages of `Problem`. A total that is one within 1e-9 but not within rounding is divided out
+of every chunk when it is read, so totals are exact wherever they are formed.
 
 `write_blocks` writes rows one after another, so it passes over the blocks n + m times, with one chunk in memory.
 """
@@ -55,11 +55,11 @@ def block_problem(
     name: str = "",
     threads: int = 0,
 ) -> BlockProblem:
-    """The problem of any blocks: one pass checks every entry and finds the totals.
+    """The problem of any blocks: one pass checks every entry and adds up the totals.
 
     Give one of budget (nats) and equivocation (H0, nats). threads: 0 = all cores. Raises InputError, naming the entry, for
-    what `Problem` refuses: entries that are negative or not finite, a total further than 1e-9 from one, a loss on an outcome
-    without probability or above 1e100; and for blocks of the wrong shape or number.
+    everything that `Problem` refuses (entries that are negative or not finite, a total further than 1e-9 from one, a loss
+    above 1e100 or on an outcome without probability), and for blocks of the wrong shape or number.
     """
     if blocks.N < 1:
         raise InputError("the blocks hold no outcomes; give at least one")
@@ -83,7 +83,7 @@ def block_problem(
 
 
 def _checked(blocks: Blocks, compiled: bool, chunk: Chunk) -> tuple[Chunk, DoubleDouble]:
-    """A chunk with its totals [n + m], all entries looked at."""
+    """A chunk with its totals [n + m], after checking all entries."""
     a, loss = chunk.read()
     for what, array, rows in (("p_xz", a, blocks.n), ("loss", loss, blocks.m)):
         if array.shape != (rows, chunk.count):
@@ -116,7 +116,7 @@ def _refuse_no_masses(start: int, a: Array, loss: Array) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Source:
-    """Blocks of the sizes n, m, N, whose chunks a function gives."""
+    """Blocks of the sizes n, m, N, with chunks from a function."""
 
     n: int
     m: int
@@ -136,7 +136,7 @@ def _scaled(blocks: Blocks, total: float) -> Iterator[Chunk]:
 
 
 def _by_range(n: int, m: int, outcomes: int, read: Callable[[int, int], _Pairs]) -> Blocks:
-    """Blocks of what is read by its first outcome and the one after its last."""
+    """Blocks from a function that reads outcomes, given the first and the one after the last."""
 
     def chunks() -> Iterator[Chunk]:
         for start in range(0, outcomes, CHUNK_OUTCOMES):
@@ -209,9 +209,9 @@ def map_problem(
     loss_matrix    for a joint: loss of guessing i' when the truth is i [m, guesses], ≥ 0; default 0/1 loss
     budget, equivocation   nats; replace the budget in the file. One is needed if the file has none.
 
-    float64 in C order is used where it lies, other numbers and orders are converted chunk by chunk. The file must not change
-    while the problem is in use. Raises FileError for anything wrong with the files; a checksum of a member is not verified,
-    its entries are.
+    float64 in C order is mapped; other numbers and orders are converted chunk by chunk. The file must not change while the
+    problem is in use. Raises FileError for anything wrong with the files. Checksums of members are not verified, but their
+    entries are.
     """
     where = os.fspath(path)
     try:
@@ -241,7 +241,7 @@ def _blocks_of(where: str, arrays: dict[str, np.ndarray[Any, Any]], loss_matrix:
             raise FileError(f"{where}: joint has shape {list(joint.shape)}; give [n, m, N], or p_xz [n, N] with its loss")
         return _joint_blocks(joint, loss_table(loss_matrix, joint.shape[1]))
     if loss_matrix is not None:
-        raise InputError(f"{where} states its own losses, so loss_matrix has no place; leave it out")
+        raise InputError(f"{where} states its own losses, so loss_matrix cannot be used; leave it out")
     a, loss = arrays["p_xz"], arrays["loss"]
     if a.ndim != 2 or loss.ndim != 2 or a.shape[1] != loss.shape[1]:
         raise FileError(
@@ -300,7 +300,7 @@ def _aligned_member(archive: zipfile.ZipFile, stream: IO[bytes], name: str) -> I
     info = zipfile.ZipInfo(name)
     fixed = 30 + len(name) + 20  # local header, name, sizes in 64 bits
     padding = -(stream.tell() + fixed + 4) % 64
-    info.extra = struct.pack("<HH", 0x7864, padding) + bytes(padding)  # a tag of ours, which readers skip
+    info.extra = struct.pack("<HH", 0x7864, padding) + bytes(padding)  # a tag of discreet's own, which readers skip
     info.external_attr = 0o600 << 16
     return archive.open(info, "w", force_zip64=True)
 
