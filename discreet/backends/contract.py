@@ -1,12 +1,12 @@
 """What a backend is: three functions and its capabilities as data.
 
-A backend turns a problem into something its solver understands (`lower`), lets the solver work (`solve`) and turns what came
-back into an estimator and, if it has them, duals (`lift`). It never judges itself: the loop in `run` times the three steps,
-catches what they raise and hands the answer to the judge. Of a `Problem`, outcomes of no probability and proportional ones
-are gone before `lower` is called (`problems.reduction`), and put back after `lift`.
+A backend turns a problem into something that its solver understands (`lower`), runs the solver (`solve`), and turns the
+result into an estimator and, if there are any, duals (`lift`). It never judges itself: the loop in `run` times the three
+steps, catches their exceptions and gives the answer to the judge. Before `lower` is called, outcomes of probability zero are
+removed from a `Problem` and proportional ones merged (`problems.reduction`); after `lift` they are restored.
 
-Signs of duals: `tilt` t_ij [m, n] is the dual of u_i = A P_i such that the optimal rule is
-argmin_i L_il + Σ_j t_ij a_jl, and `multiplier` μ ≥ 0 the dual of leakage ≤ ε, in error probability per nat.
+Signs of duals: `tilt` t_ij [m, n] is the dual of u_i = A P_i, signed such that the optimal rule is
+argmin_i L_il + Σ_j t_ij a_jl; `multiplier` μ ≥ 0 is the dual of leakage ≤ ε, in error probability per nat.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from discreet.problems.rule import Rule
 
 AnyProblem: TypeAlias = "Problem | BlockProblem | ContinuousProblem"
-"""Every kind of problem that there is; `Kind` names them."""
+"""All kinds of problem; `Kind` names them."""
 
 _P_contra = TypeVar("_P_contra", bound="AnyProblem", contravariant=True)
 _Lowered = TypeVar("_Lowered")
@@ -44,7 +44,7 @@ class Kind(Enum):
 
     @classmethod
     def of(cls, problem: AnyProblem) -> Kind:
-        """The kind of a problem; raises InputError for what is none."""
+        """The kind of a problem; raises InputError for anything else."""
         if isinstance(problem, Problem):
             return cls.ARRAYS
         if isinstance(problem, BlockProblem):
@@ -100,9 +100,9 @@ ACCURACY = {
 
 @dataclass(frozen=True)
 class Reach:
-    """A size beyond which studies and benchmarks do not try a backend, though it would accept the problem, and why.
+    """A size beyond which studies and benchmarks do not try a backend, although it would accept the problem, and why.
 
-    outcomes   N above which it is not tried; `unknowns` the same for m N; where neither is given it is tried nowhere
+    outcomes   N above which it is not tried; `unknowns` the same for m N; without both it is never tried
     settings   the reach of the backend with these settings only
     curves     the reach for whole curves only, which are many solves
     """
@@ -114,7 +114,7 @@ class Reach:
     curves: bool = False
 
     def refusal(self, problem: Problem) -> str:
-        """Why the problem is not tried, to follow the name of the backend; empty where it is."""
+        """Why the problem is not tried, as text after the name of the backend; empty if it is tried."""
         sizes = ((problem.N, self.outcomes, "outcomes"), (problem.m * problem.N, self.unknowns, "unknowns"))
         given = [(size, most, what) for size, most, what in sizes if most < math.inf]
         if given and all(size <= most for size, most, _ in given):
@@ -125,7 +125,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a backend can do, as data: all that the rest of the project knows about it.
+    """What a backend can do, as data; the rest of the project knows nothing else about it.
 
     regimes            the budgets it serves
     largest_outcomes   N of arrays above which it refuses; outcomes in blocks have no such limit
@@ -139,7 +139,7 @@ class Capabilities:
     libraries          importable names it needs, beyond the base install
     extra              the extra of discreet that installs them ("" = base install)
     settings           name -> what it means, for every entry `Options.settings` may hold
-    peer               whether it is there to be compared with: never chosen unless it is named
+    peer               whether it exists for comparison: never chosen unless it is named
     reach              sizes beyond which studies and benchmarks do not try it
     """
 
@@ -163,7 +163,7 @@ class Capabilities:
             raise InputError(f"there is no class of methods {self.method_class!r}; choose one of: {', '.join(ACCURACY)}")
 
     def refusal(self, problem: AnyProblem) -> str:
-        """Why the problem is not served, to follow the name of the backend; empty where it is."""
+        """Why the problem is not served, as text after the name of the backend; empty if it is served."""
         kind, regime = Kind.of(problem), Regime.of(problem)
         if kind not in self.kinds:
             return f"does not serve {kind.value}"
@@ -176,14 +176,14 @@ class Capabilities:
         return ""
 
     def skipped(self, problem: Problem, settings: Mapping[str, object], *, curve: bool = False) -> str:
-        """Why studies and benchmarks do not run it, refused or out of reach, to follow its name; empty where they do."""
+        """Why studies and benchmarks do not run it, refused or out of reach, as text after its name; empty if they do."""
         reach = (each for each in self.reach if each.settings.items() <= settings.items() and (curve or not each.curves))
         return self.refusal(problem) or next(filter(None, (each.refusal(problem) for each in reach)), "")
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller asks of a backend; each lowers these to its own solver's parameters as far as they exist.
+    """What the caller asks of a backend, which translates it to its solver's parameters as far as they exist.
 
     gap             relative certified gap aimed at
     time_limit      seconds for `solve`, or None
@@ -209,9 +209,9 @@ class Options:
 
 @dataclass(frozen=True)
 class Raw(Generic[_Found]):
-    """What came out of a solver: its own status text (never trusted), and what it found, for `lift`.
+    """The result of a solver: its own status text (never trusted), and what it found, for `lift`.
 
-    passes   over the outcomes, by backends that count them
+    passes   over the outcomes, if the backend counts them
     """
 
     claimed: str
@@ -225,7 +225,7 @@ class Answer:
     """An estimator with optional duals; the judge checks all of it.
 
     estimator   a matrix [m, N] or a `Rule`; an `IntervalRule` for densities
-    tilt        [m, n], multiplier ≥ 0; a rule's own tilt counts where none is given
+    tilt        [m, n], multiplier ≥ 0; without them a rule's own tilt counts
     anchors     estimators [m, N] that the backend believes to leak nothing; the judge may repair towards them
     """
 
@@ -237,7 +237,7 @@ class Answer:
 
 @runtime_checkable
 class Backend(Protocol[_P_contra, _Lowered, _Found]):
-    """The contract: of a kind of problem, what `lower` makes of it, and what `solve` finds.
+    """The contract, by the type of problem, the result of `lower` and the result of `solve`.
 
     Law: lifting a lowered optimum gives an estimator that is optimal for the problem, up to tolerance.
     """
@@ -252,7 +252,7 @@ class Backend(Protocol[_P_contra, _Lowered, _Found]):
 
 
 class Unlifted:
-    """For a backend whose `solve` finds the answer to the problem itself, duals and all."""
+    """For a backend whose `solve` already finds an `Answer`, including any duals."""
 
     def lift(self, raw: Raw[Answer]) -> Answer:
         """The answer as it is."""
@@ -260,12 +260,12 @@ class Unlifted:
 
 
 AnyBackend: TypeAlias = Backend[Any, Any, Any]
-"""Some backend, as the registry gives it: of which kinds of problem its capabilities say."""
+"""A backend as the registry gives it; its capabilities name the kinds of problem it serves."""
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """A name that stands for several backends: asked in turn until one is certified, else the narrowest bracket counts."""
+    """A name for several backends, asked in turn until an answer is certified; otherwise the narrowest bracket counts."""
 
     @property
     def name(self) -> str: ...
@@ -286,9 +286,9 @@ class Known:
 
 @runtime_checkable
 class Continuation(Protocol[_Found]):
-    """Optional: a backend that solves faster when other budgets of the same model are solved (see `sweep`).
+    """Optional: a backend that solves faster if other budgets of the same model are already solved (see `sweep`).
 
-    None means that the budget has to be solved afresh; so does an answer that the judge does not certify.
+    If it returns None, or an answer that the judge does not certify, the budget is solved afresh.
     """
 
     def continued(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[_Found] | None: ...

@@ -21,57 +21,58 @@ _UNIT = 2.0**-53
 
 @dataclass(frozen=True)
 class Precision:
-    """What the solver aims at; relative to the error probability, or to the budget where a field says so.
+    """What the solver aims at. Widths of brackets are relative to the upper end; "of the budget" means a share of it.
 
     gap         asked for: certified (upper − lower) / upper ≤ gap
-    bracket     of the solver's own bracket: gap/4 by fact 1, and at least 2⁻⁴³ = 1024 u, about what sums over 10⁸ outcomes,
-                added up in chunks, are off by
-    small       of a bracket within which another error has to fit: bracket/4. In the rounds cells waste the rest; in sweeps
-                rule and duals are both off; of a density it is what the subdivision leaves undecided
-    rounding    ρ, of the budget: what rounding a law once moves; 0 where the budget is 0 or inf
+    bracket     width at which the solver's own bracket is narrow enough: gap/4 by fact 1, and at least 2⁻⁴³ = 1024 u, about
+                the error of sums over 10⁸ outcomes, added up in chunks
+    small       width of a bracket that leaves room for another error: bracket/4. In the rounds the other error is the waste
+                of cells; in sweeps rule and duals are both off; for densities it is what the subdivision leaves undecided
+    rounding    ρ, of the budget: by how much rounding a law once moves the leakage; 0 where the budget is 0 or inf
     undercut    of the budget: how far inside it iterations aim. 8 ρ for the three roundings of an answer (its columns, its
-                masses, their sums: each at most 2 ρ, and 2 ρ to spare), and 2⁻⁴⁰ for what an iteration still leaks too much
+                masses, their sums: each at most 2 ρ, and 2 ρ to spare), and 2⁻⁴⁰ for the excess that an iteration may leave
                 when it stops. At most half of the budget
-    summed      of the budget: how far inside it tie classes of any number of outcomes aim: 16 ρ more, as sums over many
-                millions of outcomes, added up in chunks, are off by up to about 8 u
-    vertex      of the budget: how far inside it a vertex aims first: 5 ρ + 2⁻⁴⁴, as its masses are rounded and added up in
-                plain sums. It proves its own leakage afterwards, and aims further inside while that is above the budget
-    sampled     of the bracket of a sample of outcomes or draws: 10⁻⁵, as N draws leave an error of about 1/√N
-    designed    of the gap of a quantiser design: 10⁻⁸. At a minimum an error δ of the value moves the edges by about √δ
-    compared    of the gap of the optima that a design compares: 10⁻¹⁰, a hundredth of `designed`, to tell them apart
-    leak_free   largest |p(ŷ_i given x_j) − p(ŷ_i)| that counts as none at budget 0: 2⁻⁴⁴, about half of the 10⁻¹³ that the
-                judge allows, as restoring the outcomes rounds once more
-    contradicted  of the sum of sizes behind a tilted loss (and of μ w / 8, as tilts μ log r round r): by how much another
-                guess must be better before a label counts as wrong: 2⁻⁵⁰ = 8 u, as n + 1 terms and a difference round
-    searched    of a budget or a bound: where a search in one number ends: 2⁻³⁶ ≈ 1.5e-11, which by fact 2 costs as much of
-                the error probability. A Newton step of a sweep is the last when it gains half its square
-    off_budget  of the budget: by how much a solved proximal sweep may miss it: 2⁻¹⁰; what it leaks too much is blended away
-    longest     the largest proximal step, or 1/μ of a plain sweep, times the spread of costs: 2⁶⁰; beyond it the rounding of
-                an exponent exceeds 1
-    settled     change of multiplier and shares that ends the search of a vertex: 2⁻⁴⁶ = 128 u, as n·m sums are off by that;
-                a thousand times as much where steps shrink no more
-    rank        2⁻⁴³ = 1024 u: singular values below this share of the largest are rounding, as sums in `bracket` are
+    summed      the same for tie classes of any number of outcomes: 16 ρ more, since sums over many millions of outcomes,
+                added up in chunks, err by up to about 8 u
+    vertex      the same for a vertex, at first: 5 ρ + 2⁻⁴⁴, since its masses are rounded and added up in plain sums. Then it
+                proves its own leakage, and aims further inside while that is above the budget
+    sampled     width of the bracket of a sample of outcomes or draws: 10⁻⁵, as N draws leave an error of about 1/√N
+    designed    gap of a quantiser design: 10⁻⁸. At a minimum, an error δ of the value moves the edges by about √δ
+    compared    gap of the optima that a design compares: 10⁻¹⁰, a hundredth of `designed`, to tell them apart
+    leak_free   largest |p(ŷ_i given x_j) − p(ŷ_i)| that counts as zero at budget 0: 2⁻⁴⁴, about half of the 10⁻¹³ that the
+                judge allows, since restoring the outcomes rounds once more
+    contradicted  by how much another guess must be better before a label counts as wrong, relative to the sizes summed into
+                a tilted loss (and to μ w / 8, as tilts μ log r round r): 2⁻⁵⁰ = 8 u, the rounding of n + 1 terms
+    searched    width, relative to a budget or a bound, at which a search in one number ends: 2⁻³⁶ ≈ 1.5e-11, which by fact 2
+                costs as much of the error probability. A Newton step of a sweep is the last when it gains half its square
+    off_budget  of the budget: by how much a solved proximal sweep may miss it: 2⁻¹⁰. An excess is blended away
+    longest     largest proximal step, or 1/μ of a plain sweep, times the spread of costs: 2⁶⁰. Beyond it the rounding of an
+                exponent exceeds 1
+    settled     change of multiplier and shares that ends the search of a vertex: 2⁻⁴⁶ = 128 u, about the error of n·m sums;
+                a thousand times as much once steps no longer shrink
+    rank        2⁻⁴³ = 1024 u: singular values below this share of the largest are rounding, as for `bracket`
     ridge       2⁻⁴⁶ = 128 u, added to a unit diagonal: more than the factorisation of some 100 unknowns rounds by
     lightest    of 1/N: 2⁻⁴⁰: lighter outcomes count as that much in the barrier, which would lose more digits otherwise
-    ceiling     1.05: aims lie below the budget by 1.05 times what a proven ceiling adds to a leakage, which may be a little
-                more at another law
-    certain     2⁻²⁰, where a bound follows: columns this close to a label are certain, and ties are this share of the mass
+    ceiling     1.05: aims lie below the budget by 1.05 times the difference between a proven ceiling of a leakage and the
+                leakage, as the difference may be a little larger at another law
+    certain     2⁻²⁰, where a bound is proven afterwards: columns this close to a label count as certain, and losses this
+                close, per mass, as tied
     unseen      2⁻³⁰: a guess of less mass has a posterior of at most 23 bits, and counts as never made
-    no_evidence  −40, in place of log 0: below −53 log 2 ≈ −37, the smallest log r above log 0 that r − 1 can give
-    derived     certified gap up to which the loop derives no duals: the 1e-9 that is asked for where no gap is named
+    no_evidence  −40, in place of log 0: below −53 log 2 ≈ −37, the least log r of a positive r computed as 1 + (r − 1)
+    derived     certified gap up to which the loop derives no duals: the default gap 1e-9
     correlated  2⁻⁴⁶ = 128 u: canonical correlations below it are the rounding of the model's numbers
 
-    Of lowerings to other projects' solvers, whose own limits stand where they are called:
+    For lowerings to other projects' solvers, whose own limits stand where they are called:
 
-    unit        the least unit of costs, as a share of the constant guess's error, so that no cost exceeds its inverse: 1e-3
-                with a leakage, which loses digits beside larger costs; 1e-5 of linear programs, whose tolerances of 1e-10
-                resolve no finer prices; else 1e-8
-    own_gap     of what a solver compares with its gap, or, over N, with the complementarities that add up to it: gap/10
-    step        of what it compares with a step, or with a leak beside a small budget: gap/1000. `cone`: gap/10⁴ of Clarabel,
+    unit        least unit of costs, as a share of the constant guess's error, so that no cost exceeds its inverse: 1e-3 with
+                a leakage, which loses digits beside larger costs; 1e-5 of linear programs, whose tolerances of 1e-10 resolve
+                no finer prices; else 1e-8
+    own_gap     what a solver compares with its gap, or, over N, with complementarities that add up to it: gap/10
+    step        what it compares with a step, or with a leak beside a small budget: gap/1000. `cone`: gap/10⁴ of Clarabel,
                 whose answers miss gap/10 by up to 100 times. `descent`: gap/10⁶ of SLSQP, which ends at one small step
 
-    Not here, on purpose: the judge's allowances, as a judge shares no tolerance with what it judges; where searches in
-    `problems` end, at the last bits; steps of a line search or a finite difference, which change the way but not the answer.
+    Not here, on purpose: the judge's allowances, as a judge shares no tolerance with what it judges; the ends of searches in
+    `problems`, at the last bits; line searches and finite differences, which change the path but not the answer.
     """
 
     gap: float

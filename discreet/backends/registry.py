@@ -43,7 +43,7 @@ class Availability:
 
 @cache
 def own_backends() -> Mapping[str, str]:
-    """Name -> "package.module:Class" of the project's: those that `auto` prefers, in its order, the others, then peers."""
+    """Name -> "package.module:Class" of the project's own: first the preference of `auto`, then the others, then peers."""
     found = declared()
     return {name: found[name] for name in (*Auto.preference, *found)}
 
@@ -75,12 +75,12 @@ def _on_trial() -> list[tuple[str, str]]:
 
 
 def backend_names(kind: Kind | None = None) -> tuple[str, ...]:
-    """Every registered backend, the project's own first; where a kind of problem is named, those that serve it."""
+    """Every registered backend, the project's own first; for a given kind of problem only those that serve it."""
     return tuple(_targets()) if kind is None else tuple(name for name, able in capabilities().items() if kind in able.kinds)
 
 
 def load_backend(name: str) -> AnyBackend | Policy:
-    """The backend object; its solver library need not be there yet. Raises InputError for an unknown name, Broken."""
+    """The backend object, without importing its solver library. Raises InputError for an unknown name, or Broken."""
     refuse_unknown_names([name])
     return _load(name, _targets()[name])
 
@@ -98,7 +98,7 @@ def _load(name: str, target: str) -> AnyBackend | Policy:
     module, _, attribute = target.partition(":")
     try:
         backend = getattr(importlib.import_module(module), attribute)()
-    except Exception as error:  # a third party's code may raise anything
+    except Exception as error:  # code of another package may raise anything
         raise Broken(f"backend {name} cannot be loaded from {module}: {type(error).__name__}: {error}") from error
     if not isinstance(backend, Backend | Policy):
         raise Broken(
@@ -108,7 +108,7 @@ def _load(name: str, target: str) -> AnyBackend | Policy:
 
 
 def capabilities_of(name: str) -> Capabilities | None:
-    """What the backend of that name says of itself; None where there is none, or it does not load."""
+    """The capabilities of the backend of that name; None if there is none, or it does not load."""
     try:
         return load_backend(name).capabilities
     except (Broken, InputError):
@@ -121,12 +121,12 @@ def capabilities() -> dict[str, Capabilities]:
 
 
 def peers() -> frozenset[str]:
-    """Names of the backends that are there to be compared with, and are left out wherever none is named."""
+    """Names of the backends that exist for comparison, and are left out unless they are named."""
     return frozenset(name for name, able in capabilities().items() if able.peer)
 
 
 def refuse_unserved(name: str, able: Capabilities, problem: AnyProblem, options: Options) -> None:
-    """Raise Unsupported (or InputError for an unknown setting) in the same words for all, with alternatives."""
+    """Raise Unsupported (or InputError for an unknown setting) with the same message for all, naming alternatives."""
     refuse_unknown(name, able, options)
     if refusal := able.refusal(problem):
         others = capabilities().items()
@@ -136,7 +136,7 @@ def refuse_unserved(name: str, able: Capabilities, problem: AnyProblem, options:
 
 
 def require_libraries(backend: AnyBackend | Policy) -> None:
-    """Import what the backend needs; raises Absent or Broken with the remedy."""
+    """Import the backend's libraries; raises Absent or Broken with the remedy."""
     able = backend.capabilities
     remedy = f'pip install "discreet[{able.extra}]"' if able.extra else "reinstall discreet"
     for library in able.libraries:
@@ -149,7 +149,7 @@ def require_libraries(backend: AnyBackend | Policy) -> None:
 
 
 def availability(name: str) -> Availability:
-    """Whether the backend can run here, by really importing what it needs."""
+    """Whether the backend can run here, found by importing its libraries."""
     able: Capabilities | None = None
     try:
         backend = load_backend(name)
@@ -167,7 +167,7 @@ def versions_of(backend: AnyBackend | Policy) -> dict[str, str]:
 
 @cache
 def version_of(library: str) -> str:
-    """Version of an installed library, without importing it; "absent" where it is not. Read once: it takes milliseconds."""
+    """Version of an installed library, without importing it, or "absent". Read once: it takes milliseconds."""
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:

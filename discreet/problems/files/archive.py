@@ -240,7 +240,7 @@ def _read_data(what: str, stream: IO[bytes], layout: _Layout) -> bytearray:
         if len(data) > layout.bytes:
             break
     if len(data) != layout.bytes:
-        raise FileError(f"{what} should hold {layout.bytes:,} bytes but the file ends or goes on elsewhere; write it again")
+        raise FileError(f"{what} should hold {layout.bytes:,} bytes, but the file has another length; write it again")
     return data
 
 

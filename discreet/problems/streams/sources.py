@@ -229,7 +229,7 @@ def _stored(where: str, loss: str | None) -> Archive:
         first = map_npy(where)
         return Archive({"joint": first} if loss is None else {"p_xz": first, "loss": map_npy(loss)}, {})
     if loss is not None:
-        raise FileError(f"{where} is no .npy file, so it needs no loss= beside it; leave it out")
+        raise FileError(f"{where} is no .npy file, so loss= cannot be used with it; leave it out")
     return stored_model(where, None)
 
 
