@@ -1,9 +1,11 @@
-"""What holds for every test: threads, Ctrl-C, clocks, how Hypothesis looks for examples, and the tests of one backend alone.
+"""What holds for every test: threads, disks, Ctrl-C, clocks, examples of Hypothesis, and the tests of one backend alone.
 
 Numerical libraries get one thread, unless the environment says otherwise: the workers of pytest-xdist share the cores.
 
 The tests start some hundred processes. Where PYTHONDONTWRITEBYTECODE is set, each of them would compile every module that it
 imports; the cache of pytest keeps their bytecode instead, and the checkout and the environment stay as they are.
+
+No test cuts the power, so none waits until what it wrote is on the disk: beside an installation that takes seconds a file.
 
 A process that was started in the background ignores Ctrl-C, and so would every process that a test starts and interrupts:
 here it is heard again.
@@ -19,6 +21,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,6 +42,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def never_waiting_for_the_disk() -> Iterator[None]:
+    """`os.fsync` returns at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture

@@ -37,8 +37,9 @@ LIMIT_SECONDS = 300
 # One process reads pages as JSON lines and forks a process for each, so that the libraries are imported once; that process
 # goes through the steps and stops at the first that does not do what the page says.
 DRIVER = r"""
-import contextlib, doctest, gc, importlib, io, json, os, shlex, signal, sys, tomllib, traceback
+import contextlib, doctest, gc, importlib, io, json, os, pkgutil, shlex, signal, sys, tomllib, traceback
 from pathlib import Path
+import discreet
 
 def expect(step, got):
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -92,10 +93,11 @@ def begin(page):
     sys.path.insert(0, page["folder"])
     os.environ["PYTHONPATH"] = os.pathsep.join([page["folder"], os.environ["PYTHONPATH"]])
 
-for name in sys.argv[1:]:
+ours = [each.name for each in pkgutil.walk_packages(discreet.__path__, "discreet.") if each.name != "discreet.__main__"]
+for name in (*sys.argv[1:], *ours):
     with contextlib.suppress(ImportError):
         importlib.import_module(name)
-run(["discreet", "problems"])  # imports what commands import when they run
+os.fsync = lambda descriptor: None  # as in conftest.py
 gc.freeze()
 for line in sys.stdin:
     page = json.loads(line)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import COMMAND
 
 from discreet.backends import run
-from discreet.cli.app import app
 from discreet.problems.certificate import Verdict
 from discreet.problems.judge import certify
 from discreet.problems.problem import Problem
@@ -22,7 +22,7 @@ TWO = ["--backends", "tilt,blahut-arimoto", "--size", "3"]
 
 def call(*words: str) -> int:
     with pytest.raises(SystemExit) as ended:
-        app(["crosscheck", *words])
+        COMMAND.main(["crosscheck", *words], "discreet")
     return int(ended.value.code or 0)
 
 

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import command
 import pytest
-from typer.testing import Result
 
 from discreet.reports.html import report_numbers
 from discreet.reports.measurements import reference_measurements, write_csv
 from discreet.reports.published import NAMES
 
 
-def run(*arguments: str, cwd: Path) -> Result:
+def run(*arguments: str, cwd: Path) -> command.Said:
     """The command in a folder of its own."""
     with contextlib.chdir(cwd):
         return command.run("report", *arguments)
@@ -56,9 +55,10 @@ def test_json_alone_writes_no_file(tmp_path: Path) -> None:
 
 
 def test_publish_alone_writes_the_snapshot_alone(tmp_path: Path) -> None:
-    done = run("--publish", "snapshot", cwd=tmp_path)
+    write_csv(reference_measurements()[:60], tmp_path / "mine.csv.gz")
+    done = run("mine.csv.gz", "--publish", "snapshot", cwd=tmp_path)
     assert done.exit_code == 0, done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["snapshot"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.csv.gz", "snapshot"]
     assert {"README.md", "results.csv"} <= {path.name for path in (tmp_path / "snapshot").iterdir()} & set(NAMES)
 
 
@@ -73,7 +73,7 @@ def test_publish_alone_writes_the_snapshot_alone(tmp_path: Path) -> None:
         (("--asv", "."), "holds no results of asv"),
         (("--out", "mine.html"), "was not made by discreet report and is left alone"),
         (("--out", "."), "is a folder and the page is one file"),
-        (("--out", "no/such/page.html"), "cannot be written"),
+        (("some.csv", "--out", "no/such/page.html"), "cannot be written"),
         (("--publish", "snapshot", "--asv", "."), "holds no results of asv"),
         (("--publish", "mine.html"), "is a file and the results need a folder"),
         (("--publish", "snapshot", "--out", "mine.html"), "is left alone"),
@@ -83,6 +83,7 @@ def test_a_mistake_is_one_sentence_and_nothing_is_touched(tmp_path: Path, argume
     (tmp_path / "mine.html").write_text("mine", encoding="utf-8")
     (tmp_path / "broken.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     write_csv([], tmp_path / "empty.csv")
+    write_csv(reference_measurements()[:20], tmp_path / "some.csv")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     done = run(*arguments, cwd=tmp_path)
     assert (done.exit_code, done.stdout) == (2, "")
