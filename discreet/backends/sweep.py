@@ -34,6 +34,7 @@ class Sweep:
     ) -> None:
         """Reduce the model. `time_limit` is for each budget, in seconds. Raises InputError for an unknown backend."""
         self._backend, self._solver = backend, load_backend(backend)
+        self._continuation = self._solver if isinstance(self._solver, Continuation) else None
         self._options = Options(gap, time_limit, None, dict(settings or {}))
         self._reduced = reduce(problem)
         self._known: list[Known] = []
@@ -41,33 +42,32 @@ class Sweep:
     def solve(self, budget: float) -> tuple[Solution, float]:
         """The judged solution at a budget in nats, and the seconds it took."""
         started = time.perf_counter()
-        solution = self._continued(budget) or self._afresh(budget)
+        self._reduced = self._reduced.with_budget(budget)  # with all that is known of the model by now
+        solution = self._continued() or self._afresh()
         if solution.status is Status.CERTIFIED and solution.tilt is not None and solution.multiplier is not None:
             self._known.append(Known(budget, solution.tilt[:, self._reduced.private_values], solution.multiplier))
         return solution, time.perf_counter() - started
 
-    def _afresh(self, budget: float) -> Solution:
-        reduced = self._reduced.with_budget(budget)
-        tried = attempt(reduced.original, self._backend, self._options, reduced)
-        return conclude(reduced.original, tried, self._options)
+    def _afresh(self) -> Solution:
+        tried = attempt(self._reduced.original, self._backend, self._options, self._reduced)
+        return conclude(self._reduced.original, tried, self._options)
 
-    def _continued(self, budget: float) -> Solution | None:
+    def _continued(self) -> Solution | None:
         """What the backend makes of the budgets already solved, if that is certified."""
-        solver, reduced = self._solver, self._reduced.with_budget(budget)
-        if not (self._known and isinstance(solver, Continuation)):
+        solver, problem = self._continuation, self._reduced.problem
+        if solver is None or not self._known or Regime.of(problem) is not Regime.CONSTRAINED:
             return None
-        precision = Precision.of(reduced.problem, self._options.gap)
-        if Regime.of(reduced.problem) is not Regime.CONSTRAINED or bayes_answer(reduced.problem, precision) is not None:
+        if bayes_answer(problem, Precision.of(problem, self._options.gap)) is not None:
             return None
         started = time.perf_counter()
         try:
-            raw = solver.continued(reduced.problem, self._options, tuple(self._known))
+            raw = solver.continued(problem, self._options, tuple(self._known))
         except (ArithmeticError, ValueError):  # a prediction may be too far off for its linear algebra
             return None
         if raw is None:
             return None
         timings = Timings(solve_seconds=time.perf_counter() - started)
-        answer = restored(reduced, solver.lift(raw))
+        answer = restored(self._reduced, solver.lift(raw))
         tried = Attempt(self._backend, answer, None, "", raw.claimed, raw.iterations, timings, versions_of(self._solver))
-        solution = conclude(reduced.original, tried, self._options)
+        solution = conclude(self._reduced.original, tried, self._options)
         return solution if solution.status is Status.CERTIFIED else None

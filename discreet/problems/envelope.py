@@ -67,9 +67,9 @@ class Envelope:
         at, value = self.vertices.T
         if at.size == 1:
             return np.full(asked.shape, value[0])
-        right = np.clip(np.searchsorted(at, asked, side="left"), 1, at.size - 1)
+        right = np.minimum(np.maximum(np.searchsorted(at, asked, side="left"), 1), at.size - 1)
         left = right - 1
-        inside = np.clip(asked, at[left], at[right])
+        inside = np.minimum(np.maximum(asked, at[left]), at[right])
         share = (at[right] - inside) / (at[right] - at[left])  # two terms ≥ 0: nothing cancels
         mixed = (share * value[left] + (1.0 - share) * value[right]) * (1.0 + 8.0 * UNIT)
         return np.asarray(np.where(share >= 1.0, value[left], np.where(share <= 0.0, value[right], mixed)))
@@ -107,19 +107,12 @@ class Envelope:
         return np.asarray(np.max(value - slope * (asked[..., None] - at), axis=-1))
 
 
-def horizon_of(problem: Problem) -> float:
-    """I_MAP in nats, rounded upward: a budget that the Bayes rule provably keeps."""
-    return problem.bayes_law.leakage_ceiling()
-
-
-def envelope_of(problem: Problem, bounds: Iterable[Bound], horizon: float | None = None) -> Envelope:
+def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
     """The tightest envelopes that certificates of one model prove; the problem's own budget plays no part.
-
-    horizon: `horizon_of(problem)`, if it is known already.
 
     Law: more certificates never make the bracket wider at any budget (up to rounding).
     """
-    horizon = horizon_of(problem) if horizon is None else horizon
+    horizon = problem.bayes_leakage
     known = [bound for bound in bounds if bound.budget <= horizon]
     floor = problem.bayes_error * (1.0 - 8.0 * UNIT)
     tangents = [(horizon, floor, 0.0)]

@@ -167,11 +167,15 @@ class Problem(Constrained):
         return _frozen(self.p_xz.sum(axis=0))
 
     @cached_property
+    def deviations(self) -> Array:
+        """a_jl − π_j w_l [n, N]: how far X and the outcome are from independence."""
+        return _frozen(self.p_xz - self.p_x[:, None] * self.p_z)
+
+    @cached_property
     def phi(self) -> Array:
         """φ_jl = p(z_l given x_j) − p(z_l) [n, N]; a row with π_j = 0 is zero."""
         pi = self.p_x[:, None]
-        shifted = self.p_xz - pi * self.p_z[None, :]
-        return _frozen(np.divide(shifted, pi, out=np.zeros_like(shifted), where=pi > 0))
+        return _frozen(np.divide(self.deviations, pi, out=np.zeros_like(self.p_xz), where=pi > 0))
 
     @cached_property
     def phi_rank(self) -> PhiRank:

@@ -20,7 +20,7 @@ import numpy as np
 from discreet.backends.solution import Solution, Status
 from discreet.backends.sweep import Sweep
 from discreet.problems.checks import positive, whole
-from discreet.problems.envelope import Bound, Envelope, envelope_of, horizon_of
+from discreet.problems.envelope import Bound, Envelope, envelope_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import Watch, plain, records_csv
@@ -199,8 +199,7 @@ class _Search:
         self._problem, self._gap, self._sweep = problem, gap, sweep
         self._bounds: list[Bound] = []
         self.points: dict[float, FrontierPoint] = {}
-        self._horizon = horizon_of(problem)
-        self.envelope = envelope_of(problem, (), self._horizon)
+        self.envelope = envelope_of(problem, ())
 
     def add(self, budget: float) -> None:
         """Solve one more budget."""
@@ -208,7 +207,7 @@ class _Search:
         self.points[budget] = FrontierPoint.of(solution, seconds)
         if solution.certificate is not None and solution.multiplier is not None:
             self._bounds.append(Bound.of(solution.certificate, solution.multiplier))
-            self.envelope = envelope_of(self._problem, self._bounds, self._horizon)
+            self.envelope = envelope_of(self._problem, self._bounds)
 
     def next(self, wanted: float | None) -> float | None:
         """The budget that closes most of the bracket; None when it is as narrow as wanted, or as it gets."""

@@ -143,8 +143,7 @@ def test_the_ties_of_an_optimum_determine_it(n: int, m: int, outcomes: int, seed
     allowed, labels = best.estimator[:, tied] > 0.0, best.estimator.argmax(axis=0)
     start = 0.9 * best.estimator[:, tied] + 0.1 * allowed / allowed.sum(axis=0)
     deviation = np.zeros((m, n)) if problem.constraint.perfect else 0.9 * problem.output_law(best.estimator).deviation
-    centred = np.concatenate([problem.p_z[None], problem.p_xz - problem.p_x[:, None] * problem.p_z])
-    vertex = Vertex(problem, centred, labels, tied, start)
+    vertex = Vertex(problem, labels, tied, start)
     first = vertex.near(deviation)
     assert first is not None
     solved = vertex.solve(first, best.tilt, 1.05 * (best.multiplier or 1.0), Precision.of(problem, 1e-9))

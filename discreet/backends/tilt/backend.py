@@ -88,7 +88,7 @@ class Tilt(Unlifted):
             if vertex is not None and vertex[1] <= precision.bracket:
                 point = vertex[0]
                 return Raw("optimal (continued)", _answer(point.columns, point.tilt, point.multiplier, problem), 0)
-        if not starts:
+        if not starts or _only_ends(known):  # then the interior point is as quick from nothing
             return None
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
             raw = _in_blocks(BlockProblem.of(problem), options, _limits(problem, options), starts)
@@ -142,9 +142,13 @@ def _in_blocks(problem: BlockProblem, options: Options, limits: Limits, starts: 
 def _predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Point]:
     """Duals at the problem's budget, likeliest first; none where what is known says too little. They have no columns.
 
-    First from the nearest budgets on both sides; then, should there be a kink between these, from one side alone.
+    First from the nearest budgets on both sides; then, should there be a kink between these, from one side alone. Where only
+    perfect privacy is known, from its tilt, which falls to nothing towards a slack budget.
     """
-    place = math.sqrt(problem.budget)
+    place, perfect = math.sqrt(problem.budget), [at.tilt for at in known if at.multiplier == math.inf and at.tilt.any()]
+    if perfect and _only_ends(known):
+        left = 1.0 - place / min((math.sqrt(at.budget) for at in known if at.multiplier == 0.0), default=math.inf)
+        yield Point(np.zeros((problem.m, 0)), left * perfect[0], left * _price(perfect[0], problem))
     nearest = sorted({at.budget: at for at in known}.values(), key=lambda at: abs(math.sqrt(at.budget) - place))
     larger = [at for at in nearest if at.budget > problem.budget]
     if larger and larger[0].multiplier > 0.0:  # a slack budget tells about the budgets next to it only
@@ -157,6 +161,11 @@ def _predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Point]:
         log_ratio = _interpolated(tilted, [at.tilt / at.multiplier for at in tilted], place)
         if price > 0.0 and np.any(log_ratio):
             yield Point(np.zeros((problem.m, 0)), price / place * log_ratio, price / place)
+
+
+def _only_ends(known: Sequence[Known]) -> bool:
+    """Whether only perfect privacy and slack budgets are solved."""
+    return all(at.multiplier in (0.0, math.inf) for at in known)
 
 
 def _interpolated(points: Sequence[Known], values: Sequence[Any], place: float) -> Any:
@@ -173,11 +182,12 @@ def _interpolated(points: Sequence[Known], values: Sequence[Any], place: float) 
 
 
 def _answer(estimator: Array | Rule, tilt: Array, multiplier: float, problem: Problem | BlockProblem) -> Answer:
-    """The answer; where perfect privacy was solved for a tiny budget ε, with the μ that then costs least.
-
-    To second order the tilt t of perfect privacy costs μ ε + max_i Σ_j π_j t_ij² / (2 μ).
-    """
+    """The answer; where perfect privacy was solved for a tiny budget, with the μ that then costs least."""
     if not math.isinf(multiplier):
         return Answer(estimator, tilt, multiplier)
-    price = math.sqrt(float((tilt**2 @ problem.p_x).max()) / (2.0 * problem.budget)) if problem.budget > 0.0 else None
-    return Answer(estimator, tilt, price)
+    return Answer(estimator, tilt, _price(tilt, problem) if problem.budget > 0.0 else None)
+
+
+def _price(tilt: Array, problem: Problem | BlockProblem) -> float:
+    """The μ that costs least with the tilt t of perfect privacy: to second order μ ε + max_i Σ_j π_j t_ij² / (2 μ)."""
+    return math.sqrt(float((tilt**2 @ problem.p_x).max()) / (2.0 * problem.budget))

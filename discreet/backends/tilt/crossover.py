@@ -74,11 +74,8 @@ def crossover(
                 continue
             multiplier, deviation = solved.multiplier, vertex.law(solved.columns).deviation
             losses = problem.loss + solved.tilt @ problem.p_xz
-            rounding = problem.loss.max(axis=0) + np.abs(solved.tilt).max(axis=0) @ problem.p_xz
-            if multiplier < math.inf:
-                rounding += 0.125 * multiplier * problem.p_z
             least = losses.min(axis=0)
-            wrong = active.relabel(losses, least + precision.contradicted * rounding)
+            wrong = active.relabel(losses, least, solved, precision)
             if solved.columns.min() < 0.0:
                 active.leave(solved.columns)
             elif not wrong:
@@ -96,10 +93,9 @@ class _ActiveSet:
 
     def __init__(self, problem: Problem, losses: Array, columns: Array | None) -> None:
         self._problem, self._losses = problem, losses
-        self._centred = np.concatenate([problem.p_z[None], problem.p_xz - problem.p_x[:, None] * problem.p_z])
         self.ties: dict[int, Array] = {}
         self.known = False  # where the shares of the ties start
-        best, least, second, runner = least_two(losses.copy())
+        best, least, second, runner = least_two(losses)
         self.labels = best
         most = (problem.m - 1) * (problem.n - problem.constraint.perfect)  # that an optimum needs
         if columns is not None:
@@ -114,26 +110,31 @@ class _ActiveSet:
                 self.known = bool(self.ties) and not problem.constraint.perfect
         if not self.ties:
             margins = (runner - least) / problem.p_z  # between any two guesses the outcome of the least is a tie
-            while len(self.ties) < most and margins.min() < math.inf:
-                outcome = int(margins.argmin())
+            while margins[outcome := int(margins.argmin())] < math.inf:
                 one, other = int(best[outcome]), int(second[outcome])
                 self._tie(outcome, one, other)
+                if len(self.ties) >= min(most, problem.m * (problem.m - 1) // 2):
+                    break
                 margins[(best == one) & (second == other) | (best == other) & (second == one)] = math.inf
 
     def vertex(self) -> Vertex:
         """The equations for what the ties get, in the order of outcomes."""
         ties = sorted(self.ties)
         columns = np.stack([self.ties[outcome] for outcome in ties], axis=1)
-        return Vertex(self._problem, self._centred, self.labels, np.array(ties), columns / columns.sum(axis=0))
+        return Vertex(self._problem, self.labels, np.array(ties), columns / columns.sum(axis=0))
 
-    def relabel(self, losses: Array, best: Array) -> bool:
-        """Change the labels of determined outcomes whose losses exceed the best [N]; whether there are any."""
-        self._losses = losses
-        wrong = losses.take(label_entries(self.labels)) > best
-        wrong[list(self.ties)] = False
-        outcomes = np.flatnonzero(wrong)
-        self.labels[outcomes] = losses[:, outcomes].argmin(axis=0)
-        return bool(outcomes.size)
+    def relabel(self, losses: Array, least: Array, at: Point, precision: Precision) -> bool:
+        """Change the labels of outcomes whose losses exceed the least [N] beyond rounding; whether there are any."""
+        problem, self._losses = self._problem, losses
+        excess = losses.take(label_entries(self.labels)) - least
+        excess[list(self.ties)] = 0.0
+        wrong = np.flatnonzero(excess > 0.0)
+        rounding = problem.loss[:, wrong].max(axis=0) + np.abs(at.tilt).max(axis=0) @ problem.p_xz[:, wrong]
+        if at.multiplier < math.inf:
+            rounding += 0.125 * at.multiplier * problem.p_z[wrong]
+        wrong = wrong[excess[wrong] > precision.contradicted * rounding]
+        self.labels[wrong] = losses[:, wrong].argmin(axis=0)
+        return bool(wrong.size)
 
     def lighten(self) -> None:
         """The lightest tie becomes certain."""
@@ -159,7 +160,7 @@ class _ActiveSet:
 
         Where that ends is the new tie.
         """
-        deviations, losses = self._centred[1:], self._losses
+        deviations, losses = self._problem.deviations, self._losses
         effect = (deviations[:, tie] / self._problem.p_x) @ deviations
         outcomes = np.flatnonzero((self.labels == loses) & (effect > 0.0))
         if outcomes.size:
@@ -170,6 +171,6 @@ class _ActiveSet:
             self._tie(int(outcomes[place]), loses, gains)
 
     def _tie(self, outcome: int, one: int, other: int) -> None:
-        every = np.eye(self._problem.m)
-        self.ties[outcome] = 0.5 * (every[one] + every[other])
-        self.labels[outcome] = one
+        column = np.zeros(self._problem.m)
+        column[[one, other]] = 0.5
+        self.ties[outcome], self.labels[outcome] = column, one

@@ -31,23 +31,21 @@ class Vertex:
     """Labels and ties, and the equations for what is still to be decided: a share for every guess but the label of a tie.
 
     labels [N]; ties [K]: outcomes; start [m, K]: their columns at first, positive at the guesses that each may get.
-    centred [n + 1, N]: w_l and a_jl − π_j w_l of every outcome.
     """
 
-    def __init__(
-        self, problem: Problem, centred: Array, labels: NDArray[np.intp], ties: NDArray[np.intp], start: Array
-    ) -> None:
+    def __init__(self, problem: Problem, labels: NDArray[np.intp], ties: NDArray[np.intp], start: Array) -> None:
         every, own = np.eye(problem.m), labels[ties]
         self._problem, self._start, self._own = problem, start, own
         self._guesses, self._places = np.nonzero((start > 0.0) & (every[:, own] == 0.0))
-        sums = (labels == np.arange(problem.m)[:, None]) @ centred.T
-        self._certain = OutputLaw(sums[:, 0], self._balanced(sums[:, 1:]), problem.p_x)  # where every tie gets its label
+        mine = (labels == np.arange(problem.m)[:, None]).astype(np.float64)
+        deviation = self._balanced(mine @ problem.deviations.T)
+        self._certain = OutputLaw(mine @ problem.p_z, deviation, problem.p_x)  # where every tie gets its label
         moves = every[self._guesses] - every[own[self._places]]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
-        tied = centred[:, ties[self._places]].T
-        self._by_mass = moves * tied[:, :1]
-        self._by_deviation = (moves[:, :, None] * self._balanced(tied[:, 1:])[:, None, :]).reshape(self._places.size, -1)
-        loss = problem.loss[:, ties]
-        self._lost = loss[self._guesses, self._places] - loss[own[self._places], self._places]  # L_guess − L_label
+        tied = ties[self._places]
+        self._by_mass = moves * problem.p_z[tied, None]
+        by_tie = self._balanced(problem.deviations[:, tied].T)[:, None, :]
+        self._by_deviation = (moves[:, :, None] * by_tie).reshape(tied.size, -1)
+        self._lost = problem.loss[self._guesses, tied] - problem.loss[own[self._places], tied]  # L_guess − L_label
         self._scale = np.sqrt(np.concatenate([problem.p_x] * problem.m))
         effect = self._by_deviation / self._scale
         self._size = _sizes(effect)
@@ -96,28 +94,12 @@ class Vertex:
         """Columns of the ties [m, K] and duals, from columns to start from; None where there are none.
 
         Some probability may be outside [0, 1]. tilt [m, n]: at ε = 0 the nearest that the ties allow is taken, and for
-        guesses that never occur its rows are.
+        guesses that never occur its rows are. At ε > 0 by Newton's method for a leakage just inside the budget: as little
+        inside as rounding allows. The masses of outcomes are rounded by 2⁻⁵³ of themselves, and so are their sums: leakage
+        grows by at most 2⁻⁵¹ Σ u |log r| with that, which is what a perturbation of 2⁻⁵² of the ratios r costs.
         """
         if self._problem.constraint.perfect:
             return self._solve_perfect(columns, tilt, precision)
-        return self._solve_constrained(columns, tilt, multiplier, precision)
-
-    def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
-        refined = self.near(np.zeros_like(tilt), columns)  # a linear system: the repeat only refines
-        if refined is None or not np.abs(self.law(refined).excess).max() <= precision.leak_free:
-            return None  # too few ties to cancel what others leak
-        move = _least_squares(self._effect, -(self._lost + self._by_deviation @ tilt.ravel()) / self._size)
-        if move is None:
-            return None
-        tilt = tilt + (move / self._scale).reshape(tilt.shape)
-        return Point(refined, tilt - (tilt @ self._problem.p_x)[:, None], math.inf)
-
-    def _solve_constrained(self, columns: Array, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
-        """Newton's method for a leakage just inside the budget: as little inside as rounding allows.
-
-        The masses of outcomes are rounded by 2⁻⁵³ of themselves, and so are their sums: leakage grows by at most
-        2⁻⁵¹ Σ u |log r| with that, which is what a perturbation of 2⁻⁵² of the ratios r costs.
-        """
         budget, inside, shares = self._problem.budget, precision.vertex, columns[self._guesses, self._places]
         newton = _Newton(self._certain, self._by_mass, self._by_deviation, self._lost)
         while inside < 1.0:
@@ -138,6 +120,16 @@ class Vertex:
                 return Point(columns, duals, multiplier)
             inside = 2.0 * inside + 1.5 * excess
         return None
+
+    def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
+        refined = self.near(np.zeros_like(tilt), columns)  # a linear system: the repeat only refines
+        if refined is None or not np.abs(self.law(refined).excess).max() <= precision.leak_free:
+            return None  # too few ties to cancel what others leak
+        move = _least_squares(self._effect, -(self._lost + self._by_deviation @ tilt.ravel()) / self._size)
+        if move is None:
+            return None
+        tilt = tilt + (move / self._scale).reshape(tilt.shape)
+        return Point(refined, tilt - (tilt @ self._problem.p_x)[:, None], math.inf)
 
 
 class _Newton:

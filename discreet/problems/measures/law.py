@@ -39,7 +39,7 @@ class OutputLaw:
     deviation: Array
     p_x: Array
 
-    @property
+    @cached_property
     def excess(self) -> Array:
         """(Φ P_i)_j = Pr(Ŷ = y_i given X = x_j) − Pr(Ŷ = y_i) [m, n]; 0 where π_j = 0."""
         return np.divide(self.deviation, self.p_x, out=np.zeros_like(self.deviation), where=self.p_x > 0)

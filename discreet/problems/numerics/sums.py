@@ -88,9 +88,9 @@ def sums_over(decide: Callable[[slice], Decisions], p_xz: Array, loss: Array, ti
 def _block_sums(decided: Decisions, p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
     (n, _), places, columns = p_xz.shape, decided.places, decided.columns
     high, low = decided.sums(_lifted(p_xz, lift), loss)
-    losses, entries = in_order_losses(p_xz, loss, tilt), label_entries(decided.labels)
+    losses, entries = np.ascontiguousarray(in_order_losses(p_xz, loss, tilt)), label_entries(decided.labels)
     chosen, drawn = losses.take(entries), losses.take(places, axis=1)
-    losses.put(entries, np.inf)
+    losses.reshape(-1)[entries] = np.inf
     rival = losses.min(axis=0)
     clear = rival - chosen > never_in_doubt(p_xz, tilt, chosen)
     clear[places] = True

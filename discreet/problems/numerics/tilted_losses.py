@@ -29,14 +29,14 @@ def first_least(rows: Array) -> NDArray[np.intp]:
 
 
 def least_two(rows: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.intp], Array]:
-    """Place and value of the least and of the second least of every column [m, ·]; the first of equals. Overwrites rows."""
-    best, places = first_least(rows), np.arange(rows.shape[1])
+    """Place and value of the least and of the second least of every column [m, ·]; the first of equals."""
+    best = first_least(rows)
     if rows.shape[0] == 2:
         return best, np.minimum(rows[0], rows[1]), 1 - best, np.maximum(rows[0], rows[1])
-    least = rows[best, places]
-    rows[best, places] = np.inf
-    second = np.argmin(rows, axis=0)
-    return best, least, second, rows[second, places]
+    others, places = rows.copy(), np.arange(rows.shape[1])
+    others[best, places] = np.inf
+    second = np.argmin(others, axis=0)
+    return best, rows[best, places], second, others[second, places]
 
 
 def never_in_doubt(p_xz: Array, tilt: Array, chosen: Array) -> float:
