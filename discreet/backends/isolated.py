@@ -89,7 +89,7 @@ def spawn(
 def failed_start(child: Child, backend: str) -> Attempt | None:
     """None once the process reports that it is ready; else the attempt that states why it is not."""
     try:
-        child.word(STARTUP_SECONDS)
+        child.receive(STARTUP_SECONDS)
     except EOFError:
         return Attempt(backend, None, Status.FAILED, child.ending("before it was ready to solve"))
     except TimeoutError:
@@ -101,7 +101,7 @@ def next_attempt(child: Child, backend: str, limit: float | None, extra: float =
     """The next attempt of the process, or the one that ended it; raises its InputError. `extra`: seconds for repeats."""
     started = time.perf_counter()
     try:
-        found = child.word(None if limit is None else limit + extra + GRACE_SECONDS)
+        found = child.receive(None if limit is None else limit + extra + GRACE_SECONDS)
     except (EOFError, TimeoutError) as error:
         timings = Timings(solve_seconds=time.perf_counter() - started)
         if isinstance(error, EOFError):
@@ -156,7 +156,7 @@ def probe(backend: str) -> Availability:
     _check_request(backend, Options(), None, None)
     with Child("discreet.backends.isolated:serve_probe", (backend,), 1) as child:
         try:
-            found = child.word(STARTUP_SECONDS)
+            found = child.receive(STARTUP_SECONDS)
         except EOFError:
             reason = child.ending("while importing it")
         except TimeoutError:
@@ -188,24 +188,24 @@ def _check_request(backend: str, options: Options, memory_limit: int | None, thr
 # -- the inside ----------------------------------------------------------------------------------------------------------
 
 
-def serve_probe(say: Callable[[Any], None], backend: str) -> None:
-    """Say whether a backend can run here."""
-    say(availability(backend))
+def serve_probe(send: Callable[[Any], None], backend: str) -> None:
+    """Send whether a backend can run here."""
+    send(availability(backend))
 
 
 def serve_attempts(
-    say: Callable[[Any], None],
+    send: Callable[[Any], None],
     models: list[tuple[Any, Any, float, str]],
     backend: str,
     asked: tuple[Any, ...],
     memory_limit: int | None,
     repeat_seconds: float,
 ) -> None:
-    """Say `ready`, then the attempt at the problem of each model (p_xz, loss, budget, name) with the options asked for."""
+    """Send `ready`, then the attempt at the problem of each model (p_xz, loss, budget, name) with the options asked for."""
     problems, options = [Problem(a, loss, budget, name=name) for a, loss, budget, name in models], Options(*asked)
     _preload(backend, problems[0], options)
     _limit_memory(memory_limit)
-    say("ready")
+    send("ready")
     for problem in problems:
         memory = _Memory()
         try:
@@ -213,10 +213,10 @@ def serve_attempts(
             peak_bytes, solve_bytes = memory.used()
             runs = [tried, *_again(problem, tried, options, repeat_seconds)]
         except InputError as error:
-            say(error)
+            send(error)
             return
         seconds = tuple(_seconds(run) for run in runs)
-        say(replace(tried, timings=_typical(runs), samples=seconds, peak_bytes=peak_bytes, solve_bytes=solve_bytes))
+        send(replace(tried, timings=_typical(runs), samples=seconds, peak_bytes=peak_bytes, solve_bytes=solve_bytes))
 
 
 def _again(problem: Problem, first: Attempt, options: Options, repeat_seconds: float) -> list[Attempt]:

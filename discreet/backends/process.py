@@ -1,9 +1,8 @@
 """A function in a process of its own, and the messages that it sends back, for `isolated`.
 
-The child reads its request from standard input and writes messages to standard output. Both are pickles, which only this
-process and its own child exchange. Solvers print freely, from C as well as from Python. So before any of them loads, the
-child points file descriptor 1 at standard error, of which the end is kept for error messages, and keeps a private copy of
-the old one.
+The child reads its request from standard input and writes messages to standard output, both as pickles that only these two
+processes exchange. Solvers print freely, from C as well as from Python. So before any of them loads, the child keeps a
+private copy of file descriptor 1 and points it at standard error, whose end is kept for error messages.
 
 Leaving the block, also by Ctrl-C, ends the child and everything that it started. When this process is killed, standard input
 of the child ends and the child exits. On Windows only the child itself is killed, not the processes that it started.
@@ -36,15 +35,15 @@ _THREADED = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR", "NUM
 class Child:
     """A process, in a group of its own, that calls a function. A context manager: at its end the group is killed.
 
-    function   "package.module:name"; called in the process with `say` and the request, it passes every message to `say`
+    function   "package.module:name"; called in the process with `send` and the request, it passes every message to `send`
     request    anything that can be pickled
     threads    of BLAS and OpenMP in the process; None leaves them as they are here
-    ended      whether `word` has raised an exception
+    ended      whether `receive` has raised an exception
     """
 
     def __init__(self, function: str, request: tuple[Any, ...], threads: int | None = None) -> None:
         self.ended = False
-        self._words: queue.Queue[Any] = queue.Queue()
+        self._messages: queue.Queue[Any] = queue.Queue()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", "from discreet.backends.process import main; main()"],
@@ -59,7 +58,7 @@ class Child:
         self._listener = threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True)
         self._listener.start()
         try:
-            with contextlib.suppress(BrokenPipeError):  # it has ended already: `word` will raise
+            with contextlib.suppress(BrokenPipeError):  # it has ended already: `receive` will raise
                 pickle.dump((function, request), self._process.stdin)
                 self._process.stdin.flush()
         except BaseException:
@@ -85,10 +84,10 @@ class Child:
         """The number of the process."""
         return self._process.pid
 
-    def word(self, patience: float | None) -> Any:
+    def receive(self, seconds: float | None) -> Any:
         """The next message; TimeoutError if there is none within the seconds, EOFError if the process has ended."""
         try:
-            found = self._words.get(timeout=patience)
+            found = self._messages.get(timeout=seconds)
         except queue.Empty:
             found = TimeoutError()
         if isinstance(found, EOFError | TimeoutError):
@@ -97,7 +96,7 @@ class Child:
         return found
 
     def ending(self, when: str) -> str:
-        """How the process ended, after `word` raised EOFError, and the last lines that it wrote."""
+        """How the process ended, after `receive` raised EOFError, and the last lines that it wrote."""
         try:
             code = self._process.wait(timeout=GRACE_SECONDS)
         except subprocess.TimeoutExpired:
@@ -108,8 +107,8 @@ class Child:
     def _listen(self, stream: IO[bytes]) -> None:
         with contextlib.suppress(EOFError, pickle.UnpicklingError):
             while True:
-                self._words.put(pickle.load(stream))
-        self._words.put(EOFError())
+                self._messages.put(pickle.load(stream))
+        self._messages.put(EOFError())
 
     def _last_lines(self) -> str:
         length = self._errors.seek(0, os.SEEK_END)
@@ -151,20 +150,20 @@ def _environment(threads: int | None) -> dict[str, str]:
 
 
 def main() -> None:
-    """Call the function that standard input names, with `say` and the request that follows."""
+    """Call the function that standard input names, with `send` and the request that follows."""
     exchange = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
 
-    def say(word: Any) -> None:
-        pickle.dump(word, exchange)
+    def send(message: Any) -> None:
+        pickle.dump(message, exchange)
         exchange.flush()
 
     function, request = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     module, _, name = function.partition(":")
     serve: Callable[..., None] = getattr(importlib.import_module(module), name)
-    serve(say, *request)
+    serve(send, *request)
 
 
 def _end_with_parent() -> None:

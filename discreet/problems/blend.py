@@ -94,7 +94,7 @@ def blends(
                 break
 
 
-def sent(search: Generator[tuple[int, float], float | None, None], leaked: float | None) -> tuple[int, float] | None:
+def next_blend(search: Generator[tuple[int, float], float | None, None], leaked: float | None) -> tuple[int, float] | None:
     """The next proposal of `blends`, given how much the last one leaked (None at first); None after the last."""
     try:
         return search.send(leaked)

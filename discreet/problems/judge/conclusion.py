@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.blend import blends, sent
+from discreet.problems.blend import blends, next_blend
 from discreet.problems.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import LeakageBudget
@@ -189,7 +189,7 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
         return *case.blended(1.0, best), best.moved
     own, worths = case.own, [end.worth for end in ends]
     search, leaked = blends(own.law, own.error, worths, case.constraint.nats, case.blended_doubt), None
-    while (proposal := sent(search, leaked)) is not None:
+    while (proposal := next_blend(search, leaked)) is not None:
         which, share = proposal
         answer, worth = case.blended(share, ends[which])
         if _keeps_budget(case.constraint, worth):

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from discreet.problems.checks import whole
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, said
+from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, count_text
 
 Counts = NDArray[np.int32]
 
@@ -54,7 +54,7 @@ def count_vectors(sensors: int, bins: int, *, max_bytes: int = DEFAULT_MAX_BYTES
     """
     sensors, bins = whole(sensors, "sensors", 0), whole(bins, "bins", 1)
     size = lattice_size(sensors, bins)
-    what = f"{sensors} sensors with {bins} bins have {said(size)} count vectors"
+    what = f"{sensors} sensors with {bins} bins have {count_text(size)} count vectors"
     allow(law_bytes(sensors, bins, 0), max_bytes, what, "take fewer sensors or bins")
     counts = np.zeros((size, bins), dtype=np.int32)
     # Level by level of a tree: `left` holds what each partial vector may still spend; it is repeated once per completion.

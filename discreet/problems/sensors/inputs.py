@@ -66,7 +66,7 @@ def listed(values: Any, what: str) -> list[Any]:
     return found
 
 
-def said(number: int) -> str:
+def count_text(number: int) -> str:
     """A count for people: 1,234, and 10^120 for huge counts."""
     return f"{number:,}" if number < 10**15 else f"about 10^{math.log10(number):.0f}"
 
@@ -75,5 +75,5 @@ def _size(count: int) -> str:
     for unit, power in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if count >= 1 << power:
             whole_units = count >> power
-            return f"{count / (1 << power):.3g} {unit}" if whole_units < 1000 else f"{said(whole_units)} {unit}"
+            return f"{count / (1 << power):.3g} {unit}" if whole_units < 1000 else f"{count_text(whole_units)} {unit}"
     return f"{count} bytes"

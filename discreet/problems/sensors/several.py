@@ -19,7 +19,7 @@ from discreet.problems.checks import checked_prior, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.counts import Counts, count_law, count_vectors, lattice_size, law_bytes
-from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, checked_law, listed, said
+from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, checked_law, count_text, listed
 
 # -- pooled counts -----------------------------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ def mixed_sensors(p_z_given_xy: Any, p_xy: Any, *, max_bytes: int = DEFAULT_MAX_
 
 def _pooled(laws: Array, sensors: int, prior: Array, max_bytes: int, remedy: str, *, alike: bool) -> Array:
     bins = laws.shape[3]
-    what = f"{sensors} sensors with {bins} bins have {said(lattice_size(sensors, bins))} count vectors"
+    what = f"{sensors} sensors with {bins} bins have {count_text(lattice_size(sensors, bins))} count vectors"
     allow(law_bytes(sensors, bins, prior.size, alike=alike), max_bytes, what, remedy)
     joint = count_law(count_vectors(sensors, bins, max_bytes=max_bytes), laws, prior > 0.0)
     joint *= prior[:, :, None]
@@ -120,7 +120,7 @@ def _lattices(sizes: Sequence[int], bins: Sequence[int]) -> list[int]:
 
 
 def _allow_groups(sizes: Sequence[int], bins: Sequence[int], needed: int, max_bytes: int) -> None:
-    vectors = said(math.prod(_lattices(sizes, bins)))
+    vectors = count_text(math.prod(_lattices(sizes, bins)))
     what = f"groups of {_joined(sizes)} sensors with {_joined(bins)} bins have {vectors} vectors of counts"
     allow(needed, max_bytes, what, "join groups whose sensors differ little")
 
@@ -157,7 +157,7 @@ def index_vectors(bins: Sequence[int], *, max_bytes: int = DEFAULT_MAX_BYTES) ->
 
 
 def _allow_reports(bins: Sequence[int], needed: int, max_bytes: int, remedy: str) -> None:
-    what = f"{len(bins)} sensors with {_joined(bins)} bins have {said(math.prod(bins))} vectors of reports"
+    what = f"{len(bins)} sensors with {_joined(bins)} bins have {count_text(math.prod(bins))} vectors of reports"
     allow(needed, max_bytes, what, remedy)
 
 

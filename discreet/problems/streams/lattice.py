@@ -43,7 +43,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.roots import bisected
 from discreet.problems.sensors.counts import deviance, lattice_size, log_factor
-from discreet.problems.sensors.inputs import checked_law, said
+from discreet.problems.sensors.inputs import checked_law, count_text
 from discreet.problems.streams.lattice_kernels import Run, Tables, compiled_generate, generate, windows
 
 
@@ -203,7 +203,7 @@ def _allowed_size(sensors: int, bins: int, prior: Array) -> int:
     size = lattice_size(sensors, bins)
     if size > 1 << 62:
         raise InputError(
-            f"{sensors} sensors with {bins} bins have {said(size)} count vectors, more than can be visited; "
+            f"{sensors} sensors with {bins} bins have {count_text(size)} count vectors, more than can be visited; "
             "take fewer sensors or bins"
         )
     needed, most = 16 * prior.size * bins * (sensors + 1), 1 << 29
