@@ -96,7 +96,7 @@ class Envelope:
         Between kinks of the lower function the upper one is convex too, so the maximum lies at a kink of the lower
         function, or at an end.
         """
-        kinks = np.unique(np.concatenate([[0.0, self.horizon], _kinks(self.tangents)]))
+        kinks = np.sort(np.concatenate([[0.0, self.horizon], _kinks(self.tangents)]))
         kinks = kinks[(kinks >= 0.0) & (kinks <= self.horizon)]
         widths = self.width(kinks)
         order = np.argsort(-widths, kind="stable")

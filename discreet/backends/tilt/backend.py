@@ -153,8 +153,8 @@ def _predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Point]:
     larger = [at for at in nearest if at.budget > problem.budget]
     if larger and larger[0].multiplier > 0.0:  # a slack budget tells about the budgets next to it only
         nearest = [at for at in nearest if at.multiplier > 0.0]
-    sides = [[at for at in nearest if (at.budget > problem.budget) == above] for above in (True, False)]
-    for points in (nearest, *sides):
+    for sides in ((True, False), (True,), (False,)):
+        points = [at for at in nearest if (at.budget > problem.budget) in sides]
         priced = [at for at in points if at.multiplier < math.inf][:_NEIGHBOURS]
         tilted = [at for at in points if at.multiplier > 0.0][:_NEIGHBOURS]
         price = _interpolated(priced, [at.multiplier * math.sqrt(at.budget) for at in priced], place)

@@ -129,6 +129,8 @@ class _ActiveSet:
         excess = losses.take(label_entries(self.labels)) - least
         excess[list(self.ties)] = 0.0
         wrong = np.flatnonzero(excess > 0.0)
+        if not wrong.size:
+            return False
         rounding = problem.loss[:, wrong].max(axis=0) + np.abs(at.tilt).max(axis=0) @ problem.p_xz[:, wrong]
         if at.multiplier < math.inf:
             rounding += 0.125 * at.multiplier * problem.p_z[wrong]

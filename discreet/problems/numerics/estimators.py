@@ -51,10 +51,12 @@ class Decisions:
         m = len(self.columns)
         if m * (len(shared) + 1) * self.labels.size < _FEW:
             return dd_dot(self.matrix()[:, None, :], _for_each_guess(shared, own))
-        labels = self.labels.copy()
+        labels, sums = self.labels.copy(), []
         labels[self.places] = m
-        certain = shared if own is None else np.concatenate([shared, own.take(label_entries(self.labels))[None]])
-        by_label = labelled_sums(labels, m, certain)
+        for guess in range(m):
+            mine, rows = labels == guess, [shared] if own is None else [shared, own[guess : guess + 1]]
+            sums.append(dd_sum(np.concatenate([np.compress(mine, each, axis=1) for each in rows])))
+        by_label = np.array([high for high, _ in sums]), np.array([low for _, low in sums])
         if not self.places.size:
             return by_label
         drawn = _for_each_guess(shared[:, self.places], None if own is None else own[:, self.places])
@@ -98,12 +100,3 @@ def column_error(estimator: Array) -> float:
 def label_entries(labels: NDArray[np.intp]) -> NDArray[np.intp]:
     """Where the entries of a matrix [m, B] lie that stand in the row of each column's label [B], counted row by row."""
     return labels * labels.size + np.arange(labels.size)
-
-
-def labelled_sums(labels: NDArray[np.intp], count: int, values: Array) -> DoubleDouble:
-    """The sums of the columns of values [k, B] that have each of `count` labels [B], double-double [count, k]."""
-    mine = labels == np.arange(count)[:, None]
-    if count * values.size < _FEW:
-        return dd_sum(mine[:, None, :] * values)
-    sums = [dd_sum(np.compress(row, values, axis=1)) for row in mine]
-    return np.array([high for high, _ in sums]), np.array([low for _, low in sums])
