@@ -128,18 +128,11 @@ def interior_rows() -> None:
     interior_row("as it is", models)
     for name, owner, attribute, value in (
         ("no outcome may be left behind", interior_point, "_prices", lambda model, law, room: None),
-        ("no doubt about those left behind", interior_point, "_DOUBT", 100),
-        ("no centrality correctors", interior_point, "_CORRECTORS", 0),
-        ("six centrality correctors", interior_point, "_CORRECTORS", 6),
-        ("the multiplier may fall at once", interior_point, "_FALL", 1.0),
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
         ("no floor of the products", interior_point, "_FLOOR", 0.0),
-        ("a neighbourhood a third as wide", interior_point, "_NEIGHBOURHOOD", 10.0),
         ("the second-order correction always", interior_point, "_MISLED", 0.0),
         ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", 0.01),
-        ("longer steps aimed at", interior_point, "_AMBITION", 0.6),
-        ("lengthened up to four fifths only", interior_point, "_LONG_ENOUGH", 0.8),
         ("half of the budget used first", interior_point, "_FIRST_USED", 0.5),
         ("half the patience", interior_point, "_PATIENCE", 7),
     ):

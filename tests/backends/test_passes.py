@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.backends.tilt.cells import SHELLS, classified, shell_top
-from discreet.backends.tilt.passes import Scan, sample, scan, wanted_margin
+from discreet.backends.tilt.cells import SHELLS, Scan, classified, shell_top
+from discreet.backends.tilt.passes import sample, scan, wanted_margin
 from discreet.backends.tilt.point import Grouping
 from discreet.problems.blocks import ArrayBlocks, Chunk
 from discreet.problems.compiled import compiled_available

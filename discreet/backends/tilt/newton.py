@@ -122,33 +122,23 @@ class Newton:
 
         The products are second-order corrections: of P z relative to it, and of c μ.
         """
-        self._wanted = target * self._model.barrier[:, None] * self._per_product
-        self._wanted -= 1.0 + product
-        self._budget_target = self._kappa * target - budget_product
-        return self._towards()
-
-    def again(self, correction: Array) -> Step:
-        """The last direction with a further correction of the products it aims at."""
-        correction *= self._per_product
-        self._wanted += correction
-        return self._towards()
-
-    def _towards(self) -> Step:
         at, curvature, curvature_sum = self._at, self._curvature, self._curvature_sum
+        aim = target * self._model.barrier[:, None] * self._per_product
+        aim -= 1.0 + product
         estimator, slack = np.empty_like(at.slack), np.empty_like(at.slack)
         missing, falls = np.empty_like(curvature_sum), np.empty((2, *curvature_sum.shape))
         reduced = np.zeros(at.tilt.shape)
         for b, weighted in enumerate(self._model.weighted):
-            wanted = np.multiply(at.estimator[b], self._wanted[b], out=estimator[b])
+            wanted = np.multiply(at.estimator[b], aim[b], out=estimator[b])
             missing[b] = -wanted.sum(axis=0)
             wanted += curvature[b] * (missing[b] / curvature_sum[b])
             reduced += wanted @ weighted.T
-        tilt, multiplier, unused = self._solve(reduced, self._budget_target)
+        tilt, multiplier, unused = self._solve(reduced, self._kappa * target - budget_product)
         for b, features in enumerate(self._model.features):
             change = np.matmul(tilt, features, out=slack[b])
             change -= (np.einsum("il,il->l", curvature[b], change) + missing[b]) / curvature_sum[b]
             change *= self._per_slack[b]
-            np.subtract(self._wanted[b], change, out=estimator[b])
+            np.subtract(aim[b], change, out=estimator[b])
             np.minimum.reduce(estimator[b], out=falls[0, b])
             np.minimum.reduce(change, out=falls[1, b])
         return Step(estimator, slack, np.negative(falls, out=falls), tilt, multiplier, unused)

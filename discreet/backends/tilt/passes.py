@@ -11,57 +11,19 @@ Source: discreet, docs/theory.md, section 18.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.tilt.cells import SHELLS, Part, classified, compiled_pass, numpy_pass
-from discreet.backends.tilt.point import Grouping
+from discreet.backends.tilt.cells import SHELLS, Scan, compiled_pass, numpy_pass
 from discreet.problems.blocks import Blocks, Chunk, in_order
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import compiled_pays
 from discreet.problems.numerics.tilted_losses import least_two
 
 _Index = NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class Scan:
-    """What one pass found: a small problem of K retained outcomes and C cells.
-
-    total      Σ_l min_i tilted loss
-    threshold  the margin up to which outcomes are retained; less than was asked for if they would be too many
-    screen     the margin from which on outcomes are screened
-    retained   their indices, increasing                                                   [K]
-    columns    (p_xz, loss) of the retained outcomes, then of the cells, empty ones left out   [n + m, K + C]
-    keys       which cells these are: (best · m + second) · SHELLS + shell                 [C]
-    counts     how many outcomes each cell holds                                           [C]
-    m          guesses
-    weights    of every chunk: mass and Σ min_i tilted loss of strips of consecutive outcomes  [2, G] each
-    """
-
-    total: float
-    threshold: float
-    screen: float
-    retained: _Index
-    columns: Array
-    keys: _Index
-    counts: _Index
-    m: int
-    weights: list[Array]
-
-    @property
-    def labels(self) -> _Index:
-        """The best guess of every cell [C]."""
-        return np.asarray(self.keys // (self.m * SHELLS))
-
-    @property
-    def screened(self) -> NDArray[np.bool_]:
-        """Which cells hold screened outcomes: they have their best guess twice [C]."""
-        best, second = np.divmod(self.keys // SHELLS, self.m)
-        return np.asarray((best == second) & (self.m > 1))
 
 
 def scan(
@@ -82,43 +44,36 @@ def scan(
     equal to theirs, go to the cells. strip: of how many consecutive outcomes to give the weights (0: no weights).
     threads: 0 = all cores.
     """
-    screen = max(screen, threshold)
     most = blocks.N if most is None else most
-    gathered = _Gathered(blocks.n, blocks.m, tilt, threshold, screen, most)
     chunk_pass = compiled_pass if (compiled_pays(blocks.N) if compiled is None else compiled) else numpy_pass
+    gathered = _Gathered(tilt, threshold, max(screen, threshold), most)
 
-    def work(chunk: Chunk) -> tuple[Part, _Index, Array]:
-        p_xz, loss = chunk.read()
-        part = chunk_pass(p_xz, loss, tilt, threshold, screen, strip, most)
-        kept = part.retained
-        return part, kept + chunk.start, np.concatenate([p_xz[:, kept], loss[:, kept]])
+    def work(chunk: Chunk) -> Scan:
+        found = chunk_pass(*chunk.read(), tilt, threshold, max(screen, threshold), strip, most)
+        return replace(found, retained=found.retained + chunk.start)
 
     for found in in_order(blocks.chunks(), threads, work):
-        gathered.add(*found)
+        gathered.add(found)
     return gathered.scan()
 
 
 class _Gathered:
     """The parts of a pass put together; never more than twice `most` outcomes retained, and those of one chunk."""
 
-    def __init__(self, n: int, m: int, tilt: Array, threshold: float, screen: float, most: int) -> None:
-        self._n, self._m, self._tilt, self._screen = n, m, tilt, screen
+    def __init__(self, tilt: Array, threshold: float, screen: float, most: int) -> None:
+        m, n = tilt.shape
+        self._tilt, self._screen, self._most = tilt, screen, most
         self._asked = self._threshold = threshold
-        self._most = most
         self._cells, self._counts = np.zeros((m * m * SHELLS, n + m)), np.zeros(m * m * SHELLS, dtype=np.intp)
         self._totals: list[float] = []
+        self._weights: list[Array] = []
         self._retained: list[_Index] = []
         self._columns: list[Array] = []
-        self._weights: list[Array] = []
 
-    def add(self, part: Part, retained: _Index, columns: Array) -> None:
-        self._threshold = min(self._threshold, part.threshold)
+    def add(self, part: Scan) -> None:
         self._totals.append(part.total)
-        self._weights.append(part.weights)
-        self._cells[part.keys] += part.sums
-        self._counts[part.keys] += part.counts
-        self._retained.append(retained)
-        self._columns.append(columns)
+        self._weights += part.weights
+        self._take(part)
         if sum(part.size for part in self._retained[1:]) > 2 * self._most:  # not at every chunk
             self._thin()
 
@@ -127,25 +82,28 @@ class _Gathered:
             self._thin()
         retained, columns = self._joined()
         keys = np.flatnonzero(self._counts)
-        columns, counts = np.concatenate([columns, self._cells[keys].T], axis=1), self._counts[keys]
-        return Scan(
-            math.fsum(self._totals), self._threshold, self._screen, retained, columns, keys, counts, self._m, self._weights
-        )
+        columns = np.concatenate([columns, self._cells[keys].T], axis=1)
+        found = self._tilt, math.fsum(self._totals), self._threshold, self._screen
+        return Scan(*found, retained, columns, keys, self._counts[keys], self._weights)
+
+    def _take(self, part: Scan) -> None:
+        self._threshold = min(self._threshold, part.threshold)
+        count = part.retained.size
+        self._cells[part.keys] += part.columns[:, count:].T
+        self._counts[part.keys] += part.counts
+        self._retained.append(part.retained)
+        self._columns.append(part.columns[:, :count])
 
     def _joined(self) -> tuple[_Index, Array]:
         return np.concatenate(self._retained), np.concatenate(self._columns, axis=1)
 
     def _thin(self) -> None:
-        """Lower the threshold below the margin of the first that is too many, and sum what is no longer retained."""
+        """Another pass over what is retained: it lowers the threshold, and sums what is no longer retained in cells."""
         retained, columns = self._joined()
-        margin, key, _ = classified(columns[: self._n], columns[self._n :], self._tilt)
-        excess = float(np.partition(margin, self._most)[self._most]) if retained.size > self._most else math.inf
-        self._threshold = min(self._threshold, math.nextafter(excess, -math.inf))
-        kept = margin <= self._threshold
-        cells = Grouping.of(key[~kept])  # summed among themselves first, so that large cells do not drift
-        self._cells[cells.keys] += cells.merge(columns[:, ~kept]).T
-        self._counts[cells.keys] += cells.counts
-        self._retained, self._columns = [retained[kept]], [columns[:, kept]]
+        n = self._tilt.shape[1]
+        part = numpy_pass(columns[:n], columns[n:], self._tilt, self._threshold, math.inf, 0, self._most)
+        self._retained, self._columns = [], []
+        self._take(replace(part, retained=retained[part.retained]))
 
 
 # -- margins to expect under another tilt --------------------------------------------------------------------------------

@@ -27,11 +27,11 @@ import numpy as np
 
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import private_versions
-from discreet.backends.tilt.cells import SHELLS, shell_top
+from discreet.backends.tilt.cells import SHELLS, Scan, shell_top
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
-from discreet.backends.tilt.passes import Scan, sample, scan, wanted_margin
+from discreet.backends.tilt.passes import sample, scan, wanted_margin
 from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.blend import least_share
 from discreet.problems.blocks import BlockProblem

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.cells import SHELLS, classified, shell_top
-from discreet.backends.tilt.passes import Scan, scan
+from discreet.backends.tilt.cells import SHELLS, Scan, classified, shell_top
+from discreet.backends.tilt.passes import scan
 from discreet.backends.tilt.point import Grouping
 from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, solve_whole
 from discreet.problems.blocks import BlockProblem, Chunk, in_order

@@ -190,5 +190,8 @@ def _least_squares(matrix: Array, right: Array) -> Array | None:
     """The solution of least norm; None where numbers are beyond range, as ties of next to no mass may make them."""
     if not math.isfinite(float(matrix.sum() + right.sum())):
         return None
-    solution = np.asarray(np.linalg.lstsq(matrix, right, rcond=Precision.rank)[0])
+    try:
+        solution = np.asarray(np.linalg.lstsq(matrix, right, rcond=Precision.rank)[0])
+    except np.linalg.LinAlgError:  # its singular values do not converge
+        return None
     return solution if math.isfinite(float(solution.sum())) else None
