@@ -50,8 +50,8 @@ _FORMS = {"clarabel": ("deviation", 0.5), "ecos": ("deviation", 1.0), "mosek": (
 
 SETTINGS = {
     "solver": "clarabel (default), scs, ecos or mosek (when installed and licensed)",
-    "form": "deviation (default but for scs) or joint: how the leakage is written as cones",
-    "tolerance": "the solver's tolerances, all of them; by default a tenth of the gap asked for, at least 1e-12",
+    "form": "deviation (default except for scs) or joint: how the leakage is written as cones",
+    "tolerance": "all tolerances of the solver; by default a tenth of the gap asked for, at least 1e-12",
 }
 
 

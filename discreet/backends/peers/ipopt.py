@@ -50,14 +50,14 @@ class Ipopt(Unlifted):
     _share = ShareOfGap(Precision.own_gap, 1e-15, per_outcome=True)
     tuning: Tuning = (
         Tuned("print_level", 0, 5, "nothing is printed"),
-        Tuned("sb", "yes", "no", "nor is the banner"),
+        Tuned("sb", "yes", "no", "no banner is printed"),
         Tuned("tol", _share, 1e-8, "the gap is a sum of m·N complementarities, each under tol"),
         Tuned("dual_inf_tol", _share, 1.0, "as tol: the defaults let IPOPT stop at 1e-4"),
         Tuned("constr_viol_tol", _share, 1e-4, "as dual_inf_tol"),
         Tuned("compl_inf_tol", _share, 1e-4, "as dual_inf_tol"),
         Tuned("acceptable_iter", 0, 15, "no early end at the acceptable level, which is 1e-6"),
-        Tuned("bound_relax_factor", 0.0, 1e-8, "nothing is relaxed: with the default budgets are overstepped by 1e-8"),
-        Tuned("mu_strategy", "adaptive", "monotone", "fewer iterations, and half the digits again at 40 sensors"),
+        Tuned("bound_relax_factor", 0.0, 1e-8, "nothing is relaxed: the default oversteps budgets by 1e-8"),
+        Tuned("mu_strategy", "adaptive", "monotone", "fewer iterations, and half as many digits again at 40 sensors"),
         Tuned("mu_min", 1e-17, 1e-11, "adaptive stops at this barrier parameter; the default leaves gaps of 1e-8"),
     )
 

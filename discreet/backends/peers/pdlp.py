@@ -66,7 +66,7 @@ class Pdlp(Unlifted):
             "meant for small primal residuals: 12 of 13 problems certified, without it 6 of 7",
         ),
         Tuned("handle_some_primal_gradients_on_finite_bounds_as_residuals", False, True, "polishing asks for it"),
-        Tuned("num_threads", 1, 1, "as every solver configuration"),
+        Tuned("num_threads", 1, 1, "as for every solver configuration"),
     )
 
     def lower(self, problem: Problem, options: Options) -> Lowered[QuadraticProgram, PrimalDualHybridGradientParams]:

@@ -58,7 +58,7 @@ class TrustConstr(Unlifted):
         peer=True,
     )
     tuning: Tuning = (
-        Tuned("gtol", 0.0, 1e-8, "off: it does not look at the barrier parameter; the callback stops instead"),
+        Tuned("gtol", 0.0, 1e-8, "off: it ignores the barrier parameter; the callback stops instead"),
         Tuned("xtol", ShareOfGap(Precision.step, 1e-14), 1e-8, "steps shrink before the last digits are there"),
         Tuned(
             "barrier_tol",
@@ -67,7 +67,7 @@ class TrustConstr(Unlifted):
             "the gap is the sum of m·N complementarities, each the barrier parameter",
         ),
         Tuned("initial_barrier_parameter", 1e-3, 0.1, "the start is feasible and central: a tenth fewer iterations"),
-        Tuned("initial_barrier_tolerance", 1e-3, 0.1, "kept equal to the barrier parameter, as SciPy's default is"),
+        Tuned("initial_barrier_tolerance", 1e-3, 0.1, "kept equal to the barrier parameter, as in SciPy's defaults"),
         Tuned("maxiter", 2000, 1000, "40 to 80 are usual"),
     )
 
