@@ -58,7 +58,7 @@ def page(study: Study, beside: Sequence[str]) -> str:
         heading="The paper's numerical section",
         lead=f"""<p class="lead">X and Y are independent, Pr(X = 1) = 0.3, Pr(Y = 1) = 0.5. M sensors each measure
 0.6 Y + 0.4 X plus Gaussian noise of variance 0.01, independently, and report a bin. Y is to be estimated, X is private.
-Every optimum below is certified by a judge that takes nothing from the solver unchecked.</p>
+Every optimum below is certified by a judge that checks all that it takes from the solver.</p>
 {_verdict(study)}""",
         body=f'<style>{FIGURE_STYLE}</style><main id="results">{plates}{_settings(study)}</main>',
         footer=f"""<p>After E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, “Privacy-aware Minimum Error Probability
@@ -73,7 +73,7 @@ def _verdict(study: Study) -> str:
         "Every optimum is certified to a relative gap of 10⁻⁹." if study.certified else "Not every optimum is certified."
     )
     told = [
-        f"Whoever sees every sensor's own estimate infers X with error probability "
+        f"From every sensor's own estimate X is inferred with error probability "
         f"{wording.number(last.local_x_error, 3)} at {_sensors(last.sensors)}; from a perfectly private guess it stays at "
         f"{float(study.p_x.min()):.2g}.",
         f"Under perfect privacy Y is estimated with error probability {wording.number(first.private_y_error, 3)} from "
@@ -109,8 +109,8 @@ def _sensors(count: int) -> str:
 
 _INFERENCE = (
     "In the oblivious scheme every sensor sends its own maximum a posteriori estimate of Y. No single one says much "
-    "about X, but together their counts do. The curve is exact: it sums over all counts. Fano's inequality, from what "
-    "remains unknown of X, bounds it from below."
+    "about X, but together their counts do. The curve is exact: it sums over all counts. Fano's inequality bounds "
+    "it from below by what remains unknown of X."
 )
 _CURVES = (
     "Between perfect privacy and the Bayes rule lies a whole curve, which the paper does not show. It is convex, so "
@@ -118,16 +118,16 @@ _CURVES = (
     "I_MAP, which falls fast with M: a good estimate says little about X here, as X and Y are independent."
 )
 _SHAPES = (
-    "Divided by the error probability of the Bayes rule the curves show what privacy costs. They are steep near zero, "
-    "where leakage is quadratic in what is gained: the first part of the budget buys the most."
+    "Divided by the error probability of the Bayes rule, the curves show what privacy costs. They are steep near zero, "
+    "where leakage is quadratic in the gain: the first part of the budget buys the most."
 )
 
 
 def _guess_words(study: Study) -> str:
     return (
-        f"The estimator that keeps X perfectly private and errs least about Y, at {_sensors(study.settings.guess_sensors)}: "
-        "whatever it says, the law of X stays what it was. Shown are relative frequencies in simulated guesses with exact "
-        "(Clopper–Pearson) intervals, and beside them the exact values."
+        f"The best perfectly private estimator of Y at {_sensors(study.settings.guess_sensors)}: whatever it guesses, the "
+        "law of X does not change. The figure shows relative frequencies in simulated guesses with exact (Clopper–Pearson) "
+        "intervals, beside the exact values."
     )
 
 
@@ -144,7 +144,7 @@ def _utility_words(study: Study) -> str:
 
 
 def _numbers(words: str, text: str) -> str:
-    """The rows of a file of numbers, shown when asked for, in nine figures."""
+    """The rows of a CSV file in a table that can be opened, with nine digits."""
     heads, *lines = csv.reader(io.StringIO(text))
     return folded(words, table(words, heads, [[_short(cell) for cell in line] for line in lines]))
 
@@ -166,6 +166,4 @@ def _settings(study: Study) -> str:
         ("width of the curves' brackets", f"at most {100 * chosen.curve_width:g} % of their height"),
     )
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in entries)
-    return (
-        f'<section aria-labelledby="chosen"><h2 id="chosen">What was chosen</h2><dl class="settings">{listed}</dl></section>'
-    )
+    return f'<section aria-labelledby="chosen"><h2 id="chosen">Settings</h2><dl class="settings">{listed}</dl></section>'

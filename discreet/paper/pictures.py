@@ -51,7 +51,7 @@ def _inference(study: Study) -> Figure:
     last = rows[-1]
     return Figure(
         name="inference-of-x",
-        title="The oblivious scheme gives X away",
+        title="The oblivious scheme reveals X",
         subtitle="error probability of the best inference of X from every sensor's own estimate of Y",
         x_label="sensors M",
         y_label="error probability of inferring X",

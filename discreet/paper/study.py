@@ -1,11 +1,11 @@
-"""The numbers of the paper's numerical section, and what it does not show: the whole curve.
+"""The numbers of the paper's numerical section, and of the whole curve, which the paper does not show.
 
 The model: X ∈ {0, 1} with .7 and .3, Y ∈ {0, 1} with .5 and .5, independent; M sensors measure 0.6 Y + 0.4 X + N(0, 0.01)
 independently and report a bin each. Four questions:
 
     inference   how well X can be inferred from the oblivious scheme (every sensor sends its own estimate of Y)
     guess       the law of X given Ŷ under the best perfectly private estimator, simulated and exact
-    utility     what perfect privacy costs: its error probability of Y against the best fusion of the local estimates
+    utility     the cost of perfect privacy: its error probability of Y against the best fusion of the local estimates
     curves      the best error probability at every leakage budget, for several M
 
 The paper leaves bin edges and sample sizes open; they are `Settings`.
@@ -37,14 +37,14 @@ from discreet.reports.curve import Frontier, frontier
 from discreet.reports.outputs import Watch
 
 LARGEST_LATTICE = 1_000_000
-"""Most count vectors of one model here."""
+"""Largest number of count vectors of one model here."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the paper leaves open, with our choices.
+    """The parameters that the paper leaves open, with our choices.
 
-    sensors         most sensors M; every M from 1 on is computed
+    sensors         largest number of sensors M; every M from 1 on is computed
     samples         draws of the simulation
     seed            of the simulation
     edges           inner bin edges; the midpoints of the four means of Z
@@ -150,7 +150,7 @@ class Study:
 
     @property
     def certified(self) -> bool:
-        """Whether every optimum is certified and every curve as narrow as asked."""
+        """Whether every optimum is certified and every bracket of a curve as narrow as asked."""
         solved = all(row.status is Status.CERTIFIED for row in self.sensors)
         return solved and all(curve.certified and curve.reached for _, curve in self.curves)
 
