@@ -59,6 +59,7 @@ class Precision:
                 close, per mass, as tied
     unseen      2⁻³⁰: a guess of less mass has a posterior of at most 23 bits, and counts as never made
     no_evidence  −40, in place of log 0: below −53 log 2 ≈ −37, the least log r of a positive r computed as 1 + (r − 1)
+    log_zero    −700, in place of log 0 in sweeps, which take exponentials again: e⁻⁷⁰⁰ ≈ 1e-304 is a normal double
     derived     certified gap up to which the loop derives no duals: the default gap 1e-9
     correlated  2⁻⁴⁶ = 128 u: canonical correlations below it are the rounding of the model's numbers
 
@@ -96,6 +97,7 @@ class Precision:
     ceiling: float = 1.05
     certain: float = 2.0**-20
     no_evidence: float = -40.0
+    log_zero: float = -700.0
     unseen: float = 2.0**-30
     searched: float = 2.0**-36
     derived: float = 1e-9

@@ -111,14 +111,14 @@ class Outcomes:
         return OutputLaw(weighted.sum(axis=1), weighted @ self.feature.T, self.prior)
 
     def log_ratios(self, estimator: Array) -> Array:
-        """v_ij = log(p(x_j given ŷ_i)/π_j) [m, n]; 0 for a guess that is never made, −700 for log 0."""
+        """v_ij = log(p(x_j given ŷ_i)/π_j) [m, n]; 0 for a guess that is never made; at least `Precision.log_zero`."""
         law = self.law(estimator)
         ratio = law.ratio_minus_one()
         base = law.mass[:, None] * self.prior
         direct = np.divide(estimator @ self.joint.T, base, out=np.ones_like(base), where=base > 0.0)
         with np.errstate(divide="ignore"):
             logs = np.where(ratio > -0.5, np.log1p(np.maximum(ratio, -0.5)), np.log(direct))
-        return np.maximum(logs, -700.0)
+        return np.maximum(logs, Precision.log_zero)
 
     def error(self, estimator: Array) -> float:
         """⟨L, P⟩."""
