@@ -56,15 +56,8 @@ def sparse(rng: np.random.Generator, count: int) -> Iterator[Named]:
     for _ in range(count):
         seed, n, m = int(rng.integers(2**32)), int(rng.integers(1, 7)), int(rng.integers(1, 7))
         outcomes = int(rng.choice([rng.integers(1, 12), rng.integers(1, 300)]))
-        zeros, concentration = float(rng.choice([0.0, 0.5, 0.9])), float(rng.choice([0.05, 1.0]))
-        fraction = float(rng.choice(_FRACTIONS))
-        own = np.random.default_rng(seed)
-        joint = own.dirichlet(np.full(n * m * outcomes, concentration)).reshape(n, m, outcomes)
-        joint[own.random(joint.shape) < zeros] = 0.0
-        joint[0, 0, 0] += 1e-3  # never empty
-        problem = Problem.from_joint(joint / joint.sum(), 0.0)
-        words = f"sparse {seed=}, {n=}, {m=}, {outcomes=}, {zeros=}, {concentration=}, {fraction=}"
-        yield words, problem.with_budget(fraction * problem.bayes_leakage)
+        kind = {"sparsity": float(rng.choice([0.0, 0.5, 0.9])), "concentration": float(rng.choice([0.05, 1.0]))}
+        yield _built("dirichlet", n=n, m=m, N=outcomes, seed=seed, fraction=float(rng.choice(_FRACTIONS)), **kind)
 
 
 def shipped(_: np.random.Generator, count: int) -> Iterator[Named]:

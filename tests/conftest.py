@@ -39,6 +39,9 @@ if sys.dont_write_bytecode:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+SHARING = ("test_docs.py", "test_html_report.py", "test_vendored_site.py")
+"""Their tests share a process that is slow to start: a worker that runs out of tests takes the last ones of the other."""
+
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
@@ -64,7 +67,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep what `--backend` asks for: tests that have the backend as their parameter `name`, and those of its file."""
+    """Tests that share a process come first; `--backend` keeps those with it as their parameter `name`, and of its file."""
+    items.sort(key=lambda each: each.path.name not in SHARING)
     name = config.getoption("--backend")
     if name is None:
         return

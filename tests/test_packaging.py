@@ -34,7 +34,7 @@ def check_wheel() -> Any:
 
 
 def build_wheel(tree: Path, *, links: bool) -> Path:
-    """Build a wheel from a copy of the sources, in `tree`, with the tools that are installed here."""
+    """Build a wheel from a copy of the sources, in `tree`, by the backend of pyproject.toml that is installed here."""
     tree.mkdir()
     shutil.copytree(ROOT / "discreet", tree / "discreet", ignore=shutil.ignore_patterns("__pycache__"))
     for name in NEEDED:
@@ -46,7 +46,7 @@ def build_wheel(tree: Path, *, links: bool) -> Path:
         for name, target in LINKS.items():
             (tree / name).symlink_to(target, target_is_directory=True)
     done = subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tree / "dist"), str(tree)],
+        [sys.executable, "-c", "from setuptools import build_meta; build_meta.build_wheel('dist')"],
         capture_output=True, text=True, timeout=300, check=False, cwd=tree,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

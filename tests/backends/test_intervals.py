@@ -164,18 +164,18 @@ FAMILIES = {
 
 
 @cache
-def without_budget(name: str) -> tuple[ContinuousProblem, float]:
-    """A problem of that kind of densities, and what its Bayes rule leaks."""
-    problem = ContinuousProblem(grid(FAMILIES[name]), P_XY, math.inf)
-    return problem, ds.solve(problem).leakage
+def under_a_slack_budget(name: str) -> ds.Solution:
+    """A problem of that kind of densities with the Bayes rule: no rule leaks a nat about one of two values."""
+    return ds.solve(ContinuousProblem(grid(FAMILIES[name]), P_XY, 1.0))
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 2.0], ids=["perfect", "constrained", "slack"])
+@pytest.mark.parametrize("regime", ["perfect", "constrained", "slack"])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_every_kind_of_density_is_certified(name: str, share: float) -> None:
+def test_every_kind_of_density_is_certified(name: str, regime: str) -> None:
     """In every regime; how small a budget may be is asked above."""
-    problem, leakage = without_budget(name)
-    solution = ds.solve(problem.with_budget(share * leakage))
+    solution = under_a_slack_budget(name)
+    if regime != "slack":
+        solution = ds.solve(solution.problem.with_budget({"perfect": 0.0, "constrained": 0.1}[regime] * solution.leakage))
     check(solution)
     assert solution.rule.edges.size <= 30
 

@@ -104,13 +104,6 @@ def test_paper_single_is_certified(bins: int) -> None:
         assert solution.status is Status.CERTIFIED, (fraction, solution)
 
 
-def sparse_joint(rng: np.random.Generator, n: int, m: int, outcomes: int, zeros: float, concentration: float) -> np.ndarray:
-    joint = rng.dirichlet(np.full(n * m * outcomes, concentration)).reshape(n, m, outcomes)
-    joint[rng.random(joint.shape) < zeros] = 0.0
-    joint[0, 0, 0] += 1e-3  # never empty
-    return joint / joint.sum()
-
-
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     st.integers(0, 2**32 - 1),
@@ -121,10 +114,11 @@ def sparse_joint(rng: np.random.Generator, n: int, m: int, outcomes: int, zeros:
     st.sampled_from([0.05, 1.0]),
     st.sampled_from([0.0, 1e-8, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.999]),
 )
-def test_random_sparse_joints(seed, n, m, outcomes, zeros, concentration, fraction) -> None:  # type: ignore[no-untyped-def]
-    joint = sparse_joint(np.random.default_rng(seed), n, m, outcomes, zeros, concentration)
-    free = Problem.from_joint(joint, float("inf"))
-    solution = solve(at_fraction(free, fraction), "tilt", gap=1e-9)
+def test_random_sparse_joints(
+    seed: int, n: int, m: int, outcomes: int, sparsity: float, concentration: float, fraction: float
+) -> None:
+    kind = {"n": n, "m": m, "N": outcomes, "sparsity": sparsity, "concentration": concentration}
+    solution = solve(catalog.build("dirichlet", seed=seed, fraction=fraction, **kind), "tilt", gap=1e-9)
     # a bracket cannot be narrower than the rounding of the data: 1e-15 of probability, and 1e-10 of the multiplier's price
     assert solution.certificate is not None
     width = 1e-9 * solution.error_probability + 2e-15

@@ -413,6 +413,13 @@ def test_nothing_is_overwritten_unless_asked(tmp_path):
         save_solution(tmp_path / "s.npz", ESTIMATOR, TILT, 1.0, {}, overwrite=False)
 
 
+def test_arguments_in_the_wrong_order_are_one_sentence(tmp_path):
+    path, problem = str(tmp_path / "p.npz"), problems.paper_single(budget=0.01)
+    with pytest.raises(InputError, match="save_problem got a str to write; give a path first and then a Problem"):
+        save_problem(problem, path)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("step", ["savez", "fsync", "replace"])
 def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch, step):
     path = tmp_path / "p.npz"

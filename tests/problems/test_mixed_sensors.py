@@ -228,14 +228,14 @@ def test_groups_of_identical_sensors_lose_nothing_and_pooling_does():
 # -- size --------------------------------------------------------------------------------------------------------------
 
 
-def test_two_hundred_different_sensors_with_four_bins_build():
-    weight, sigma = np.linspace(0.2, 0.6, 200), np.linspace(0.05, 0.3, 200)
+def test_a_hundred_different_sensors_with_four_bins_build():
+    weight, sigma = np.linspace(0.2, 0.6, 100), np.linspace(0.05, 0.3, 100)
     laws = [linear_conditional(w, 0.6, s, EDGES) for w, s in zip(weight, sigma, strict=True)]
     joint = mixed_sensors(laws, paper_p_xy())
-    assert joint.shape == (2, 2, 1_373_701)
+    assert joint.shape == (2, 2, 176_851)
     np.testing.assert_allclose(joint.sum(axis=2), paper_p_xy(), rtol=1e-12)
     # Moments of the count of the last bin, of which the law of any one sensor is all that is needed.
-    last = count_vectors(200, 4)[:, 3]
+    last = count_vectors(100, 4)[:, 3]
     share = np.array(laws)[:, 1, 0, 3]
     given = joint[1, 0] / joint[1, 0].sum()
     assert given @ last == pytest.approx(share.sum(), rel=1e-12)

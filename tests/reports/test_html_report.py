@@ -179,13 +179,13 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def opened(browser: Any, usual: Tab, shipped: Path, tmp_path: Path) -> Iterator[Callable[..., Screen]]:
-    """Opens a page of rows (None: of the shipped ones); at the end nobody may have complained or asked for anything."""
+    """Opens a page, or one of rows; at the end nobody may have complained or asked for anything."""
     tabs = [usual]
 
-    def opening(rows: list[Measurement] | None = None, *, asv: Any = (), **settings: Any) -> Screen:
+    def opening(rows: list[Measurement] | Path = shipped, *, asv: Any = (), **settings: Any) -> Screen:
         if settings:
             tabs.append(Tab(browser, **settings))
-        page = shipped if rows is None else write_report(rows, tmp_path / "page.html", asv=asv)
+        page = rows if isinstance(rows, Path) else write_report(rows, tmp_path / "page.html", asv=asv)
         return Screen(tabs[-1] if settings else usual, page)
 
     yield opening
@@ -247,9 +247,15 @@ def some_measurements() -> list[Measurement]:
     return [row for row in cleaned(reference_measurements()) if row.label in ("tilt", "blahut-arimoto", "slsqp")]
 
 
-def test_clicking_filters_changes_every_number_shown(opened: Any) -> None:
+@pytest.fixture(scope="module")
+def some(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of these rows."""
+    return write_report(some_measurements(), tmp_path_factory.mktemp("some") / "page.html")
+
+
+def test_clicking_filters_changes_every_number_shown(opened: Any, some: Path) -> None:
     rows = some_measurements()
-    screen = opened(rows)
+    screen = opened(some)
     tab = screen.tab
     tab.click("#unfold")
     tab.click("#filters >> text=random")
@@ -274,8 +280,8 @@ def test_clicking_filters_changes_every_number_shown(opened: Any) -> None:
     assert "#" not in tab.url
 
 
-def test_a_view_is_an_address(opened: Any) -> None:
-    screen = opened(some_measurements())
+def test_a_view_is_an_address(opened: Any, some: Path) -> None:
+    screen = opened(some)
     tab = screen.tab
     tab.click("#unfold")
     tab.click("#filters >> text=random")
@@ -361,11 +367,14 @@ def test_everything_is_reached_and_worked_by_keyboard(opened: Any) -> None:
     assert tab.inner_text("#shown").startswith("11 of 17")
     outline = "getComputedStyle(document.activeElement).outlineStyle"
     assert tab.evaluate(outline) == "solid"
+    where = "(e => e.closest('section')?.id + ' ' + e.tagName.toLowerCase())(document.activeElement)"
+    shown = f"document.activeElement === document.body || {outline} === 'solid'"
     passed = set()
     for _ in range(120):
         tab.keyboard.press("Tab")
-        passed.add(tab.evaluate("(e => e.closest('section')?.id + ' ' + e.tagName.toLowerCase())(document.activeElement)"))
-        assert tab.evaluate(f"document.activeElement === document.body || {outline} === 'solid'")
+        place, seen = tab.evaluate(f"[{where}, {shown}]")
+        assert seen, place
+        passed.add(place)
     assert {"claims svg", "growth select", "profiles svg", "claims button", "means div", "growth summary"} <= passed
 
 

@@ -49,9 +49,9 @@ def load_problem(
     """
     where = os.fspath(path)
     stored = stored_model(where, max_bytes)
+    arrays = model_arrays(where, stored)
 
     def build(name: str) -> Problem:
-        arrays = model_arrays(where, stored)
         if "joint" in arrays:
             return Problem.from_joint(arrays["joint"], math.inf, name=name)
         return Problem(arrays["p_xz"], arrays["loss"], math.inf, name=name)
@@ -92,8 +92,6 @@ def under_budget(
         problem = build(name)
         if budget is None and equivocation is None and own is not None:
             return problem.with_budget(own)
-    except FileError:
-        raise
     except InputError as error:
         raise FileError(f"{where}: {error}") from None
     if budget is None and equivocation is None:
@@ -105,7 +103,9 @@ def under_budget(
 
 
 def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) -> None:
-    """Write a problem (p_xz, loss, budget, name; not the report of its samples), all or nothing. Raises FileError."""
+    """Write a problem (p_xz, loss, budget, name; no report of its samples), all or nothing. Raises FileError, InputError."""
+    if not isinstance(problem, Problem):
+        raise InputError(f"save_problem got a {type(problem).__name__} to write; give a path first and then a Problem")
     members = {"p_xz": problem.p_xz, "loss": problem.loss, "budget": np.float64(problem.budget)}
     if printable(os.fspath(path), problem.name):
         members["name"] = np.array(problem.name)
