@@ -7,13 +7,14 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 
 from discreet.paper.pictures import FIGURES, figures, tables
 from discreet.paper.study import Study
 from discreet.reports import wording
 from discreet.reports.figure_png import drawn_files
-from discreet.reports.figure_svg import FIGURE_STYLE, svg
+from discreet.reports.figure_svg import svg
 from discreet.reports.figures import Figure
 from discreet.reports.html.page import document, folded, sentences, table
 from discreet.reports.outputs import write_folder
@@ -41,16 +42,22 @@ def write_study(study: Study, folder: str | Path) -> tuple[tuple[Path, ...], str
 
 def page(study: Study, beside: Sequence[str]) -> str:
     """The whole document; `beside` are the names of the files next to it, which it links to."""
-    told = (_INFERENCE, _guess_words(study), _utility_words(study), _CURVES, _SHAPES)
-    texts = tables(study)
-    bodies = (
-        _numbers("Error probabilities for every number of sensors", texts["sensors.csv"]),
-        _numbers("Law of X given the guess", texts["guesses.csv"]),
-        "",
-        "",
-        _numbers("Every solved budget", texts["curves.csv"]),
+    texts, plates, chosen = tables(study), figures(study), study.settings
+    body = files("discreet.paper").joinpath("page.html").read_text(encoding="utf-8")
+    body = body.format(
+        plates=plates,
+        drawn=[_plate(figure, beside) for figure in plates],
+        sensors=_numbers("Error probabilities for every number of sensors", texts["sensors.csv"]),
+        guesses=_numbers("Law of X given the guess", texts["guesses.csv"]),
+        curves=_numbers("Every solved budget", texts["curves.csv"]),
+        guess_sensors=_sensors(chosen.guess_sensors),
+        better=sum(row.private_y_error < row.local_y_error for row in study.sensors),
+        counts=len(study.sensors),
+        chosen=chosen,
+        edges=", ".join(f"{edge:g}" for edge in chosen.edges),
+        confidence=100 * chosen.confidence,
+        width=100 * chosen.curve_width,
     )
-    plates = "".join(_plate(*each, beside) for each in zip(figures(study), told, bodies, strict=True))
     return document(
         mark="made by discreet reproduce",
         brand="discreet reproduce",
@@ -60,7 +67,7 @@ def page(study: Study, beside: Sequence[str]) -> str:
 0.6 Y + 0.4 X plus Gaussian noise of variance 0.01, independently, and report a bin. Y is to be estimated, X is private.
 Every optimum below is certified by a judge that checks all that it takes from the solver.</p>
 {_verdict(study)}""",
-        body=f'<style>{FIGURE_STYLE}</style><main id="results">{plates}{_settings(study)}</main>',
+        body=body,
         footer=f"""<p>After E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, “Privacy-aware Minimum Error Probability
 Estimation: An Entropy Constrained Approach”. Took {wording.seconds(study.seconds)} s. Numbers as CSV:
 {_links(beside, ".csv")}.</p>""",
@@ -69,9 +76,6 @@ Estimation: An Entropy Constrained Approach”. Took {wording.seconds(study.seco
 
 def _verdict(study: Study) -> str:
     first, last = study.sensors[0], study.sensors[-1]
-    certified = (
-        "Every optimum is certified to a relative gap of 10⁻⁹." if study.certified else "Not every optimum is certified."
-    )
     told = [
         f"From every sensor's own estimate X is inferred with error probability "
         f"{wording.number(last.local_x_error, 3)} at {_sensors(last.sensors)}; from a perfectly private guess it stays at "
@@ -80,20 +84,15 @@ def _verdict(study: Study) -> str:
         f"{_sensors(first.sensors)} and {wording.number(last.private_y_error, 3)} from {_sensors(last.sensors)}; the best "
         f"fusion of the local estimates, which hides nothing, reaches {wording.number(first.local_y_error, 3)} and "
         f"{wording.number(last.local_y_error, 3)}.",
-        certified,
+        "Every optimum is certified to a relative gap of 10⁻⁹." if study.certified else "Not every optimum is certified.",
     ]
     return sentences(told)
 
 
-def _plate(figure: Figure, words: str, body: str, beside: Sequence[str]) -> str:
-    files = _links([name for name in beside if name.startswith(f"{figure.name}.")], "")
-    return f"""<section aria-labelledby="{figure.name}">
-<h2 id="{figure.name}">{escape(figure.title)}</h2>
-<p>{escape(words)}</p>
-<figure>{svg(figure, titled=False)}</figure>
-<p class="aside">{escape(figure.description)} Files: {files}.</p>
-{body}
-</section>"""
+def _plate(figure: Figure, beside: Sequence[str]) -> str:
+    links = _links([name for name in beside if name.startswith(f"{figure.name}.")], "")
+    return f"""<figure>{svg(figure, titled=False)}</figure>
+<p class="aside">{escape(figure.description)} Files: {links}.</p>"""
 
 
 def _links(names: Iterable[str], ending: str) -> str:
@@ -102,42 +101,6 @@ def _links(names: Iterable[str], ending: str) -> str:
 
 def _sensors(count: int) -> str:
     return "one sensor" if count == 1 else f"{count} sensors"
-
-
-# -- the words ---------------------------------------------------------------------------------------------------------
-
-
-_INFERENCE = (
-    "In the oblivious scheme every sensor sends its own maximum a posteriori estimate of Y. No single one says much "
-    "about X, but together their counts do. The curve is exact: it sums over all counts. Fano's inequality bounds "
-    "it from below by what remains unknown of X."
-)
-_CURVES = (
-    "Between perfect privacy and the Bayes rule lies a whole curve, which the paper does not show. It is convex, so "
-    "chords between solved budgets bound it from above and tangents from below, at every budget. Leakage is scaled by "
-    "I_MAP, which falls fast with M: a good estimate says little about X here, as X and Y are independent."
-)
-_SHAPES = (
-    "Divided by the error probability of the Bayes rule, the curves show what privacy costs. They are steep near zero, "
-    "where leakage is quadratic in the gain: the first part of the budget buys the most."
-)
-
-
-def _guess_words(study: Study) -> str:
-    return (
-        f"The best perfectly private estimator of Y at {_sensors(study.settings.guess_sensors)}: whatever it guesses, the "
-        "law of X does not change. The figure shows relative frequencies in simulated guesses with exact (Clopper–Pearson) "
-        "intervals, beside the exact values."
-    )
-
-
-def _utility_words(study: Study) -> str:
-    better = sum(row.private_y_error < row.local_y_error for row in study.sensors)
-    return (
-        "The perfectly private estimator sees all measurements. It errs less than the best fusion of the local estimates, "
-        f"which hides nothing, at {better} of the {len(study.sensors)} numbers of sensors. The Bayes rule from all "
-        "measurements errs least."
-    )
 
 
 # -- the tables --------------------------------------------------------------------------------------------------------
@@ -154,16 +117,3 @@ def _short(cell: str) -> str:
         return cell if cell.isdigit() else wording.number(float(cell), 9)
     except ValueError:
         return cell
-
-
-def _settings(study: Study) -> str:
-    chosen = study.settings
-    entries = (
-        ("bin edges", ", ".join(f"{edge:g}" for edge in chosen.edges) + " (the paper does not state its own)"),
-        ("sensors", f"1 to {chosen.sensors}; {chosen.guess_sensors} in the simulation"),
-        ("simulated guesses", f"{chosen.samples:,}, seed {chosen.seed}"),
-        ("confidence of intervals", f"{100 * chosen.confidence:g} %, each by itself"),
-        ("width of the curves' brackets", f"at most {100 * chosen.curve_width:g} % of their height"),
-    )
-    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in entries)
-    return f'<section aria-labelledby="chosen"><h2 id="chosen">Settings</h2><dl class="settings">{listed}</dl></section>'

@@ -8,7 +8,7 @@ from discreet.paper.study import GuessRow, SensorRow, Study
 from discreet.reports import wording
 from discreet.reports.figures import Figure, Series
 from discreet.reports.outputs import csv_text, plain, records_csv
-from discreet.reports.pictures import curve_grid, floats
+from discreet.reports.pictures import curve_grid
 
 FIGURES = (
     "inference-of-x",
@@ -155,6 +155,7 @@ def _lines(study: Study, *, relative: bool) -> tuple[Series, ...]:
     for k, (count, curve) in enumerate(study.curves):
         grid = curve_grid(curve)
         unit = curve.bayes_error_probability if relative else 1.0
-        low, high = floats(np.maximum(curve.lower(grid), 0.0) / unit), floats(curve.upper(grid) / unit)
-        drawn.append(Series(f"M = {count}", floats(grid / curve.envelope.horizon), high, "line", k, low, high))
+        values = (grid / curve.envelope.horizon, np.maximum(curve.lower(grid), 0.0) / unit, curve.upper(grid) / unit)
+        x, low, high = (tuple(each.tolist()) for each in values)
+        drawn.append(Series(f"M = {count}", x, high, "line", k, low, high))
     return tuple(drawn)

@@ -156,10 +156,13 @@ def commits_figure(records: Sequence[AsvRecord]) -> Figure | None:
             "both",
             tone,
             hints=tuple(f"{line.label}, {commit[:8]}: {each.value:.3g} s" for commit, each in line.values.items()),
+            owner=line.label,
         )
         for tone, line in enumerate(shown)
     )
-    told = "; ".join(f"{line.label}: {_figures(line.numbers[0])} s, then {_figures(line.numbers[-1])} s" for line in shown)
+    told = "; ".join(
+        f"{line.label}: {wording.told(line.numbers[0])} s, then {wording.told(line.numbers[-1])} s" for line in shown
+    )
     stride = math.ceil(len(order) / 6)
     return Figure(
         "commits",
@@ -175,9 +178,7 @@ def commits_figure(records: Sequence[AsvRecord]) -> Figure | None:
 
 
 def commits_section(records: Sequence[AsvRecord]) -> str:
-    """The Markdown below the picture: the ends of every line; empty without records."""
-    if not records:
-        return ""
+    """The Markdown below the picture: the ends of every line; there are some records."""
     lines = _lines(records)
     if not lines:
         return "asv measured one commit only, so there is nothing to compare; [commits.csv](commits.csv) holds its values.\n"
@@ -192,8 +193,8 @@ def commits_section(records: Sequence[AsvRecord]) -> str:
         "most 1 on every commit."
     )
     rows = [
-        [f"{line.method}: {line.label}", line.unit, str(len(line.numbers)), _figures(line.numbers[0]),
-         _figures(line.numbers[-1]), wording.number(line.numbers[0] / line.numbers[-1], 2)]
+        [f"{line.method}: {line.label}", line.unit, str(len(line.numbers)), wording.told(line.numbers[0]),
+         wording.told(line.numbers[-1]), wording.number(line.numbers[0] / line.numbers[-1], 2)]
         for line in shown
     ]  # fmt: skip
     heads = ("benchmark", "unit", "commits", "oldest", "newest", "oldest ÷ newest")
@@ -206,12 +207,11 @@ def commits_section(records: Sequence[AsvRecord]) -> str:
 def commits_csv(records: Sequence[AsvRecord]) -> str:
     """One line for every value; what was skipped has none."""
     columns = ("benchmark", "parameters", "commit", "date", "machine", "outcome", "value", "low", "high", "unit")
-    lines = []
-    for record in records:
-        if record.outcome != "skipped":
-            numbers = plain((record.value, record.low, record.high))
-            known = (record.benchmark, record.place, record.commit[:12], record.date, record.machine, record.outcome)
-            lines.append((*known, *numbers, record.unit))
+    lines = (
+        (r.benchmark, r.place, r.commit[:12], r.date, r.machine, r.outcome, *plain((r.value, r.low, r.high)), r.unit)
+        for r in records
+        if r.outcome != "skipped"
+    )
     return csv_text(columns, lines)
 
 
@@ -242,7 +242,3 @@ def _label(benchmark: str, parameters: Sequence[tuple[str, str]]) -> str:
 
 def _natural(label: str) -> list[tuple[str, float]]:
     return [("", float(word)) if word.isdigit() else (word, 0.0) for word in label.replace("=", " ").split()]
-
-
-def _figures(value: float) -> str:
-    return wording.scientific(value) if value >= 1e3 else wording.number(value, 2)

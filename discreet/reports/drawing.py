@@ -31,9 +31,11 @@ LOOKS: dict[str, dict[str, Any]] = {
     "grid": {"stroke": "line", "stroke-width": 1.0},
     "axis": {"stroke": "soft", "stroke-width": 1.2},
     "band": {"fill": "tone", "opacity": 0.28},
+    "fit": {"stroke": "tone", "stroke-width": 6.0, "opacity": 0.22},
     "line": {"stroke": "tone", "stroke-width": 2.0},
     "whisker": {"stroke": "ink", "stroke-width": 1.3},
     "mark": {"fill": "tone", "stroke": "paper", "stroke-width": 0.8},
+    "hollow": {"fill": "paper", "stroke": "tone", "stroke-width": 1.4},
     "words": {"fill": "ink", "font-size": 12.0},
     "title": {"fill": "ink", "font-size": 14.0, "font-weight": "bold"},
     "soft": {"fill": "soft", "font-size": 11.5},
@@ -46,7 +48,12 @@ Place = tuple[float, float]
 
 @dataclass(frozen=True)
 class Shape:
-    """A line through places, or a region with these corners; with a radius a circle. `hint` is shown when pointed at."""
+    """A line through places, or a region with these corners; with a radius a circle.
+
+    hint     shown when pointed at; of a line in steps "x y words" for each step, separated by |
+    owner    the name that shows and hides it on a page
+    behind   number of the attempt behind it; −1: none
+    """
 
     look: str
     places: tuple[Place, ...]
@@ -54,6 +61,8 @@ class Shape:
     dash: str = ""
     radius: float = 0.0
     hint: str = ""
+    owner: str = ""
+    behind: int = -1
 
 
 @dataclass(frozen=True)
@@ -67,22 +76,26 @@ class Words:
     turned: bool = False
 
 
-def drawn(figure: Figure, *, titled: bool = True) -> tuple[float, list[Shape | Words]]:
-    """The height of the box and the pieces in the order of painting; untitled where the page around says what it is."""
-    plane = _Plane(figure, titled)
+def drawn(figure: Figure, *, titled: bool = True, legend: bool = True) -> tuple[float, list[Shape | Words]]:
+    """The height of the box and the pieces in the order of painting.
+
+    Untitled, and without a legend, where the page around says what it is and whose lines these are.
+    """
+    lines = _lines(figure) if legend else []
+    plane = _Plane(figure, titled, len(lines))
     heading = [Words("title", (12.0, 22.0), figure.title), Words("soft", (12.0, 40.0), figure.subtitle)] if titled else []
-    pieces = [*heading, *_legend(figure, plane.top - 8.0), *_frame(figure, plane)]
+    pieces = [*heading, *_legend(lines, plane.top - 8.0), *_frame(figure, plane)]
     return plane.bottom + 48.0, pieces + [piece for series in figure.series for piece in _series(series, plane)]
 
 
 class _Plane:
     """From numbers to places in the box."""
 
-    def __init__(self, figure: Figure, titled: bool) -> None:
+    def __init__(self, figure: Figure, titled: bool, lines: int) -> None:
         self.log_x, self.log_y, self.right = figure.log_x, figure.log_y, WIDTH - 14.0
         self.x_ends, self.y_ends = figure.x_axis()[0], figure.y_axis()[0]
         self.left = 16.0 + max(map(len, figure.rows)) * 6.0 if figure.rows else 66.0
-        self.top = (48.0 if titled else 6.0) + _LINE * len(_lines(figure)) + 12.0
+        self.top = (48.0 if titled else 6.0) + _LINE * lines + 12.0
         self.bottom = self.top + (26.0 * len(figure.rows) if figure.rows else 232.0)
 
     def x(self, value: float) -> float:
@@ -120,17 +133,21 @@ def _lines(figure: Figure) -> list[list[tuple[float, Series]]]:
     return lines
 
 
-def _legend(figure: Figure, bottom: float) -> Iterator[Shape | Words]:
-    lines = _lines(figure)
+def _legend(lines: Sequence[Sequence[tuple[float, Series]]], bottom: float) -> Iterator[Shape | Words]:
     for k, line in enumerate(lines):
         y = bottom - _LINE * (len(lines) - k) + 8.0
         for x, series in line:
-            end = x + _KEY - 8.0
-            if series.kind != "points":
-                yield Shape("line", ((x, y - 4.0), (end, y - 4.0)), series.tone, look(series.tone)[0])
-            if series.kind in ("points", "both"):
-                yield _mark(series, (0.5 * (x + end), y - 4.0), 4.0)
+            yield from sample(series, (x, y - 4.0), _KEY - 8.0)
             yield Words("words", (x + _KEY - 2.0, y), series.label)
+
+
+def sample(series: Series, start: Place, width: float) -> Iterator[Shape]:
+    """Line and mark as a legend shows them."""
+    (x, y), end = start, start[0] + width
+    if series.kind != "points":
+        yield Shape("line", ((x, y), (end, y)), series.tone, look(series.tone)[0])
+    if series.kind in ("points", "both"):
+        yield _mark(series, (0.5 * (x + end), y), 4.0)
 
 
 def _frame(figure: Figure, plane: _Plane) -> Iterator[Shape | Words]:
@@ -161,15 +178,20 @@ def _series(series: Series, plane: _Plane) -> Iterator[Shape]:
     if series.kind == "points":
         for x, low, high in zip(xs, lows, highs, strict=False):  # without intervals there are none
             ends = ((x - 5.0, low), (x + 5.0, low), (x, low), (x, high), (x - 5.0, high), (x + 5.0, high))
-            yield Shape("whisker", ends)
+            yield Shape("whisker", ends, owner=series.owner)
     elif series.low:
         yield Shape("band", (*zip(xs, highs, strict=True), *reversed(list(zip(xs, lows, strict=True)))), series.tone)
-    if series.kind != "points":
-        way = places if series.kind != "steps" else list(_steps(places))
-        yield Shape("line", tuple(way), series.tone, look(series.tone)[0])
+    if series.kind == "fit":
+        yield Shape("fit", tuple(places), series.tone, owner=series.owner)
+    elif series.kind == "steps":
+        told = (f"{x:.1f} {y:.1f} {hint}" for (x, y), hint in zip(places, series.hints, strict=False) if hint)
+        way = tuple(_steps(places))
+        yield Shape("line", way, series.tone, look(series.tone)[0], hint="|".join(told), owner=series.owner)
+    elif series.kind != "points":
+        yield Shape("line", tuple(places), series.tone, look(series.tone)[0], owner=series.owner)
     if series.kind in ("points", "both"):
-        hints = series.hints or ("",) * len(xs)
-        yield from (_mark(series, place, 3.4, hint) for place, hint in zip(places, hints, strict=True))
+        hints, behind = series.hints or ("",) * len(xs), series.behind or (-1,) * len(xs)
+        yield from (_mark(series, *each) for each in zip(places, (3.4,) * len(xs), hints, behind, strict=True))
 
 
 def _steps(places: Sequence[Place]) -> Iterator[Place]:
@@ -179,6 +201,7 @@ def _steps(places: Sequence[Place]) -> Iterator[Place]:
         yield from ((x, before), (x, y))
 
 
-def _mark(series: Series, place: Place, r: float, hint: str = "") -> Shape:
+def _mark(series: Series, place: Place, r: float, hint: str = "", behind: int = -1) -> Shape:
     corners = [(place[0] + r * right, place[1] + r * down) for right, down in look(series.tone)[1]]
-    return Shape("mark", tuple(corners or [place]), series.tone, radius=0.0 if corners else r, hint=hint)
+    kind, radius = "hollow" if series.hollow else "mark", 0.0 if corners else r
+    return Shape(kind, tuple(corners or [place]), series.tone, "", radius, hint, series.owner, behind)

@@ -1,47 +1,57 @@
 """Figures as plain SVG, light and dark, without a plotting library.
 
-Colours are CSS variables with a dark scheme, so the same drawing serves inside a page and as a file of its own.
+Colours are CSS variables, so the same drawing serves inside a page and as a file of its own. Each piece stands on a line of
+its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from html import escape
 
-from discreet.reports.drawing import COLOURS, LOOKS, WIDTH, Shape, Words, drawn
-from discreet.reports.figures import DARK, LIGHT, Figure
+from discreet.reports.drawing import COLOURS, LOOKS, WIDTH, Shape, Words, drawn, sample
+from discreet.reports.figures import DARK, LIGHT, Figure, Series
 
 
-def _style() -> str:
+def _looks() -> str:
     """The style sheet of `LOOKS`; a shape with a tone has it as the variable of its class."""
-    grounds = []
-    for k, tones in enumerate((LIGHT, DARK)):
-        names = "".join(f"--{name}:{pair[k]};" for name, pair in COLOURS.items())
-        grounds.append(f".fig{{{names}}}" + "".join(f".fig .t{j}{{--tone:{tone}}}" for j, tone in enumerate(tones)))
     rules = [
         f".fig .{name}{{{';'.join(f'{key}:{_css(key, value)}' for key, value in look.items())}}}\n"
         for name, look in LOOKS.items()
     ]
     fonts = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
-    plain = f".fig{{fill:none;stroke-linejoin:round;stroke-linecap:round;{fonts}}}\n"
-    return f"\n{plain}{grounds[0]}\n{''.join(rules)}@media (prefers-color-scheme:dark){{{grounds[1]}}}\n"
+    return f".fig{{fill:none;stroke-linejoin:round;stroke-linecap:round;{fonts}}}\n{''.join(rules)}"
 
 
 def _css(key: str, value: str | float) -> str:
     return f"var(--{value})" if key in ("fill", "stroke") else f"{value}px" if key == "font-size" else f"{value}"
 
 
-FIGURE_STYLE = _style()
+def _colours(ground: int, tones: Sequence[str]) -> str:
+    names = "".join(f"--{name}:{pair[ground]};" for name, pair in COLOURS.items())
+    return f".fig{{{names}}}" + "".join(f".fig .t{k}{{--tone:{tone}}}" for k, tone in enumerate(tones))
 
 
-def svg(figure: Figure, *, titled: bool = True, style: str = "") -> str:
-    """The figure as one <svg> element. `style` goes inside when it is to stand alone; see `FIGURE_STYLE`."""
-    height, pieces = drawn(figure, titled=titled)
+LOOK_STYLE = _looks()
+"""How pieces are painted; the colours are those of the page around."""
+
+FIGURE_STYLE = f"\n{LOOK_STYLE}{_colours(0, LIGHT)}\n@media (prefers-color-scheme:dark){{{_colours(1, DARK)}}}\n"
+"""The same with colours of its own, which follow the system."""
+
+
+def svg(figure: Figure, *, titled: bool = True, legend: bool = True, style: str = "", live: bool = False) -> str:
+    """The figure as one <svg> element.
+
+    style   goes inside when it is to stand alone; see `FIGURE_STYLE`
+    live    for a page whose script shows, hides and explains the marks; otherwise hints are titles
+    """
+    height, pieces = drawn(figure, titled=titled, legend=legend)
     inside = f'<style>{style}</style><rect fill="var(--paper)" width="100%" height="100%"/>' if style else ""
     size = f' width="{1.5 * WIDTH:g}" height="{1.5 * height:g}"' if style else ""
-    parts = "".join(_shape(piece) if isinstance(piece, Shape) else _words(piece) for piece in pieces)
+    role, keys = ('role="img"', "") if not live else ('role="group" tabindex="0"', " Arrow keys go from mark to mark.")
     return (
-        f'<svg class="fig" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {height:g}"{size} role="img" '
-        f'aria-label="{escape(figure.title)}. {escape(figure.description)}">{inside}{parts}</svg>'
+        f'<svg class="fig" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {height:g}"{size} {role} '
+        f'aria-label="{escape(figure.title)}. {escape(figure.description)}{keys}">{inside}\n{_said(pieces, live)}\n</svg>'
     )
 
 
@@ -50,16 +60,37 @@ def standalone(figure: Figure) -> str:
     return svg(figure, style=FIGURE_STYLE) + "\n"
 
 
-def _shape(shape: Shape) -> str:
+def sample_svg(tone: int) -> str:
+    """The line and the mark of a tone, for the legend of a page."""
+    shapes = _said(sample(Series("", (), (), "both", tone), (1.0, 6.0), 28.0), live=False)
+    return f'<svg class="fig sample" viewBox="0 0 30 12" width="30" height="12" aria-hidden="true">{shapes}</svg>'
+
+
+def _said(pieces: Iterable[Shape | Words], live: bool) -> str:
+    return "\n".join(_shape(piece, live) if isinstance(piece, Shape) else _words(piece) for piece in pieces)
+
+
+def _shape(shape: Shape, live: bool) -> str:
     look = LOOKS[shape.look]
     css = f"{shape.look} t{shape.tone % len(LIGHT)}" if "tone" in look.values() else shape.look
-    hint = f"<title>{escape(shape.hint)}</title>" if shape.hint else ""
+    notes = _notes(shape) if live else ""
+    title = f"<title>{escape(shape.hint)}</title>" if shape.hint and look.get("fill") and not live else ""
     if shape.radius:
         x, y = shape.places[0]
-        return f'<circle class="{css}" cx="{x:.2f}" cy="{y:.2f}" r="{shape.radius:g}">{hint}</circle>'
-    path = "L".join(f"{x:.2f} {y:.2f}" for x, y in shape.places) + ("z" if "fill" in look else "")
-    dash = f' stroke-dasharray="{shape.dash}"' if shape.dash else ""
-    return f'<path class="{css}"{dash} d="M{path}">{hint}</path>'
+        kind, where = "circle", f'cx="{x:.1f}" cy="{y:.1f}" r="{shape.radius:g}"'
+    else:
+        dash = f'stroke-dasharray="{shape.dash}" ' if shape.dash else ""
+        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in shape.places)
+        kind, where = "path", f'{dash}d="M{path}{"z" if "fill" in look else ""}"'
+    return f'<{kind} class="{css}"{notes} {where}' + (f">{title}</{kind}>" if title else "/>")
+
+
+def _notes(shape: Shape) -> str:
+    """The attributes by which a script finds it: the attempt behind it, or its words, and its owner."""
+    if shape.behind >= 0:
+        return f' data-row="{shape.behind}"'
+    hint = f' data-hint="{escape(shape.hint).replace(chr(10), "&#10;")}"' if shape.hint else ""
+    return hint + (f' data-of="{escape(shape.owner)}"' if shape.owner else "")
 
 
 def _words(words: Words) -> str:

@@ -31,16 +31,19 @@ MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
 
 Tick = tuple[float, str]
 Range = tuple[float, float]
-Kind = Literal["line", "points", "both", "steps"]
+Kind = Literal["line", "points", "both", "steps", "fit"]
 
 
 @dataclass(frozen=True)
 class Series:
     """One thing drawn. `low` and `high` are the ends of intervals: whiskers of points, a band around a line.
 
-    kind    "line"; "points"; "both"; "steps": a line that keeps its height until the next x
+    kind    "line"; "points"; "both"; "steps": a line that keeps its height until the next x; "fit": a broad pale line
     tone    index of its colour, dash and marker; beyond the six colours they come again with other dashes and markers
-    hints   words for each point, shown when pointed at
+    hints   words for each point, shown when pointed at; lines of them are separated by newlines
+    owner   the name that shows and hides it on a page
+    behind  numbers of the attempts behind the points, by which a page shows, hides and explains them
+    hollow  marks are outlines
     """
 
     label: str
@@ -51,6 +54,9 @@ class Series:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     hints: tuple[str, ...] = ()
+    owner: str = ""
+    behind: tuple[int, ...] = ()
+    hollow: bool = False
 
 
 def look(tone: int) -> tuple[str, tuple[tuple[float, float], ...]]:

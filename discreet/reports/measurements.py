@@ -17,7 +17,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -27,7 +27,7 @@ from discreet.problems.checks import shown
 from discreet.problems.errors import FileError
 from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.problem import Problem
-from discreet.reports.outputs import csv_text, plain
+from discreet.reports.outputs import csv_text, plain, replace_file
 
 
 def typed(name: str, values: Mapping[str, Any]) -> str:
@@ -242,7 +242,7 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
     """
     found: dict[str, Any] = {}
     for each in fields(Measurement):
-        if each.name not in record and _has_default(each):
+        if each.name not in record and (each.default, each.default_factory) != (MISSING, MISSING):
             continue  # a file of before this column
         text = record.get(each.name)
         if text is None or text == "":
@@ -259,10 +259,6 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
     except TypeError:
         missing = next(name for name in COLUMNS if name not in found)
         raise FileError(f"{where}: column {missing} is missing; these are not results of discreet bench") from None
-
-
-def _has_default(column: Field[Any]) -> bool:
-    return column.default is not MISSING or column.default_factory is not MISSING
 
 
 def _json(kind: type, text: Any) -> Any:
@@ -288,9 +284,9 @@ _READ: dict[Any, Any] = {
 
 
 def write_csv(rows: Iterable[Measurement], path: Path) -> None:
-    """Write rows to `.csv` or `.csv.gz`; equal rows give equal bytes."""
+    """Write rows to `.csv` or `.csv.gz`, all or nothing; equal rows give equal bytes. Raises FileError."""
     data = csv_text(COLUMNS, (to_record(row).values() for row in rows)).encode("utf-8")
-    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    replace_file(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
 def read_csv(path: Path) -> list[Measurement]:

@@ -77,8 +77,7 @@ def configurations(text: str) -> list[Configuration]:
             specs[-1] += f",{piece}"
         else:
             specs.append(piece)
-    found = [read(spec, "backend") for spec in specs]
-    return [Configuration(name, settings(inline)) for name, inline in found]
+    return [Configuration(name, settings(inline)) for name, inline in (read(spec, "backend") for spec in specs)]
 
 
 def settings(words: Mapping[str, str]) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from discreet.reports import wording
 from discreet.reports.curve import Frontier
 from discreet.reports.figures import Figure, Series
 from discreet.reports.measurements import Measurement
-from discreet.reports.statistics.claims import claimed_leaks
-from discreet.reports.statistics.profiles import Profile, data_profiles, performance_profiles
-from discreet.reports.statistics.scaling import sweeps
+from discreet.reports.statistics.claims import weighed
+from discreet.reports.statistics.profiles import Profile
+from discreet.reports.statistics.scaling import Sweep
 from discreet.reports.statistics.trials import Trial, labels_of
 
-_Mark = tuple[str, float, str]
-"""The configuration on whose line a mark lies, its value, and the words for it."""
+_Mark = tuple[str, float, str, int]
+"""The configuration on whose line a mark lies, its value, the words for it, the number of its attempt."""
 
 
 def tones(found: Sequence[Trial]) -> dict[str, int]:
@@ -29,22 +29,25 @@ def tones(found: Sequence[Trial]) -> dict[str, int]:
     return {name: tone for tone, name in enumerate(names)}
 
 
-def leakage_figure(rows: Sequence[Measurement]) -> Figure:
+def leakage_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figure:
     """What every answer called solved really leaks, as a multiple of its budget: one line a solver configuration.
 
-    At budget 0 the ratio is ‖ΦP‖∞ ÷ what counts as zero. What lies right of 1 breaks the budget.
+    At budget 0 the ratio is ‖ΦP‖∞ ÷ what counts as zero, and marks are hollow. What lies right of 1 breaks the budget. The
+    words beside a line count its marks, except on a page, where the filters change them.
     """
-    leaks = claimed_leaks(rows)
-    weighed, broken = Counter(row.label for row in leaks), Counter(row.label for row in leaks if row.violated)
-    worst = {name: max(row.leakage_over_budget for row in leaks if row.label == name) for name in weighed}
+    leaks = [(number, row) for number, row in enumerate(rows) if weighed(row)]
+    every, broken = Counter(row.label for _, row in leaks), Counter(row.label for _, row in leaks if row.violated)
+    worst = {name: max(row.leakage_over_budget for _, row in leaks if row.label == name) for name in every}
     names = sorted(worst, key=lambda name: (worst[name], name))
 
-    def mark(row: Measurement) -> _Mark:
-        told = f"claimed {row.claimed!r}, leaks {wording.scientific(row.leakage_over_budget)} × the budget"
-        return row.label, max(row.leakage_over_budget, 1e-2), f"{row.label} on {row.instance}: {told}"
+    def strip(perfect: bool, broke: bool) -> Series:
+        told = "{0.label} on {0.instance}: claimed {0.claimed!r}, leaks {1} × the budget"
+        ratios = [(n, row, row.leakage_over_budget) for n, row in leaks if row.violated is broke]
+        own = [each for each in ratios if (each[1].budget_nats == 0.0) is perfect]
+        marks = ((row.label, max(ratio, 1e-2), told.format(row, wording.scientific(ratio)), n) for n, row, ratio in own)
+        words = f"{'breaks it' if broke else 'keeps the budget'}{', perfect privacy' if perfect else ''}"
+        return _strip(words, 1 if broke else 2, names, marks, hollow=perfect)
 
-    kept = _strip("keeps the budget", 2, names, [mark(row) for row in leaks if not row.violated])
-    broke = _strip("breaks it", 1, names, [mark(row) for row in leaks if row.violated])
     told = "; ".join(f"{name}: largest {wording.scientific(worst[name])} ×" for name in names) or "none was called solved"
     return Figure(
         "leakage",
@@ -52,10 +55,10 @@ def leakage_figure(rows: Sequence[Measurement]) -> Figure:
         "true leakage ÷ budget; at perfect privacy ΦP ÷ what counts as zero",
         "right of 1 the budget is broken; ratios below 0.01 are drawn at 0.01",
         "",
-        (kept, broke),
+        tuple(each for each in map(strip, (False, False, True, True), (False, True) * 2) if each.x),
         f"True leakage over budget of claimed successes. {told}.",
         log_x=True,
-        rows=tuple(f"{name}: {broken[name]} of {weighed[name]} broken" for name in names),
+        rows=tuple(f"{name}: {broken[name]} of {every[name]} broken" if counted else name for name in names),
         zone_from=1.0,
     )
 
@@ -69,7 +72,7 @@ def gap_figure(rows: Sequence[Measurement]) -> Figure:
     def mark(row: Measurement) -> _Mark:
         told = f"{wording.bracket(row.lower, row.upper)}, relative gap {wording.scientific(row.relative_gap)}"
         gap = min(1.0, max(row.relative_gap, 1e-16))
-        return row.label, gap, f"{row.label} on {row.instance}: {row.status.value}, {told}"
+        return row.label, gap, f"{row.label} on {row.instance}: {row.status.value}, {told}", -1
 
     certified = _strip("certified", 2, names, [mark(row) for row in answered if row.certified])
     others = _strip("not certified", 1, names, [mark(row) for row in answered if not row.certified])
@@ -87,74 +90,61 @@ def gap_figure(rows: Sequence[Measurement]) -> Figure:
     )
 
 
-def _strip(label: str, tone: int, names: Sequence[str], marks: Iterable[_Mark]) -> Series:
+def _strip(label: str, tone: int, names: Sequence[str], marks: Iterable[_Mark], *, hollow: bool = False) -> Series:
     """Marks on the lines of their configurations, spread a little so that they do not hide one another."""
     spread = (0.0, -0.18, 0.18, -0.32, 0.32)
     shown = sorted(mark for mark in marks if math.isfinite(mark[1]))
-    lanes = tuple(names.index(who) + spread[place % len(spread)] for place, (who, _, _) in enumerate(shown))
-    values, hints = tuple(value for _, value, _ in shown), tuple(words for _, _, words in shown)
-    return Series(label, values, lanes, "points", tone, hints=hints)
+    lanes = tuple(names.index(who) + spread[place % len(spread)] for place, (who, *_) in enumerate(shown))
+    _, values, hints, behind = zip(*shown, strict=True) if shown else ((),) * 4
+    return Series(label, values, lanes, "points", tone, hints=hints, behind=behind, hollow=hollow)
 
 
-def time_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | None:
-    """Seconds against N in the widest sweep with a positive budget, certified answers only; None without a sweep."""
-    sweep = next((each for each in sweeps(found) if each.size == "outcomes" and each.constrained), None)
-    if sweep is None:
-        return None
-    series, words, exponents = [], [], {fit.contestant: fit.exponent for fit in sweep.fits}
-    drawn = [curve for curve in sweep.series if len(curve.sizes) > 1]
-    for curve in sorted(drawn, key=lambda curve: tone[curve.contestant]):
-        name = curve.contestant
-        label = f"{name} N^{exponents[name]:.2f}" if name in exponents else name
-        hints = tuple(f"{curve.contestant}, N = {n:,.0f}: {s:.3g} s" for n, s in zip(curve.sizes, curve.costs, strict=True))
-        series.append(Series(label, curve.sizes, curve.costs, "both", tone[curve.contestant], hints=hints))
-        words.append(f"{label}: {curve.costs[-1]:.3g} s at N = {curve.sizes[-1]:,.0f}")
-    if not series:
-        return None
+SIZE_WORDS = {"outcomes": ("outcomes N", "N"), "sensors": ("sensors M", "M"), "alphabet": ("n = m", "n")}
+"""What is measured against: its words, and its letter."""
+
+
+def sweep_figure(sweep: Sweep, tone: Mapping[str, int]) -> Figure:
+    """Seconds against size in one sweep, certified answers only, with the lines that are fitted."""
+    words, letter = SIZE_WORDS[sweep.size]
+    series, fits = [], {fit.contestant: fit for fit in sweep.fits}
+    for curve in sorted(sweep.series, key=lambda curve: tone[curve.contestant]):
+        name, sizes, label = curve.contestant, curve.sizes, curve.contestant
+        if name in fits:
+            fit, ends = fits[name], (fits[name].from_size, sizes[-1])
+            label = f"{name} {letter}^{fit.exponent:.2f}"
+            series.append(Series("", ends, tuple(fit.factor * x**fit.exponent for x in ends), "fit", tone[name], owner=name))
+        hints = tuple(f"{name}\n{s:.3g} s at {letter} = {n:,.0f}" for n, s in zip(sizes, curve.costs, strict=True))
+        series.append(Series(label, sizes, curve.costs, "both", tone[name], hints=hints, owner=name))
+    told = (f"{each.label}: {each.y[-1]:.3g} s at {letter} = {each.x[-1]:,.0f}" for each in series if each.label)
     return Figure(
         "time",
-        "Time against the number of outcomes",
-        f"{sweep.entry}, {sweep.budget}, certified to a relative gap of {sweep.gap:g}",
-        "outcomes N",
+        f"Time against {words}",
+        f"{sweep.entry}, {sweep.budget}, certified to a relative gap of {sweep.gap:g}; broad pale lines are fits",
+        words,
         "seconds to solve",
         tuple(series),
-        "Seconds until a certified answer. " + "; ".join(words) + ".",
+        f"Seconds until a certified answer. {'; '.join(told)}.",
         log_x=True,
         log_y=True,
     )
 
 
-def performance_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | None:
-    """The Dolan–Moré profile; None when nothing was solved."""
-    profiles = performance_profiles(found)
-    n = max((profile.tasks for profile in profiles), default=0)
-    subtitle = f"share of the {n} tasks that any backend certified; a failure counts as infinite time"
-    return _profile_figure("performance", "Performance profile", subtitle, "time ÷ best time, at most", profiles, tone)
-
-
-def data_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | None:
-    """Seconds against the share solved; None when nothing was solved."""
-    profiles = data_profiles(found)
-    n = max((profile.tasks for profile in profiles), default=0)
-    return _profile_figure("data", "Solved within a time", f"share of all {n} tasks", "seconds, at most", profiles, tone)
-
-
-def precision_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure | None:
-    """Seconds against the certified gap achieved, one mark a trial; None without an answer."""
-    kept = [trial for trial in found if trial.kept and trial.seconds > 0.0]
+def precision_figure(rows: Sequence[Measurement], tone: Mapping[str, int]) -> Figure | None:
+    """Seconds against the certified gap achieved, one mark an answer that kept its budget; None without one."""
+    kept = [(number, row) for number, row in enumerate(rows) if row.answered and not row.violated and row.seconds > 0.0]
     if not kept:
         return None
     series = []
-    for name in sorted({trial.contestant for trial in kept}, key=lambda name: tone[name]):
-        own = [trial for trial in kept if trial.contestant == name]
-        gaps = tuple(min(1.0, max(trial.achieved, 1e-16)) for trial in own)
-        asked = (f"{name} on {trial.task.instance}, asked {trial.task.gap:g}" for trial in own)
-        hints = tuple(f"{a}: gap {t.achieved:.1e} in {t.seconds:.3g} s" for a, t in zip(asked, own, strict=True))
-        series.append(Series(name, gaps, tuple(trial.seconds for trial in own), "points", tone[name], hints=hints))
+    for name in sorted({row.label for _, row in kept}, key=lambda name: tone[name]):
+        numbers, own = zip(*(each for each in kept if each[1].label == name), strict=True)
+        gaps, seconds = tuple(min(1.0, max(row.relative_gap, 1e-16)) for row in own), tuple(row.seconds for row in own)
+        asked = (f"{name} on {row.instance}, asked {row.gap_target:g}" for row in own)
+        hints = tuple(f"{a}: gap {row.relative_gap:.1e} in {row.seconds:.3g} s" for a, row in zip(asked, own, strict=True))
+        series.append(Series(name, gaps, seconds, "points", tone[name], hints=hints, owner=name, behind=numbers))
     return Figure(
         "precision",
         "Work and precision",
-        "every answer that kept its budget, at the gap certified for it",
+        "every answer that kept its budget, at the gap proven for it; left and low is better",
         "relative gap achieved, certified",
         "seconds to solve",
         tuple(series),
@@ -164,34 +154,42 @@ def precision_figure(found: Sequence[Trial], tone: Mapping[str, int]) -> Figure 
     )
 
 
-def _profile_figure(
-    name: str, title: str, subtitle: str, x_label: str, profiles: Sequence[Profile], tone: Mapping[str, int]
-) -> Figure | None:
+_PROFILES = {
+    "performance": (
+        "Performance profile",
+        "share of the {} tasks that any backend certified; a failure counts as infinite time",
+        "time ÷ best time, at most",
+    ),
+    "data": ("Solved within a time", "share of all {} tasks certified within so many seconds", "seconds, at most"),
+}
+"""Title, subtitle with the number of tasks, words of the x axis."""
+
+
+def profile_figure(name: str, profiles: Sequence[Profile], tone: Mapping[str, int]) -> Figure | None:
+    """The "performance" or "data" profiles; None when nothing was solved."""
     reached = [profile for profile in profiles if profile.at]
     if not reached:
         return None
     start = min(profile.at[0] for profile in reached)
     end = max(max(profile.at[-1] for profile in reached), 1.01 * start)
-    series = tuple(
-        Series(
-            profile.contestant,
-            (start, *profile.at, end),
-            (profile.share(start), *profile.shares, profile.shares[-1]),
-            "steps",
-            tone[profile.contestant],
-        )
-        for profile in sorted(reached, key=lambda profile: tone[profile.contestant])
-    )
-    words = "; ".join(f"{p.contestant} {p.shares[-1]:.0%}" for p in reached)
-    description = f"Shares reached in the end: {words}."
-    return Figure(name, title, subtitle, x_label, "share of tasks", series, description, log_x=True, y_range=(0.0, 1.02))
+    series = []
+    for profile in sorted(reached, key=lambda profile: tone[profile.contestant]):
+        who, steps = profile.contestant, zip(profile.at, profile.shares, strict=True)
+        hints = ("", *(f"{share:.3g} at {wording.scientific(at, 2)}" for at, share in steps), "")
+        shares = (profile.share(start), *profile.shares, profile.shares[-1])
+        series.append(Series(who, (start, *profile.at, end), shares, "steps", tone[who], hints=hints, owner=who))
+    title, subtitle, x_label = _PROFILES[name]
+    told = "; ".join(f"{p.contestant} {p.shares[-1]:.0%}" for p in reached)
+    description = f"Shares reached in the end: {told}."
+    subtitle, y_range = subtitle.format(reached[0].tasks), (0.0, 1.02)
+    return Figure(name, title, subtitle, x_label, "share of tasks", tuple(series), description, log_x=True, y_range=y_range)
 
 
 def curve_figure(curve: Frontier) -> Figure:
     """The curve over budgets from 0 to I_MAP, with the solved ones."""
     envelope, grid, bayes_error = curve.envelope, curve_grid(curve), curve.bayes_error_probability
     upper, lower = envelope.upper(grid), envelope.lower(grid)
-    solved = _solved(curve)
+    solved, x, high = _solved(curve), tuple(grid.tolist()), tuple(upper.tolist())
     at = envelope.upper(solved)
     hints = tuple(
         f"budget {wording.number(float(budget), 4)} nats: error probability {wording.bracket(float(low), float(high))}"
@@ -205,8 +203,8 @@ def curve_figure(curve: Frontier) -> Figure:
         x_label="leakage budget ε, nats",
         y_label="error probability",
         series=(
-            Series("between the envelopes", floats(grid), floats(upper), "line", 0, floats(lower), floats(upper)),
-            Series("solved", floats(solved), floats(at), "points", 0, hints=hints),
+            Series("between the envelopes", x, high, "line", 0, tuple(lower.tolist()), high),
+            Series("solved", tuple(solved.tolist()), tuple(at.tolist()), "points", 0, hints=hints),
             Series("the Bayes rule, no privacy", (0.0, envelope.horizon), (bayes_error, bayes_error), "line", 5),
         ),
         description=(
@@ -224,8 +222,3 @@ def curve_grid(curve: Frontier) -> Array:
 
 def _solved(curve: Frontier) -> Array:
     return np.array([row.budget_nats for row in curve.rows if row.budget_nats <= curve.envelope.horizon])
-
-
-def floats(values: Array) -> tuple[float, ...]:
-    """An array as the plain numbers that a `Series` holds."""
-    return tuple(float(value) for value in values)

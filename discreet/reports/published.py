@@ -6,6 +6,7 @@ named by their last part, messages lose their paths, and tracebacks are left out
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord, commits_csv, commits_figure, commits_section
 from discreet.reports.figure_svg import standalone
 from discreet.reports.html.data import cleaned
+from discreet.reports.html.page import asset
 from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import check_folder, csv_text, plain, write_folder
-from discreet.reports.pictures import data_figure, leakage_figure, performance_figure, precision_figure, time_figure, tones
+from discreet.reports.pictures import SIZE_WORDS, leakage_figure, precision_figure, profile_figure, sweep_figure, tones
 from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE
-from discreet.reports.statistics.numbers import report_numbers
+from discreet.reports.statistics.numbers import statistics_of
 from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, trials
 
@@ -47,9 +49,18 @@ def _contents(rows: Sequence[Measurement], commits: Sequence[AsvRecord]) -> dict
     ordered = cleaned(rows)
     found = trials(ordered)
     tone = tones(found)
-    figures = [make(found, tone) for make in (time_figure, performance_figure, data_figure, precision_figure)]
-    drawn = [each for each in (leakage_figure(ordered), *figures, commits_figure(commits)) if each is not None]
-    page = _page(report_numbers(ordered), [figure.name for figure in drawn], commits)
+    statistics = statistics_of(ordered)
+    sweep = next((each for each in statistics["sweeps"] if each.size == "outcomes" and each.constrained), None)
+    figures = [
+        leakage_figure(ordered),
+        sweep and sweep_figure(sweep, tone),
+        profile_figure("performance", statistics["performance"], tone),
+        profile_figure("data", statistics["data"], tone),
+        precision_figure(ordered, tone),
+        commits_figure(commits),
+    ]
+    drawn = [each for each in figures if each is not None]
+    page = _page(plain(statistics), [figure.name for figure in drawn], commits)
     results = csv_text(_record(found[0]), (_record(trial).values() for trial in found))
     history = {"commits.csv": commits_csv(commits)} if commits else {}
     return {"README.md": page, **{f"{f.name}.svg": standalone(f) for f in drawn}, "results.csv": results, **history}
@@ -78,40 +89,32 @@ def _record(trial: Trial) -> dict[str, str | int | float | None]:
 
 def _page(numbers: Mapping[str, Any], pictures: Collection[str], commits: Sequence[AsvRecord]) -> str:
     """The text of README.md. `numbers` are those of `report_numbers`, `pictures` the stems of the files there are."""
-
-    def picture(name: str, words: str) -> str:
-        return f"![{words}]({name}.svg)\n" if name in pictures else ""
-
-    parts = [
-        "# Measured: every backend on every family\n",
-        _summary(numbers["summary"]),
-        picture("leakage", "True leakage over budget of every answer called optimal, by backend"),
-        picture("time", "Seconds against the number of outcomes, by backend"),
-        "## What a claim is worth\n",
-        'A claim is a backend calling its answer solved ("optimal"); it is true when the judge certified the gap asked for, '
-        "within the budget.\n",
-        _table(_CLAIMS, numbers["claims"]),
-        "## How cost grows\n",
-        _exponents(numbers["sweeps"]),
-        "## Who solves what, how fast\n",
-        picture("performance", "Performance profile"),
-        picture("data", "Share of tasks solved within a time"),
-        picture("precision", "Seconds against the certified gap"),
-        _means(numbers["means"]),
-        "## Over commits\n" if commits else "",
-        picture("commits", "Seconds over commits"),
-        commits_section(commits),
-        "## Agreement\n",
-        _agreement(numbers["agreement"]),
-        "## What was not certified, and why\n",
-        _failures(numbers["failures"]),
-        "## Measured on\n",
-        wording.markdown_table(
+    means, floor = numbers["means"], numbers["means"]["noise_floor"]
+    noise = (
+        "No trial was repeated: how much of a difference is noise is not known."
+        if floor is None
+        else f"Repeats of the same trial differ by a factor of up to {floor:.2f} (95th percentile of an A/A test): smaller "
+        "differences say nothing."
+    )
+    text = asset("published.txt").format(
+        **numbers["summary"],
+        records=_table(_CLAIMS, numbers["claims"]),
+        exponents=_exponents(numbers["sweeps"]),
+        shift=wording.told(means["shift"]),
+        percentile=SHIFT_PERCENTILE,
+        noise=noise,
+        means=_means(means["rows"]),
+        commits=f"## Over commits\n\n![Seconds over commits](commits.svg)\n\n{commits_section(commits)}\n"
+        if commits
+        else "",
+        agreement=_agreement(numbers["agreement"]),
+        failures=_failures(numbers["failures"]),
+        origin=wording.markdown_table(
             ("", ""), [(name, ", ".join(map(str, all_of_it))) for name, all_of_it in numbers["origin"].items()]
         ),
-        "One line a trial: [results.csv](results.csv).\n",
-    ]
-    return "\n".join(part for part in parts if part)
+    )
+    missing = [name for name in re.findall(r"\((\w+)\.svg\)", text) if name not in pictures]
+    return re.sub(rf"!\[.*\]\(({'|'.join(missing)})\.svg\)\n\n", "", text) if missing else text
 
 
 _CLAIMS = {
@@ -128,20 +131,8 @@ _FAILURES = {"backend": "contestant", "status": "status", "reason": "reason", "t
 
 def _table(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> str:
     """A table of records; `columns` are headings with the names of their values."""
-    return wording.markdown_table(tuple(columns), [[_cell(row[name]) for name in columns.values()] for row in rows])
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return wording.NOTHING
-    return wording.scientific(value, 2) if isinstance(value, float) else str(value)
-
-
-def _summary(counted: Mapping[str, int]) -> str:
-    return (
-        f"{counted['trials']} trials of {counted['contestants']} backends on {counted['tasks']} tasks (a problem, a budget, "
-        f"a gap to be certified), {counted['attempts']} attempts in all. {counted['certified_tasks']} tasks were certified "
-        f"by at least one backend; {counted['violations']} answers called solved broke their budget.\n"
+    return wording.markdown_table(
+        tuple(columns), [[str(wording.told(row[name])) for name in columns.values()] for row in rows]
     )
 
 
@@ -151,8 +142,11 @@ def _exponents(sweeps: Iterable[Mapping[str, Any]]) -> str:
     for sweep in sweeps:
         if sweep["constrained"]:
             widest.setdefault(sweep["size"], sweep)
-    names = {"outcomes": "outcomes N", "sensors": "sensors", "alphabet": "n = m"}
-    told = [f"Time by {names[size]}:\n\n{_table(_FITS, sweep['fits'])}" for size, sweep in widest.items() if sweep["fits"]]
+    told = [
+        f"Time by {SIZE_WORDS[size][0]}:\n\n{_table(_FITS, sweep['fits'])}"
+        for size, sweep in widest.items()
+        if sweep["fits"]
+    ]
     if not told:
         return "No sweep says how cost grows: too few sizes above the least cost, or intervals too wide.\n"
     note = (
@@ -166,29 +160,11 @@ def _exponents(sweeps: Iterable[Mapping[str, Any]]) -> str:
     return "\n".join([note, *told, *([f"Crossovers beyond the noise:\n\n{crossed}"] if crossed else [])])
 
 
-def _means(found: Mapping[str, Any]) -> str:
-    if not found["rows"]:
-        return ""
-    floor = found["noise_floor"]
-    noise = (
-        "No trial was repeated: how much of a difference is noise is not known."
-        if floor is None
-        else f"Repeats of the same trial differ by a factor of up to {floor:.2f} (95th percentile of an A/A test): smaller "
-        "differences say nothing."
-    )
-    parts = [
-        f"Shifted geometric means of seconds with 95 % intervals over tasks. The shift is {found['shift']:.3g} s, the "
-        f"{SHIFT_PERCENTILE:g}th percentile of all successful times. {noise}\n"
-    ]
-    for penalty in (*PENALTIES, None):
-        rows = [row for row in found["rows"] if row["penalty"] == penalty]
-        if penalty is not None:
-            parts.append(f"A failure counts as {penalty:g} time limits:\n\n{_table(_MEANS, rows)}")
-        elif rows[0]["tasks"]:
-            parts.append(f"Over the tasks that all certified:\n\n{_table(_MEANS, rows)}")
-        else:
-            parts.append(f"No task was certified by all {len(rows)}, so there is no mean over what all solved.\n")
-    return "\n".join(parts)
+def _means(found: Sequence[Mapping[str, Any]]) -> str:
+    """The means for each charge of a failure, and over the tasks that all certified."""
+    words = {k: f"A failure counts as {k:g} time limits" for k in PENALTIES} | {None: "Over the tasks that all certified"}
+    tables = {k: [row for row in found if row["penalty"] == k and row["tasks"]] for k in words}
+    return "\n".join(f"{words[k]}:\n\n{_table(_MEANS, rows) if rows else 'none.'}" for k, rows in tables.items())
 
 
 def _agreement(found: Mapping[str, Any]) -> str:

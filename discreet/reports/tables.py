@@ -184,10 +184,10 @@ def _case_line(row: Measurement) -> Sequence[_Cell]:
 def agreement_table(comparison: Comparison) -> Table:
     """On how many common cases two backends' certified brackets intersect, and their largest |difference|."""
     names = comparison.labels
-    pairs = summarise(comparison.agreements)
+    pairs = {frozenset((pair.first, pair.second)): pair for pair in summarise(comparison.agreements)}
 
     def cell(one: str, other: str) -> _Cell:
-        pair = pairs.get((one, other))
+        pair = pairs.get(frozenset((one, other)))
         if pair is None or names.index(other) < names.index(one):
             return ""
         words = f"{pair.agreeing}/{pair.cases}  {wording.scientific(pair.largest_difference, 0)}"

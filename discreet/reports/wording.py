@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.problems.problem import Problem
@@ -114,6 +114,17 @@ def facts(problem: Problem) -> str:
         f"{problem.n} private values, {problem.m} guesses, {problem.N:,} outcomes; {budget(problem.budget)}; "
         f"the Bayes rule errs {number(problem.bayes_error, 6)} and leaks {number(problem.bayes_leakage, 4)} nats"
     )
+
+
+def told(value: Any) -> Any:
+    """Plain values with their numbers as words, whole ones in full, others in three figures; counts stay numbers."""
+    if isinstance(value, dict):
+        return {name: told(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [told(each) for each in value]
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e7 else scientific(value, 2)
+    return NOTHING if value is None else value
 
 
 def information(nats: float) -> str:

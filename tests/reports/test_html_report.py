@@ -15,6 +15,7 @@ import pytest
 
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
+from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.html import report_numbers, report_page, write_report
 from discreet.reports.html.data import cleaned
@@ -77,7 +78,7 @@ def test_the_page_names_no_address_but_that_of_svg(shipped: Path) -> None:
 
 def test_words_of_a_row_cannot_end_the_data() -> None:
     page = report_page(ROWS)
-    assert page.count("</script>") == 2
+    assert page.count("</script>") == 3
     assert "\\u003c/script>" in page
 
 
@@ -91,7 +92,15 @@ def test_every_script_of_the_folder_is_on_the_page_once() -> None:
 def test_one_colour_a_backend_as_in_the_snapshot() -> None:
     data = json.loads(re.search(r'id="data">(.*?)</script>', report_page(ROWS), re.DOTALL)[1])  # type: ignore[index]
     known = tones(trials(cleaned(ROWS)))
-    assert {name: data["tones"][name] for name in known} == known
+    keys = [(name, tone) for content in data["contents"] for name, tone in legend(content)]
+    assert {name for name, _ in keys} == {"tilt", "conic"}
+    assert all(known[name] == tone for name, tone in keys)
+
+
+def legend(content: Any) -> list[tuple[str, int]]:
+    """The names in the legend of a content that has a figure, with their tones."""
+    figure = content.get("figure") if isinstance(content, dict) else None
+    return [(name, tone) for name, _, tone in figure["keys"]] if figure else []
 
 
 def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path: Path) -> None:
@@ -202,21 +211,41 @@ VIEWS: dict[str, Callable[[Measurement], bool]] = {
     "profile=default&regime=perfect": lambda row: row.profile == "default" and row.regime == "perfect",
     "family=sensors&profile=coarse&regime=perfect": lambda row: False,
 }
-BY_ROW = {"leaks", "work_precision"}  # drawn from the rows
+DRAWN = {"leaks", "work_precision", "performance", "data"}  # shown as figures
 
 
 def chosen_numbers(rows: list[Measurement]) -> dict[str, Any]:
-    """What the page is to hold for a choice that leaves these rows."""
-    return {name: value for name, value in report_numbers(rows).items() if name not in BY_ROW}
+    """What the page is to say for a choice that leaves these rows."""
+    return {name: wording.told(value) for name, value in report_numbers(rows).items() if name not in DRAWN}
+
+
+def said_numbers(screen: Screen) -> dict[str, Any]:
+    """What it says, apart from figures."""
+    numbers = {name: value for name, value in screen.numbers().items() if name not in DRAWN}
+    for sweep in numbers["sweeps"]:
+        del sweep["figure"]
+    return numbers
+
+
+def in_the_end(profiles: Any) -> dict[str, str]:
+    """Configuration -> the share that its profile reaches."""
+    return {each["contestant"]: wording.told(each["shares"][-1] if each["shares"] else 0.0) for each in profiles}
+
+
+def said_in_the_end(part: Any) -> dict[str, str]:
+    """The same on the page."""
+    return {line["contestant"]: line["shares"][-1] for line in part["lines"]}
 
 
 def test_every_choice_shows_the_statistics_of_its_rows(opened: Any) -> None:
     screen, rows = opened(), cleaned(reference_measurements())
-    assert screen.numbers() == chosen_numbers(rows)
+    assert said_numbers(screen) == chosen_numbers(rows)
     for words, kept in VIEWS.items():
         screen.view(words)
         left = [row for row in rows if kept(row)]
-        assert screen.numbers() == chosen_numbers(left), words
+        assert said_numbers(screen) == chosen_numbers(left), words
+        for name in ("performance", "data"):
+            assert said_in_the_end(screen.numbers()[name]) == in_the_end(report_numbers(left)[name])
         assert screen.tab.inner_text("#shown") == f"{len(left)} of {len(rows)} attempts"
 
 
@@ -224,7 +253,9 @@ def test_other_backends_are_left_out_and_change_no_number(opened: Any) -> None:
     screen, wanted = opened(), chosen_numbers(reference_measurements())
     screen.view("label=tilt&label=conic%3Asolver%3Dscs")
     shown, names = screen.numbers(), {"tilt", "conic:solver=scs"}
-    for section in ("claims", "precision", "performance", "data", "failures"):
+    for section in ("performance", "data"):
+        assert {line["contestant"] for line in shown[section]["lines"]} == names
+    for section in ("claims", "precision", "failures"):
         assert shown[section] == [each for each in wanted[section] if each["contestant"] in names]
     assert shown["means"]["rows"] == [mean for mean in wanted["means"]["rows"] if mean["contestant"] in names]
     assert {fit["contestant"] for sweep in shown["sweeps"] for fit in (*sweep["series"], *sweep["fits"])} == names
@@ -234,12 +265,15 @@ def test_other_backends_are_left_out_and_change_no_number(opened: Any) -> None:
 
 def test_exponents_crossovers_penalties_and_the_noise_floor_of_known_rows(opened: Any) -> None:
     screen = opened(ROWS)
-    python = screen.numbers()
-    assert python == chosen_numbers(cleaned(ROWS))
+    assert said_numbers(screen) == chosen_numbers(cleaned(ROWS))
+    python = report_numbers(ROWS)
     sweep = next(each for each in python["sweeps"] if each["size"] == "sensors")
     assert [round(fit["exponent"], 6) for fit in sweep["fits"] if fit["contestant"] == "tilt"] == [1.5]
     assert python["means"]["noise_floor"] > 1.0
     assert "tilt" in screen.tab.inner_text("#growth table >> nth=0")
+
+
+SHOWN_MARKS = "#{} .stage [data-row]:not([hidden])"
 
 
 def some_measurements() -> list[Measurement]:
@@ -267,13 +301,13 @@ def test_clicking_filters_changes_every_number_shown(opened: Any, some: Path) ->
     assert [[r["contestant"], str(r["attempts"]), str(r["claims"]), str(r["true_claims"])] for r in wanted["claims"]] == [
         line[:4] for line in shown
     ]
-    assert [line[4] for line in shown] == [f"{100 * r['correct_rate']:.4g} %" for r in wanted["claims"]]
+    assert [line[4] for line in shown] == [wording.told(r["correct_rate"]) for r in wanted["claims"]]
     assert len(screen.cells("#failures > .body > .scroll")) == sum(
         group["status"] not in ("unsupported", "absent") for group in wanted["failures"]
     )
-    marks = tab.eval_on_selector_all("#claims .plot .mark", "marks => marks.length")
+    marks = tab.eval_on_selector_all(SHOWN_MARKS.format("claims"), "marks => marks.length")
     assert marks == len(wanted["leaks"])
-    points = tab.eval_on_selector_all("#precision .plot .mark", "marks => marks.length")
+    points = tab.eval_on_selector_all(SHOWN_MARKS.format("precision"), "marks => marks.length")
     assert points == len(wanted["work_precision"])
     tab.click("#reset")
     assert tab.inner_text("#shown") == f"{len(rows)} of {len(rows)} attempts"
@@ -302,7 +336,7 @@ def test_a_view_is_an_address(opened: Any, some: Path) -> None:
 
 def test_hiding_a_backend_hides_its_marks_and_keeps_the_numbers(opened: Any) -> None:
     screen = opened(ROWS)
-    before, marks = screen.numbers(), "#growth figure >> nth=0 >> .stage .mark"
+    before, marks = screen.numbers(), "#growth figure >> nth=0 >> .stage .mark:not([hidden])"
     count = len(screen.tab.query_selector_all(marks))
     screen.tab.click("#growth button.key >> text=conic >> nth=0")
     assert len(screen.tab.query_selector_all(marks)) < count
@@ -318,7 +352,7 @@ def test_hiding_a_backend_hides_its_marks_and_keeps_the_numbers(opened: Any) -> 
         ([each for each in ROWS if each.label == "tilt"], "failures", "Everything that was tried is certified."),
         ([each for each in ROWS if each.label == "slow"], "profiles", "was tried on a task"),
         ([each for each in ROWS if each.label == "slow"], "means", "nothing to average"),
-        ([ROWS[0]], "growth", "nothing to draw against N"),
+        ([ROWS[0]], "growth", "nothing to draw against outcomes N"),
         ([each for each in ROWS if each.status is Status.FAILED], "profiles", "No task that is left was certified"),
     ],
 )
@@ -337,19 +371,20 @@ def test_empty_filters_leave_a_sentence_in_every_section(opened: Any) -> None:
 def test_the_row_behind_a_mark_is_told_by_pointer_and_by_keyboard(opened: Any) -> None:
     screen = opened(ROWS)
     tab = screen.tab
-    tab.locator("#claims .plot").scroll_into_view_if_needed()
-    tab.locator("#claims .plot .mark").last.hover(force=True)
+    tab.locator("#claims .stage svg").scroll_into_view_if_needed()
+    tab.locator("#claims .stage .mark").last.hover(force=True)
     assert "×" in tab.inner_text("#tip")
     tab.mouse.move(1, 1)
     assert tab.is_hidden("#tip")
-    tab.focus("#growth .plot >> nth=1")
+    tab.focus("#growth .stage svg >> nth=1")
     told = []
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "End", "Home"):
         tab.keyboard.press(key)
         told.append(tab.inner_text("#tip"))
     assert told[0] == told[4] != told[1]
-    assert "tilt" in told[3]
-    assert "conic" in told[0]
+    assert "tilt" in told[0]
+    assert "conic" in told[2]
+    assert "conic" in told[3]
     tab.keyboard.press("Escape")
     assert tab.is_hidden("#tip")
 
@@ -406,7 +441,7 @@ def test_a_long_name_of_a_benchmark_fits_on_a_phone(opened: Any) -> None:
 
 def test_results_of_asv_are_drawn_over_commits_and_only_then(opened: Any) -> None:
     screen = opened(ROWS, asv=COMMITS)
-    assert screen.tab.query_selector_all("#commits .plot .stage") is not None
+    assert screen.tab.query_selector_all("#commits .stage svg") is not None
     assert len(screen.tab.query_selector_all("#commits .stage .mark")) == 6
     screen.tab.click("#commits summary")
     assert screen.cells("#commits details")[1] == ["backend=tilt", "bench", "0.1", "0.2", "0.3"]

@@ -49,10 +49,8 @@ class Features:
     @classmethod
     def of_problem(cls, problem: Problem) -> Features:
         """The features of a problem."""
-        outcomes, products = reduce(problem).problem.N, problem.n * problem.m
-        return cls._of(
-            problem.budget, problem.bayes_leakage, outcomes, products, problem.bayes_error, problem.constant_error
-        )
+        outcomes, errors = reduce(problem).problem.N, (problem.bayes_error, problem.constant_error)
+        return cls._of(problem.budget, problem.bayes_leakage, outcomes, problem.n * problem.m, *errors)
 
     @classmethod
     def of_measurement(cls, row: Measurement) -> Features:

@@ -216,7 +216,6 @@ class Prospect:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings; None where there is no prediction."""
         seconds = (math.inf,) * 3 if self.remote else (self.seconds, self.low, self.high)
-        named = zip(("predicted_seconds", "low_seconds", "high_seconds"), map(plain, seconds), strict=True)
         return {
             "backend": self.option.backend,
             "settings": self.option.settings,
@@ -224,7 +223,7 @@ class Prospect:
             "certainty": self.certainty,
             "successes": self.successes,
             "failures": self.failures,
-            **dict(named),
+            **dict(zip(("predicted_seconds", "low_seconds", "high_seconds"), map(plain, seconds), strict=True)),
             "evidence": [dict(each) for each in self.evidence],
         }
 

@@ -146,11 +146,10 @@ def broken(solution: Solution, gap: float) -> list[str]:
     assert isinstance(solution.problem, Problem)
     with localcontext(_DIGITS):
         true = recompute(solution.problem, estimator, solution.tilt, solution.multiplier)
-        claimed = solution.status is Status.CERTIFIED
         return [
             *_primal_faults(solution.problem, judged, true),
             *_dual_faults(judged, true),
-            *_claim_faults(judged, claimed, gap),
+            *_claim_faults(judged, solution.status is Status.CERTIFIED, gap),
         ]
 
 

@@ -20,9 +20,10 @@ from discreet.backends.contract import Kind, Options
 from discreet.backends.isolated import attempt_all
 from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
 from discreet.backends.solution import Solution
-from discreet.problems.errors import FileError, InputError
+from discreet.problems.errors import InputError
 from discreet.reports.crosscheck.exact import allowance, broken
 from discreet.reports.crosscheck.instances import Instance, Selection
+from discreet.reports.outputs import replace_file
 
 REQUIRED_VARIABLE = "DISCREET_REQUIRED_BACKENDS"
 """Environment variable with backends that must take part, separated by commas."""
@@ -181,10 +182,7 @@ def write_junit(result: Crosscheck, path: Path) -> None:
         case = ElementTree.SubElement(suite, "testcase", classname="crosscheck.required", name=finding.backends[0])
         ElementTree.SubElement(case, "failure", message=_legible(finding.message))
     suite.attrib.update(tests=str(len(suite)), failures=str(failures), errors="0", skipped=str(skips))
-    try:
-        ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror}; give another file") from None
+    replace_file(path, ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
 
 
 def _legible(text: str) -> str:

@@ -1,27 +1,31 @@
-"""What the page carries: the rows and results of asv as columns of compact JSON, and the statistics of every choice of its
-filters. The scripts compute no statistic: they pick and draw.
+"""What the page carries: attempts as columns of words, and for every choice of its filters statistics and figures.
 
-A number that is undefined or infinite is null. No folder and no name of the machine gets in.
+The scripts compute and draw nothing: they pick, show and hide. Choices share what is equal: a figure is the numbers of its
+lines of SVG among all lines, a section the number of its content among all contents. No folder and no name of the machine
+gets in.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, product
+from itertools import product
 from operator import attrgetter
 from typing import Any
 
 from discreet.backends.solution import Status
-from discreet.reports import wording
-from discreet.reports.asv_results import AsvRecord
-from discreet.reports.figures import LIGHT, look
+from discreet.reports import pictures, wording
+from discreet.reports.asv_results import AsvRecord, commits_figure
+from discreet.reports.figure_svg import sample_svg, svg
+from discreet.reports.figures import LIGHT, Figure
 from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import plain
-from discreet.reports.pictures import tones
 from discreet.reports.statistics.aggregates import SHIFT_PERCENTILE
 from discreet.reports.statistics.claims import weighed
 from discreet.reports.statistics.numbers import report_numbers as report_numbers
-from discreet.reports.statistics.scaling import SIZES, WIDEST
+from discreet.reports.statistics.numbers import statistics_of
+from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, trials
 from discreet.reports.study.machine import without_folders
 
@@ -29,8 +33,8 @@ CHOICES = ("family", "profile", "regime")
 """Of each of these the reader keeps one value or all: the statistics are those of what is kept."""
 
 _ROW = (
-    "label", "entry", "instance", "budget_word", "private_values", "guesses", "gap_target", "repeat", "status", "message",
-    "claimed", "answered", "relative_gap", "leakage_over_budget", "violated", "seconds", *CHOICES,
+    "label", "instance", "private_values", "guesses", "outcomes", "gap_target", "repeat", "status", "message", "claimed",
+    "answered", "relative_gap", "leakage_over_budget", "violated", "seconds", *CHOICES,
 )  # fmt: skip
 
 
@@ -39,45 +43,80 @@ def cleaned(rows: Sequence[Measurement]) -> list[Measurement]:
     return [row for trial in trials(map(without_folders, rows)) for row in trial.rows]
 
 
-def page_data(rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source: str = "") -> dict[str, Any]:
-    """Everything the scripts read. `rows` are `cleaned`; `source` says in words where they come from."""
-    found = trials(rows)
-    ends = accumulate(len(trial.rows) for trial in found)
-    told = {"weighed": weighed, "bracket": lambda row: wording.bracket(row.lower, row.upper)}
+def page_data(
+    rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source: str = ""
+) -> tuple[dict[str, Any], list[str]]:
+    """Everything the scripts read, and the lines of SVG. `rows` are `cleaned`; `source` says where they come from."""
+    page = _Page(pictures.tones(trials(rows)))
     history = ("benchmark", "place", "commit", "date", "machine", "outcome", "value", "unit")
-    firsts = ((end - len(trial.rows), trial) for end, trial in zip(ends, found, strict=True))
-    return {
+    data = {
         "source": source,
-        "rows": _columns(rows, _ROW, SIZES | told),
-        "work": [[k, trial.achieved, trial.seconds] for k, trial in firsts if trial.kept],
+        "rows": _columns(rows, _ROW, {"weighed": weighed, "bracket": lambda row: wording.bracket(row.lower, row.upper)}),
+        "leakage": page.figure(pictures.leakage_figure(rows, counted=False)),
+        "precision": page.figure(pictures.precision_figure(rows, page.tone)),
+        "sizes": pictures.SIZE_WORDS,
         "choices": CHOICES,
-        "views": _views(rows),
-        "tones": tones(found),
-        "looks": [look(tone) for tone in range(len(LIGHT) ** 2)],
+        "views": {words: page.view(kept) for words, kept in _choices(rows)},
+        "contents": [json.loads(content) for content in page.contents],
+        "samples": [sample_svg(tone) for tone in range(len(LIGHT) ** 2)],
         "statuses": {status.value: status.meaning for status in Status},
         "not_tried": sorted(status.value for status in NOT_TRIED),
         "shift_percentile": SHIFT_PERCENTILE,
         "widest": WIDEST,
         "asv": _columns(asv, history, {}),
+        "course": page.figure(commits_figure(asv)),
+        "tones": page.tone,
     }
+    return data, list(page.lines)
 
 
-def _views(rows: Sequence[Measurement]) -> dict[str, Any]:
-    """The statistics of every choice, by its words, a line each; "" keeps all. The columns and `work` hold the rest."""
+class _Page:
+    """Tones of backends, and what choices share: lines of figures, and contents as JSON, by their numbers."""
+
+    def __init__(self, tone: Mapping[str, int]) -> None:
+        self.tone, self.lines, self.contents = tone, dict[str, int](), dict[str, int]()
+
+    def figure(self, figure: Figure | None) -> dict[str, Any] | None:
+        """What stands around it, the names in its legend with their words and tones, and its lines."""
+        if figure is None or not figure.series:
+            return None
+        keys: list[Any] = [[name, name, None] for name in figure.rows]
+        keys = keys or [[each.owner, each.label, each.tone] for each in figure.series if each.label]
+        text = svg(figure, titled=False, legend=bool(figure.rows), live=True)
+        lines = [self.lines.setdefault(line, len(self.lines)) for line in text.splitlines()]
+        return {"title": figure.title, "note": figure.subtitle, "keys": keys, "lines": lines}
+
+    def view(self, rows: Sequence[Measurement]) -> dict[str, int]:
+        """The contents of each section for these rows; the columns hold single attempts."""
+        found = statistics_of(rows)
+        told = {name: wording.told(plain(found[name])) for name in found if name not in ("leaks", "work_precision")}
+        for sweep, words in zip(found["sweeps"], told["sweeps"], strict=True):
+            words["figure"] = self.figure(pictures.sweep_figure(sweep, self.tone))
+        told["sweeps"] = [self._content(words) for words in told["sweeps"]]
+        for name, at in (("performance", (1.0, 2.0, 10.0, 100.0)), ("data", (0.01, 0.1, 1.0, 10.0))):
+            shares = {each.contestant: [each.share(value) for value in (*at, math.inf)] for each in found[name]}
+            lines = [{"contestant": who, "shares": wording.told(own)} for who, own in shares.items()]
+            figure = self.figure(pictures.profile_figure(name, found[name], self.tone))
+            told[name] = {"at": wording.told(list(at)), "lines": lines, "figure": figure}
+        return {name: self._content(words) for name, words in told.items()}
+
+    def _content(self, words: Any) -> int:
+        return self.contents.setdefault(json.dumps(words), len(self.contents))
+
+
+def _choices(rows: Sequence[Measurement]) -> Iterable[tuple[str, Sequence[Measurement]]]:
+    """Every choice, by its words, a line each, "" for all; and the rows that it keeps."""
     words = [sorted({getattr(row, name) for row in rows}) for name in CHOICES]
-    views = {}
     for chosen in product(*(["", *each] if len(each) > 1 else [""] for each in words)):
         asked = [(name, word) for name, word in zip(CHOICES, chosen, strict=True) if word]
-        numbers = report_numbers([row for row in rows if all(getattr(row, name) == word for name, word in asked)])
-        views["\n".join(chosen)] = {n: value for n, value in numbers.items() if n not in ("leaks", "work_precision")}
-    return views
+        yield "\n".join(chosen), [row for row in rows if all(getattr(row, name) == word for name, word in asked)]
 
 
 def _columns(records: Sequence[Any], names: Iterable[str], others: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
-    """Records of one kind by column: its different values and, for every record, which of them it has."""
+    """Records of one kind by column: its different values, as words, and for every record which of them it has."""
     columns: dict[str, Any] = {}
     for name in (*names, *others):
-        values = [plain(others.get(name, attrgetter(name))(record)) for record in records]
+        values = [wording.told(plain(others.get(name, attrgetter(name))(record))) for record in records]
         place = {different: k for k, different in enumerate(dict.fromkeys(values))}
         columns[name] = {"values": list(place), "at": [place[each] for each in values]}
     return {"length": len(records), "columns": columns}

@@ -11,7 +11,7 @@ function filterGroup({ name, title, words }) {
   const one = DATA.choices.includes(name);
   const box = (value) => make("label", {},
     make("input", { type: one ? "radio" : "checkbox", name, value, checked: ticked(name, value), onchange: () => keep(name) }),
-    one ? null : sampleOf(value), make("span", {}, value === "" ? "all" : words(value)));
+    one ? null : sampleOf(placeOf(value)), make("span", {}, value === "" ? "all" : words(value)));
   const all = (on) => () => {
     boxesOf(name).forEach((each) => { each.checked = on; });
     keep(name);
@@ -53,7 +53,15 @@ function choose(name, value) {
   document.getElementById(name)?.focus();
 }
 
+/** One of several, and the choice between them; the first unless the address says otherwise. */
+function chosenOf(name, label, options, words) {
+  const chosen = options.find((each) => words(each) === STATE.chosen[name]) ?? options[0];
+  const choice = make("select", { id: name, onchange: (event) => choose(name, event.target.value) },
+    options.map((each) => make("option", { selected: each === chosen }, words(each))));
+  return [chosen, make("p", { class: "choice" }, make("label", { for: name }, `${label} `), choice)];
+}
+
 function shownLine(rows) {
-  document.getElementById("shown").textContent = `${whole(rows.length)} of ${plural(ROWS.length, "attempt")}`;
+  document.getElementById("shown").textContent = `${rows.length} of ${plural(ROWS.length, "attempt")}`;
   document.getElementById("reset").disabled = FILTERS.every(({ name }) => everyKept(name)) && !STATE.hidden.size;
 }

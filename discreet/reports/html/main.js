@@ -18,11 +18,9 @@ const SECTIONS = [
 
 function changed() {
   writeAddress();
-  const rows = keptRows();
+  const rows = ROWS.filter(isKeptRow);
   const numbers = { ...numbersOf(), rows };
   const open = new Set([...document.querySelectorAll("details[open]")].map(pathOf));
-  redraws.length = 0;
-  TIP.hidden = true;
   for (const section of SECTIONS) {
     const body = section.make(numbers).filter(Boolean);
     document.querySelector(`#${section.id} .body`).replaceChildren(...body);
@@ -30,18 +28,17 @@ function changed() {
   document.querySelectorAll("details").forEach((each) => { each.open = open.has(pathOf(each)); });
   cards(numbers.summary);
   shownLine(rows);
-  redraws.forEach((redraw) => redraw());
-  return numbers;
+  showMarks();
 }
 
 const pathOf = (details) => `${details.closest("section").id} ${details.querySelector("table")?.caption?.textContent}`;
 
 function cards(summary) {
   const told = [
-    ["attempts", whole(summary.attempts)], ["backends", whole(summary.contestants)],
-    ["tasks certified", `${whole(summary.certified_tasks)} of ${whole(summary.tasks)}`],
-    ["claims that were true", `${whole(summary.true_claims)} of ${whole(summary.claims)}`],
-    ["claims that broke the budget", whole(summary.violations)],
+    ["attempts", summary.attempts], ["backends", summary.contestants],
+    ["tasks certified", `${summary.certified_tasks} of ${summary.tasks}`],
+    ["claims that were true", `${summary.true_claims} of ${summary.claims}`],
+    ["claims that broke the budget", summary.violations],
   ];
   document.getElementById("cards").replaceChildren(...told.map(([name, value], k) =>
     make("div", { class: k === 4 && summary.violations ? "bad" : null }, make("dt", {}, name), make("dd", {}, value))));
@@ -107,12 +104,7 @@ function start() {
     paintTheme();
     changed();
   });
-  let width = window.innerWidth;
-  window.addEventListener("resize", () => {
-    if (width === window.innerWidth) return;
-    width = window.innerWidth;
-    redraws.forEach((redraw) => redraw());
-  });
+  window.addEventListener("resize", () => place());
   window.addEventListener("scroll", () => place(), { passive: true });
   changed();
   window.discreetNumbers = numbersOf; // for machines: what the filters leave

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from discreet.problems.errors import FileError, InputError
 from discreet.reports.asv_results import AsvRecord
+from discreet.reports.figure_svg import LOOK_STYLE
 from discreet.reports.figures import DARK, LIGHT
 from discreet.reports.html.data import cleaned, page_data
 from discreet.reports.measurements import Measurement
@@ -25,8 +26,8 @@ MARK = "made by discreet report"
 """Stands at the top of every page; a file without it was not made here and is never overwritten."""
 
 SCRIPTS = (
-    "rows.js", "format.js", "elements.js", "state.js", "axes.js", "plot.js", "claims.js", "growth.js", "profiles.js",
-    "problems.js", "tables.js", "commits.js", "filters.js", "main.js",
+    "rows.js", "elements.js", "state.js", "figures.js", "claims.js", "growth.js", "profiles.js", "problems.js", "tables.js",
+    "commits.js", "filters.js", "main.js",
 )  # fmt: skip
 """The scripts in the order in which they are put together."""
 
@@ -34,9 +35,9 @@ SCRIPTS = (
 def document(*, mark: str, brand: str, title: str, heading: str, lead: str, body: str, footer: str, script: str = "") -> str:
     """A whole page. Every part but the title is HTML; without a script the page has none, and its theme is the system's."""
     light, dark = ("".join(f"--t{k}:{colour};" for k, colour in enumerate(each)) for each in (LIGHT, DARK))
-    dark = f"{dark}color-scheme:dark;{_asset('dark.css').strip()}"
+    dark = f"{dark}color-scheme:dark;{asset('dark.css').strip()}"
     style = (
-        f"{_asset('report.css')}:root{{{light}}}@media screen{{:root[data-theme=dark]{{{dark}}}"
+        f"{asset('report.css')}{LOOK_STYLE}:root{{{light}}}@media screen{{:root[data-theme=dark]{{{dark}}}"
         f"@media (prefers-color-scheme:dark){{:root:not([data-theme]){{{dark}}}}}}}\n"
     )
     allowed = f"style-src {_hash(style)}; script-src {_hash(script)}" if script else "style-src 'unsafe-inline'"
@@ -53,7 +54,7 @@ def document(*, mark: str, brand: str, title: str, heading: str, lead: str, body
         "SCRIPT": f"<script>{script}</script>" if script else "",
         "BODY": body,
     }
-    text = _asset("template.html")
+    text = asset("template.html")
     for name, part in parts.items():
         text = text.replace(f"@{name}@", part, 1)
     return text
@@ -68,19 +69,20 @@ def report_page(
     """
     if not rows:
         raise InputError("there are no measurements to report; give the results of a discreet bench that has run")
-    data = json.dumps(page_data(cleaned(rows), asv, source), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    escaped = data.replace("<", "\\u003c")
-    held = f'<script type="application/json" id="data">{escaped}</script>'
+    data, lines = page_data(cleaned(rows), asv, source)
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    held = f'<script type="application/json" id="data">{text}</script>'
+    held += f'<script type="text/plain" id="lines">{chr(10).join(lines)}</script>'
     return document(
         mark=MARK,
         brand="discreet",
         title="discreet: every backend, measured",
         heading="Every backend, measured",
         lead=f'<p class="lead" id="lead"></p>{sentences(verdict)}<dl class="cards" id="cards"></dl>',
-        body=_asset("report.html") + held,
+        body=asset("report.html") + held,
         footer="<p>Nothing is loaded from anywhere: rows, styles and scripts are in this file. Filters, hidden backends and "
         "the theme stand in the address, so that a view can be shared with the file.</p>",
-        script='(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in SCRIPTS) + "})();\n",
+        script='(() => {\n"use strict";\n' + "\n".join(asset(name) for name in SCRIPTS) + "})();\n",
     )
 
 
@@ -146,7 +148,8 @@ def _ours(path: Path) -> bool:
         return MARK.encode() in stream.read(2048)
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file of this folder."""
     return files("discreet.reports.html").joinpath(name).read_text(encoding="utf-8")
 
 

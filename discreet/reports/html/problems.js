@@ -6,17 +6,13 @@ function problemSection({ rows }) {
   if (!rows.length) return [empty("No attempt is left by the filters, so there is no problem to show.")];
   const problems = grouped(rows, (row) => row.instance);
   const names = [...problems.keys()].sort(before);
-  const chosen = problems.has(STATE.chosen["show-problem"]) ? STATE.chosen["show-problem"] : names[0];
-  const choice = make("select", { id: "show-problem", onchange: (event) => choose("show-problem", event.target.value) },
-    names.map((name) => make("option", { selected: name === chosen }, name)));
-  return [names.length <= MOST_PROBLEMS ? glance(names, problems) : null,
-    make("p", { class: "choice" }, make("label", { for: "show-problem" }, "Problem and budget "), choice),
-    answerTable(chosen, problems.get(chosen))];
+  const [chosen, choice] = chosenOf("show-problem", "Problem and budget", names, (name) => name);
+  return [names.length <= MOST_PROBLEMS ? glance(names, problems) : null, choice, answerTable(chosen, problems.get(chosen))];
 }
 
 /** The worst status of every backend on every problem. */
 function glance(names, problems) {
-  const backends = ordered(unique([...problems.values()].flat().map((row) => row.label)), toneOf);
+  const backends = ordered(unique([...problems.values()].flat().map((row) => row.label)), placeOf);
   const worst = (own) => ordered(own, (row) => row.status === "certified")[0];
   const cell = (own) => (own.length ? { node: chip(worst(own).status) } : { words: NOTHING, css: "none" });
   return tableOf("Status of every backend on every problem", ["problem and budget", ...backends],
@@ -27,11 +23,10 @@ function answerTable(name, rows) {
   const first = rows[0];
   const heads = ["backend", "status", "claimed", "gap asked", "error probability, certified bracket", "relative gap", "true leakage ÷ budget", "seconds"];
   const lines = rows.map((row) => [
-    row.label, { node: chip(row.status) }, { words: row.claimed || (row.answered ? NOTHING : row.message), css: "long" }, figures(row.gap_target),
-    row.bracket, figures(row.relative_gap, 2),
-    { words: row.answered && row.regime !== "oblivious" ? times(row.leakage_over_budget) : NOTHING, css: row.violated ? "bad" : null }, figures(row.seconds),
+    row.label, { node: chip(row.status) }, { words: row.claimed || (row.answered ? NOTHING : row.message), css: "long" }, row.gap_target,
+    row.bracket, row.relative_gap, leakCell(row), row.seconds,
   ]);
   return make("div", {}, make("p", { class: "aside" },
-    `${whole(first.private_values)} private values, ${whole(first.guesses)} guesses, ${whole(first.outcomes)} outcomes; ${budgetWords[first.regime]}.`),
+    `${first.private_values} private values, ${first.guesses} guesses, ${first.outcomes} outcomes; ${budgetWords[first.regime]}.`),
   tableOf(`Every answer to ${name}`, heads, lines, "figures"));
 }

@@ -9,13 +9,15 @@ const FILTERS = [
   { name: "regime", title: "Budget", words: (value) => budgetWords[value] },
 ];
 const CHOICES = Object.fromEntries(FILTERS.map(({ name }) => [name, unique(ROWS.map((row) => row[name]))]));
-CHOICES.label.sort((a, b) => TONES[a] - TONES[b]);
+CHOICES.label.sort((a, b) => placeOf(a) - placeOf(b));
+
+const NAMES = new Set([...Object.keys(DATA.tones), ...(DATA.course?.keys ?? []).map(([name]) => name)]); // of all legends
 
 const STATE = { kept: {}, hidden: new Set(), chosen: {}, theme: "" };
 
 function profileWords(value) {
   const gaps = unique(ROWS.filter((row) => row.profile === value).map((row) => row.gap_target));
-  return `${value} (gap ${gaps.map((gap) => figures(gap)).join(", ")})`;
+  return `${value} (gap ${gaps.join(", ")})`;
 }
 
 /** Fills STATE from the address; what is not known there is passed over. */
@@ -26,7 +28,7 @@ function readAddress() {
     const passed = DATA.choices.includes(name) ? named.length !== 1 || named[0] === "" : !named.length;
     STATE.kept[name] = new Set(passed ? CHOICES[name] : named.filter((value) => value !== ""));
   }
-  STATE.hidden = new Set(words.getAll("hide").filter((value) => value in TONES));
+  STATE.hidden = new Set(words.getAll("hide").filter((value) => NAMES.has(value)));
   STATE.chosen = Object.fromEntries([...words].filter(([name]) => name.startsWith("show-")));
   STATE.theme = ["light", "dark"].includes(words.get("theme")) ? words.get("theme") : "";
 }
@@ -44,5 +46,5 @@ function writeAddress() {
   if (hash !== location.hash.slice(1)) history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
 }
 
-const keptRows = () => ROWS.filter((row) => FILTERS.every(({ name }) => STATE.kept[name].has(row[name])));
+const isKeptRow = (row) => FILTERS.every(({ name }) => STATE.kept[name].has(row[name]));
 const everyKept = (name) => STATE.kept[name].size === CHOICES[name].length;

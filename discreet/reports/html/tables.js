@@ -13,7 +13,7 @@ function agreementSection({ agreement }) {
   const cell = (a, b) => {
     const pair = of(a, b);
     if (a === b || !pair) return { words: a === b ? "" : NOTHING, css: "none" };
-    const node = [make("span", { class: "count" }, `${pair.agreeing} of ${pair.cases}`), make("span", { class: "apart" }, `Δ ${figures(pair.largest_difference, 2)}`)];
+    const node = [make("span", { class: "count" }, `${pair.agreeing} of ${pair.cases}`), make("span", { class: "apart" }, `Δ ${pair.largest_difference}`)];
     return { node: make("div", {}, node), css: pair.agreeing < pair.cases ? "disagree" : "agree" };
   };
   const table = tableOf("Agreement of certified brackets: how many of the problems both answered, largest difference of error probabilities",
@@ -28,7 +28,7 @@ function failureSection({ failures, rows }) {
   const tried = failures.filter((group) => !NOT_TRIED.has(group.status));
   const skipped = failures.filter((group) => NOT_TRIED.has(group.status));
   const table = (title, groups) => tableOf(title, ["backend", "status", "reason", "times", "for example"],
-    groups.map((g) => [g.contestant, { node: chip(g.status) }, { words: g.reason, css: "long" }, whole(g.count), { words: g.example, css: "long" }]));
+    groups.map((g) => [g.contestant, { node: chip(g.status) }, { words: g.reason, css: "long" }, g.count, { words: g.example, css: "long" }]));
   return [
     tried.length ? table("What was not certified, and why", tried) : empty("Everything that was tried is certified."),
     skipped.length ? folded(`Not tried: ${plural(count(rows, (row) => NOT_TRIED.has(row.status)), "attempt")} outside a backend's reach or without its library`, table("Not tried, and why", skipped)) : null,

@@ -86,11 +86,11 @@ def noise_floor(found: Iterable[Trial]) -> float:
 
 
 @cache
-def student_quantiles() -> tuple[float, ...]:
-    """Student's t, 97.5 %, by degrees of freedom 1 … 200; the last serves for more."""
+def student_quantile(free: int) -> float:
+    """Student's t, 97.5 %, for so many degrees of freedom."""
     from scipy.special import stdtrit
 
-    return tuple(float(stdtrit(free, 0.975)) for free in range(1, 201))
+    return float(stdtrit(free, 0.975))
 
 
 def _charged(trial: Trial, k: float) -> float:
@@ -116,8 +116,7 @@ def shifted_geometric_mean(values: Sequence[float], shift: float) -> tuple[float
     logs = np.log1p(data / shift) if far else np.log(np.maximum(data + shift, np.finfo(float).tiny))
     middle, reach, free = float(logs.mean()), 0.0, data.size - 1
     if free > 0:
-        quantiles = student_quantiles()
-        reach = quantiles[min(free, len(quantiles)) - 1] * float(logs.std(ddof=1)) / math.sqrt(data.size)
+        reach = student_quantile(free) * float(logs.std(ddof=1)) / math.sqrt(data.size)
     ends = (middle, middle - reach, middle + reach)
     plain = (shift * math.expm1(end) if far else math.exp(min(end, 700.0)) - shift for end in ends)
     seconds, low, high = (min(max(each, float(data.min())), float(data.max())) for each in plain)

@@ -60,16 +60,15 @@ def agreements(rows: Iterable[Measurement]) -> tuple[Agreement, ...]:
     return tuple(_agreement(one, other) for _, found in cases for one, other in combinations(list(found), 2))
 
 
-def summarise(pairs: Sequence[Agreement]) -> dict[tuple[str, str], Pair]:
-    """(first, second) -> `Pair`, both ways round, for every two configurations with a case in common."""
+def summarise(pairs: Sequence[Agreement]) -> list[Pair]:
+    """A `Pair` for every two configurations with a case in common, in the order of their names."""
     met: dict[tuple[str, str], list[Agreement]] = {}
     for pair in pairs:
-        met.setdefault((min(pair.first, pair.second), max(pair.first, pair.second)), []).append(pair)
-    found: dict[tuple[str, str], Pair] = {}
-    for (first, second), own in sorted(met.items()):
-        summary = Pair(first, second, len(own), sum(each.agree for each in own), max(each.difference for each in own))
-        found[first, second] = found[second, first] = summary
-    return found
+        met.setdefault((pair.first, pair.second), []).append(pair)
+    return [
+        Pair(*names, len(own), sum(each.agree for each in own), max(each.difference for each in own))
+        for names, own in sorted(met.items())
+    ]
 
 
 def _agreement(one: _Answer, other: _Answer) -> Agreement:

@@ -19,13 +19,13 @@ from discreet.reports.statistics.scaling import sweeps
 from discreet.reports.statistics.trials import Trial, by_task, labels_of, trials
 
 
-def report_numbers(rows: Sequence[Measurement]) -> dict[str, Any]:
-    """Name -> numbers of a section; undefined and infinite numbers are None, times in seconds."""
+def statistics_of(rows: Sequence[Measurement]) -> dict[str, Any]:
+    """Name -> statistics of a section, some as records of their own types; times in seconds."""
     found = trials(rows)
     ordered = [row for trial in found for row in trial.rows]
     floor = noise_floor(found)
     claims = claim_records(ordered)
-    numbers = {
+    return {
         "summary": _summary(ordered, found, claims),
         "claims": [plain(record) | {"correct_rate": record.correct_rate} for record in claims],
         "leaks": [_leak(row) for row in claimed_leaks(ordered)],
@@ -39,7 +39,11 @@ def report_numbers(rows: Sequence[Measurement]) -> dict[str, Any]:
         "failures": failure_groups(ordered),
         "origin": _origin(ordered),
     }
-    return dict(plain(numbers))
+
+
+def report_numbers(rows: Sequence[Measurement]) -> dict[str, Any]:
+    """The same as plain values; undefined and infinite numbers are None."""
+    return dict(plain(statistics_of(rows)))
 
 
 def machine_words(row: Measurement) -> str:
@@ -56,9 +60,7 @@ def _summary(rows: Sequence[Measurement], found: Sequence[Trial], claims: Sequen
         "contestants": len(labels_of(found)),
         "tasks": len(tasks),
         "certified_tasks": sum(any(trial.success for trial in met.values()) for met in tasks.values()),
-        "claims": sum(record.claims for record in claims),
-        "true_claims": sum(record.true_claims for record in claims),
-        "violations": sum(record.violations for record in claims),
+        **{name: sum(getattr(each, name) for each in claims) for name in ("claims", "true_claims", "violations")},
     }
 
 
@@ -85,13 +87,12 @@ def _precision(kept: Sequence[Trial]) -> list[dict[str, Any]]:
 
 def _agreement(rows: Sequence[Measurement]) -> dict[str, Any]:
     found = agreements(rows)
-    pairs = summarise(found)
     return {
         "contestants": sorted({row.label for row in rows if row.answered}),
         "met": len(found),
         "touching": sum(pair.touching for pair in found),
         "against": [{"case": pair.case, "first": pair.first, "second": pair.second} for pair in found if not pair.agree],
-        "pairs": [pairs[key] for key in sorted(pairs) if key[0] < key[1]],
+        "pairs": summarise(found),
     }
 
 

@@ -19,7 +19,7 @@ from statistics import median
 import numpy as np
 
 from discreet.reports.measurements import Measurement
-from discreet.reports.statistics.aggregates import student_quantiles
+from discreet.reports.statistics.aggregates import student_quantile
 from discreet.reports.statistics.trials import Trial
 
 SIZES: dict[str, Callable[[Measurement], float | None]] = {
@@ -107,8 +107,7 @@ def fit_exponent(series: Series) -> Scaling | None:
     x, y = np.log(sizes), np.log(costs)
     line, covariance = np.polyfit(x, y, 1, cov=True)
     slope, intercept = line.tolist()
-    quantiles = student_quantiles()
-    reach = quantiles[min(len(sizes) - 2, len(quantiles)) - 1] * math.sqrt(covariance[0, 0])
+    reach = student_quantile(len(sizes) - 2) * math.sqrt(covariance[0, 0])
     if reach > WIDEST:
         return None
     return Scaling(series.contestant, slope, slope - reach, slope + reach, math.exp(intercept), len(sizes), sizes[0])

@@ -82,8 +82,7 @@ def measure(study: str, cell: Cell, *, repeat_seconds: float = 0.6) -> Measureme
     started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     tried, solution = _skip(cell) if cell.skipped else _attempt(cell, repeat_seconds)
     row = _row(study, cell, tried, solution)
-    wall = 0.0 if cell.skipped else time.perf_counter() - begun
-    return replace(row, started=started, wall_seconds=wall)
+    return replace(row, started=started, wall_seconds=0.0 if cell.skipped else time.perf_counter() - begun)
 
 
 def _skip(cell: Cell) -> tuple[Attempt, Solution]:
@@ -116,10 +115,7 @@ def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurem
         study=study,
         cell=cell.key,
         problem=instance.words,
-        entry=instance.entry,
-        family=instance.family,
-        parameters=instance.parameters,
-        budget_word=instance.budget_word,
+        **{name: getattr(instance, name) for name in ("entry", "family", "parameters", "budget_word")},
         budget_nats=problem.budget,
         private_values=problem.n,
         guesses=problem.m,
@@ -139,19 +135,12 @@ def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurem
         message=scrubbed(solution.message),
         traceback=scrubbed(tried.traceback),
         claimed=scrubbed(solution.claimed or ""),
-        upper=judged.upper if judged else math.inf,
-        lower=judged.lower if judged else -math.inf,
+        **{name: getattr(judged, name) for name in ("upper", "lower", "own_error", "own_phi_residual") if judged},
         relative_gap=solution.relative_gap,
-        own_error=judged.own_error if judged else math.inf,
         own_leakage_nats=judged.own_leakage if judged else math.inf,
-        own_phi_residual=judged.own_phi_residual if judged else math.inf,
         iterations=solution.iterations,
-        lower_seconds=times.lower_seconds,
-        solve_seconds=times.solve_seconds,
-        lift_seconds=times.lift_seconds,
-        certify_seconds=times.certify_seconds,
-        peak_bytes=tried.peak_bytes,
-        solve_bytes=tried.solve_bytes,
+        **{name: getattr(times, name) for name in ("lower_seconds", "solve_seconds", "lift_seconds", "certify_seconds")},
+        **{name: getattr(tried, name) for name in ("peak_bytes", "solve_bytes", "samples")},
         time_limit_seconds=cell.limits.time_seconds,
         memory_limit_bytes=cell.limits.memory_bytes,
         threads=cell.limits.threads or os.cpu_count() or 1,
@@ -159,5 +148,4 @@ def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurem
         machine=machine(),
         commit=commit(),
         profile_settings=cell.extra,
-        samples=tried.samples,
     )
