@@ -25,8 +25,6 @@ DEFAULT_CASES = (
     ("anes96", 0.5),
     ("anes96", 0.0),
 )
-DEFAULT_FRACTIONS = (0.5, 0.0)
-DEFAULT_TIME_LIMIT = 10.0
 
 
 def compare(
@@ -43,7 +41,7 @@ def compare(
         str | None, typer.Option(metavar="A,B,...", help="Only these; conic:solver=scs gives a setting. Default: all.")
     ] = None,
     gap: Gap = 1e-9,
-    time_limit: TimeLimit = DEFAULT_TIME_LIMIT,
+    time_limit: TimeLimit = 10.0,
     out: Annotated[str, typer.Option(metavar="DIR", help="Where the page and the pictures go.")] = "discreet-compare",
     fail_on_disagreement: Annotated[
         bool, typer.Option("--fail-on-disagreement", help="Exit with 1 if two certified brackets exclude one another.")
@@ -102,8 +100,8 @@ def _cases_of(spec: str, model: Problem, budget: Budget) -> list[Case]:
 
     if budget.given or notation.is_file(spec):
         return [Case(f"{spec}, ε = {model.budget:.4g} nats", model)]
-    leaky = [fraction for fraction in DEFAULT_FRACTIONS if fraction == 0.0 or model.bayes_leakage > 0.0]
-    return [_at_fraction(spec, model, fraction) for fraction in leaky]
+    fractions = (0.5, 0.0) if model.bayes_leakage > 0.0 else (0.0,)
+    return [_at_fraction(spec, model, fraction) for fraction in fractions]
 
 
 def _at_fraction(spec: str, model: Problem, fraction: float) -> Case:
