@@ -11,7 +11,7 @@ from discreet.backends.contract import Capabilities, Kind, Regime
 
 
 class Auto:
-    """Chooses for you; for any kind of problem, budget and size that some available backend serves."""
+    """Chooses a backend for any kind of problem, budget and size that some available backend serves."""
 
     name = "auto"
     preference = ("tilt", "blahut-arimoto", "conic", "highs", "slsqp", "intervals")
