@@ -48,7 +48,7 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The whole result. `seconds` is the wall-clock time of everything, `gap` the relative gap asked for."""
+    """The whole result. `seconds` is the wall-clock time of the comparison, `gap` the relative gap that was requested."""
 
     cases: tuple[Case, ...]
     rows: tuple[Measurement, ...]

@@ -4,7 +4,7 @@
 privacy and I_MAP (what the Bayes rule leaks; more budget buys nothing), and with the problem's own budget; every further
 point goes where the bracket is widest, until a stated width or number of points.
 
-Near ε = 0 the curve falls like √ε, so tangents say little there and the points crowd towards 0 in a fixed ratio.
+Near ε = 0 the curve falls like √ε, so tangents say little there, and points approach 0 in a fixed ratio.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Frontier:
 
     @property
     def reached(self) -> bool:
-        """Whether the bracket is as narrow as was asked for (True when only a number of points was)."""
+        """Whether the bracket is as narrow as requested (True if only a number of points was requested)."""
         return self.asked_width is None or self.width <= self.asked_width
 
     @property
@@ -210,7 +210,7 @@ class _Search:
             self.envelope = envelope_of(self._problem, self._bounds)
 
     def next(self, wanted: float | None) -> float | None:
-        """The budget that closes most of the bracket; None when it is as narrow as wanted, or as it gets."""
+        """The budget that narrows the bracket most; None if it is narrow enough or cannot be narrowed."""
         horizon = self.envelope.horizon
         for end in (horizon, self._problem.budget):
             if end <= horizon and end not in self.points:

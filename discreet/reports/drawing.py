@@ -1,6 +1,6 @@
-"""The figure writer: from a `Figure` to lines, regions and words at their places in a box, the same for every kind of file.
+"""The figure writer: places the lines, regions and words of a `Figure` in a box, the same for every kind of file.
 
-Every decision is made here: layout, colours, widths, sizes. `figure_svg` and `figure_png` only say the pieces in their own
+Every decision is made here: layout, colours, widths, sizes. `figure_svg` and `figure_png` only write the pieces in their
 format. The box is about as wide as a phone, so that text keeps its size there; lengths are in its units, of 1/72 inch in a
 PNG, and y grows downwards.
 """
@@ -24,7 +24,7 @@ COLOURS = {
     "paper": ("#ffffff", "#161b22"),
     "alarm": ("#c2255c", "#c2255c"),
 }
-"""Name -> the colour on a light and on a dark ground; beside them "tone" is that of the piece's series."""
+"""Name -> the colours on a light and on a dark background. The name "tone" stands for the colour of the piece's series."""
 
 LOOKS: dict[str, dict[str, Any]] = {
     "zone": {"fill": "alarm", "opacity": 0.08},
@@ -41,7 +41,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "soft": {"fill": "soft", "font-size": 11.5},
     "tick": {"fill": "soft", "font-size": 11.0},
 }
-"""How each kind of piece is painted, under the names of SVG; what fills a shape closes it."""
+"""How each kind of piece is painted, in the names of SVG. A shape with a fill is closed."""
 
 Place = tuple[float, float]
 
@@ -67,7 +67,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Words:
-    """Words at a place, on their base line; `turned` ones run upwards."""
+    """Text whose baseline starts, is centred or ends at a place; turned text runs upwards."""
 
     look: str
     place: Place
@@ -79,7 +79,7 @@ class Words:
 def drawn(figure: Figure, *, titled: bool = True, legend: bool = True) -> tuple[float, list[Shape | Words]]:
     """The height of the box and the pieces in the order of painting.
 
-    Untitled, and without a legend, where the page around says what it is and whose lines these are.
+    A page that shows its own title or legend asks for the figure without them.
     """
     lines = _lines(figure) if legend else []
     plane = _Plane(figure, titled, len(lines))
@@ -89,7 +89,7 @@ def drawn(figure: Figure, *, titled: bool = True, legend: bool = True) -> tuple[
 
 
 class _Plane:
-    """From numbers to places in the box."""
+    """Converts numbers to places in the box."""
 
     def __init__(self, figure: Figure, titled: bool, lines: int) -> None:
         self.log_x, self.log_y, self.right = figure.log_x, figure.log_y, WIDTH - 14.0
@@ -118,7 +118,7 @@ _KEY = 30.0  # width of a legend's sample
 
 
 def _lines(figure: Figure) -> list[list[tuple[float, Series]]]:
-    """The entries of the legend with their places, broken into lines."""
+    """The entries of the legend with their places, in lines that fit."""
     lines: list[list[tuple[float, Series]]] = []
     x = WIDTH
     for series in figure.series:
@@ -142,7 +142,7 @@ def _legend(lines: Sequence[Sequence[tuple[float, Series]]], bottom: float) -> I
 
 
 def sample(series: Series, start: Place, width: float) -> Iterator[Shape]:
-    """Line and mark as a legend shows them."""
+    """The line and the mark of a series, as a legend shows them."""
     (x, y), end = start, start[0] + width
     if series.kind != "points":
         yield Shape("line", ((x, y), (end, y)), series.tone, look(series.tone)[0])

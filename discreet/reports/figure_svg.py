@@ -1,7 +1,6 @@
 """Figures as plain SVG, light and dark, without a plotting library.
 
-Colours are CSS variables, so the same drawing serves inside a page and as a file of its own. Each piece stands on a line of
-its own.
+Colours are CSS variables, so the same drawing serves inside a page and as a separate file. Each piece is one line of text.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ def _colours(ground: int, tones: Sequence[str]) -> str:
 
 
 LOOK_STYLE = _looks()
-"""How pieces are painted; the colours are those of the page around."""
+"""How pieces are painted, with the colours of the page around them."""
 
 FIGURE_STYLE = f"\n{LOOK_STYLE}{_colours(0, LIGHT)}\n@media (prefers-color-scheme:dark){{{_colours(1, DARK)}}}\n"
-"""The same with colours of its own, which follow the system."""
+"""The same with colours that follow the system's scheme."""
 
 
 def svg(figure: Figure, *, titled: bool = True, legend: bool = True, style: str = "", live: bool = False) -> str:
     """The figure as one <svg> element.
 
-    style   goes inside when it is to stand alone; see `FIGURE_STYLE`
-    live    for a page whose script shows, hides and explains the marks; otherwise hints are titles
+    style   a style sheet for a figure that stands alone; see `FIGURE_STYLE`
+    live    a script shows, hides and explains the marks; otherwise their hints are titles
     """
     height, pieces = drawn(figure, titled=titled, legend=legend)
     inside = f'<style>{style}</style><rect fill="var(--paper)" width="100%" height="100%"/>' if style else ""
@@ -51,7 +50,7 @@ def svg(figure: Figure, *, titled: bool = True, legend: bool = True, style: str 
     role, keys = ('role="img"', "") if not live else ('role="group" tabindex="0"', " Arrow keys go from mark to mark.")
     return (
         f'<svg class="fig" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {height:g}"{size} {role} '
-        f'aria-label="{escape(figure.title)}. {escape(figure.description)}{keys}">{inside}\n{_said(pieces, live)}\n</svg>'
+        f'aria-label="{escape(figure.title)}. {escape(figure.description)}{keys}">{inside}\n{_written(pieces, live)}\n</svg>'
     )
 
 
@@ -62,11 +61,11 @@ def standalone(figure: Figure) -> str:
 
 def sample_svg(tone: int) -> str:
     """The line and the mark of a tone, for the legend of a page."""
-    shapes = _said(sample(Series("", (), (), "both", tone), (1.0, 6.0), 28.0), live=False)
+    shapes = _written(sample(Series("", (), (), "both", tone), (1.0, 6.0), 28.0), live=False)
     return f'<svg class="fig sample" viewBox="0 0 30 12" width="30" height="12" aria-hidden="true">{shapes}</svg>'
 
 
-def _said(pieces: Iterable[Shape | Words], live: bool) -> str:
+def _written(pieces: Iterable[Shape | Words], live: bool) -> str:
     return "\n".join(_shape(piece, live) if isinstance(piece, Shape) else _words(piece) for piece in pieces)
 
 

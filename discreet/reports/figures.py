@@ -1,7 +1,7 @@
 """Figures as data: what is drawn, apart from how, which `drawing` decides.
 
-A series is told apart by tone, dash and marker, never by colour alone. Tones are six colours that people with
-colour-blindness can tell apart, each with a lighter twin for dark grounds.
+Series differ by tone, dash and marker, never by colour alone. Tones are six colours that colour-blind people can tell
+apart, each with a lighter version for dark backgrounds.
 
 Source of the colours: M. Okabe, K. Ito, "Color Universal Design" (2008), darkened or lightened for contrast.
 """
@@ -39,7 +39,7 @@ class Series:
     """One thing drawn. `low` and `high` are the ends of intervals: whiskers of points, a band around a line.
 
     kind    "line"; "points"; "both"; "steps": a line that keeps its height until the next x; "fit": a broad pale line
-    tone    index of its colour, dash and marker; beyond the six colours they come again with other dashes and markers
+    tone    index of its colour, dash and marker; after six the colours repeat with other dashes and markers
     hints   words for each point, shown when pointed at; lines of them are separated by newlines
     owner   the name that shows and hides it on a page
     behind  numbers of the attempts behind the points, by which a page shows, hides and explains them

@@ -156,7 +156,7 @@ class Measurement:
 
     @property
     def instance(self) -> str:
-        """Problem and budget: what is solved, whoever solves it."""
+        """Problem and budget: what is to be solved."""
         return f"{self.problem} {self.budget_word}".rstrip()
 
     @property

@@ -5,7 +5,7 @@
     BUDGET    fraction=0.5 | budget=0.01 | equivocation=0.3 | perfect | own     in study files; the command line has flags
 
 Between commas, a piece without "=" continues the value before it: paper-single:edges=.2,.5,.8 is one parameter.
-Everything wrong raises InputError (FileError for files).
+Errors raise InputError (FileError for files).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def settings(words: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read(spec: str, what: str) -> tuple[str, dict[str, str]]:
-    """Name and values of name:key=value,key=value; `what` it is names it in messages."""
+    """The name and the values of name:key=value,key=value; `what` names its kind in messages."""
     name, _, inline = spec.partition(":")
     pieces: list[str] = []
     for piece in filter(None, inline.split(",")):

@@ -1,4 +1,4 @@
-"""Writing files: each all or nothing; in folders only over files that were made here and left as they were.
+"""Writing files atomically. In folders, only files are replaced that were made here and not changed since.
 
 A folder of outputs holds a manifest with the SHA-256 of every file written. A file that is not in it, or that has been
 changed since, is never replaced.
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 MANIFEST = "made-by-discreet.json"
 
 Watch = Callable[[int, int, str], None]
-"""What long work tells of itself: called with (steps done, steps in all, what happens now)."""
+"""Progress of long work: called with (steps done, steps in all, what happens now)."""
 
 _LARGEST_MANIFEST = 1 << 20
 
 
 def replace_file(path: str | Path, content: str | bytes) -> Path:
-    """Write a file all or nothing over whatever stands there: a temporary file takes its place. Raises FileError."""
+    """Write a file atomically, by renaming a temporary file over an old one. Raises FileError."""
     target = Path(path)
     try:
         with replacing(target, overwrite=True) as stream:
@@ -73,7 +73,7 @@ def records_csv(kind: type[DataclassInstance], records: Iterable[DataclassInstan
 
 
 def check_folder(folder: str | Path, names: Iterable[str]) -> None:
-    """Raise FileError if `write_folder` would refuse these names: worth asking before minutes of work."""
+    """Raise FileError if `write_folder` would refuse these names; call it before long work."""
     directory = Path(folder)
     if "\0" in str(directory):
         raise FileError(f"{str(directory)!r} holds a null character, which no path can; choose another --out")

@@ -30,7 +30,7 @@ def tones(found: Sequence[Trial]) -> dict[str, int]:
 
 
 def leakage_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figure:
-    """What every answer called solved really leaks, as a multiple of its budget: one line a solver configuration.
+    """What every answer called solved really leaks, as a multiple of its budget: one line for each configuration.
 
     At budget 0 the ratio is ‖ΦP‖∞ ÷ what counts as zero, and marks are hollow. What lies right of 1 breaks the budget. The
     words beside a line count its marks, except on a page, where the filters change them.
@@ -64,7 +64,7 @@ def leakage_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figu
 
 
 def gap_figure(rows: Sequence[Measurement]) -> Figure:
-    """The width of every certified bracket relative to its upper end: one line a solver configuration."""
+    """The width of every certified bracket relative to its upper end: one line for each configuration."""
     answered = [row for row in rows if row.answered]
     attempts, answers = Counter(row.label for row in rows), Counter(row.label for row in answered)
     names = list(attempts)
@@ -119,7 +119,7 @@ def sweep_figure(sweep: Sweep, tone: Mapping[str, int]) -> Figure:
     return Figure(
         "time",
         f"Time against {words}",
-        f"{sweep.entry}, {sweep.budget}, certified to a relative gap of {sweep.gap:g}; broad pale lines are fits",
+        f"{sweep.entry}, {sweep.budget}, certified to a gap of {wording.scientific(sweep.gap)}; broad pale lines are fits",
         words,
         "seconds to solve",
         tuple(series),
@@ -130,7 +130,7 @@ def sweep_figure(sweep: Sweep, tone: Mapping[str, int]) -> Figure:
 
 
 def precision_figure(rows: Sequence[Measurement], tone: Mapping[str, int]) -> Figure | None:
-    """Seconds against the certified gap achieved, one mark an answer that kept its budget; None without one."""
+    """Seconds against the certified gap achieved, one mark for each answer that kept its budget; None without."""
     kept = [(number, row) for number, row in enumerate(rows) if row.answered and not row.violated and row.seconds > 0.0]
     if not kept:
         return None

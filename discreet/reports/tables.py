@@ -80,7 +80,7 @@ def solution_table(solution: Solution) -> Table:
 
 
 def audit_table(title: str, status: Status, judged: Certificate, found: Inference) -> Table:
-    """What the judge says of an estimator as it stands, and what its guess gives away."""
+    """What the judge says of a given estimator, and what its guess reveals."""
     residual = f"‖ΦP‖ {judged.own_phi_residual:.1e}"
     lines: list[tuple[_Cell, _Cell]] = [
         ("status", Text(f"{status.value}: {status.meaning}", _STYLES[status])),

@@ -74,7 +74,7 @@ def excess(row: Measurement) -> str:
 
 
 def seconds(value: float) -> str:
-    """Three significant digits at most, nothing under a millisecond; a step that was not reached took none."""
+    """At most three significant digits, down to milliseconds; a dash for 0, the time of a step that was not reached."""
     if value == 0.0:
         return NOTHING
     if value >= 99.95:
@@ -133,7 +133,7 @@ def information(nats: float) -> str:
 
 
 def markdown_table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown whose cells keep their words, whatever these hold."""
+    """A table in Markdown; special characters in its cells are escaped."""
     return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in (heads, ["---"] * len(heads), *lines))
 
 

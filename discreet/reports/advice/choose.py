@@ -186,8 +186,8 @@ def _refusal(option: Option, problem: Problem, peers: bool) -> str:
 def _runnable(judged: Sequence[Prospect]) -> list[Prospect]:
     """Those whose libraries are missing or broken are refused with the reason.
 
-    What is merely not installed is seen at once. Whether a library really imports is tried in a process of its own, and
-    only for the backends that would be advised or named next, as it takes a second.
+    A missing package is found without importing it. Whether a library imports is tried in a separate process, which takes a
+    second, so only for the backends that would be advised or named next.
     """
     found = [each if each.refusal else replace(each, refusal=_absence(each.option.backend)) for each in judged]
     for _ in found:
@@ -209,14 +209,14 @@ def _absence(name: str) -> str:
 
 @cache
 def _trouble(name: str) -> str:
-    """Why a backend cannot run here, found in a process of its own where it has libraries; empty when it can."""
+    """Why a backend cannot run here, found in a separate process if it has libraries; empty if it can."""
     return probe(name).reason if load_backend(name).capabilities.libraries else ""
 
 
 def _reasons(
     chosen: Prospect | None, runner_up: Prospect | None, considered: Sequence[Prospect], problem: Problem, peers: bool
 ) -> dict[str, str]:
-    """Why every other label was not chosen; a label measured at several gaps speaks through its best one."""
+    """Why every other label was not chosen; a label measured at several gaps is represented by its best."""
     named = {each.option.label for each in (chosen, runner_up) if each}
     reasons: dict[str, str] = {}
     for each in considered:

@@ -102,9 +102,9 @@ class Option:
 
     @property
     def is_peer(self) -> bool:
-        """Whether it is there to be compared with, and not to be advised unless asked for.
+        """Whether it is only for comparison, and advised only on request.
 
-        So is HiGHS's first-order method: what it leaks is what it leaves of its residuals.
+        HiGHS's first-order method counts as one: what it leaks depends on the residuals at which it stops.
         """
         able = capabilities().get(self.backend)
         return (able is not None and able.peer) or (self.backend == "highs" and self.settings.get("method") == "pdlp")

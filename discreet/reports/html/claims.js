@@ -1,4 +1,4 @@
-/* Claim against truth: one line a backend, one mark for every answer that its backend called solved, at what it leaks. */
+/* Claim against truth: what every answer that its backend called solved really leaks. */
 
 function claimsSection({ claims, rows }) {
   if (!claims.length) return [empty("No attempt is left by the filters, so there are no claims to judge.")];
@@ -7,7 +7,7 @@ function claimsSection({ claims, rows }) {
   return [leaks.length ? figureOf(DATA.leakage) : empty(none), claimTable(claims), leakTable(leaks)];
 }
 
-const leakCell = (row) => ({ words: row.answered && row.regime !== "oblivious" ? row.leakage_over_budget : NOTHING, css: row.violated ? "bad" : null });
+const leakCell = (row) => ({ words: row.leaks, css: row.violated ? "bad" : null });
 
 function leakTable(leaks) {
   if (!leaks.length) return null;

@@ -1,8 +1,7 @@
-"""What the page carries: attempts as columns of words, and for every choice of its filters statistics and figures.
+"""What the page carries: attempts as columns of words, and for every choice of its filters the statistics and figures.
 
-The scripts compute and draw nothing: they pick, show and hide. Choices share what is equal: a figure is the numbers of its
-lines of SVG among all lines, a section the number of its content among all contents. No folder and no name of the machine
-gets in.
+The scripts compute and draw nothing: they pick, show and hide. What several choices have in common is stored once: a figure
+is a list of numbers of SVG lines, a section the number of its content. The page names no folder and no machine.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ CHOICES = ("family", "profile", "regime")
 
 _ROW = (
     "label", "instance", "private_values", "guesses", "outcomes", "gap_target", "repeat", "status", "message", "claimed",
-    "answered", "relative_gap", "leakage_over_budget", "violated", "seconds", *CHOICES,
+    "answered", "relative_gap", "violated", "seconds", *CHOICES,
 )  # fmt: skip
 
 
@@ -46,12 +45,13 @@ def cleaned(rows: Sequence[Measurement]) -> list[Measurement]:
 def page_data(
     rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source: str = ""
 ) -> tuple[dict[str, Any], list[str]]:
-    """Everything the scripts read, and the lines of SVG. `rows` are `cleaned`; `source` says where they come from."""
+    """Everything that the scripts read, and the lines of SVG. `rows` are `cleaned`; `source` says where they come from."""
     page = _Page(pictures.tones(trials(rows)))
+    others = {"weighed": weighed, "leaks": wording.excess, "bracket": lambda row: wording.bracket(row.lower, row.upper)}
     history = ("benchmark", "place", "commit", "date", "machine", "outcome", "value", "unit")
     data = {
         "source": source,
-        "rows": _columns(rows, _ROW, {"weighed": weighed, "bracket": lambda row: wording.bracket(row.lower, row.upper)}),
+        "rows": _columns(rows, _ROW, others),
         "leakage": page.figure(pictures.leakage_figure(rows, counted=False)),
         "precision": page.figure(pictures.precision_figure(rows, page.tone)),
         "sizes": pictures.SIZE_WORDS,
@@ -77,7 +77,7 @@ class _Page:
         self.tone, self.lines, self.contents = tone, dict[str, int](), dict[str, int]()
 
     def figure(self, figure: Figure | None) -> dict[str, Any] | None:
-        """What stands around it, the names in its legend with their words and tones, and its lines."""
+        """Title, note, the names of its legend with their words and tones, and its lines of SVG."""
         if figure is None or not figure.series:
             return None
         keys: list[Any] = [[name, name, None] for name in figure.rows]
@@ -105,7 +105,7 @@ class _Page:
 
 
 def _choices(rows: Sequence[Measurement]) -> Iterable[tuple[str, Sequence[Measurement]]]:
-    """Every choice, by its words, a line each, "" for all; and the rows that it keeps."""
+    """Every choice, as its words joined by newlines ("" keeps all), with the rows that it keeps."""
     words = [sorted({getattr(row, name) for row in rows}) for name in CHOICES]
     for chosen in product(*(["", *each] if len(each) > 1 else [""] for each in words)):
         asked = [(name, word) for name, word in zip(CHOICES, chosen, strict=True) if word]

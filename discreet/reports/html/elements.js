@@ -15,7 +15,7 @@ function filled(node, attributes, children) {
 const make = (name, attributes = {}, ...children) => filled(document.createElement(name), attributes, children);
 const draw = (name, attributes = {}, ...children) => filled(document.createElementNS(SVG, name), attributes, children);
 
-/** A table that scrolls by itself where it is too wide. `lines` hold cells: words, or {words, css, node}. */
+/** A table that scrolls if it is too wide. `lines` hold cells: words, or {words, css, node}. */
 function tableOf(caption, heads, lines, css = "") {
   const cell = (value, k) => {
     const held = value !== null && typeof value === "object" && !(value instanceof Node) ? value : { words: value };

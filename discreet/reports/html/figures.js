@@ -1,9 +1,9 @@
-/* Figures as discreet drew them: a legend that hides and shows, and what is behind a mark, told at the pointer or, by the arrow
-   keys, at the focus. */
+/* Figures that discreet drew: a legend that hides and shows series, and the attempt behind a mark, shown at the pointer or, with
+   the arrow keys, at the focus. */
 
 const REACH = 18; // units of the drawing around the pointer in which a mark is found
 
-const legendTitle = "hide it in the plots, or show it again; the numbers stay";
+const legendTitle = "hide or show in the plots; the numbers stay";
 
 /** A figure with its legend; `bare` where a heading stands over it. */
 function figureOf(figure, bare = false) {
@@ -41,7 +41,7 @@ function toggleHidden(name) {
 /** Only backends can be left out by the filters. */
 const isKept = (name) => STATE.kept.label.has(name) || !CHOICES.label.includes(name);
 
-/** Shows what the filters and legends leave, and nothing else. */
+/** Shows the marks and lines that the filters and legends leave, and hides the others. */
 function showMarks() {
   TIP.hidden = true;
   for (const part of document.querySelectorAll(".stage [data-row], .stage [data-of]")) {

@@ -5,7 +5,7 @@ const SECTIONS = [
     lead: "A claim is a backend calling its answer solved (“optimal”). It is true when the judge certified the gap asked for, within the budget; the correct rate is true claims ÷ claims." },
   { id: "problems", title: "Problem by problem", make: problemSection },
   { id: "growth", title: "Time against size", make: growthSection,
-    lead: "Least squares on logarithmic axes, only where time is at least twice its least. An exponent is shown only where its interval is narrow, a crossover only beyond the noise." },
+    lead: "Exponents are fitted by least squares on logarithmic axes, to times that are at least twice the smallest. An exponent is shown only if its interval is narrow, a crossover only if it exceeds the noise." },
   { id: "precision", title: "Work and precision", make: precisionSection },
   { id: "profiles", title: "Who solves what, how fast", make: profileSection },
   { id: "means", title: "Shifted geometric means", make: meansSection },

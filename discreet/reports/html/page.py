@@ -1,4 +1,4 @@
-"""Pages as one file: template, style, and for the interactive page scripts and data, put together.
+"""Builds every page as one file: template and style, and for the interactive page its scripts and data.
 
 `document` builds every page of the project; `report_page` the interactive one. No address is loaded: a content security
 policy forbids it, and allows only the script of the page itself, by its SHA-256.
@@ -23,7 +23,7 @@ from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import replace_file
 
 MARK = "made by discreet report"
-"""Stands at the top of every page; a file without it was not made here and is never overwritten."""
+"""The mark at the top of every page. A file without it was not made here and is never overwritten."""
 
 SCRIPTS = (
     "rows.js", "elements.js", "state.js", "figures.js", "claims.js", "growth.js", "profiles.js", "problems.js", "tables.js",
@@ -90,12 +90,12 @@ def report_page(
 
 
 def sentences(told: Sequence[str]) -> str:
-    """What matters most, a sentence a line; empty without any."""
+    """The most important sentences as a list; empty without any."""
     return f'<ul class="verdict">{"".join(f"<li>{escape(each)}</li>" for each in told)}</ul>' if told else ""
 
 
 def table(caption: str, heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table that scrolls by itself where it is too wide; the first cell of a line is its heading."""
+    """A table that scrolls if it is too wide; the first cell of a line is its heading."""
     head = "".join(f'<th scope="col">{escape(words)}</th>' for words in heads)
     body = "".join(
         f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
@@ -109,7 +109,7 @@ def table(caption: str, heads: Sequence[str], lines: Iterable[Sequence[str]]) ->
 
 
 def folded(words: str, inside: str) -> str:
-    """Something that is shown when asked for."""
+    """Content that the reader can open."""
     return f"<details><summary>{escape(words)}</summary>{inside}</details>"
 
 
@@ -127,7 +127,7 @@ def write_report(rows: Sequence[Measurement], path: str | Path, *, asv: Sequence
 
 
 def check_report_path(path: str | Path) -> Path:
-    """The path; raises FileError if `write_report` would refuse it: worth asking before work."""
+    """The path, checked before long work: raises FileError if `write_report` would refuse it."""
     target = Path(path)
     if "\0" in str(target):
         raise FileError(f"{str(target)!r} holds a null character, which no path can; choose another --out")

@@ -1,5 +1,5 @@
-/* The data of the page, unpacked: one object a measured attempt, and the statistics and figures of what the filters keep.
-   Numbers are words, which discreet wrote; only counts are numbers. Nothing is computed or drawn here. */
+/* The data of the page, unpacked: one object for each attempt, and the statistics and figures of what the filters keep.
+   discreet wrote the numbers as words; only counts are numbers. Nothing is computed or drawn here. */
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const LINES = document.getElementById("lines").textContent.split("\n");
@@ -31,8 +31,8 @@ const recordsOf = ({ length, columns }) => Array.from({ length }, (_, k) =>
 const ROWS = recordsOf(DATA.rows);
 const placeOf = (name) => DATA.tones[name];
 
-/** The statistics of the kept family, profile and budget, without the lines of backends that are not kept. A certificate that
-    is wrong is told of in any case. */
+/** The statistics of the kept family, profile and budget, without the lines of backends that are not kept. A wrong
+    certificate is always reported. */
 function numbersOf() {
   const kept = DATA.choices.map((name) => (everyKept(name) ? "" : [...STATE.kept[name]][0]));
   const numbers = allNumbers(kept);
@@ -63,8 +63,7 @@ function rowWords(row) {
     `${row.seconds} s; certified gap ${row.relative_gap}`,
   ];
   if (row.claimed) lines.push(`claimed “${row.claimed}”`);
-  if (row.answered && row.regime === "perfect") lines.push(`ΦP at ${row.leakage_over_budget} × what counts as zero`);
-  if (row.answered && row.regime === "constrained") lines.push(`leaks ${row.leakage_over_budget} × the budget`);
+  if (row.leaks !== NOTHING) lines.push(`true leakage ÷ budget: ${row.leaks}`);
   if (row.repeat > 0) lines.push(`repeat ${row.repeat + 1}`);
   return lines;
 }

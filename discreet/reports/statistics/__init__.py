@@ -1,4 +1,4 @@
-"""The statistics of solver comparison, one file a question; all are pure functions of measurements.
+"""The statistics of solver comparison, one file for each question; all are pure functions of measurements.
 
 trials       repeats taken together: what every comparison counts
 claims       what a backend's word claims, how often it was true, and why attempts failed

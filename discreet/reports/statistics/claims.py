@@ -1,6 +1,6 @@
 """What a backend's word claims, how often the claim was true, and why attempts failed.
 
-The words are those that solvers put in `claimed`. A claim is *true* when the judge certified the gap that was asked for
+A claim is what a solver wrote in `claimed`. A claim is *true* when the judge certified the gap that was asked for
 within the budget; the *correct rate* is true claims ÷ claims. "Almost solved" and words that are not known claim nothing.
 
 Failures are grouped by their reasons: the same sentence with other numbers is the same reason.
@@ -21,7 +21,7 @@ from discreet.reports.statistics.trials import NOT_TRIED
 
 
 def claims_success(claimed: str) -> bool:
-    """Whether a backend's word calls its answer solved, whatever its case.
+    """Whether a backend's word means that its answer is solved; case does not matter.
 
     What stands before a colon ("tilt: optimal") or in brackets after is set aside.
     """
@@ -50,9 +50,9 @@ def weighed(row: Measurement) -> bool:
 
 @dataclass(frozen=True)
 class ClaimRecord:
-    """How far a solver configuration's word goes. Counts are of attempts.
+    """How often the claims of a solver configuration were true. Counts are of attempts.
 
-    attempts    tried, whatever became of them
+    attempts    attempts that were tried
     claims      said to be solved;   true_claims  of these, certified;   violations  of these, beyond the budget
     unclaimed   certified although the backend did not say solved
     """

@@ -21,7 +21,7 @@ NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})
 
 @dataclass(frozen=True, order=True)
 class Task:
-    """What is asked: problem_hash tells apart equal names of different data, gap is the relative gap asked for."""
+    """What is asked for: an instance and a relative gap. problem_hash distinguishes equal names of different data."""
 
     instance: str
     gap: float
@@ -82,7 +82,7 @@ class Trial:
 
 
 def trials(rows: Iterable[Measurement]) -> tuple[Trial, ...]:
-    """Rows as trials, sorted by task, then configuration, whatever the order of the rows."""
+    """Rows as trials, sorted by task, then configuration; the order of the rows does not matter."""
     found: dict[tuple[Task, str], list[Measurement]] = {}
     for row in rows:
         task = Task(row.instance, row.gap_target, row.problem_hash)

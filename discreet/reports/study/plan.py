@@ -140,7 +140,7 @@ def parse_study(text: str, where: str) -> Study:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise FileError(f"{where} is not TOML: {error}; mend that line") from None
+        raise FileError(f"{where} is not TOML: {error}; correct that line") from None
     table = _Table(data, where)
     table.check(_STUDY, "name", "profiles", "backends", "instances")
     if not data["name"].strip():
@@ -318,7 +318,7 @@ class _Table:
             raise self.error(key, f" has {twice!r} twice; give it once")
 
     def wrong(self, key: str, wanted: str) -> FileError:
-        """What to raise for a value that is not what is wanted."""
+        """What to raise for a value of the wrong kind."""
         return self.error(key, f" is {self.data[key]!r}; give {wanted}")
 
     def error(self, key: str, words: str) -> FileError:

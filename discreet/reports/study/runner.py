@@ -1,4 +1,4 @@
-"""Running the cells of a study that are missing, one after the other, each in a process of its own."""
+"""Runs the missing cells of a study one after another, each in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a study on disk: one Parquet file a cell, written to a temporary name, fsynced, renamed; never changed after.
+"""Rows of a study on disk: one Parquet file per cell, written to a temporary name, fsynced, renamed; never changed after.
 
     FOLDER/cells/KEY.parquet    a finished cell
     FOLDER/set-aside/           files found unreadable; their cells are measured again
@@ -172,7 +172,7 @@ def _parquet(row: Measurement) -> bytes:
 
 
 def _read_parquet(path: Path) -> list[Measurement]:
-    """The rows of one Parquet file; FileError where it is not one of ours."""
+    """The rows of one Parquet file; FileError if discreet did not write it."""
     duckdb = _duckdb()
     try:
         answer = duckdb.execute("SELECT * FROM read_parquet(?)", [str(path)])
