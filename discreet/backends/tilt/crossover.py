@@ -120,7 +120,7 @@ class _ActiveSet:
     def vertex(self) -> Vertex:
         """The equations for what the ties get, in the order of outcomes."""
         ties = sorted(self.ties)
-        columns = np.stack([self.ties[outcome] for outcome in ties], axis=1)
+        columns = np.array([self.ties[outcome] for outcome in ties]).T
         return Vertex(self._problem, self.labels, np.array(ties), columns / columns.sum(axis=0))
 
     def relabel(self, losses: Array, least: Array, at: Point, precision: Precision) -> bool:

@@ -40,12 +40,12 @@ class Vertex:
         mine = (labels == np.arange(problem.m)[:, None]).astype(np.float64)
         deviation = self._balanced(mine @ problem.deviations.T)
         self._certain = OutputLaw(mine @ problem.p_z, deviation, problem.p_x)  # where every tie gets its label
-        moves = every[self._guesses] - every[own[self._places]]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
-        tied = ties[self._places]
+        tied, label = ties[self._places], own[self._places]
+        moves = every[self._guesses] - every[label]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
         self._by_mass = moves * problem.p_z[tied, None]
         by_tie = self._balanced(problem.deviations[:, tied].T)[:, None, :]
         self._by_deviation = (moves[:, :, None] * by_tie).reshape(tied.size, -1)
-        self._lost = problem.loss[self._guesses, tied] - problem.loss[own[self._places], tied]  # L_guess − L_label
+        self._lost = problem.loss[self._guesses, tied] - problem.loss[label, tied]  # L_guess − L_label
         self._scale = np.sqrt(np.concatenate([problem.p_x] * problem.m))
         effect = self._by_deviation / self._scale
         self._size = _sizes(effect)
@@ -182,16 +182,16 @@ class _Newton:
 
 def _sizes(matrix: Array) -> Array:
     """The largest entry of each row, 1 for a row of zeros: what equilibrates it."""
-    sizes = np.abs(matrix).max(axis=1)
-    return np.where(sizes > 0.0, sizes, 1.0)
+    sizes = np.maximum.reduce(np.abs(matrix), axis=1)
+    return np.asarray(sizes + (sizes == 0.0))
 
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:
     """The solution of least norm; None where numbers are beyond range, as ties of next to no mass may make them."""
-    if not math.isfinite(float(matrix.sum() + right.sum())):
+    if not math.isfinite(float(np.add.reduce(matrix, axis=None) + np.add.reduce(right))):
         return None
     try:
         solution = np.asarray(np.linalg.lstsq(matrix, right, rcond=Precision.rank)[0])
     except np.linalg.LinAlgError:  # its singular values do not converge
         return None
-    return solution if math.isfinite(float(solution.sum())) else None
+    return solution if math.isfinite(float(np.add.reduce(solution))) else None
