@@ -171,8 +171,7 @@ def _record(row: Measurement) -> dict[str, Any]:
 
 def default_configurations() -> tuple[Configuration, ...]:
     """Every registered backend but `auto`, which only picks one of the others, and the peers, which must be named."""
-    left_out = {"auto", *peers()}
-    return tuple(Configuration(name) for name in backend_names(Kind.ARRAYS) if name not in left_out)
+    return tuple(Configuration(name) for name in backend_names(Kind.ARRAYS) if name not in {"auto", *peers()})
 
 
 def run_comparison(

@@ -89,21 +89,14 @@ def _record(trial: Trial) -> dict[str, str | int | float | None]:
 
 def _page(numbers: Mapping[str, Any], pictures: Collection[str], commits: Sequence[AsvRecord]) -> str:
     """The text of README.md. `numbers` are those of `report_numbers`, `pictures` the stems of the files there are."""
-    means, floor = numbers["means"], numbers["means"]["noise_floor"]
-    noise = (
-        "No trial was repeated: how much of a difference is noise is not known."
-        if floor is None
-        else f"Repeats of the same trial differ by a factor of up to {floor:.2f} (95th percentile of an A/A test): smaller "
-        "differences say nothing."
-    )
     text = asset("published.txt").format(
         **numbers["summary"],
         records=_table(_CLAIMS, numbers["claims"]),
         exponents=_exponents(numbers["sweeps"]),
-        shift=wording.told(means["shift"]),
+        shift=wording.told(numbers["means"]["shift"]),
         percentile=SHIFT_PERCENTILE,
-        noise=noise,
-        means=_means(means["rows"]),
+        noise=wording.noise(numbers["means"]["noise_floor"]),
+        means=_means(numbers["means"]["rows"]),
         commits=f"## Over commits\n\n![Seconds over commits](commits.svg)\n\n{commits_section(commits)}\n"
         if commits
         else "",
@@ -142,11 +135,7 @@ def _exponents(sweeps: Iterable[Mapping[str, Any]]) -> str:
     for sweep in sweeps:
         if sweep["constrained"]:
             widest.setdefault(sweep["size"], sweep)
-    told = [
-        f"Time by {SIZE_WORDS[size][0]}:\n\n{_table(_FITS, sweep['fits'])}"
-        for size, sweep in widest.items()
-        if sweep["fits"]
-    ]
+    told = [f"Time by {SIZE_WORDS[s][0]}:\n\n{_table(_FITS, w['fits'])}" for s, w in widest.items() if w["fits"]]
     if not told:
         return "No sweep says how cost grows: too few sizes above the least cost, or intervals too wide.\n"
     note = (
@@ -168,11 +157,8 @@ def _means(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _agreement(found: Mapping[str, Any]) -> str:
-    said = f"{wording.agreement(found['met'], len(found['against']))}\n"
-    if found["touching"]:
-        said += f"{found['touching']} of them, under perfect privacy, intersect only within what counts as leak-free.\n"
-    against = "".join(f"- {pair['case']}: {pair['first']} and {pair['second']}\n" for pair in found["against"])
-    return f"{said}\n{against}" if against else said
+    against = "".join(f"\n- {pair['case']}: {pair['first']} and {pair['second']}" for pair in found["against"])
+    return f"{wording.agreement(found['met'], len(found['against']), found['touching'])}\n{against}\n"
 
 
 def _failures(found: Sequence[Mapping[str, Any]]) -> str:

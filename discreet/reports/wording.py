@@ -101,11 +101,24 @@ def budget(nats: float) -> str:
     return f"budget {information(nats)}"
 
 
-def agreement(pairs: int, against: int) -> str:
-    """How many of so many pairs of certified brackets exclude one another, in a sentence."""
+def agreement(pairs: int, against: int, touching: int = 0) -> str:
+    """How many pairs of certified brackets exclude one another, and how many only touch, in sentences."""
+    if not pairs:
+        return "No two backends answered the same problem."
+    near = f" {touching} of them, under perfect privacy, intersect only within what counts as leak-free." if touching else ""
     if against:
-        return f"{against} of {pairs} pairs of certified brackets exclude one another: at least one certificate is wrong."
-    return f"All {pairs} pairs of certified brackets intersect." if pairs else "No two backends answered the same problem."
+        return (
+            f"{against} of {pairs} pairs of certified brackets exclude one another: at least one certificate is wrong.{near}"
+        )
+    return f"All {pairs} pairs of certified brackets intersect.{near}"
+
+
+def noise(floor: float | None) -> str:
+    """What the noise floor means for differences of times; None or nan without repeats."""
+    if floor is None or math.isnan(floor):
+        return "No trial was repeated: how much of a difference is noise is not known."
+    test = "(95th percentile of an A/A test)"
+    return f"Repeats of one trial differ by a factor of up to {floor:.3g} {test}: smaller differences say nothing."
 
 
 def facts(problem: Problem) -> str:

@@ -224,6 +224,7 @@ def said_numbers(screen: Screen) -> dict[str, Any]:
     numbers = {name: value for name, value in screen.numbers().items() if name not in DRAWN}
     for sweep in numbers["sweeps"]:
         del sweep["figure"]
+    del numbers["agreement"]["said"], numbers["means"]["noise"]
     return numbers
 
 
@@ -347,13 +348,13 @@ def test_hiding_a_backend_hides_its_marks_and_keeps_the_numbers(opened: Any) -> 
     ("rows", "section", "said"),
     [
         ([replace(each, claimed="stalled") for each in ROWS], "claims", "No answer here was called solved"),
-        ([replace(each, solve_seconds=0.0, samples=()) for each in ROWS], "precision", "is left with a time"),
-        ([each for each in ROWS if each.label == "tilt"], "agreement", "No two backends"),
+        ([replace(each, solve_seconds=0.0, samples=()) for each in ROWS], "precision", "with a time kept its budget"),
+        ([each for each in ROWS if each.label == "tilt"], "agreement", "No two of these backends"),
         ([each for each in ROWS if each.label == "tilt"], "failures", "Everything that was tried is certified."),
-        ([each for each in ROWS if each.label == "slow"], "profiles", "was tried on a task"),
+        ([each for each in ROWS if each.label == "slow"], "profiles", "was tried on these tasks"),
         ([each for each in ROWS if each.label == "slow"], "means", "nothing to average"),
         ([ROWS[0]], "growth", "nothing to draw against outcomes N"),
-        ([each for each in ROWS if each.status is Status.FAILED], "profiles", "No task that is left was certified"),
+        ([each for each in ROWS if each.status is Status.FAILED], "profiles", "None of these tasks was certified"),
     ],
 )
 def test_where_there_is_nothing_a_sentence_says_so(opened: Any, rows: list[Measurement], section: str, said: str) -> None:

@@ -105,8 +105,7 @@ def run_crosscheck(
 
 def _usual(required: Sequence[str]) -> tuple[str, ...]:
     """Every registered backend; of the peers only those required."""
-    left_out = peers() - set(required)
-    return tuple(name for name in backend_names(Kind.ARRAYS) if name not in left_out)
+    return tuple(name for name in backend_names(Kind.ARRAYS) if name in required or name not in peers())
 
 
 def _served(selection: Selection, name: str) -> list[Instance]:

@@ -1,7 +1,7 @@
 /* Claim against truth: what every answer that its backend called solved really leaks. */
 
 function claimsSection({ claims, rows }) {
-  if (!claims.length) return [empty("No attempt is left by the filters, so there are no claims to judge.")];
+  if (!claims.length) return [empty("The filters leave no attempt, so there are no claims to judge.")];
   const leaks = rows.filter((row) => row.weighed);
   const none = "No answer here was called solved under a finite budget, so there is no claim to weigh.";
   return [leaks.length ? figureOf(DATA.leakage) : empty(none), claimTable(claims), leakTable(leaks)];

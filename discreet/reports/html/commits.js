@@ -7,7 +7,7 @@ function commitsSection() {
   const [chosen, choice] = chosenOf("show-asv", "Benchmark", names, (name) => name);
   const own = ASV.filter((record) => record.benchmark === chosen).sort((a, b) => a.place.localeCompare(b.place, "en", { numeric: true }));
   const commits = [...grouped(ordered(own, (r) => r.date, (r) => r.commit), (r) => r.commit).keys()];
-  return [make("p", { class: "aside" }, "These are not filtered: asv knows no families and budgets."), courseFigure(), choice,
+  return [make("p", { class: "aside" }, "The filters do not apply here: results of asv have no family and no budget."), courseFigure(), choice,
     folded("The values as a table", ...commitTable(chosen, own, commits))];
 }
 

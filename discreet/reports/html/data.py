@@ -48,7 +48,6 @@ def page_data(
     """Everything that the scripts read, and the lines of SVG. `rows` are `cleaned`; `source` says where they come from."""
     page = _Page(pictures.tones(trials(rows)))
     others = {"weighed": weighed, "leaks": wording.excess, "bracket": lambda row: wording.bracket(row.lower, row.upper)}
-    history = ("benchmark", "place", "commit", "date", "machine", "outcome", "value", "unit")
     data = {
         "source": source,
         "rows": _columns(rows, _ROW, others),
@@ -63,7 +62,7 @@ def page_data(
         "not_tried": sorted(status.value for status in NOT_TRIED),
         "shift_percentile": SHIFT_PERCENTILE,
         "widest": WIDEST,
-        "asv": _columns(asv, history, {}),
+        "asv": _columns(asv, ("benchmark", "place", "commit", "date", "machine", "outcome", "value", "unit"), {}),
         "course": page.figure(commits_figure(asv)),
         "tones": page.tone,
     }
@@ -90,6 +89,9 @@ class _Page:
         """The contents of each section for these rows; the columns hold single attempts."""
         found = statistics_of(rows)
         told = {name: wording.told(plain(found[name])) for name in found if name not in ("leaks", "work_precision")}
+        met = found["agreement"]
+        told["agreement"]["said"] = wording.agreement(met["met"], len(met["against"]), met["touching"])
+        told["means"]["noise"] = wording.noise(found["means"]["noise_floor"])
         for sweep, words in zip(found["sweeps"], told["sweeps"], strict=True):
             words["figure"] = self.figure(pictures.sweep_figure(sweep, self.tone))
         told["sweeps"] = [self._content(words) for words in told["sweeps"]]

@@ -11,7 +11,7 @@ function growthPart(size, sweeps) {
   const [words, letter] = DATA.sizes[size];
   const heading = make("h3", {}, `Time against ${words}`);
   if (!sweeps.length) {
-    return [heading, empty(`No catalog entry is left with two sizes that any backend certified under one budget and gap, so there is nothing to draw against ${words}.`)];
+    return [heading, empty(`Of no catalog entry two sizes were certified under one budget and gap, so there is nothing to draw against ${words}.`)];
   }
   const [sweep, choice] = chosenOf(`show-${size}`, "Problems", sweeps, sweepName);
   return [heading, choice, figureOf(sweep.figure, true), crossoverWords(sweep, letter), fitTable(sweep, letter), folded("The points as a table", pointTable(sweep, letter))];
@@ -24,7 +24,7 @@ function crossoverWords({ crossovers }, letter) {
 }
 
 function fitTable(sweep, letter) {
-  if (!sweep.fits.length) return make("p", { class: "aside" }, `No exponent is fitted: it takes three sizes at which a backend needs at least twice its shortest time, and an interval of at most ± ${DATA.widest}.`);
+  if (!sweep.fits.length) return make("p", { class: "aside" }, `No exponent is fitted: a fit needs three sizes at which a backend takes at least twice its shortest time, and an interval of at most ± ${DATA.widest}.`);
   const lines = sweep.fits.map((fit) => [fit.contestant, fit.exponent, `${fit.low} … ${fit.high}`, fit.points, fit.from_size]);
   return tableOf(`Fitted exponents of time ≈ c · ${letter}^a, ${sweepName(sweep)}`,
     ["backend", "exponent a", "95 % interval", "sizes", "fitted from"], lines, "figures");

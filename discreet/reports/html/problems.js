@@ -3,7 +3,7 @@
 const MOST_PROBLEMS = 20; // of the table at a glance
 
 function problemSection({ rows }) {
-  if (!rows.length) return [empty("No attempt is left by the filters, so there is no problem to show.")];
+  if (!rows.length) return [empty("The filters leave no attempt, so there is no problem to show.")];
   const problems = grouped(rows, (row) => row.instance);
   const names = [...problems.keys()].sort(before);
   const [chosen, choice] = chosenOf("show-problem", "Problem and budget", names, (name) => name);

@@ -2,7 +2,7 @@
 
 function precisionSection({ precision, rows }) {
   const drawn = rows.filter((row) => row.answered && !row.violated && row.seconds !== "0");
-  if (!drawn.length) return [empty("No answer that kept its budget is left with a time: nothing to draw.")];
+  if (!drawn.length) return [empty("No answer with a time kept its budget, so there is nothing to draw.")];
   const lines = ordered(precision, (own) => placeOf(own.contestant)).map((own) =>
     [own.contestant, own.answers, own.median_gap, own.largest_gap, own.median_seconds]);
   return [
@@ -14,8 +14,8 @@ function precisionSection({ precision, rows }) {
 }
 
 function profileSection({ performance, data }) {
-  if (!data.lines.length) return [empty("No backend that is left was tried on a task that is left, so there is no profile.")];
-  const none = "No task that is left was certified, so there is no profile.";
+  if (!data.lines.length) return [empty("None of these backends was tried on these tasks, so there is no profile.")];
+  const none = "None of these tasks was certified, so there is no profile.";
   return [...profilePart(performance, "Performance profile", "× the best time", none), ...profilePart(data, "Data profile", "s", none)];
 }
 
@@ -27,7 +27,7 @@ function profilePart({ at, lines, figure }, title, unit, none) {
 }
 
 function meansSection({ means }) {
-  if (!means.rows.length) return [empty("No backend that is left was tried on a task that is left, so there is nothing to average.")];
+  if (!means.rows.length) return [empty("None of these backends was tried on these tasks, so there is nothing to average.")];
   const names = unique(means.rows.map((mean) => mean.contestant));
   const penalties = [...new Set(means.rows.map((mean) => mean.penalty))];
   const charged = penalties.filter((k) => k !== NOTHING);
@@ -41,11 +41,8 @@ function meansSection({ means }) {
   const sharedWords = shared
     ? `The last column is over the ${plural(shared, "task")} that all backends certified.`
     : "No task was certified by all backends, so the last column is empty; a report of fewer backends (--backends) compares these over what they all solved.";
-  const noise = means.noise_floor === NOTHING
-    ? "No trial that is left was repeated, so how much of a difference is noise is not known."
-    : `Repeats of one trial differ by a factor of up to ${means.noise_floor} (95th percentile of an A/A test): smaller differences say nothing.`;
   return [
-    make("p", { class: "aside" }, `Seconds, with 95 % intervals over tasks (Student’s, of the mean logarithm); those of other backends change nothing. The shift is ${means.shift} s, the ${DATA.shift_percentile}th percentile of the successful times. A failure is charged ${charged.join(", ")} time limits. ${sharedWords} ${noise}`),
+    make("p", { class: "aside" }, `Seconds, with 95 % intervals over tasks (Student’s, of the mean logarithm); those of other backends change nothing. The shift is ${means.shift} s, the ${DATA.shift_percentile}th percentile of the successful times. A failure is charged ${charged.join(", ")} time limits. ${sharedWords} ${means.noise}`),
     tableOf("Shifted geometric means of seconds", ["backend", "certified of tried", ...charged.map((k) => `failures × ${k} ${k === "1" ? "limit" : "limits"}`), "all solved"], lines, "figures"),
   ];
 }

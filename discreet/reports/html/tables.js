@@ -1,14 +1,10 @@
 /* Agreement, failures, and what it was measured on. */
 
 function agreementSection({ agreement }) {
-  const { met, touching, against } = agreement;
+  const { against } = agreement;
   const pairs = agreement.pairs.filter(ofKept);
-  if (!pairs.length) return [empty("No two backends that are left answered the same problem, so there is nothing to compare.")];
+  if (!pairs.length) return [empty("No two of these backends answered the same problem, so there is nothing to compare.")];
   const names = agreement.contestants.filter((name) => STATE.kept.label.has(name));
-  const near0 = touching ? ` ${plural(touching, "pair")} of them, under perfect privacy, only within what counts as leak-free in double precision.` : "";
-  const words = against.length
-    ? `${against.length} of ${plural(met, "pair")} of brackets exclude one another: a certificate is wrong.${near0}`
-    : `All ${plural(met, "pair")} of certified brackets of the same problem intersect.${near0}`;
   const of = (a, b) => pairs.find((pair) => (pair.first === a && pair.second === b) || (pair.first === b && pair.second === a));
   const cell = (a, b) => {
     const pair = of(a, b);
@@ -19,12 +15,12 @@ function agreementSection({ agreement }) {
   const table = tableOf("Agreement of certified brackets: how many of the problems both answered, largest difference of error probabilities",
     ["", ...names], names.map((a) => [a, ...names.map((b) => cell(a, b))]), "matrix");
   const told = against.length ? make("ul", { class: "aside" }, against.map((pair) => make("li", {}, `${pair.case}: ${pair.first} and ${pair.second}`))) : null;
-  return [make("p", { class: against.length ? "warn" : "aside" }, words), told, table,
+  return [make("p", { class: against.length ? "warn" : "aside" }, agreement.said), told, table,
     make("p", { class: "aside" }, "Each cell: on how many of the problems that both answered the brackets intersect; Δ is the largest difference of the error probabilities.")];
 }
 
 function failureSection({ failures, rows }) {
-  if (!rows.length) return [empty("No attempt is left by the filters, so nothing failed.")];
+  if (!rows.length) return [empty("The filters leave no attempt, so nothing failed.")];
   const tried = failures.filter((group) => !NOT_TRIED.has(group.status));
   const skipped = failures.filter((group) => NOT_TRIED.has(group.status));
   const table = (title, groups) => tableOf(title, ["backend", "status", "reason", "times", "for example"],
@@ -38,7 +34,7 @@ function failureSection({ failures, rows }) {
 const chip = (status) => make("span", { class: `chip ${status}`, title: DATA.statuses[status] }, status);
 
 function originSection({ origin, rows }) {
-  if (!rows.length) return [empty("No attempt is left by the filters.")];
+  if (!rows.length) return [empty("The filters leave no attempt.")];
   const days = [...new Set([origin.days[0], origin.days.at(-1)])].filter(Boolean).join(" … ");
   const told = [
     ["source", DATA.source], ["date", days], ["machine", origin.machines.join("; ")], ["threads", origin.threads.join(", ")],

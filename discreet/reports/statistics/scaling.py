@@ -134,7 +134,8 @@ def sweeps(found: Sequence[Trial], noise: float = 1.0) -> tuple[Sweep, ...]:
     groups: dict[tuple[str, str, float], list[Trial]] = {}
     for trial in found:
         row = trial.rows[0]
-        groups.setdefault((row.entry, row.budget_word, row.gap_target), []).append(trial)
+        if row.entry != "file":  # files are different problems
+            groups.setdefault((row.entry, row.budget_word, row.gap_target), []).append(trial)
     kinds = ("outcomes", "sensors", "alphabet")
     made = [_sweep(size, key, own, noise) for size in kinds for key, own in groups.items()]
     return tuple(
