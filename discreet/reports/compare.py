@@ -242,7 +242,7 @@ def write_comparison(comparison: Comparison, folder: str | Path) -> tuple[Path, 
     contents = {
         "index.html": report_page(
             comparison.rows,
-            source=f"a comparison that asked for a relative gap of {comparison.gap:g}",
+            source=f"a comparison that asked for a relative gap of {wording.scientific(comparison.gap)}",
             verdict=comparison.verdict(),
         ),
         "leakage.svg": standalone(leakage_figure(comparison.rows)),

@@ -35,15 +35,14 @@ def leakage_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figu
     At budget 0 the ratio is ‖ΦP‖∞ ÷ what counts as zero, and marks are hollow. What lies right of 1 breaks the budget. The
     words beside a line count its marks, except on a page, where the filters change them.
     """
-    leaks = [(number, row) for number, row in enumerate(rows) if weighed(row)]
-    every, broken = Counter(row.label for _, row in leaks), Counter(row.label for _, row in leaks if row.violated)
-    worst = {name: max(row.leakage_over_budget for _, row in leaks if row.label == name) for name in every}
+    leaks = [(number, row, row.leakage_over_budget) for number, row in enumerate(rows) if weighed(row)]
+    every, broken = Counter(row.label for _, row, _ in leaks), Counter(row.label for _, row, _ in leaks if row.violated)
+    worst = {name: max(ratio for _, row, ratio in leaks if row.label == name) for name in every}
     names = sorted(worst, key=lambda name: (worst[name], name))
 
     def strip(perfect: bool, broke: bool) -> Series:
         told = "{0.label} on {0.instance}: claimed {0.claimed!r}, leaks {1} × the budget"
-        ratios = [(n, row, row.leakage_over_budget) for n, row in leaks if row.violated is broke]
-        own = [each for each in ratios if (each[1].budget_nats == 0.0) is perfect]
+        own = [each for each in leaks if (each[1].violated, each[1].budget_nats == 0.0) == (broke, perfect)]
         marks = ((row.label, max(ratio, 1e-2), told.format(row, wording.scientific(ratio)), n) for n, row, ratio in own)
         words = f"{'breaks it' if broke else 'keeps the budget'}{', perfect privacy' if perfect else ''}"
         return _strip(words, 1 if broke else 2, names, marks, hollow=perfect)

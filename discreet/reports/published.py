@@ -60,10 +60,10 @@ def _contents(rows: Sequence[Measurement], commits: Sequence[AsvRecord]) -> dict
         commits_figure(commits),
     ]
     drawn = [each for each in figures if each is not None]
-    page = _page(plain(statistics), [figure.name for figure in drawn], commits)
     results = csv_text(_record(found[0]), (_record(trial).values() for trial in found))
-    history = {"commits.csv": commits_csv(commits)} if commits else {}
-    return {"README.md": page, **{f"{f.name}.svg": standalone(f) for f in drawn}, "results.csv": results, **history}
+    page = _page(plain(statistics), [figure.name for figure in drawn], commits)
+    files = {"README.md": page, **{f"{f.name}.svg": standalone(f) for f in drawn}, "results.csv": results}
+    return files | ({"commits.csv": commits_csv(commits)} if commits else {})
 
 
 def _record(trial: Trial) -> dict[str, str | int | float | None]:
@@ -151,9 +151,12 @@ def _exponents(sweeps: Iterable[Mapping[str, Any]]) -> str:
 
 def _means(found: Sequence[Mapping[str, Any]]) -> str:
     """The means for each charge of a failure, and over the tasks that all certified."""
-    words = {k: f"A failure counts as {k:g} time limits" for k in PENALTIES} | {None: "Over the tasks that all certified"}
-    tables = {k: [row for row in found if row["penalty"] == k and row["tasks"]] for k in words}
-    return "\n".join(f"{words[k]}:\n\n{_table(_MEANS, rows) if rows else 'none.'}" for k, rows in tables.items())
+    words = {k: f"A failure counts as {k:g} × its time limit" for k in PENALTIES} | {
+        None: "Over the tasks that all certified"
+    }
+    means = {k: [row for row in found if row["penalty"] == k and row["tasks"]] for k in words}
+    none = "No task was certified by all, so there is no mean over what all solved.\n"
+    return "\n".join(f"{words[k]}:\n\n{_table(_MEANS, rows)}" if rows else none for k, rows in means.items())
 
 
 def _agreement(found: Mapping[str, Any]) -> str:
@@ -163,7 +166,5 @@ def _agreement(found: Mapping[str, Any]) -> str:
 
 def _failures(found: Sequence[Mapping[str, Any]]) -> str:
     groups = [group for group in found if group["status"] not in {status.value for status in NOT_TRIED}]
-    if not groups:
-        return "Nothing.\n"
     more = f"\n… and {len(groups) - 40} reasons more.\n" if len(groups) > 40 else ""
-    return _table(_FAILURES, groups[:40]) + more
+    return _table(_FAILURES, groups[:40]) + more if groups else "Nothing.\n"

@@ -11,7 +11,7 @@ function growthPart(size, sweeps) {
   const [words, letter] = DATA.sizes[size];
   const heading = make("h3", {}, `Time against ${words}`);
   if (!sweeps.length) {
-    return [heading, empty(`Of no catalog entry two sizes were certified under one budget and gap, so there is nothing to draw against ${words}.`)];
+    return [heading, empty(`No catalog entry has two sizes that were certified under one budget and gap, so there is nothing to draw against ${words}.`)];
   }
   const [sweep, choice] = chosenOf(`show-${size}`, "Problems", sweeps, sweepName);
   return [heading, choice, figureOf(sweep.figure, true), crossoverWords(sweep, letter), fitTable(sweep, letter), folded("The points as a table", pointTable(sweep, letter))];
