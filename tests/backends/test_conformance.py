@@ -19,7 +19,7 @@ from judging import lower_bound
 
 from discreet.backends.contract import ACCURACY, Accuracy, Kind, Options, Regime
 from discreet.backends.registry import availability, backend_names, load_backend
-from discreet.backends.run import attempt, conclude, solve
+from discreet.backends.run import Attempt, attempt, conclude, solve
 from discreet.backends.solution import Solution, Status
 from discreet.problems import catalog
 from discreet.problems.certificate import Certificate
@@ -143,10 +143,17 @@ def problem_of(case: Case) -> Problem:
 
 
 @cache
-def solution_of(backend: str, case: Case) -> Solution:
-    """The backend's solution of a case with default options; where it says that it falls short, it need not try for ever."""
+def attempt_at(backend: str, case: Case) -> tuple[Attempt, Solution]:
+    """What the backend made of a case with default options; where it says that it falls short, it need not try for ever."""
     short = case.label in load_backend(backend).capabilities.falls_short
-    return solve(problem_of(case), backend, time_limit=TIME_LIMIT, max_iterations=FALLEN_SHORT if short else None)
+    options = Options(time_limit=TIME_LIMIT, max_iterations=FALLEN_SHORT if short else None)
+    tried = attempt(problem_of(case), backend, options)
+    return tried, conclude(problem_of(case), tried, options)
+
+
+def solution_of(backend: str, case: Case) -> Solution:
+    """Its solution."""
+    return attempt_at(backend, case)[1]
 
 
 def serving(case: Case) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from judging import lower_bound
+from test_conformance import Case, attempt_at, problem_of, small, solution_of
 
 import discreet as ds
 from discreet.backends.contract import Options, Raw, Regime
@@ -18,7 +19,7 @@ from discreet.backends.highs import highs_options
 from discreet.backends.lowering import Program
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, Tuning, native
 from discreet.backends.registry import backend_names, capabilities, load_backend, peers
-from discreet.backends.run import attempt, conclude, solve
+from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
 from discreet.problems.measures.mutual_information import feasible_duals
@@ -43,25 +44,27 @@ def serving(problem: Problem) -> list[str]:
     return [name for name in PEERS if Regime.of(problem) in load_backend(name).capabilities.regimes]
 
 
-SMALL = [
-    catalog.build(name, **parameters, **budget)
-    for name, parameters in [
-        ("paper-single", {"bins": 24}),
-        ("paper-multi", {"sensors": 4}),
-        ("dirichlet", {"n": 3, "m": 3, "N": 20}),
-        ("anes96", {"z": ("age", "educ"), "bins": (4, 3)}),
-    ]
-    for budget in ({"budget": 0.0}, {"fraction": 0.5}, {"fraction": 0.1}, {"budget": math.inf})
+CASES = [
+    Case(each, budget)
+    for each in (
+        small("paper-single", bins=24, all_budgets=True),
+        small("paper-multi", sensors=4, all_budgets=True),
+        small("dirichlet", n=3, m=3, N=20),
+        small("anes96", z=("age", "educ"), bins=(4, 3)),
+    )
+    for budget in ("perfect", "half", "tenth", "none")
 ]
-SERVED = [pytest.param(name, problem, id=f"{name}-{k}") for k, problem in enumerate(SMALL) for name in serving(problem)]
+"""Most of them are cases of conformance, which solves them as well: once a process."""
+SMALL = [problem_of(case) for case in CASES]
+SERVED = [pytest.param(name, case, id=f"{name}-{case.label}") for case in CASES for name in serving(problem_of(case))]
 
 
-@pytest.mark.parametrize(("name", "problem"), SERVED)
-def test_its_answer_and_its_own_duals_close_the_gap(name: str, problem: Problem) -> None:
+@pytest.mark.parametrize(("name", "case"), SERVED)
+def test_its_answer_and_its_own_duals_close_the_gap(name: str, case: Case) -> None:
     """The judge's gap is small, and the duals as lifted, only shifted to feasibility, prove the optimum: signs, units."""
-    options, best = Options(time_limit=60.0), solve(problem, "tilt").error_probability
-    tried = attempt(problem, name, options)
-    found, answer = conclude(problem, tried, options), tried.answer
+    problem, best = problem_of(case), solution_of("tilt", case).error_probability
+    tried, found = attempt_at(name, case)
+    answer = tried.answer
     assert found.relative_gap <= GAP[name], found
     assert found.claimed
     assert answer is not None
