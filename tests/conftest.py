@@ -5,7 +5,8 @@ Numerical libraries get one thread, unless the environment says otherwise: the w
 The tests start some hundred processes. Where PYTHONDONTWRITEBYTECODE is set, each of them would compile every module that it
 imports; the cache of pytest keeps their bytecode instead, and the checkout and the environment stay as they are.
 
-No test cuts the power, so none waits until what it wrote is on the disk: beside an installation that takes seconds a file.
+No test cuts the power, so none waits for the disk, which takes seconds a file just after an installation: `os.fsync` returns
+at once, and temporary folders lie in memory where Linux offers that, unless TMPDIR names another place.
 
 A process that was started in the background ignores Ctrl-C, and so would every process that a test starts and interrupts:
 here it is heard again.
@@ -20,6 +21,7 @@ import itertools
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +38,12 @@ if sys.dont_write_bytecode:
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+_IN_MEMORY = "/dev/shm"
+if "TMPDIR" not in os.environ and os.path.isdir(_IN_MEMORY) and os.access(_IN_MEMORY, os.W_OK):
+    _mounted = os.statvfs(_IN_MEMORY)
+    if _mounted.f_bavail * _mounted.f_frsize >= 2 << 30 and not _mounted.f_flag & os.ST_NOEXEC:
+        tempfile.tempdir = os.environ["TMPDIR"] = _IN_MEMORY
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -49,7 +57,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 @pytest.fixture(autouse=True, scope="session")
 def never_waiting_for_the_disk() -> Iterator[None]:
-    """`os.fsync` returns at once."""
+    """`os.fsync` does nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield

@@ -104,15 +104,15 @@ def support(problem: Problem, tilt: Array, multiplier: float) -> Any:
     prior = [sum(row, Fraction(0)) / whole for row in _rows(problem.p_xz)]
     worst = mpmath.mpf("-inf")
     for row in _rows(tilt):
-        pairs = [(pi, t) for pi, t in zip(prior, row, strict=True) if pi]
+        entries = [(pi, t) for pi, t in zip(prior, row, strict=True) if pi]
         if multiplier == np.inf:
-            value = _real(sum((pi * t for pi, t in pairs), Fraction(0)))
+            value = _real(sum((pi * t for pi, t in entries), Fraction(0)))
         elif multiplier == 0.0:
-            value = _real(max(t for _, t in pairs))
+            value = _real(max(t for _, t in entries))
         else:
             mu = mpmath.mpf(multiplier)
-            top = max(t for _, t in pairs)
-            steps = [(_real(pi), _real(t - top) / mu) for pi, t in pairs]
+            top = max(t for _, t in entries)
+            steps = [(_real(pi), _real(t - top) / mu) for pi, t in entries]
             power = sum((pi * mpmath.exp(step) for pi, step in steps), mpmath.mpf(0))
             growth = sum((pi * mpmath.expm1(step) for pi, step in steps), mpmath.mpf(0))
             value = _real(top) / mu + (mpmath.log(power) if power < 0.5 else mpmath.log1p(growth))

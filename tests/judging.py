@@ -1,4 +1,4 @@
-"""Doors into the judge for tests: its two sides one by one, and rules judged by the NumPy or the compiled pass."""
+"""Calls of the judge that tests share: its upper and lower bound alone, and rules judged by the NumPy or compiled pass."""
 
 from __future__ import annotations
 

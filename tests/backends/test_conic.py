@@ -1,4 +1,4 @@
-"""The exponential-cone program: its expressions are leakage and error probability, tolerances arrive, duals price."""
+"""The exponential-cone program: it states leakage and error probability; tolerances reach the solver, duals are prices."""
 
 from __future__ import annotations
 

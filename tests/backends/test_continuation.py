@@ -1,4 +1,4 @@
-"""Following a curve: what is predicted from solved budgets is certified like any other answer, or solved afresh."""
+"""Continuation along a curve: what is predicted from solved budgets is certified like any other answer, or solved afresh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The perfect-privacy linear program as HiGHS gets it: its rows are those of the problem, options arrive, duals price."""
+"""The perfect-privacy linear program as HiGHS gets it: its rows are the problem's, options arrive, duals are prices."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_arrays_given_to_highs_evaluate_to_the_error_probability_the_column_
 
 @given(st.integers(0, 10**6))
 @settings(max_examples=15)
-def test_random_problems_are_certified_by_the_lifted_pair(seed: int) -> None:
+def test_random_problems_are_certified_by_the_lifted_estimator_and_duals(seed: int) -> None:
     problem = random_problem(seed)
     assume(problem.N > 1)
     solution = solve(problem, "highs")

@@ -204,9 +204,9 @@ def test_asymmetric_losses_and_more_guesses_than_values() -> None:
 
 def test_private_values_that_never_happen_change_nothing() -> None:
     laws = grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
-    with_ghost = ContinuousProblem([*laws, [NormalDensity(9, 1), NormalDensity(8, 1)]], [*P_XY, [0, 0]], 0.01)
+    with_unused = ContinuousProblem([*laws, [NormalDensity(9, 1), NormalDensity(8, 1)]], [*P_XY, [0, 0]], 0.01)
     plain = ContinuousProblem(laws, P_XY, 0.01)
-    a, b = ds.solve(with_ghost), ds.solve(plain)
+    a, b = ds.solve(with_unused), ds.solve(plain)
     check(a)
     assert a.error_probability == pytest.approx(b.error_probability, rel=2e-8)
 

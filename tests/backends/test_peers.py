@@ -1,4 +1,4 @@
-"""The peers: judged on small problems in every regime they serve, at the edges, under limits, tuned as printed."""
+"""The peers: judged on small problems in every regime they serve, on edge cases, under limits; settings as documented."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ EDGES = ["one private value", "one guess", "one outcome", "impossible", "repeate
 @pytest.mark.parametrize("name", PEERS)
 @pytest.mark.parametrize("kind", EDGES)
 @pytest.mark.parametrize("budget", [0.0, 0.002, 5.0, math.inf])
-def test_the_edges_are_solved_like_everything_else(name: str, kind: str, budget: float) -> None:
+def test_edge_cases_are_solved_in_every_regime(name: str, kind: str, budget: float) -> None:
     drawn = edge(kind)
     problem = Problem(drawn.p_xz, drawn.loss, budget)
     found = solve(problem, name, time_limit=20.0)

@@ -1,4 +1,4 @@
-"""The Pyomo model of perfect privacy: readable parts that mean what they say, options that arrive, duals that price."""
+"""The Pyomo model of perfect privacy: its named parts, options that reach the solver, and duals that are prices."""
 
 from __future__ import annotations
 

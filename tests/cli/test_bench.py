@@ -1,4 +1,4 @@
-"""`discreet bench` as a user meets it."""
+"""`discreet bench`: a study from its plan to its published file, interrupted, damaged, and refused in one sentence."""
 
 from __future__ import annotations
 

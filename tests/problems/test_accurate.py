@@ -1,4 +1,4 @@
-"""Laws of the double-length sums, against exact fractions."""
+"""Laws of sums in double-double arithmetic, against exact fractions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ORDINARY = st.floats(-1e30, 1e30).filter(lambda value: value == 0.0 or abs(valu
 _VECTORS = hnp.arrays(np.float64, st.integers(1, 40), elements=_ORDINARY)
 
 
-def _exact(pair: DoubleDouble) -> Fraction:
-    return Fraction(float(pair[0])) + Fraction(float(pair[1]))
+def _exact(number: DoubleDouble) -> Fraction:
+    return Fraction(float(number[0])) + Fraction(float(number[1]))
 
 
 def _fractions(values: Array) -> list[Fraction]:

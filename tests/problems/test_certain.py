@@ -1,4 +1,4 @@
-"""Sums under estimators that are mostly certain: the same numbers as by products, to twice the working precision."""
+"""Sums under estimators that are mostly deterministic: the same as by products, to twice the working precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lower side: repaired duals are feasible and the bound is under its exact value, for any numbers whatever."""
+"""The lower bound: repaired duals are feasible, and the bound is at most its exact value, whatever numbers are given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file door: round trips, one sentence for every kind of bad file, fuzzing, atomic writes."""
+"""Problem and solution files: round trips, one sentence for every kind of bad file, fuzzing, atomic writes."""
 
 from __future__ import annotations
 

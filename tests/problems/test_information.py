@@ -131,11 +131,11 @@ def test_rare_private_values_with_a_guess_of_their_own(tiny: float) -> None:
 
 def test_private_values_of_no_probability_do_not_count() -> None:
     p_xz = np.array([[0.5, 0.25], [0.0, 0.0], [0.05, 0.2]])
-    with_ghost = output_law(p_xz, np.eye(2))
+    with_unused = output_law(p_xz, np.eye(2))
     without = output_law(p_xz[[0, 2]], np.eye(2))
-    assert with_ghost.leakage() == without.leakage()
-    assert (with_ghost.deviation[:, 1] == 0.0).all()
-    assert (with_ghost.ratio_minus_one()[:, 1] == 0.0).all()
+    assert with_unused.leakage() == without.leakage()
+    assert (with_unused.deviation[:, 1] == 0.0).all()
+    assert (with_unused.ratio_minus_one()[:, 1] == 0.0).all()
 
 
 def test_one_private_value_leaks_nothing_provably() -> None:

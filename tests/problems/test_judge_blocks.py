@@ -1,4 +1,4 @@
-"""The judge on blocks proves what the judge in memory proves, and nothing that exact arithmetic does not."""
+"""The judge on blocks proves what the judge of arrays proves, and only what exact arithmetic confirms."""
 
 from __future__ import annotations
 

@@ -65,9 +65,9 @@ def compiled(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> tuple[Sums
     return sums, totals(p_xz[:, rest], loss[:, rest], found)
 
 
-def exact(pair: DoubleDouble) -> Array:
-    """The numbers that pairs stand for, as fractions."""
-    return np.vectorize(Fraction, otypes=[object])(pair[0]) + np.vectorize(Fraction, otypes=[object])(pair[1])
+def exact(sums: DoubleDouble) -> Array:
+    """Double-double numbers as fractions."""
+    return np.vectorize(Fraction, otypes=[object])(sums[0]) + np.vectorize(Fraction, otypes=[object])(sums[1])
 
 
 def assert_same_sums(one: DoubleDouble, other: DoubleDouble) -> None:
@@ -77,8 +77,8 @@ def assert_same_sums(one: DoubleDouble, other: DoubleDouble) -> None:
 
 def assert_agree(one: tuple[Sums, DoubleDouble], other: tuple[Sums, DoubleDouble]) -> None:
     (mine, counted), (theirs, all_counted) = one, other
-    for pairs in ((mine.joint, theirs.joint), (mine.loss, theirs.loss), (counted, all_counted)):
-        assert_same_sums(*pairs)
+    for both in ((mine.joint, theirs.joint), (mine.loss, theirs.loss), (counted, all_counted)):
+        assert_same_sums(*both)
     assert mine.wasted <= theirs.wasted * (1.0 + 1e-9) + 1e-317
     assert mine.worst == pytest.approx(theirs.worst, rel=1e-12)
 

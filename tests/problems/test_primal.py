@@ -1,4 +1,4 @@
-"""The upper side: repair makes any matrix a feasible estimator, proven with exact arithmetic."""
+"""The upper bound: repair makes any matrix a feasible estimator, proven with exact arithmetic."""
 
 from __future__ import annotations
 

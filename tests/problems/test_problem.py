@@ -287,9 +287,9 @@ def test_rank_sees_faint_dependence_among_many_outcomes(correlation: float) -> N
 
 def test_rank_of_certain_private_values() -> None:
     assert Problem([[0.5, 0.5]], np.zeros((2, 2)), 0.0).phi_rank.rank == 0
-    ghost = Problem(np.array([[0.5, 0.5], [0.0, 0.0]]), np.zeros((2, 2)), 0.0)
-    assert ghost.phi_rank.rank == 0
-    assert ghost.entropy_x == 0.0
+    empty = Problem(np.array([[0.5, 0.5], [0.0, 0.0]]), np.zeros((2, 2)), 0.0)
+    assert empty.phi_rank.rank == 0
+    assert empty.entropy_x == 0.0
     assert Problem(np.diag([0.25, 0.25, 0.5]), np.zeros((2, 3)), 0.0).phi_rank.rank == 2
     assert np.isfinite(
         Problem(np.array([[1.0, 5e-324], [0.0, 1e-310]]), np.zeros((2, 2)), 0.0).phi_rank.singular_values
