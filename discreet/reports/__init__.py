@@ -4,7 +4,7 @@
 measurements, study/, compare, crosscheck/   measuring: one row for every attempt, and where rows come from
 curve                                        the privacy–utility curve of one problem
 statistics/, advice/                         what rows say
-figures, drawing, figure_*, pictures         figures, laid out by one writer and said as SVG or PNG
+figures, drawing, figure_*, pictures         figures, laid out by one writer and written as SVG or PNG
 tables, wording, notation                    words
 html/, published/, outputs                   pages and files
 """

@@ -1,4 +1,4 @@
-"""Results of asv over commits: reading them as plain records, and a picture, a table and a CSV of them for a snapshot.
+"""Results of asv over commits: reads them as plain records, and makes a figure, a table and a CSV of them.
 
 A record is one benchmark at one point of its grid on one commit. A line of the picture is one benchmark at one point of its
 grid on one machine, measured on two commits or more. The table has the oldest and the newest value of every line; a ratio

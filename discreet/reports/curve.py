@@ -1,8 +1,8 @@
 """The privacy–utility curve: the best error probability at every leakage budget, bracketed everywhere.
 
-`frontier` solves a few budgets and lets convexity do the rest (`problems.envelope`). It starts with both ends, perfect
-privacy and I_MAP (what the Bayes rule leaks; more budget buys nothing), and with the problem's own budget; every further
-point goes where the bracket is widest, until a stated width or number of points.
+`frontier` solves a few budgets; between them convexity bounds the curve (`problems.envelope`). It starts with both ends,
+perfect privacy and I_MAP (what the Bayes rule leaks; more budget buys nothing), and with the problem's own budget. Every
+further point is put where the bracket is widest, until a given width or number of points is reached.
 
 Near ε = 0 the curve falls like √ε, so tangents say little there, and points approach 0 in a fixed ratio.
 """
@@ -28,7 +28,7 @@ from discreet.reports.outputs import Watch, plain, records_csv
 DEFAULT_WIDTH = 0.01
 LARGEST_POINTS = 1000
 
-_TOWARDS_ZERO = 16.0  # the budget next to 0 is cut by this: for √ε it quarters the bracket there
+_TOWARDS_ZERO = 16.0  # the budget next to 0 is divided by this: for √ε that quarters the bracket there
 _FROM_THE_END = 1e-3  # of an interval: no nearer to its ends, where a point would say little new
 _NARROWEST = 1e-9  # intervals narrower than this share of their budgets are not cut
 

@@ -1,6 +1,6 @@
 """The published snapshot: a folder that GitHub shows, with Markdown, SVG pictures and one CSV, made from measurements.
 
-Equal rows give equal bytes, in whatever order they come. It contains no path and no user name of a machine: file problems
+Equal rows give equal bytes in any order. It contains no path and no user name of a machine: file problems
 are named by their last part, messages lose their paths, and tracebacks are left out.
 """
 

@@ -17,11 +17,12 @@ from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
 from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord
+from discreet.reports.figure_svg import svg
 from discreet.reports.html import report_numbers, report_page, write_report
 from discreet.reports.html.data import cleaned
 from discreet.reports.html.page import MARK, SCRIPTS
 from discreet.reports.measurements import Measurement, reference_measurements
-from discreet.reports.pictures import tones
+from discreet.reports.pictures import leakage_figure, precision_figure, tones
 from discreet.reports.statistics.trials import trials
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -89,8 +90,41 @@ def test_every_script_of_the_folder_is_on_the_page_once() -> None:
     assert sorted(SCRIPTS) == sorted(path.name for path in folder.glob("*.js"))
 
 
+def carried(page: str) -> tuple[dict[str, Any], list[str]]:
+    """The data of a page and its lines of SVG."""
+    data, lines = (re.search(rf'id="{name}">(.*?)</script>', page, re.DOTALL) for name in ("data", "lines"))
+    assert data is not None
+    assert lines is not None
+    return json.loads(data[1]), lines[1].split("\n")
+
+
+def test_the_figures_of_the_page_are_those_of_the_writer() -> None:
+    data, lines = carried(report_page(ROWS))
+    rows = cleaned(ROWS)
+    for name, figure in (
+        ("leakage", leakage_figure(rows, counted=False)),
+        ("precision", precision_figure(rows, tones(trials(rows)))),
+    ):
+        assert figure is not None
+        text = svg(figure, titled=False, legend=bool(figure.rows), live=True)
+        assert [lines[k] for k in data[name]["lines"]] == text.splitlines()
+
+
+def test_no_line_of_a_figure_is_carried_twice() -> None:
+    _, lines = carried(report_page(ROWS))
+    assert len(lines) == len(set(lines))
+
+
+def test_the_scripts_write_no_number_and_know_no_scale() -> None:
+    import discreet.reports.html.page as module
+
+    for name in SCRIPTS:
+        text = (Path(module.__file__).parent / name).read_text(encoding="utf-8")
+        assert not re.findall(r"toFixed|toPrecision|toExponential|toLocaleString|Math\.log|Intl\.", text), name
+
+
 def test_one_colour_a_backend_as_in_the_snapshot() -> None:
-    data = json.loads(re.search(r'id="data">(.*?)</script>', report_page(ROWS), re.DOTALL)[1])  # type: ignore[index]
+    data, _ = carried(report_page(ROWS))
     known = tones(trials(cleaned(ROWS)))
     keys = [(name, tone) for content in data["contents"] for name, tone in legend(content)]
     assert {name for name, _ in keys} == {"tilt", "conic"}

@@ -1,6 +1,6 @@
 """The advice itself: among the options that are safe here, the one that is predicted to be fastest.
 
-Options that cannot run here, do not serve the problem, are peers (backends that are there to be compared with) or are not
+Options that cannot run here, do not serve the problem, are peers (backends for comparison only) or are not
 safe are set aside with the reason. Without a safe one the most certain is named, and the advice says that it is not safe.
 Notes say where the evidence is weak: nothing is safe, the problem lies beyond what was measured, or the time is too short.
 """
@@ -96,7 +96,7 @@ def advise(
     seconds    how long one solve may take; where the prediction is longer, the notes say so
     results    what was measured on this machine: rows, or study folders, .parquet, .csv and .csv.gz files of them. They
                count like shipped rows, replace those of the same cell, and tell how fast this machine is
-    peers      also consider backends that are there to be compared with
+    peers      also consider backends that are for comparison only
     reference  rows to use instead of those shipped with the package
 
     Raises InputError for a gap outside (0, 1) or a time that is not positive, FileError for results that cannot be read.
@@ -173,7 +173,7 @@ def _refusal(option: Option, problem: Problem, peers: bool) -> str:
     if name not in capabilities():
         return "it is registered but cannot be loaded; see discreet doctor"
     if not peers and option.is_peer:
-        return "a peer, there to be compared with; --peers considers it"
+        return "a peer, for comparison only; --peers includes it"
     try:
         refuse_unserved(name, load_backend(name).capabilities, problem, Options(settings=option.settings))
     except Unsupported as error:

@@ -1,6 +1,6 @@
 """Measured rows as evidence: one `Cell` for what an option did on an instance, and what the instance is like.
 
-An *option* is what one can really choose: a backend, its settings, and the gap to ask it for. A cell succeeds at a gap if
+An *option* is what a user can choose: a backend, its settings, and the gap to ask it for. A cell succeeds at a gap if
 every repeat kept the budget and was certified to that gap or a tighter one. Asking for a tighter gap than needed is an
 option like any other: some solvers break the budget at loose tolerances and keep it at tight ones.
 

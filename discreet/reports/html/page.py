@@ -63,7 +63,7 @@ def document(*, mark: str, brand: str, title: str, heading: str, lead: str, body
 def report_page(
     rows: Sequence[Measurement], *, asv: Sequence[AsvRecord] = (), source: str = "", verdict: Sequence[str] = ()
 ) -> str:
-    """The interactive page; equal rows give equal text, in whatever order they come. Raises InputError without rows.
+    """The interactive page; equal rows give equal text in any order. Raises InputError without rows.
 
     source    where the rows come from, in words;   verdict   sentences that stand at the top
     """

@@ -2,7 +2,7 @@
 
 The shifted geometric mean of times t is exp(mean log(t + s)) − s. The shift s keeps the shortest times, which are mostly
 noise and start-up, from deciding; a shift far above the data would make it an arithmetic mean. It is the tenth percentile of
-all successful times of the comparison, the same for every configuration, and is always stated.
+all successful times of the comparison, the same for every configuration, and is stated beside the means.
 
 A failure is charged k times its time limit, for several k, so that a reader sees how far the ranking rests on the charge;
 beside it stands the mean over the tasks that all solved. Intervals are Student's, 95 %, of the mean log(t + s) over tasks.

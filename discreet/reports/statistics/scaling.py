@@ -3,8 +3,8 @@
 A *sweep* is the trials of one catalog entry under one budget and gap at several sizes, so that one size is one kind of
 task: trials of different problems at one size would make a curve of their mixture.
 
-Cost is modelled as c · size^a above a constant floor (start-up, imports). Only points well above the floor say anything
-about a: those from the first size on at which the cost is twice the least. The interval of a is Student's, 95 %;
+Cost is modelled as c · size^a above a constant floor (start-up, imports). Only points well above the floor tell a:
+those from the first size on at which the cost is twice the smallest. The interval of a is Student's, 95 %;
 where it is wider than `WIDEST` either way, no exponent is given.
 """
 
@@ -30,13 +30,13 @@ SIZES: dict[str, Callable[[Measurement], float | None]] = {
 """What sizes are read off a row by name: N; the entry's parameters; n where n = m. None: the row has no such size."""
 
 ABOVE_FLOOR = 2.0
-"""Times the least cost from which sizes enter a fit."""
+"""A size enters a fit if its cost is at least this multiple of the smallest cost."""
 
 WIDEST = 0.5
-"""Largest half width of an exponent's interval: a wider one tells linear from quadratic growth no more, and is no result."""
+"""Largest half width of an exponent's interval: a wider one does not distinguish linear from quadratic growth."""
 
 FEWEST = 3
-"""Points of a line whose slope has an interval."""
+"""The fewest points for which the slope of a line has an interval."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Crossover:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Curves of one entry, budget and gap over a kind of size; `sizes` and `successes` say how much there is of it."""
+    """Curves of one entry, budget and gap over a kind of size; `sizes` and `successes` are counts."""
 
     size: str
     entry: str
@@ -116,8 +116,8 @@ def fit_exponent(series: Series) -> Scaling | None:
 def crossovers(all_series: Sequence[Series], noise: float = 1.0) -> tuple[Crossover, ...]:
     """Where the measured costs of two configurations cross, between the sizes both have, by log-log interpolation.
 
-    Only crossings after which the overtaking one is cheaper by more than the factor `noise`, and before which it was dearer
-    by more, at some common size: what happens inside the noise is no crossover.
+    A crossing counts only if, at common sizes, the overtaking configuration costs more by a factor above `noise` before it,
+    and less by a factor above `noise` after it.
     """
     found = []
     for k, one in enumerate(all_series):

@@ -1,6 +1,6 @@
 """What a study is, as data: instances × configurations × accuracy profiles × repeats, limits; and its TOML.
 
-Files are read strictly: an unknown key, a wrong type, a name twice or unknown is one sentence with its place.
+Files are read strictly: an unknown key, a wrong type, or a name unknown or given twice is an error that names its place.
 
 name = "bins"                      # of the study; results of another are not mixed in
 repeats = 2                        # default 1
