@@ -12,7 +12,7 @@ argmin_i L_il + Σ_j t_ij a_jl; `multiplier` μ ≥ 0 is the dual of leakage ≤
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -275,23 +275,19 @@ class Policy(Protocol):
     def preference(self) -> tuple[str, ...]: ...
 
 
-@dataclass(frozen=True, eq=False)
-class Known:
-    """A certified budget of a model, in nats, with its tilt [m, n] and multiplier (inf at budget 0)."""
-
-    budget: float
-    tilt: Array
-    multiplier: float
+Duals: TypeAlias = tuple[Array, float]
+"""A tilt [m, n] and a multiplier (inf at budget 0)."""
 
 
 @runtime_checkable
 class Continuation(Protocol[_Found]):
-    """Optional: a backend that solves faster if other budgets of the same model are already solved (see `sweep`).
+    """Optional: a backend that solves faster next to duals predicted from other budgets of the same model (see `sweep`).
 
-    If it returns None, or an answer that the judge does not certify, the budget is solved afresh.
+    starts: likeliest first; there may be none. If it returns None, or an answer that the judge does not certify, the budget
+    is solved afresh.
     """
 
-    def continued(self, problem: Problem, options: Options, known: Sequence[Known]) -> Raw[_Found] | None: ...
+    def continued(self, problem: Problem, options: Options, starts: Iterable[Duals]) -> Raw[_Found] | None: ...
     def lift(self, raw: Raw[_Found]) -> Answer: ...
 
 

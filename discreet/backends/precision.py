@@ -34,7 +34,7 @@ class Precision:
                 when it stops. At most half of the budget
     summed      the same for tie classes of any number of outcomes: 16 ρ more, since sums over many millions of outcomes,
                 added up in chunks, err by up to about 8 u
-    vertex      the same for a vertex, at first: 5 ρ + 2⁻⁴⁴, since its masses are rounded and added up in plain sums. Then it
+    vertex      the same for a vertex, at first: 4 ρ + 2⁻⁴⁴, since its masses are rounded and added up in plain sums. Then it
                 proves its own leakage, and aims further inside while that is above the budget
     sampled     width of the bracket of a sample of outcomes or draws: 10⁻⁵, as N draws leave an error of about 1/√N
     designed    gap of a quantiser design: 10⁻⁸. At a minimum, an error δ of the value moves the edges by about √δ
@@ -121,7 +121,7 @@ class Precision:
             rounding=rounding,
             undercut=min(0.5, 2.0**-40 + 8.0 * rounding),
             summed=min(0.5, 2.0**-40 + 24.0 * rounding),
-            vertex=min(0.5, 2.0**-44 + 5.0 * rounding),
+            vertex=min(0.5, 2.0**-44 + 4.0 * rounding),
         )
 
     @property

@@ -1,6 +1,7 @@
-"""What an answer may lack: a version of it that leaks nothing, and duals. The loop passes both to the judge.
+"""What an answer may lack: a version within the budget, or that leaks nothing, and duals. The loop passes them to the judge.
 
 - `remove_leakage` moves an estimator, as little as its own randomisation allows, onto Φ P = 0.
+- `within_budget` blends it with the best constant guess where that does not reach, and at positive budgets.
 - `tilts_from_ratio` derives duals from the law of an estimator, with the multiplier that proves most;
   `duals_of_law` also finds them for guesses that are never given.
 
@@ -17,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.backends.precision import Precision
+from discreet.problems.blend import least_share
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.measures.law import LEAK_FREE, OutputLaw, output_law, phi_residual
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import normalise
-from discreet.problems.numerics.rounding import LARGEST_TILT
+from discreet.problems.numerics.rounding import LARGEST_TILT, UNIT
 from discreet.problems.problem import Problem
 from discreet.problems.roots import midpoints
 
@@ -59,6 +61,27 @@ def _finely(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Problem, Ar
         inner = np.unique(np.concatenate([inner, midpoints(inner[:-1], inner[1:])]))
     edges = np.unique(np.concatenate([rule.edges, inner]))
     return problem.on(edges), rule.probabilities(edges[1:])
+
+
+def within_budget(problem: Problem, columns: Array) -> Array:
+    """An estimator [m, N] moved until it keeps the budget, rounding included.
+
+    At budget 0 by what least removes its leakage, where that is in reach; else by blending in the best constant guess.
+    """
+    private = private_versions(problem, columns) if problem.constraint.perfect else []
+    if private:
+        return private[0]
+    share, towards = constant_share(problem, columns)
+    return normalise((1.0 - share) * columns + share * towards[:, None])
+
+
+def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
+    """How much of the best constant guess [m] to blend in, so that rounding included the leakage is within the budget."""
+    constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
+    law = problem.output_law(normalise(columns))
+    nothing = OutputLaw(constant, np.zeros_like(law.deviation), law.p_x)
+    share = least_share(law, nothing, problem.budget, 2.0 * (problem.m + 1) * UNIT)
+    return 1.0 if share is None else share, constant
 
 
 def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tuple[Array, OutputLaw] | None:

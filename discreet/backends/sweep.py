@@ -10,7 +10,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.backends.contract import Continuation, Known, Options, Regime
+from discreet.backends.continuation import Known, predicted
+from discreet.backends.contract import Continuation, Options, Regime
 from discreet.backends.precision import Precision
 from discreet.backends.registry import load_backend, versions_of
 from discreet.backends.run import Attempt, attempt, conclude, restored
@@ -61,7 +62,7 @@ class Sweep:
             return None
         started = time.perf_counter()
         try:
-            raw = solver.continued(problem, self._options, tuple(self._known))
+            raw = solver.continued(problem, self._options, predicted(problem, self._known))
         except (ArithmeticError, ValueError):  # a prediction may be too far off for its linear algebra
             return None
         if raw is None:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends import sweep as sweeping
-from discreet.backends.contract import Answer, Continuation, Known, Options, Raw
+from discreet.backends.continuation import Known, predicted
+from discreet.backends.contract import Answer, Continuation, Options, Raw
 from discreet.backends.registry import load_backend
 from discreet.backends.solution import Status
 from discreet.backends.sweep import Sweep
 from discreet.backends.tilt.backend import Tilt
-from discreet.backends.tilt.backend import _predicted as predicted
 from discreet.problems import Certificate
 from discreet.problems.problem import Problem
 
@@ -34,7 +34,7 @@ def known(problem: Problem, budgets: Sequence[float]) -> list[Known]:
 
 
 def continued(problem: Problem, near: Sequence[Known], gap: float = 1e-9) -> Raw[Answer] | None:
-    return Tilt().continued(problem, Options(gap=gap), near)
+    return Tilt().continued(problem, Options(gap=gap), predicted(problem, near))
 
 
 def judged(problem: Problem, raw: Raw[Answer]) -> Certificate:
@@ -67,9 +67,9 @@ def test_it_declines_where_it_cannot_help() -> None:
 
 
 def test_a_useless_prediction_costs_iterations_but_nothing_else() -> None:
-    problem = ds.problems.paper_single(bins=200)
+    problem = ds.problems.dirichlet(n=2, m=3, N=200)
     middle = problem.with_budget(0.3 * problem.bayes_leakage)
-    far = [Known(0.01, np.array([[5.0, -3.0], [-9.0, 4.0]]), 1e-3)]
+    far = [Known(0.5 * middle.budget, np.array([[5.0, -3.0], [-9.0, 4.0], [1.0, 2.0]]), 1e-3)]
     found = continued(middle, far, 1e-9)
     assert found is not None
     assert found.iterations > 0
@@ -114,11 +114,11 @@ def test_a_sweep_never_knows_less_than_a_solve(problem: Problem, shares: list[fl
 def test_predictions_interpolate_in_the_root_of_the_budget() -> None:
     problem = ds.problems.paper_single(bins=20).with_budget(0.04)
     line = [Known(b, np.full((2, 2), 3.0 - 5.0 * math.sqrt(b)), 1.0 / (2.0 * math.sqrt(b))) for b in (0.01, 0.0225, 0.09)]
-    point = next(predicted(problem, line))
-    np.testing.assert_allclose(point.tilt, 2.0)
-    assert point.multiplier == pytest.approx(2.5)
-    alone = next(predicted(problem, [line[0], Known(0.0, np.zeros((2, 2)), math.inf)]))
-    assert alone.multiplier == pytest.approx(2.5)
+    tilt, multiplier = next(predicted(problem, line))
+    np.testing.assert_allclose(tilt, 2.0)
+    assert multiplier == pytest.approx(2.5)
+    _, alone = next(predicted(problem, [line[0], Known(0.0, np.zeros((2, 2)), math.inf)]))
+    assert alone == pytest.approx(2.5)
     assert list(predicted(problem, [])) == []
     assert list(predicted(problem, [Known(0.0, np.zeros((2, 2)), math.inf)])) == []
 

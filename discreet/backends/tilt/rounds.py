@@ -19,27 +19,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import private_versions
+from discreet.backends.repairs import within_budget
+from discreet.backends.slack import bayes_answer
 from discreet.backends.tilt.cells import SHELLS, Scan, shell_top
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.passes import sample, scan, wanted_margin
 from discreet.backends.tilt.point import Ending, Point
-from discreet.problems.blend import least_share
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.measures.law import OutputLaw, output_law, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import column_error, normalise
 from discreet.problems.numerics.label_strips import STRIP
 from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem
@@ -77,39 +76,35 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Feasible duals, the pass made under them with so many outcomes to retain, and the lower bound that they prove."""
+    """A pass under a feasible tilt with so many outcomes to retain, its multiplier, and the lower bound that they prove."""
 
-    tilt: Array
-    multiplier: float
     scan: Scan
+    multiplier: float
     wanted: int
     bound: float
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a round, or all of them, found.
+    """What a round found.
 
-    point             columns on the retained outcomes and cells of `source`; the duals as solved
-    vertex            whether the point's tilt decides all outcomes but some retained ones
-    source            the pass under which outcomes were put together
-    tilt, multiplier  the point's duals made feasible
-    upper             error probability that the columns reach, within the budget
-    lower             bound that the duals prove; −inf where only another pass can tell
+    point   columns on the retained outcomes and cells of `source`, within the budget; feasible duals
+    vertex  whether the point's tilt decides all outcomes but some retained ones
+    source  the pass under which outcomes were put together
+    upper   error probability that the columns reach
+    lower   bound that the duals prove; −inf where only another pass can tell
     """
 
     point: Point
     vertex: bool
     source: Proof
-    tilt: Array
-    multiplier: float
     upper: float
     lower: float
 
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """What the rounds found, the last pass, and how they ended."""
+    """The best of all rounds, the last pass, and how they ended."""
 
     found: Found
     proof: Proof
@@ -117,10 +112,11 @@ class Ended:
     passes: int
 
     @property
-    def duals(self) -> tuple[Array, float]:
+    def duals(self) -> Duals:
         """The feasible tilt and multiplier with the best lower bound."""
-        best = self.found if self.found.lower >= self.proof.bound else self.proof
-        return best.tilt, best.multiplier
+        if self.found.lower >= self.proof.bound:
+            return self.found.point.tilt, self.found.point.multiplier
+        return self.proof.scan.tilt, self.proof.multiplier
 
 
 def first_retained(n: int, m: int, outcomes: int) -> int:
@@ -150,37 +146,13 @@ def solve_whole(
     )
 
 
-def within_budget(problem: Problem, columns: Array) -> Array:
-    """An estimator [m, N] moved until it keeps the budget, rounding included.
-
-    At budget 0 by what least removes its leakage, where that is in reach; else by blending in the best constant guess.
-    """
-    private = private_versions(problem, columns) if problem.constraint.perfect else []
-    if private:
-        return private[0]
-    share, towards = constant_share(problem, columns)
-    return normalise((1.0 - share) * columns + share * towards[:, None])
-
-
-def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
-    """How much of the best constant guess [m] to blend in, so that rounding included the leakage is within the budget."""
-    stochastic = normalise(columns)
-    constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
-    law = problem.output_law(stochastic)
-    if law.leakage_ceiling(column_error(stochastic)) <= problem.budget:
-        return 0.0, constant
-    nothing = OutputLaw(constant, np.zeros_like(law.deviation), law.p_x)
-    share = least_share(law, nothing, problem.budget, 2.0 * (problem.m + 1) * 2.0**-53)
-    return 1.0 if share is None else share, constant
-
-
-def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits, starts: Sequence[Point] = ()) -> Ended:
+def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits, start: Duals | None = None) -> Ended:
     """Solve a problem in blocks; every outcome of positive mass counts.
 
-    starts: duals that may be nearly optimal, likeliest first; their columns are not read. The best so far is returned when
-    time is up, and at an interrupt from the keyboard once there is any.
+    start: duals that may be nearly optimal. The best so far is returned when time is up, and at an interrupt from the
+    keyboard once there is any.
     """
-    return _Rounds(problem, precision, limits, near=bool(starts)).run(starts)
+    return _Rounds(problem, precision, limits, near=start is not None).run(start)
 
 
 class _Rounds:
@@ -189,16 +161,15 @@ class _Rounds:
         self._retained = first_retained(problem.n, problem.m, problem.N) // (4 if near else 1)
         self._iterations = self._passes = 0
 
-    def run(self, starts: Sequence[Point]) -> Ended:
-        proof, solved = self._started(starts)
-        if proof is None:
-            assert solved is not None
-            return self._ended(solved, solved.source, "optimal: the Bayes rule keeps the budget")
+    def run(self, start: Duals | None) -> Ended:
+        proof = self._prove(*start, math.inf, math.inf) if start else self._started()
+        if isinstance(proof, Found):
+            return self._ended(proof, proof.source, "optimal: the Bayes rule keeps the budget")
         best: Found | None = None
         width, ended = math.inf, ""
         for count in range(1, _ROUNDS + 1):
             try:
-                solved = solved or self._crossed(proof) or self._iterated(proof)
+                solved = self._crossed(proof) or self._iterated(proof)
                 best = solved if best is None or self._better(solved, best) else best
                 done = solved is best and solved.vertex and self._narrow(solved.upper, solved.lower)
                 proof = proof if done else self._improved(proof, solved)
@@ -212,8 +183,7 @@ class _Rounds:
                 if not ended and width > _PROGRESS * last:
                     if solved.source.wanted >= MOST_RETAINED:
                         ended = "stalled"
-                    more_than = min(_MORE * solved.source.wanted, MOST_RETAINED)
-                    self._retained = max(self._retained, more_than)
+                    self._retained = max(self._retained, min(_MORE * solved.source.wanted, MOST_RETAINED))
                     if not ended and proof is solved.source:  # the next round would be this one again
                         proof = self._again(proof)
             except KeyboardInterrupt:
@@ -222,7 +192,6 @@ class _Rounds:
                 ended = "interrupted"
             if ended:
                 break
-            solved = None
         assert best is not None
         return self._ended(best, proof, ended or "round limit")
 
@@ -257,49 +226,24 @@ class _Rounds:
 
     # -- the first tilt --------------------------------------------------------------------------------------------------
 
-    def _started(self, starts: Sequence[Point]) -> tuple[Proof | None, Found | None]:
-        """The pass under a first tilt, and what was found next to it."""
-        proofs: list[Proof] = []
-        for start in starts:
-            proofs.append(self._prove(start.tilt, start.multiplier, math.inf, math.inf))
-            solved = self._crossed(proofs[-1])
-            if solved is not None:
-                return proofs[-1], solved
-        if proofs:
-            best = max(proofs, key=lambda proof: proof.bound)
-            return best, self._iterated(best)
-        strip = _strip(self._problem.N)
-        nothing = np.zeros((self._problem.m, self._problem.n))
-        first = self._scan(nothing, -1.0, screen=0.0, strip=strip)
-        bayes, leakage = self._bayes(first)
-        return (None, bayes) if bayes is not None else (self._sampled(first, strip, leakage), None)
+    def _started(self) -> Proof | Found:
+        """The pass under the tilt of a sample, which the margins of the sample prepare; or the Bayes rule if it is optimal.
 
-    def _bayes(self, first: Scan) -> tuple[Found | None, float]:
-        """The Bayes rule, from a pass under no tilt, if it keeps the budget; and what it leaks."""
-        problem = self._problem
-        nothing = np.zeros((problem.m, problem.n))
-        columns = np.zeros((problem.m, first.keys.size))
-        columns[first.labels, np.arange(first.keys.size)] = 1.0
-        law = output_law(first.columns[: problem.n], columns)
-        perfect, leakage = problem.constraint.perfect, law.leakage()
-        if not (phi_residual(law) <= self._precision.leak_free if perfect else leakage <= problem.budget):
-            return None, leakage
-        proof = Proof(nothing, 0.0, first, 0, first.total)
-        return Found(Point(columns, nothing, 0.0), True, proof, nothing, 0.0, first.total, first.total), leakage
-
-    def _sampled(self, first: Scan, strip: int, leakage: float) -> Proof:
-        """The pass under the tilt of a sample, which the margins of the sample prepare.
-
-        leakage: of the Bayes rule. Where that of the sample keeps the budget, its budget is the same share of what it leaks.
+        A pass under no tilt tells: its cells hold outcomes of one label each, so they know the law of the Bayes rule. Where
+        the Bayes rule of the sample keeps the budget, the sample's budget is the same share of what that rule leaks.
         """
-        problem = self._problem
+        problem, strip = self._problem, _strip(self._problem.N)
         n, tilt, multiplier = problem.n, np.zeros((problem.m, problem.n)), 0.0
+        first = self._scan(tilt, -1.0, screen=0.0, strip=strip)
+        cells = Problem(first.columns[:n], first.columns[n:], problem.constraint)
+        if bayes_answer(cells, self._precision):
+            return Found(Point.bayes(cells), True, Proof(first, 0.0, 0, first.total), first.total, first.total)
         drawn, counts = sample(problem.blocks, first, strip, 5 * self._retained, threads=self._limits.threads)
         self._passes += 1
         total = drawn[:n].sum()
         small = Problem(drawn[:n] / total, drawn[n:] / total, problem.constraint)
         if not problem.constraint.perfect and small.bayes_leakage <= problem.budget:
-            small = small.with_budget(problem.budget * small.bayes_leakage / leakage)
+            small = small.with_budget(problem.budget * small.bayes_leakage / cells.bayes_leakage)
         if ((small.p_x > 0.0) == (problem.p_x > 0.0)).all() and (problem.constraint.perfect or small.budget > 0.0):
             point, ending = solve_whole(small, self._precision, self._precision.sampled, self._limits)
             self._iterations += ending.iterations
@@ -323,7 +267,7 @@ class _Rounds:
             threshold = math.inf
         screen = max(screen, 64.0 * threshold) if threshold > 0.0 else math.inf
         found = self._scan(tilt, threshold, screen=screen, most=self._retained)
-        return Proof(tilt, multiplier, found, self._retained, found.total - self._price(multiplier))
+        return Proof(found, multiplier, self._retained, found.total - self._price(multiplier))
 
     def _price(self, multiplier: float) -> float:
         return 0.0 if self._problem.constraint.perfect else multiplier * self._problem.budget
@@ -355,7 +299,7 @@ class _Rounds:
         if not proof.multiplier > 0.0:
             return None
         small = self._small(proof)
-        vertex = crossover(small, proof.tilt, proof.multiplier, self._precision)
+        vertex = crossover(small, proof.scan.tilt, proof.multiplier, self._precision)
         return None if vertex is None or vertex[1] > self._precision.bracket else self._found(small, proof, vertex[0])
 
     def _iterated(self, proof: Proof) -> Found:
@@ -377,14 +321,14 @@ class _Rounds:
         upper = small.error_probability(point.columns)
         lower = self._carried(small, proof, tilt, multiplier)
         vertex = lower > -math.inf and _decides(small, proof.scan.retained.size, point)
-        return Found(point, vertex, proof, tilt, multiplier, upper, lower)
+        return Found(replace(point, tilt=tilt, multiplier=multiplier), vertex, proof, upper, lower)
 
     def _carried(self, small: Problem, proof: Proof, tilt: Array, multiplier: float) -> float:
         """The bound that new duals prove, if no outcome in a cell can have changed its decision; else −inf.
 
         Each pair of an outcome's tilted losses moves apart by at most its mass times the largest change of t_ij − t_kj.
         """
-        moved = float(np.ptp(tilt - proof.tilt, axis=0).max())
+        moved = float(np.ptp(tilt - proof.scan.tilt, axis=0).max())
         if proof.scan.counts.size and not moved < proof.scan.threshold:
             return -math.inf
         return float((small.loss + tilt @ small.p_xz).min(axis=0).sum()) - self._price(multiplier)
@@ -396,12 +340,12 @@ class _Rounds:
         far = proof.scan.retained.size + np.flatnonzero(proof.scan.screened)
         if (solved.point.columns[:, far].max(axis=0) < 1.0 - self._precision.certain).any():
             return self._again(proof)
-        better = self._prove(solved.tilt, solved.multiplier, self._expected(proof.scan, solved.tilt), 0.0)
+        better = self._prove(solved.point.tilt, solved.point.multiplier, self._expected(proof.scan, solved.point.tilt), 0.0)
         return better if better.bound > proof.bound else proof
 
     def _again(self, proof: Proof) -> Proof:
         """The same duals, with none screened and as many outcomes retained as are wanted by now."""
-        return self._prove(proof.tilt, proof.multiplier, self._expected(proof.scan, proof.tilt), math.inf)
+        return self._prove(proof.scan.tilt, proof.multiplier, self._expected(proof.scan, proof.scan.tilt), math.inf)
 
 
 def _decides(small: Problem, retained: int, point: Point) -> bool:

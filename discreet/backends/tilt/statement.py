@@ -18,7 +18,7 @@ from discreet.backends.tilt.cells import SHELLS, Scan, classified, shell_top
 from discreet.backends.tilt.passes import scan
 from discreet.backends.tilt.point import Grouping
 from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, solve_whole
-from discreet.problems.blocks import BlockProblem, Chunk, in_order
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import in_order_losses
@@ -33,37 +33,26 @@ def rule_of(problem: BlockProblem, ended: Ended, precision: Precision, limits: L
     listing = _listing(tilt, found.source.scan, found.point.columns)
     if not found.source.scan.counts.size:
         return listing
-    known = last.scan if last.tilt is tilt else None  # else the rounds ended without a pass under their last tilt
-    passed = known or scan(problem.blocks, tilt, -1.0, threads=limits.threads, compiled=limits.compiled)
+    passed = last.scan  # unless the rounds ended without a pass under their last tilt
+    if passed.tilt is not tilt:
+        passed = scan(problem.blocks, tilt, -1.0, threads=limits.threads, compiled=limits.compiled)
     classes = _with_classes(problem, passed, tilt, found.upper, precision, limits)
     if classes is not None and classes[0] <= found.upper * (1.0 + precision.bracket):
         return classes[1]
-    members = _members(problem, found, tilt, limits)
-    return members or (listing if classes is None else classes[1])
+    if problem.N <= MOST_RETAINED:
+        return _members(problem, found, tilt)
+    return listing if classes is None else classes[1]
 
 
-def _members(problem: BlockProblem, found: Found, tilt: Array, limits: Limits) -> Rule | None:
-    """The rule that lists every outcome whose column is not that of its label; None if these are too many to hold."""
-    source, columns = found.source, found.point.columns
-    passed, listed, held, count = source.scan, [], [], 0
-
-    def work(chunk: Chunk) -> tuple[NDArray[np.intp], Array]:
-        p_xz, loss = chunk.read()
-        _, key, _ = classified(p_xz, loss, source.tilt, passed.screen)
-        here = slice(*np.searchsorted(passed.retained, (chunk.start, chunk.start + chunk.count)).tolist())
-        place = passed.retained.size + np.minimum(np.searchsorted(passed.keys, key), passed.keys.size - 1)
-        place[passed.retained[here] - chunk.start] = np.arange(here.start, here.stop)
-        labels = np.argmin(in_order_losses(p_xz, loss, tilt), axis=0)
-        ties = np.flatnonzero((columns[labels, place] < 1.0) & (p_xz.sum(axis=0) > 0.0))
-        return chunk.start + ties, columns[:, place[ties]]
-
-    for index, drawn in in_order(problem.blocks.chunks(), limits.threads, work):
-        listed.append(index)
-        held.append(drawn)
-        count += index.size
-        if count > MOST_RETAINED:
-            return None
-    return Rule(tilt, np.concatenate(listed), np.concatenate(held, axis=1))
+def _members(problem: BlockProblem, found: Found, tilt: Array) -> Rule:
+    """The rule that gives every outcome its column; the outcomes are read all at once."""
+    source, columns = found.source.scan, found.point.columns
+    chunks = [np.concatenate(chunk.read()) for chunk in problem.blocks.chunks()]
+    p_xz, loss = np.split(np.concatenate(chunks, axis=1), [problem.n])
+    key = classified(p_xz, loss, source.tilt, source.screen)[1]
+    place = source.retained.size + np.minimum(np.searchsorted(source.keys, key), source.keys.size - 1)
+    place[source.retained] = np.arange(source.retained.size)
+    return Rule.of(tilt, columns[:, place], p_xz, loss)
 
 
 def _listing(tilt: Array, passed: Scan, columns: Array) -> Rule:
