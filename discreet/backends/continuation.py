@@ -1,10 +1,11 @@
-"""Duals at a budget from those at other budgets of the same model: where a backend may start, or nearly be done.
+"""Predicted duals at a budget, from the duals at other budgets of the same model: a start close to the optimum.
 
-Method: along the curve of optimal answers the log ratios t/μ and the price μ √ε are smooth in √ε. As ε → 0 the ratios fall
-like √ε and the price tends to a limit; the price falls to 0 towards the budget that the Bayes rule keeps. So the nearest
-solved budgets are interpolated by polynomials in √ε. At a kink, where the number of ties changes, the prediction is worse.
+Method: between kinks of the curve the log ratios t/μ and the price μ√ε are smooth in √ε. As ε → 0 the ratios fall like √ε
+and the price tends to a limit. Towards I_MAP, from which on the budget is slack, the price falls to 0. So both are
+interpolated by polynomials in √ε through the nearest solved budgets. At a kink, where the number of ties changes, the
+prediction is worse.
 
-Source: discreet, docs/theory.md, section 14 (the curve).
+Source: discreet, docs/theory.md, section 14 (continuation along the curve).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _NEIGHBOURS = 4  # solved budgets that a prediction interpolates
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A certified budget of a model, in nats, with its tilt [m, n] and multiplier (inf at budget 0)."""
+    """A budget of a model, in nats, with the tilt [m, n] and multiplier (inf at budget 0) of its certified solution."""
 
     budget: float
     tilt: Array
@@ -34,10 +35,10 @@ class Known:
 
 
 def predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
-    """Duals at the problem's budget, likeliest first; none where the known budgets tell too little.
+    """Duals at the problem's budget, the likeliest first; none if the known budgets do not suffice.
 
-    First from the nearest budgets on both sides; then, should there be a kink between these, from one side alone. Where only
-    perfect privacy is known, from its tilt, which falls to nothing towards a slack budget.
+    The first prediction uses the nearest budgets on both sides. Two more use one side alone, since there may be a kink
+    between the sides. If only perfect privacy and slack budgets are known, its tilt is scaled, to 0 at a slack budget.
     """
     place, perfect = math.sqrt(problem.budget), [at.tilt for at in known if at.multiplier == math.inf and at.tilt.any()]
     if perfect and all(at.multiplier in (0.0, math.inf) for at in known):
@@ -45,7 +46,7 @@ def predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
         yield left * perfect[0], left * price_of_perfect(perfect[0], problem)
     nearest = sorted({at.budget: at for at in known}.values(), key=lambda at: abs(math.sqrt(at.budget) - place))
     larger = [at for at in nearest if at.budget > problem.budget]
-    if larger and larger[0].multiplier > 0.0:  # a slack budget tells about the budgets next to it only
+    if larger and larger[0].multiplier > 0.0:  # a slack budget is of use for the budgets next to it only
         nearest = [at for at in nearest if at.multiplier > 0.0]
     for sides in ((True, False), (True,), (False,)):
         points = [at for at in nearest if (at.budget > problem.budget) in sides]
@@ -63,7 +64,7 @@ def price_of_perfect(tilt: Array, problem: Constrained) -> float:
 
 
 def _interpolated(points: Sequence[Known], values: Sequence[Any], place: float) -> Any:
-    """By the polynomial in √ε through the values at solved budgets, all distinct; 0 where there are none."""
+    """The value at √ε = place of the polynomial in √ε through the values at distinct budgets; 0 without any."""
     roots = [math.sqrt(at.budget) for at in points]
     weights = [
         math.prod((place - other) / (root - other) for k, other in enumerate(roots) if k != own)

@@ -1,11 +1,11 @@
 """The loop around every backend, written once: check, reduce, lower, solve, lift, restore, judge.
 
-`attempt` runs one backend and turns whatever it raises into a status; `conclude` hands its answer to the judge. They are
-apart so that an attempt can run in a process of its own (`isolated`) while the judge stays here. A `Policy` stands for
+`attempt` runs one backend and turns every exception into a status; `conclude` passes the answer to the judge. They are
+separate so that an attempt can run in a process of its own (`isolated`) while the judge runs here. A `Policy` stands for
 several backends: each attempt is judged once, and the chosen Solution is returned.
 
-Arrays of many outcomes reach a backend that streams as they are, in blocks: to find outcomes that could be merged would take
-longer than to solve. Its answer is then a `Rule`, and the matrix is made only when it is asked for.
+A backend that streams gets arrays of many outcomes unreduced, in blocks, since a search for outcomes to merge would take
+longer than solving. Its answer is then a `Rule`, and the matrix is made only when somebody asks for it.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce
 from discreet.problems.rule import Rule
 
-_L = TypeVar("_L")  # what is lowered
-_F = TypeVar("_F")  # what is found
-_IN_BLOCKS_FROM = 1 << 15  # outcomes from which arrays are passed on unreduced: a search for proportional outcomes takes
-# 0.1 µs an outcome and value, several times the passes of a solve
+_L = TypeVar("_L")  # what `lower` returns
+_F = TypeVar("_F")  # what `solve` finds
+_IN_BLOCKS_FROM = 1 << 15  # arrays of so many outcomes are passed on unreduced: a search for proportional outcomes takes
+# 0.1 µs for each outcome and value, several times as long as the passes of a solve
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a backend did, not yet judged. `answer` is None exactly when `status` is set.
+    """The result of one backend, not yet judged. `answer` is None exactly when `status` is set.
 
-    traceback     text, where the backend raised what it did not mean to
-    samples       seconds of every run in the process, the first (which is the one answered with) first; see `isolated`
-    peak_bytes    largest resident memory of the process, where a process of its own measured it
-    solve_bytes   of those, what the attempt took beyond the imports and the problem
+    traceback     text, after an unexpected exception of the backend
+    samples       seconds of every run in the process, the run that gave the answer first; see `isolated`
+    peak_bytes    largest resident memory of the process, if the attempt had a process of its own
+    solve_bytes   the part of `peak_bytes` that the attempt took beyond the imports and the problem
     """
 
     backend: str
@@ -79,12 +79,12 @@ def solve(
     """Solve a problem with one backend, in this process, and have the judge certify the answer.
 
     problem      of any kind, or the path of a problem file
-    gap          relative certified gap aimed at
-    time_limit   seconds, honoured as far as the backend can (`isolated.solve_isolated` kills)
+    gap          relative certified gap to aim at
+    time_limit   seconds, kept as far as the backend can (`isolated.solve_isolated` ends the process)
     progress     called after every round with (what was done, lower bound, upper bound), by backends that work in rounds
 
-    Raises InputError for an unknown backend or setting and FileError for a file that is no problem; every other outcome is a
-    status of the Solution.
+    Raises InputError for an unknown backend or setting, and FileError for a file that holds no problem. Everything else that
+    can go wrong is a status of the Solution.
     """
     options = Options(gap, time_limit, max_iterations, dict(settings or {}), progress)
     model, chosen = opened(problem), load_backend(backend)
@@ -101,11 +101,11 @@ def certify(
     *,
     anchors: Iterable[Array] = (),
 ) -> Verdict[Any]:
-    """What the judge proves of an answer with optional duals; see `problems.judge`. The problem may be a file's path.
+    """The judge's verdict on an answer with optional duals; see `problems.judge`. The problem may be a file's path.
 
-    Where the bracket is wide, the judge is also offered the answer moved onto perfect privacy, and duals derived from it.
+    If the bracket is wide, the judge is also given the answer's projection onto perfect privacy, and duals derived from it.
     """
-    given: Any = opened(problem)  # that the answer fits the kind of problem is for the judge to say
+    given: Any = opened(problem)  # the judge checks that the answer fits this kind of problem
     ends = tuple(anchors)
     found: Verdict[Any] = judge.certify(given, answer, tilt, multiplier, anchors=ends)
     blended = found.certificate.relative_gap > Precision.derived and found.certificate.blend > 0.0
@@ -126,11 +126,11 @@ def audit(
     *,
     gap: float = 1e-9,
 ) -> Solution:
-    """What the judge says of an estimator from anywhere: a matrix [m, N], a rule, a Solution, or a solution file's path.
+    """Judge an estimator from anywhere: a matrix [m, N], a rule, a Solution, or the path of a solution file.
 
-    No statement of a file about itself is trusted. Duals (tilt [m, n], multiplier ≥ 0) narrow the bracket; without them they
-    are derived. The status is `certified` where the estimator, as it stands, keeps the budget and lies within the gap of the
-    optimum; what is returned is its repair. Raises InputError for wrong shapes, FileError for a file that cannot be read.
+    Nothing that a file states about its own quality is used. Duals (tilt [m, n], multiplier ≥ 0) narrow the bracket; missing
+    ones are derived. The status is `certified` if the estimator as given keeps the budget and is within the gap of the
+    optimum. The Solution holds its repair. Raises InputError for wrong shapes, FileError for a file that cannot be read.
     """
     model = opened(problem)
     if isinstance(estimator, str | os.PathLike):
@@ -146,7 +146,7 @@ def audit(
 
 
 def opened(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
-    """The problem, or what the file of that path holds."""
+    """The problem itself, or the one in the file of that path."""
     if isinstance(problem, str | os.PathLike):
         from discreet.problems.files.records import load_problem
 
@@ -155,7 +155,7 @@ def opened(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
 
 
 def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[Attempt, Solution]:
-    """The first certified of the preferred backends' answers, else that of the narrowest bracket; each is judged once."""
+    """The first certified answer in the policy's order, else the answer of the narrowest bracket; each is judged once."""
     refuse_unknown(policy.name, policy.capabilities, options)
     started = time.perf_counter()
     tried: list[tuple[Attempt, Solution]] = []
@@ -183,9 +183,9 @@ def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[A
 
 
 def attempt(problem: AnyProblem, backend: str, options: Options, reduced: Reduced | None = None) -> Attempt:
-    """Run a backend on a problem; never raises but InputError (unknown backend or setting) and KeyboardInterrupt.
+    """Run a backend on a problem; raises only InputError (unknown backend or setting) and KeyboardInterrupt.
 
-    reduced: the problem's reduction, if it is known already.
+    reduced: the problem's reduction, if it is already known.
     """
     clock = _Clock()
     trace = ""
@@ -206,14 +206,14 @@ def attempt(problem: AnyProblem, backend: str, options: Options, reduced: Reduce
         status, message = Status.TIMED_OUT, str(error)
     except BackendError as error:
         status, message = Status.FAILED, str(error)
-    except Exception as error:  # solvers raise anything; the user gets a row, not a traceback
+    except Exception as error:  # a solver may raise anything; the user gets a status, not a traceback
         status, message = Status.FAILED, f"{type(error).__name__}: {error}"
         trace = traceback.format_exc()
     return Attempt(backend, None, status, message, timings=clock.timings(), traceback=trace)
 
 
 def conclude(problem: AnyProblem, tried: Attempt, options: Options) -> Solution:
-    """Judge an attempt; the status follows from the certificate, never from the backend's word."""
+    """Judge an attempt; the status follows from the certificate alone, not from the backend's claim."""
     status, message, timings = tried.status or Status.FAILED, tried.message, tried.timings
     verdict, answer = None, tried.answer
     if answer is not None:
@@ -253,7 +253,7 @@ def _handed_over(problem: AnyProblem, reduced: Reduced | None) -> AnyProblem:
 
 
 def _check_shapes(problem: AnyProblem, answer: Answer) -> None:
-    """A backend's wrong shape is its failure and must not look like bad input of the user. Raises BackendError."""
+    """Raises BackendError for a wrong shape: it is the backend's failure and must not look like bad input of the user."""
     outcomes = getattr(problem, "N", 0)
     expected = [("tilt", answer.tilt, (problem.m, problem.n))]
     expected += [("anchor", anchor, (problem.m, outcomes)) for anchor in answer.anchors]
@@ -281,7 +281,7 @@ def _matrix(problem: Problem, estimator: Any) -> Array:
 
 
 class _Clock:
-    """Seconds per step, kept also when a step raises."""
+    """Seconds of each step, recorded even when the step raises."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}

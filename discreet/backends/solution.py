@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from discreet.problems.continuous.rule import IntervalRule
 
 PRIVACY_TOLERANCE = 1e-6
-"""Relative excess over the budget above which a backend's own answer counts as violating privacy (its repair never does)."""
+"""An own answer of a backend violates privacy if its leakage exceeds the budget by more than this relative amount."""
 
 
 class Status(Enum):
-    """The result of an attempt, with one sentence for people. Only the first three come with an estimator."""
+    """The result of an attempt, with a sentence for the user. Only the first three come with an estimator."""
 
     CERTIFIED = "certified", "the answer keeps the budget and lies within the asked gap of the optimum, proven"
     INACCURATE = "inaccurate", "the answer keeps the budget, but the proven bracket is wider than the asked gap"
@@ -51,7 +51,7 @@ class Status(Enum):
 class Timings:
     """Wall-clock seconds of the four steps; certification is the judge's, not the backend's.
 
-    compile_seconds: the part that went into compiling (once per installation, if compiled code can be kept).
+    compile_seconds: the part spent on compiling (once per installation, if compiled code can be kept).
     """
 
     lower_seconds: float = 0.0
@@ -63,11 +63,10 @@ class Timings:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The result of solving. It holds its problem. Every number is the judge's; `claimed` is the backend's word, never used.
+    """The result of solving, with its problem. Every number is the judge's; `claimed`, the backend's claim, is never used.
 
-    verdict      the judge's: the answer, repaired so that it keeps the budget, its duals and their certificate; None when
-                 there is no answer
-    iterations   of the solver, and passes over the outcomes, where the backend counts them
+    verdict              the judge's: the answer repaired to keep the budget, its duals, their certificate; None without one
+    iterations, passes   of the solver, and over the outcomes; None where the backend does not count them
     """
 
     problem: AnyProblem
@@ -83,7 +82,7 @@ class Solution:
 
     @property
     def certificate(self) -> Certificate | None:
-        """What is proven of the answer; None without one."""
+        """The certificate of the answer; None without one."""
         return None if self.verdict is None else self.verdict.certificate
 
     @property
@@ -93,12 +92,12 @@ class Solution:
 
     @property
     def multiplier(self) -> float | None:
-        """Its multiplier μ ≥ 0 (inf at perfect privacy); None without an answer."""
+        """Multiplier μ ≥ 0 of the tilt (inf at perfect privacy); None without an answer."""
         return None if self.verdict is None else self.verdict.multiplier
 
     @cached_property
     def rule(self) -> Rule | IntervalRule | None:
-        """The answer as a rule for outcomes or, of densities, for measurements; None without one. Made once."""
+        """The answer as a rule (for measurements if the problem has densities); None without an answer. Made once."""
         if self.verdict is None:
             return None
         answer = self.verdict.answer
@@ -109,9 +108,9 @@ class Solution:
 
     @cached_property
     def estimator(self) -> Array | None:
-        """The answer as a matrix [m, N]; None without one. Made once, when it is first asked for.
+        """The answer as a matrix [m, N]; None without an answer. Made once, when it is first asked for.
 
-        Raises InputError for a continuous measurement, and for more than 2 GiB (`rule.dense` writes it to a file).
+        Raises InputError for a continuous measurement, and for more than 2 GiB (`rule.dense` can write it to a file).
         """
         if self.verdict is None or isinstance(self.verdict.answer, np.ndarray):
             return None if self.verdict is None else self.verdict.answer
@@ -141,7 +140,7 @@ class Solution:
         return math.inf if self.certificate is None else self.certificate.relative_gap
 
     def to_dict(self) -> dict[str, Any]:
-        """The record of this solution for machines: plain numbers and strings, units in the names, None where undefined."""
+        """The solution as plain numbers and strings for JSON: units in the names, None where undefined."""
         judged = self.certificate
 
         def number(value: float | None) -> float | None:

@@ -1,7 +1,7 @@
 """One model under many budgets, one after the other: the model is reduced once, every answer is judged on the original.
 
-A backend that can make use of the budgets already solved says so by a method `continued` (see `Continuation`); where what
-it gives is not certified, the budget is solved afresh. So a sweep never knows less than `solve` does.
+A backend that can use the budgets already solved has a method `continued` (see `Continuation`). If its answer is not
+certified, the budget is solved afresh. So no answer of a sweep is worse than that of `solve`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from discreet.problems.reduction import reduce
 
 
 class Sweep:
-    """Solve budgets of one model on demand. Law: a solution has the status and, within the gap, the value of `solve`."""
+    """Solve budgets of one model on demand. Law: every solution has the status and, within the gap, the value of `solve`."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Sweep:
     def solve(self, budget: float) -> tuple[Solution, float]:
         """The judged solution at a budget in nats, and the seconds it took."""
         started = time.perf_counter()
-        self._reduced = self._reduced.with_budget(budget)  # with all that is known of the model by now
+        self._reduced = self._reduced.with_budget(budget)  # keeps what has been computed about the model
         solution = self._continued() or self._afresh()
         if solution.status is Status.CERTIFIED and solution.tilt is not None and solution.multiplier is not None:
             self._known.append(Known(budget, solution.tilt[:, self._reduced.private_values], solution.multiplier))
@@ -54,7 +54,7 @@ class Sweep:
         return conclude(self._reduced.original, tried, self._options)
 
     def _continued(self) -> Solution | None:
-        """What the backend makes of the budgets already solved, if that is certified."""
+        """The backend's answer from the budgets already solved, if it is certified."""
         solver, problem = self._continuation, self._reduced.problem
         if solver is None or not self._known or Regime.of(problem) is not Regime.CONSTRAINED:
             return None
@@ -63,7 +63,7 @@ class Sweep:
         started = time.perf_counter()
         try:
             raw = solver.continued(problem, self._options, predicted(problem, self._known))
-        except (ArithmeticError, ValueError):  # a prediction may be too far off for its linear algebra
+        except (ArithmeticError, ValueError):  # linear algebra may fail on a bad prediction
             return None
         if raw is None:
             return None

@@ -1,8 +1,8 @@
-"""How to blend an answer with estimators that leak less, so that a budget is met.
+"""Blends of an answer with estimators that leak less, to keep a budget.
 
-Leakage is convex along P_θ = (1 − θ) P + θ P⁰, and zero at θ = 1 if P⁰ leaks nothing. So the least θ that meets a budget is
-a scalar root. It is found on [m, n] numbers, since the law of (X, Ŷ) is linear in P. Nothing here is taken on trust:
-callers, the judge as well as backends, compute the leakage of the blend themselves.
+Leakage is convex along P_θ = (1 − θ) P + θ P⁰, and zero at θ = 1 if P⁰ leaks nothing. So the least θ that keeps a budget is
+the root of a scalar function. Its values are computed from m·n numbers, since the law of (X, Ŷ) is linear in P. Both the
+judge and the backends check a proposed blend: they compute its leakage themselves.
 
 Source: docs/theory.md, section 9 (repair).
 """
@@ -28,17 +28,17 @@ class End(Protocol):
 
 
 def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -> float | None:
-    """Smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, from the safe side; None if even θ = 1 leaks too much.
+    """Smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, rounded upward; None if even θ = 1 leaks too much.
 
-    Leakage is convex in θ: a tangent at the infeasible side stays infeasible, a chord lands on the feasible side, and
-    the two close in on the root faster than either alone.
+    Leakage is convex in θ. So the tangent at an infeasible θ has its root at an infeasible θ, and the chord at a feasible
+    one. Both together close in on the root faster than either alone.
     """
 
     def excess(share: float) -> float:
         return start.blend(end, share).leakage_ceiling(slack) - target
 
     low, high, above, below = 0.0, 1.0, excess(0.0), excess(1.0)
-    tolerance = 1024.0 * UNIT  # of the share and of the target: sums of many terms are no more accurate
+    tolerance = 1024.0 * UNIT  # relative, of the share and of the target: sums of many terms are no more accurate
     if above <= 0.0:
         return 0.0
     if below > 0.0:
@@ -61,7 +61,7 @@ def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -
 def _tangent(start: OutputLaw, end: OutputLaw, share: float, excess: float) -> float:
     """Where the tangent of leakage − target at `share` meets zero."""
     here = start.blend(end, share)
-    ratio = np.maximum(here.ratio_minus_one(), -1.0 + UNIT)  # at r = 0 the slope is infinite; a large one is enough
+    ratio = np.maximum(here.ratio_minus_one(), -1.0 + UNIT)  # at r = 0 the slope is infinite; a large one will do
     change = (end.mass - start.mass)[:, None] * start.p_x + end.deviation - start.deviation
     slope = float((change * np.log1p(ratio)).sum())
     return share - excess / slope if slope < 0.0 else share
@@ -70,10 +70,10 @@ def _tangent(start: OutputLaw, end: OutputLaw, share: float, excess: float) -> f
 def blends(
     start: OutputLaw, error: float, ends: Sequence[End], budget: float, slack: float
 ) -> Generator[tuple[int, float], float | None, None]:
-    """Yields proposals, each an end and its share; the caller sends back how much the blend leaks.
+    """Yield proposals, each the index of an end and its share; the caller sends back the leakage of the blend in nats.
 
-    Ends that raise the error probability least come first. If rounding keeps a proposal outside the budget (nats), the next
-    one aims further inside. slack: the relative uncertainty of a blend's law.
+    The end that raises the error probability least comes first. If a blend leaks more than the budget (nats) because of
+    rounding, the next proposal aims further below it. slack: the relative uncertainty of a blend's law.
     """
     costs = []
     for which, end in enumerate(ends):
@@ -84,7 +84,7 @@ def blends(
     for _, which in sorted(costs):
         end, target = ends[which], budget
         for _ in range(8):
-            keep = end.error > error  # else the end is better than the answer
+            keep = end.error > error  # otherwise the end itself is the better answer
             share = least_share(start, end.law, target, slack) if keep else 1.0
             if share is None:
                 break
@@ -95,7 +95,7 @@ def blends(
 
 
 def next_blend(search: Generator[tuple[int, float], float | None, None], leaked: float | None) -> tuple[int, float] | None:
-    """The next proposal of `blends`, given how much the last one leaked (None at first); None after the last."""
+    """The next proposal of `blends`, given the leakage of the last one (None at first); None after the last."""
     try:
         return search.send(leaked)
     except StopIteration:

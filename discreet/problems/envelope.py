@@ -1,15 +1,15 @@
-"""What finitely many certificates prove of the whole privacy–utility curve.
+"""A bracket of the whole privacy–utility curve from finitely many certificates.
 
 The best error probability E(ε) is convex and non-increasing in the budget ε. So certificates at a few budgets bracket it at
 *every* budget:
 
-- above by chords: mixing estimators of two budgets keeps the mixed budget, since leakage is convex;
+- above by chords: a mixture of the estimators of two budgets keeps the mixed budget, since leakage is convex;
 - below by tangents: feasible duals (t, μ) prove E(ε) ≥ D(t, μ) − μ ε for every ε, an affine function with slope −μ.
 
-Without any certificate E lies between the Bayes rule's error probability, which it reaches at I_MAP, and the best
-constant's. Duals of perfect privacy (μ = ∞) prove something at budget 0 only. Everything is rounded outward.
+Without any certificate E lies between the error probability of the Bayes rule, which it reaches at I_MAP, and that of the
+best constant guess. Duals of perfect privacy (μ = ∞) give a bound at budget 0 only. All bounds are rounded outward.
 
-The bracket is widest where two tangents cross; a certificate there is what closes it fastest.
+The bracket is widest where two tangents cross. A certificate at that budget narrows it fastest.
 
 Source: docs/theory.md §3 and §6; sandwich algorithms: G. Rote, "The convergence rate of the sandwich algorithm for
 approximating convex functions", Computing 48 (1992) 337–361.
@@ -33,7 +33,7 @@ from discreet.problems.problem import Problem
 
 @dataclass(frozen=True)
 class Bound:
-    """One certificate as the curve sees it: E(budget) ≤ upper, and E(ε) ≥ lower − multiplier·(ε − budget) for every ε."""
+    """What one certificate proves of the curve: E(budget) ≤ upper; E(ε) ≥ lower − multiplier·(ε − budget) for every ε."""
 
     budget: float
     lower: float
@@ -42,7 +42,7 @@ class Bound:
 
     @classmethod
     def of(cls, certificate: Certificate, multiplier: float) -> Bound:
-        """From the judge's certificate and the multiplier of the duals that prove its lower side."""
+        """From the judge's certificate and the multiplier of the duals that prove its lower bound."""
         return cls(certificate.budget, certificate.lower, certificate.upper, multiplier)
 
 
@@ -52,8 +52,8 @@ class Envelope:
 
     vertices   (ε, error probability) [k, 2] of the upper function, from ε = 0 on; constant after the last
     tangents   (ε, error probability, slope ≥ 0) [r, 3]: the lower function is the greatest of error − slope·(· − ε)
-    at_zero    what is proven at ε = 0 alone, where the lower function may jump
-    horizon    I_MAP, rounded upward: nothing changes beyond it
+    at_zero    the lower bound at ε = 0, where the lower function may jump
+    horizon    I_MAP, rounded upward: E is constant beyond it
     """
 
     vertices: Array
@@ -62,7 +62,7 @@ class Envelope:
     horizon: float
 
     def upper(self, budgets: Any) -> Array:
-        """An error probability that can be reached at each budget (nats, ≥ 0), rounded upward."""
+        """An error probability reached at each budget (nats, ≥ 0), rounded upward."""
         asked = _budgets(budgets)
         at, value = self.vertices.T
         if at.size == 1:
@@ -81,20 +81,20 @@ class Envelope:
         return np.asarray(np.where(asked == 0.0, np.maximum(proven, self.at_zero), proven))
 
     def width(self, budgets: Any) -> Array:
-        """upper − lower ≥ 0 at each budget; at 0 the limit from the right."""
+        """upper − lower ≥ 0 at each budget; at budget 0 its limit from the right."""
         asked = _budgets(budgets)
         return np.asarray(np.maximum(0.0, self.upper(asked) - self._tangential(np.minimum(asked, self.horizon))))
 
     @property
     def height(self) -> float:
-        """How far the curve can fall at most, from perfect privacy to no constraint."""
+        """Upper bound of the fall of the curve from perfect privacy to no constraint."""
         return float(self.vertices[0, 1] - self.lower(self.horizon))
 
     def candidates(self) -> tuple[Array, Array]:
-        """Budgets in [0, I_MAP] where the bracket has its local maxima, widest first, and its widths there.
+        """Budgets in [0, I_MAP] among which the bracket is widest, widest first, and its widths there.
 
-        Between kinks of the lower function the upper one is convex too, so the maximum lies at a kink of the lower
-        function, or at an end.
+        Between two kinks of the lower function the width is convex, as the upper function is. So the width is largest at a
+        kink of the lower function or at an end.
         """
         kinks = np.sort(np.concatenate([[0.0, self.horizon], _kinks(self.tangents)]))
         kinks = kinks[(kinks >= 0.0) & (kinks <= self.horizon)]
@@ -108,9 +108,9 @@ class Envelope:
 
 
 def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
-    """The tightest envelopes that certificates of one model prove; the problem's own budget plays no part.
+    """The tightest envelope that certificates of one model prove; the problem's own budget is not used.
 
-    Law: more certificates never make the bracket wider at any budget (up to rounding).
+    Law: with more certificates the bracket is nowhere wider (up to rounding).
     """
     horizon = problem.bayes_leakage
     known = [bound for bound in bounds if bound.budget <= horizon]
@@ -118,16 +118,16 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
     tangents = [(horizon, floor, 0.0)]
     perfect = [bound.lower for bound in known if bound.budget == 0.0]
     for bound in known:
-        if bound.lower > 0.0 and math.isfinite(bound.multiplier):  # a lower side of 0 stands for "nothing proven"
+        if bound.lower > 0.0 and math.isfinite(bound.multiplier):  # a lower bound of 0 stands for "nothing proven"
             terms = bound.lower + bound.multiplier * horizon
-            rounding = 4.0 * TOTAL_ROUNDING * terms  # theirs, and as Σ π is one within that only
+            rounding = 4.0 * TOTAL_ROUNDING * terms  # of the terms, and of Σ π, which is one within TOTAL_ROUNDING
             tangents.append((bound.budget, bound.lower - rounding, bound.multiplier))
     lines = np.array(tangents)
     at_zero = float((lines[:, 1] + lines[:, 2] * lines[:, 0]).max())
     reached = [(bound.budget, bound.upper) for bound in known if math.isfinite(bound.upper)]
     reached += [(0.0, problem.constant_error), (horizon, problem.bayes_error)]
     reached = [(budget, value * (1.0 + 8.0 * UNIT)) for budget, value in reached]
-    # A stored estimator is private only within rounding, so it can undercut what exact privacy allows by as little.
+    # A stored estimator is private only up to rounding, so its error may be that much below the bound for exact privacy.
     reached = [(budget, max(value, at_zero) if budget == 0.0 else value) for budget, value in reached]
     vertices = _lower_hull(reached)
     return Envelope(vertices, lines, min(max([at_zero, *perfect]), float(vertices[0, 1])), horizon)
@@ -136,17 +136,15 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
 def _budgets(values: Any) -> Array:
     asked = np.asarray(values, dtype=np.float64)
     if not (asked >= 0.0).all():
-        raise InputError("a budget on the curve is negative or not a number; give nats ≥ 0")
+        raise InputError("a budget asked of the curve is negative or not a number; give nats ≥ 0")
     return asked
 
 
 def _lower_hull(points: Iterable[tuple[float, ...]]) -> Array:
-    """Those [k, ·] of the points (abscissa, ordinate, ...) that are the vertices of the greatest convex non-increasing
-    function under them, from the least abscissa on.
-    """
+    """The vertices [k, ·] of the greatest convex non-increasing function under points (abscissa, ordinate, …), in order."""
     hull: list[tuple[float, ...]] = []
     for point in sorted(points):
-        if hull and point[1] >= hull[-1][1]:  # right of a point that is no worse
+        if hull and point[1] >= hull[-1][1]:  # a point to the left is as low
             continue
         while len(hull) >= 2 and _above(hull[-2], hull[-1], point):
             hull.pop()
@@ -160,9 +158,9 @@ def _above(left: tuple[float, ...], middle: tuple[float, ...], right: tuple[floa
 
 
 def _kinks(tangents: Array) -> Array:
-    """Where the greatest of the tangents changes from one to the next, beyond budget 0.
+    """Budgets > 0 at which the greatest tangent changes from one to the next.
 
-    By duality the tangents that are the greatest somewhere are a hull, of the points (slope, −value at budget 0).
+    By duality the tangents that are the greatest somewhere are the hull of the points (slope, −value at budget 0).
     """
     at, value, slope = tangents.T
     greatest = _lower_hull(zip(slope.tolist(), (-value - slope * at).tolist(), range(at.size), strict=True))[:, 2]

@@ -1,16 +1,16 @@
-"""A matrix [m, N] and a rule as cases for the judge: sums under the answer and, at once, under the duals.
+"""The judge's cases for a matrix [m, N] and for a rule: one pass gives the sums under the answer and under the duals.
 
-Repairs of a matrix are matrices again, stored and added up anew, so what is certified is what is returned. A rule is judged
-in one pass over the outcomes, each seen once and forgotten:
+The repair of a matrix is again a matrix. It is stored and summed anew, so the certificate is that of the matrix returned. A
+rule is judged in one pass over the outcomes, and no outcome is kept:
 
-- The law of (X, Ŷ) is linear in the estimator, so blending towards a guess that ignores the outcome is done on its m·n
-  numbers; no second pass is needed.
-- The totals π_j are those of the outcomes themselves, found in the same pass. What the problem says they are only serves to
-  make the duals feasible beforehand; the difference is made good afterwards.
+- The law of (X, Ŷ) is linear in the estimator. So blending towards a guess that ignores the outcome changes only its m·n
+  numbers and needs no second pass.
+- The totals π_j are summed from the outcomes in the same pass. The totals that the problem states only serve to make the
+  duals feasible beforehand; the difference is corrected afterwards.
 
-A last outcome "rest", into which a source put a tail (`BlockProblem.tail`), counts fully for the upper side. For the lower
-side it stands for outcomes that were not seen: of them only that losses are ≥ 0 and that their mass is the rest's is used,
-so that Σ min_i ≥ −Σ_j max_i(−t_ij)⁺ rest_j. The bound then holds for the problem before truncation.
+Where a source truncates (`BlockProblem.tail`), its last outcome, *rest*, holds the masses of all outcomes left out. The
+upper side counts rest as one outcome. The lower side uses only that the losses left out are ≥ 0 and that the masses left out
+add up to rest_j: Σ min_i F_il ≥ −Σ_j max_i(−t_ij)⁺ rest_j. The bound then holds for the problem before truncation.
 
 Source: docs/theory.md, sections 8 (the certificate) and 18 (one pass; truncation).
 """
@@ -44,12 +44,12 @@ _Found = tuple[Sums, DoubleDouble, tuple[Array, Array]]
 
 
 class MatrixCase:
-    """An estimator [m, N] of any numbers with optional duals, and anchors to blend towards."""
+    """An estimator [m, N] of any numbers, with optional duals and anchors to blend towards."""
 
     def __init__(
         self, problem: Problem, estimator: Array, tilt: Array | None, multiplier: float | None, anchors: Iterable[Array] = ()
     ) -> None:
-        """Raises InputError for wrong shapes and for what is not made of real numbers."""
+        """Raises InputError for wrong shapes and for entries that are not real numbers."""
         self._problem, self._towards = problem, anchors
         self._tilt, self._multiplier = usable_duals(problem, tilt, multiplier)
         self._lift = faint_lift(problem.p_x)
@@ -73,7 +73,7 @@ class MatrixCase:
         return worth_of(self._latest[1], self._problem.marginal, self._lift)
 
     def blended(self, share: float, end: End) -> tuple[Array, Worth]:
-        """Entries rounded, columns made to sum to one again; a whole end as it is."""
+        """Entries are rounded and columns normalised again; at share 1 the end as it is."""
         towards = end.answer if end.answer.ndim == 2 else end.answer[:, None]
         if share == 1.0:
             return np.array(np.broadcast_to(towards, self.answer.shape)), end.worth
@@ -82,7 +82,7 @@ class MatrixCase:
 
     @property
     def anchors(self) -> Iterator[End]:
-        """Those that were given with the right shape."""
+        """The given anchors that have the right shape."""
         for anchor in self._towards:
             if np.shape(anchor) == self.answer.shape:
                 estimator = normalise(np.asarray(anchor, dtype=np.float64))
@@ -90,7 +90,7 @@ class MatrixCase:
                 yield End(estimator, self._worth(estimator), moved)
 
     def duals(self) -> Iterator[Duals]:
-        """None, which prove the Bayes error, and those given."""
+        """Zero duals, which prove the Bayes error, and the given ones."""
         yield Duals(*usable_duals(self._problem, None, None), (self._problem.bayes_error * (1.0 - 4.0 * UNIT),))
         if self._tilt.any():
             yield Duals(self._tilt, self._multiplier, self._sums.least(self._tilt, self._lift))
@@ -102,9 +102,9 @@ class MatrixCase:
 
 
 class RuleCase:
-    """A rule for outcomes in memory or in blocks, with optional duals: its own tilt where none is given."""
+    """A rule for outcomes in memory or in blocks, with optional duals; the default tilt is the rule's own."""
 
-    anchors: tuple[End, ...] = ()  # they would take the outcomes again
+    anchors: tuple[End, ...] = ()  # each would need another pass
 
     def __init__(
         self,
@@ -118,8 +118,8 @@ class RuleCase:
     ) -> None:
         """Pass over the outcomes once.
 
-        Raises InputError for wrong shapes, and for blocks that are not what the problem says: entries that are negative or
-        not numbers, another number of outcomes, totals that differ by more than 1e-9.
+        Raises InputError for wrong shapes, and for blocks that contradict the problem: entries that are negative or not
+        numbers, another number of outcomes, totals that differ by more than 1e-9.
         """
         real_numbers("rule's tilt", rule.tilt, (problem.m, problem.n))
         if rule.ties.size and rule.ties[-1] >= problem.N:
@@ -160,7 +160,8 @@ class RuleCase:
                 progress(visited, self._problem.N)
         if found is None or visited != self._problem.N:
             raise InputError(
-                f"the blocks hold {visited} outcomes but the problem says {self._problem.N}; give one problem one source"
+                f"the blocks hold {visited} outcomes, but the problem states {self._problem.N}; "
+                "make the problem anew from these blocks"
             )
         return found
 
@@ -175,8 +176,8 @@ class RuleCase:
         if isinstance(self._problem, BlockProblem):
             if not are_masses(a, loss):
                 raise InputError(
-                    f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry that is no mass; "
-                    "every p_xz and loss must be a number ≥ 0"
+                    f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry that is no mass from 0 to "
+                    "1e150; every p_xz and loss must be a number ≥ 0"
                 )
             counted = totals(a, loss, clear)
         if a.size:
@@ -189,7 +190,7 @@ class RuleCase:
         return chunk.count, (reduce(Sums.plus, parts), counted, last)
 
     def _without_ties(self, start: int, p_xz: Array) -> Array:
-        """The same outcomes, where ties have no mass and are therefore not clear."""
+        """The same outcomes with the mass of ties set to 0, so that no tie is clear."""
         ties = self.answer.ties[self.answer.ties_in(start, p_xz.shape[1])] - start
         if ties.size:
             p_xz = p_xz.copy()
@@ -199,7 +200,7 @@ class RuleCase:
     # -- the upper side ------------------------------------------------------------------------------------------------
 
     def _worth(self, rule: Rule) -> Worth:
-        """The worth of the rule with some share of the outcomes ignored."""
+        """The worth of the rule blended towards a guess that ignores the outcome, by the rule's share."""
         plain, share = self._plain, rule.share
         if share == 0.0:
             return plain
@@ -210,14 +211,14 @@ class RuleCase:
         return Worth(law, error, rounded_up(error, rule.m, missed), self.blended_doubt)
 
     def blended(self, share: float, end: End) -> tuple[Rule, Worth]:
-        """The rule with a larger share of ignored outcomes."""
+        """The rule that ignores the outcome with a larger probability."""
         rule = self.answer.blended(share, end.answer)
         return rule, self._worth(rule)
 
     # -- the lower side ------------------------------------------------------------------------------------------------
 
     def duals(self) -> Iterator[Duals]:
-        """Those under which the pass was made, lowered by what the totals found differ from those that were stated."""
+        """The duals of the pass, lowered as far as the totals of the outcomes require."""
         tilt, total, shift, unseen = self._tilt, self._total, self._shift(), self._unseen()
         size = float(np.abs(tilt).max())
         parts = (*self._sums.least(tilt, self._lift), -unseen * (1.0 + 2.0**-30))
@@ -229,7 +230,7 @@ class RuleCase:
         yield Duals(tilt - shift if shift else tilt, self._multiplier, parts)
 
     def _shift(self) -> float:
-        """By how much all tilts must still be lowered, since the totals of the outcomes are not those that were stated."""
+        """By how much all tilts must be lowered to be feasible for the totals found, which may differ from those stated."""
         tilt, p_x = self._tilt, self._marginal[0] / self._total
         if np.array_equal(p_x, self._problem.p_x) or self.constraint.oblivious or not tilt.any():
             return 0.0
@@ -238,7 +239,7 @@ class RuleCase:
         return 0.0 if over <= 0.0 else over + 2.0 * UNIT * (float(np.abs(tilt).max()) + over) + 8.0 * SMALLEST
 
     def _unseen(self) -> float:
-        """How much better than the last outcome the outcomes that it stands for can be, at most; 0 where nothing was cut."""
+        """At most by how much Σ min_i F_il of the outcomes left out lies under that of rest; 0 without truncation."""
         if not isinstance(self._problem, BlockProblem) or self._problem.tail == 0.0:
             return 0.0
         mass, loss = self._last
@@ -247,5 +248,5 @@ class RuleCase:
         return max(0.0, reached + possible) * (1.0 + 2.0**-30) + (abs(reached) + possible) * 2.0**-40
 
     def worst_entry(self, answer: Rule, tilt: Array) -> float:
-        """max_il P_il r_il / w_l; not known of a blended rule. `tilt` differs from the pass's by a shift only."""
+        """max_il P_il r_il / w_l; inf (unknown) for a blended rule. `tilt` differs from that of the pass by a shift only."""
         return math.inf if answer.share > 0.0 else self._sums.worst

@@ -1,25 +1,25 @@
-"""From sums to conclusion: the one path by which everything is judged, whatever holds its outcomes.
+"""From sums to conclusion: the one path by which every answer is judged, for arrays, blocks and densities.
 
-A `Case` knows the sums. It says what an answer is worth (`Worth`: the law of (X, Ŷ), the error probability, and by how much
-rounding may have spoilt both), what is left of it when part of it is exchanged for an estimator that leaks nothing, and what
-tilted losses add up to at least (`Duals`). From these `conclude` forms
+A `Case` computes the sums. It gives the `Worth` of an answer: the law of (X, Ŷ), the error probability, and bounds of their
+rounding. It blends the answer towards another estimator. And it bounds the sum of the least tilted losses from below
+(`Duals`). From these `conclude` forms
 
     upper   the error probability, rounded upward, of the answer blended until its leakage *provably* keeps the budget
     lower   Σ_l min_i (L_il + Σ_j t_ij a_jl) − μ ε, rounded downward, for feasible duals (t, μ)
 
-By weak duality lower ≤ optimum ≤ upper. At budget 0 what is returned is private within `LEAK_FREE` only; there the bound is
-lowered by Σ_ij |t_ij| |deviation_ij|, so that it holds for everything as private as what is returned. The gap splits exactly
-into the three residuals of the paper's Lemma 3, each ≥ 0:
+By weak duality lower ≤ optimum ≤ upper. At budget 0 the answer returned is private only within `LEAK_FREE`. There the bound
+is lowered by Σ_ij |t_ij| |deviation_ij|, so that it holds for every estimator as private as the one returned. The gap splits
+exactly into the three residuals of the paper's Lemma 3, each ≥ 0:
 
     upper − lower = Σ_il P_il r_il  +  Σ_i (μ g(u_i) − t_i·u_i)  +  μ (ε − leakage)
                     complementarity    alignment                    slackness
 
-with r_il = L_il + a_l·t_i − min_k (L_kl + a_l·t_k); what rounding takes from the bound counts as complementarity.
+with r_il = L_il + a_l·t_i − min_k (L_kl + a_l·t_k). What the bound loses to rounding counts as complementarity.
 
-"Keeps the budget" is proven, not computed: the ceiling of the leakage covers rounding and the one unit in the last place by
-which stored columns fail to sum to one. Budgets under about 1e-30 nats are therefore met by answers without randomisation
-only, in the end by a constant. Nothing is searched for here. How far to blend is proposed by `problems/blend`, estimators to
-blend towards, and duals, are handed in; all of it is added up and checked like any other answer.
+"Keeps the budget" is proven: the ceiling of the leakage covers rounding and the last place by which stored columns fail to
+sum to one. So below about 1e-30 nats only an answer without randomisation keeps the budget, in the end a constant guess.
+Nothing is searched for here: `problems/blend` proposes how far to blend, and the caller gives the duals and the estimators
+to blend towards. Each proposal is summed and checked like any other answer.
 
 Source: docs/theory.md, sections 8 and 9.
 """
@@ -52,12 +52,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Worth:
-    """What an answer adds up to, for a total probability of one.
+    """The value of an answer, for a total probability of one.
 
     law       the joint law of (X, Ŷ)
     error     error probability
-    upper     what the exact one does not exceed
-    doubt     relative amount by which every entry Pr(X = x_j, Ŷ = y_i) may differ from the law's
+    upper     upper bound of the exact error probability
+    doubt     relative error of every entry Pr(X = x_j, Ŷ = y_i) of the law, at most
     """
 
     law: OutputLaw
@@ -68,9 +68,9 @@ class Worth:
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """An answer believed to leak less, or the probabilities [m] of a guess that ignores the outcome; and its worth.
+    """An answer to blend towards, or the probabilities [m] of a guess that ignores the outcome; and its worth.
 
-    moved: the probability that taking it in place of what was judged changes the guess.
+    moved: the probability that the guess changes when this end replaces the answer.
     """
 
     answer: Array
@@ -80,9 +80,9 @@ class End:
 
 @dataclass(frozen=True, eq=False)
 class Duals:
-    """Feasible duals (t [m, n], μ), and what tilted losses add up to at least.
+    """Feasible duals (t [m, n], μ), and a lower bound of the sum of the least tilted losses.
 
-    parts: numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); one that is not finite says "unknown"
+    parts: numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); a part that is not finite means "unknown"
     """
 
     tilt: Array
@@ -93,11 +93,11 @@ class Duals:
 def worth_of(sums: Sums, marginal: DoubleDouble, lift: NDArray[np.int32], total: float = 1.0) -> Worth:
     """The worth of an answer with these sums; a total probability other than one is divided out. marginal: Σ_l a_l.
 
-    A sum of terms ≥ 0 in twice the working precision loses next to nothing. Columns sum to one within m + 1 units, and as
-    far as they do not, that is a doubt about the part of every entry that is drawn.
+    Double-double sums of terms ≥ 0 lose `SUM_ROUNDING` at most. Columns sum to one within m + 1 units; their error is a
+    doubt about the part of every entry that is drawn.
     """
     law = law_of(sums.joint, marginal, lift)
-    if total != 1.0:  # its ratios stay as they are
+    if total != 1.0:  # the ratios of the law do not change
         law = OutputLaw(law.mass / total, law.deviation / total / total, law.p_x / total)
     error = max(0.0, float(sums.loss[0] + sums.loss[1])) / total
     doubt = sums.column_error * sums.drawn_share() + SUM_ROUNDING
@@ -105,17 +105,17 @@ def worth_of(sums: Sums, marginal: DoubleDouble, lift: NDArray[np.int32], total:
 
 
 def rounded_up(error: float, m: int, missed: float) -> float:
-    """What an error probability of m guesses is at most; missed: what products too small for a number may add to it."""
+    """Upper bound of an error probability of m guesses; missed: what products that underflow may add to it."""
     return error * (1.0 + (m + 16) * UNIT) + missed
 
 
 class Case(Protocol):
     """An answer to a problem, as sums.
 
-    answer, own       what is judged and its worth
+    answer, own       the answer as given, normalised, and its worth
     constant_errors   error probability of always guessing y_i [m]
-    anchors           answers to blend towards, beyond those that ignore the outcome; looked at only where that is needed
-    blended_doubt     `doubt` of what `blended` gives, at most
+    anchors           answers to blend towards besides guesses that ignore the outcome; read only if the budget is exceeded
+    blended_doubt     upper bound of the `doubt` of a blend
     """
 
     constraint: LeakageBudget
@@ -130,7 +130,7 @@ class Case(Protocol):
     def anchors(self) -> Iterable[End]: ...
 
     def blended(self, share: float, end: End) -> tuple[Any, Worth]:
-        """The answer with probability 1 − share, else the end; and what it is worth as it is stored."""
+        """The blend (1 − share)·answer + share·end, and its worth as it is stored."""
 
     def duals(self) -> Iterable[Duals]:
         """Feasible duals to choose from, at least one."""
@@ -140,11 +140,11 @@ class Case(Protocol):
 
 
 def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
-    """Repair, bracket and residuals of a case; blocks: the outcomes of a rule. Law: lower ≤ upper, whatever is given."""
+    """Repair, bracket and residuals of a case; blocks: the outcomes of a rule. Law: lower ≤ upper for every case."""
     answer, worth, share = _within_budget(case)
     duals, bound = _best_duals(case, worth.law)
     certificate = Certificate(
-        lower=max(0.0, bound) if bound <= worth.upper else 0.0,  # a bound above what is reached would disprove the proof
+        lower=max(0.0, bound) if bound <= worth.upper else 0.0,  # a bound above the upper side would be wrong: claim nothing
         upper=worth.upper,
         leakage=worth.law.leakage(),
         phi_residual=phi_residual(worth.law),
@@ -168,7 +168,7 @@ def _keeps_budget(constraint: LeakageBudget, worth: Worth) -> bool:
 
 
 def _ignoring(case: Case) -> list[End]:
-    """Guesses that ignore the outcome, which leak nothing: every constant, best first, and one drawn by the law of Ŷ."""
+    """Guesses that ignore the outcome and so leak nothing: every constant, best first, and a draw from the law of Ŷ."""
     errors, law = case.constant_errors, case.own.law
     m, nothing = errors.size, np.zeros_like(law.deviation)
     ends = []
@@ -180,7 +180,7 @@ def _ignoring(case: Case) -> list[End]:
 
 
 def _within_budget(case: Case) -> tuple[Any, Worth, float]:
-    """The answer if it keeps the budget, else the best of its blends that do; its worth; the share blended in."""
+    """The answer if it keeps the budget, else its best blend that does; the worth of that; the share blended in."""
     if _keeps_budget(case.constraint, case.own):
         return case.answer, case.own, 0.0
     ends = [*_ignoring(case), *case.anchors]
@@ -204,9 +204,9 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
 def usable_duals(
     problem: Problem | BlockProblem | ContinuousProblem, tilt: Array | None, multiplier: float | None
 ) -> tuple[Array, float]:
-    """Duals of a problem made feasible; t = 0 with the cheapest μ, which proves the Bayes error, where they cannot be.
+    """The duals made feasible for a problem; if they cannot be, t = 0 with the best μ, which proves the Bayes error.
 
-    Raises InputError for a tilt of a wrong shape, or that is not made of real numbers.
+    Raises InputError for a tilt of a wrong shape, or with entries that are not real numbers.
     """
     price = math.nan if multiplier is None else float(multiplier)
     given = None if tilt is None else real_numbers("tilt", tilt, (problem.m, problem.n))
@@ -217,14 +217,14 @@ def usable_duals(
 
 
 def _best_duals(case: Case, reached: OutputLaw) -> tuple[Duals, float]:
-    """The duals of the best bound, and that bound."""
+    """The duals with the largest bound, and that bound."""
     return max(((each, _bound(case.constraint, each, reached)) for each in case.duals()), key=lambda entry: entry[1])
 
 
 def _bound(constraint: LeakageBudget, duals: Duals, reached: OutputLaw) -> float:
-    """What feasible duals prove, rounded downward: least − μ ε, at budget 0 least − Σ |t_ij| |deviation_ij|.
+    """The bound that feasible duals prove, rounded downward: Σ parts − μ ε, at budget 0 Σ parts − Σ |t_ij| |deviation_ij|.
 
-    μ ε is that of a total probability of one, which stored problems have within `TOTAL_ROUNDING`.
+    μ ε holds for a total probability of one; stored problems have it within `TOTAL_ROUNDING`.
     """
     cost = 0.0
     if constraint.perfect:

@@ -1,9 +1,9 @@
-"""A rule for densities as a case for the judge: the bracket that a rule and a tilt prove together.
+"""The judge's case for a rule on densities: the bracket that a rule and a tilt prove together.
 
-`upper` is the error probability of a rule that keeps the budget: on the rule's own partition it is a matrix for a discrete
-problem, added up, blended and valued as any matrix is, with the assumed inaccuracy of interval masses on top of rounding.
-`lower` is the dual bound of the tilt, with the sum over outcomes replaced by an integral that `bound` bounds from below. No
-rule whatever, on however many intervals, has an error probability under `lower`.
+`upper` is the error probability of a rule that keeps the budget. On the rule's own partition it is a matrix for a discrete
+problem, so it is summed and blended as any matrix is. The assumed inaccuracy of interval masses is added to the rounding.
+`lower` is the dual bound of the tilt. An integral, bounded from below in `continuous/bound`, takes the place of the sum over
+outcomes. So no rule, on any number of intervals, has an error probability under `lower`.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ class DensityCase:
         self.blended_doubt = self._matrix.blended_doubt + problem.accuracy
 
     def _widened(self, worth: Worth) -> Worth:
-        """Interval masses are only as accurate as assumed."""
+        """The worth with the assumed inaccuracy of interval masses added."""
         accuracy = self._problem.accuracy
         return replace(worth, upper=worth.upper * (1.0 + accuracy), doubt=worth.doubt + accuracy)
 
     def blended(self, share: float, end: End) -> tuple[IntervalRule, Worth]:
-        """On the rule's own partition."""
+        """A blend on the rule's own partition."""
         estimator, worth = self._matrix.blended(share, end)
         return IntervalRule(self._rule.edges, estimator), self._widened(worth)
 
     def duals(self) -> Iterator[Duals]:
-        """Those given or derived, with what a certified subdivision proves of their integral."""
+        """The feasible duals, with the lower bound of their integral that a certified subdivision proves."""
         tilt, multiplier = self._feasible
         allowed = 2e-10 * (self.own.error or self._problem.constant_error)  # for undecided intervals: well under any gap
         value = sweep(self._problem, tilt, allowed).value
@@ -58,5 +58,5 @@ class DensityCase:
         yield Duals(tilt, multiplier, (value, -rounded_prior))
 
     def worst_entry(self, answer: IntervalRule, tilt: Array) -> float:
-        """Not known: it is a supremum over all measurements."""
+        """Unknown (inf): it would be a supremum over all measurements."""
         return math.inf

@@ -1,4 +1,4 @@
-"""The door of the judge: `certify` an answer, get a `Verdict`."""
+"""The judge's one entry point: `certify` takes an answer and returns a `Verdict`."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def certify(
     """Judge an answer with optional duals (tilt t [m, n], multiplier μ; sign conventions of docs/theory.md).
 
     problem   in memory, in blocks, or of densities
-    answer    an estimator [m, N] for a problem in memory, a rule for that or for blocks, a rule on intervals for densities
-    tilt, multiplier   of a rule its own tilt is taken where none is given; without both (at budget 0, without a tilt) only
-              what needs no duals is proven
-    anchors   estimators [m, N] believed to leak less; each is verified before a matrix may be blended towards it
+    answer    an estimator [m, N] or a rule for a problem in memory, a rule for blocks, a rule on intervals for densities
+    tilt, multiplier   duals; a rule's own tilt is the default. Without duals the lower bound is the Bayes error
+    anchors   estimators [m, N] to blend a matrix towards; each is checked before it is used
     threads   for large problems: 0 = all cores; results do not depend on it
     progress  called with (outcomes seen, N) while a rule is judged
 
-    Law: the certificate of a rule is that of its matrix, up to rounding, wherever that too is repaired by a blend towards a
-    guess that ignores the outcome. Raises InputError for wrong shapes, and for blocks that are not what the problem says:
-    entries that are negative or not numbers, another number of outcomes, totals that differ by more than 1e-9.
+    Law: if no blend towards an anchor is used, the certificates of a rule and of its matrix agree up to rounding.
+
+    Raises InputError for wrong shapes, and for blocks that contradict the problem: entries that are negative or not numbers,
+    another number of outcomes, totals that differ by more than 1e-9.
     """
     blocks: Blocks | None = None
     case: Case
@@ -57,5 +57,5 @@ def certify(
     elif isinstance(problem, Problem):
         case = MatrixCase(problem, cast("Array", answer), tilt, multiplier, anchors)
     else:
-        raise InputError("outcomes in blocks are judged under a Rule; a matrix needs a Problem in memory")
+        raise InputError("the judge was given a matrix for a problem in blocks; give a Rule, or a Problem in memory")
     return conclude(case, blocks)

@@ -1,8 +1,8 @@
 """The joint law of (X, Ŷ) under an estimator, and its leakage, accurate relative to itself however small it is.
 
-With u_i = A P_i, s_i = Σ_j u_ij and r_ij = u_ij / (π_j s_i) leakage is Σ_i s_i Σ_j π_j φ(r_ij). Every term is ≥ 0, so
-nothing cancels once r − 1 is known; and r − 1 is formed here from double-double sums, so that a leakage of 1e-14 nats still
-has ten digits.
+With u_i = A P_i, s_i = Σ_j u_ij and r_ij = u_ij / (π_j s_i) the leakage is Σ_i s_i Σ_j π_j φ(r_ij). Every term is ≥ 0, so
+nothing cancels once r − 1 is known. Here r − 1 is formed from double-double sums, so a leakage of 1e-14 nats still has ten
+digits.
 
 Source: docs/theory.md, sections 3 and 10.
 """
@@ -26,7 +26,7 @@ LEAK_FREE = 1e-13
 
 @dataclass(frozen=True)
 class OutputLaw:
-    """The joint law of (X, Ŷ) under an estimator, kept in the form in which leakage does not cancel.
+    """The joint law of (X, Ŷ) under an estimator, stored so that leakage is computed without cancellation.
 
     mass        s_i = Pr(Ŷ = y_i)                              [m]
     deviation   Pr(X = x_j, Ŷ = y_i) − π_j s_i                  [m, n], accurate relative to itself
@@ -45,7 +45,7 @@ class OutputLaw:
         return np.divide(self.deviation, self.p_x, out=np.zeros_like(self.deviation), where=self.p_x > 0)
 
     def ratio_minus_one(self) -> Array:
-        """r_ij − 1 [m, n], with r_ij = p(x_j given ŷ_i) / p(x_j); 0 where Ŷ = y_i never happens or π_j = 0. Read it only."""
+        """r_ij − 1 [m, n], r_ij = p(x_j given ŷ_i) / p(x_j); 0 where Pr(Ŷ = y_i) = 0 or π_j = 0. Do not write to it."""
         return self._ratio
 
     @cached_property
@@ -53,7 +53,7 @@ class OutputLaw:
         mass = self.mass[:, None]
         with np.errstate(over="ignore"):
             ratio = np.divide(self.excess, mass, out=np.zeros_like(self.deviation), where=mass > 0)
-        return np.minimum(np.maximum(ratio, -1.0), 1e300)  # only labels rarer than any number of normal size exceed it
+        return np.minimum(np.maximum(ratio, -1.0), 1e300)  # only guesses of subnormal mass exceed it
 
     def leakage(self) -> float:
         """I(X; Ŷ) in nats, ≥ 0."""
@@ -64,9 +64,9 @@ class OutputLaw:
         return float(self.mass @ (phi_divergence(self.ratio_minus_one()) @ self.p_x))
 
     def leakage_ceiling(self, perturbation: float = 0.0) -> float:
-        """A number that the exact leakage does not exceed, nats; 0 where X has one value only.
+        """Upper bound of the exact leakage, nats; 0 where X has one value only.
 
-        perturbation: covers also every law whose entries Pr(X = x_j, Ŷ = y_i) differ from these by that relative amount.
+        perturbation: the bound also holds for every law whose entries Pr(X = x_j, Ŷ = y_i) differ by that relative amount.
         With η the relative uncertainty of r, leakage grows by at most 2 η Σ u |log r| + 2 η² to the orders that matter.
         """
         if np.count_nonzero(self.p_x) <= 1:
@@ -89,7 +89,7 @@ class OutputLaw:
 def output_law(p_xz: Array, estimator: Array, marginal: DoubleDouble | None = None) -> OutputLaw:
     """The law of (X, Ŷ) for a private joint p_xz [n, N] and an estimator [m, N].
 
-    marginal: `dd_sum(p_xz)`, where it is at hand. A total of p_xz other than one is divided out.
+    marginal: `dd_sum(p_xz)`, if it is already known. A total of p_xz other than one is divided out.
     """
     p_x = dd_sum(p_xz) if marginal is None else marginal
     lift = faint_lift(p_x[0])
@@ -98,7 +98,7 @@ def output_law(p_xz: Array, estimator: Array, marginal: DoubleDouble | None = No
 
 
 def faint_lift(p_x: Array) -> NDArray[np.int32]:
-    """Exponents e [n] that make p_x · 2^e of ordinary size; not 0 for private values so rare that products underflow."""
+    """Exponents e [n]: p_x · 2^e is of ordinary size for private values so rare that products underflow; 0 for others."""
     faint = (p_x > 0.0) & (p_x < 1e-200)
     return np.where(faint, -np.frexp(p_x)[1], 0).astype(np.int32)
 
@@ -112,14 +112,14 @@ def law_of(joint: DoubleDouble, marginal: DoubleDouble, lift: NDArray[np.int32])
 
 
 def _scaled_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array:
-    """values · 2^exponent; where that is subnormal, rounded away from zero, so that nothing that leaks becomes nothing."""
+    """values · 2^exponent; subnormal results are rounded away from zero, so that no leakage is rounded to none."""
     scaled = np.ldexp(values, exponent)
     short = np.abs(np.ldexp(scaled, -exponent)) < np.abs(values)
     return np.asarray(np.where(short, np.nextafter(scaled, np.copysign(np.inf, values)), scaled))
 
 
 def _deviation(joint: DoubleDouble, mass: DoubleDouble, p_x: DoubleDouble, total: DoubleDouble) -> Array:
-    """u_ij Σ π − s_i π_j [m, n], formed in twice the working precision."""
+    """u_ij Σ π − s_i π_j [m, n], formed in double-double."""
     expected = dd_multiply((mass[0][:, None], mass[1][:, None]), (-p_x[0], -p_x[1]))
     difference = dd_add(dd_multiply(joint, total), expected)
     return difference[0] + difference[1]

@@ -1,4 +1,4 @@
-"""Mutual information: the convex function φ it is made of, the support function of its level sets, feasible duals.
+"""Mutual information: its convex function φ, the support function of its level sets, feasible duals.
 
 Leakage is I(X; Ŷ) = Σ_i s_i Σ_j π_j φ(r_ij), r_ij = p(x_j given ŷ_i)/π_j, φ(r) = r log r − r + 1, all terms ≥ 0 (`law` has
 the sums). As Σ_i g(u_i) with g convex and positively homogeneous, it has a dual: a tilt t [m, n] with a multiplier μ ≥ 0 is
@@ -7,8 +7,7 @@ the sums). As Σ_i g(u_i) with g convex and positively homogeneous, it has a dua
     h_i(t, μ) = μ log Σ_j π_j e^{t_ij/μ} ≤ 0  for every i        (at budget 0, where μ = ∞:  Σ_j π_j t_ij ≤ 0),
 
 and then t_i·u ≤ μ g(u) for every u ≥ 0. Since h_i(t − c, μ) = h_i(t, μ) − c, any tilt becomes feasible when each row is
-lowered by an upper bound of its h_i. The bounds here hold for the stored numbers taken as exact. Nats
-throughout.
+lowered by an upper bound of its h_i. The bounds hold for the stored numbers taken as exact. All information is in nats.
 
 Source: docs/theory.md, sections 3, 6 and 10; rounding: N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, §3.1.
 """
@@ -22,13 +21,13 @@ import numpy as np
 from discreet.problems.numerics.double_double import Array, dd_dot
 from discreet.problems.numerics.rounding import LARGEST_TILT, SMALLEST, TOTAL_ROUNDING, UNIT
 
-_SERIES_BELOW = 0.1  # |r − 1| under which φ is summed as a series
-_SERIES = np.array([(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)])  # the next term rounds away
-_CURVATURE = np.array([1.0 / math.factorial(k) for k in range(2, 21)])  # of e^z − 1 − z; for |z| ≤ 1 the rest rounds away
+_SERIES_BELOW = 0.1  # up to this |r − 1| φ is summed as a series
+_SERIES = np.array([(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)])  # further terms round away
+_CURVATURE = np.array([1.0 / math.factorial(k) for k in range(2, 21)])  # e^z − 1 − z; for |z| ≤ 1 further terms round away
 
 
 def phi_divergence(x: Array) -> Array:
-    """φ(1 + x) = (1 + x) log(1 + x) − x for x ≥ −1, to full relative accuracy also near x = 0."""
+    """φ(1 + x) = (1 + x) log(1 + x) − x for x ≥ −1, to full relative accuracy even near x = 0."""
     x = np.maximum(x, -1.0)
     near = np.maximum(np.minimum(x, _SERIES_BELOW), -_SERIES_BELOW)
     log = np.log1p(np.maximum(x, -1.0 + UNIT))  # 0 log 0 = 0
@@ -39,16 +38,16 @@ def _series(x: Array, coefficients: Array) -> Array:
     """Σ_k c_k x^k for |x| ≤ 1."""
     if x.size > 64:
         return np.asarray(np.polynomial.polynomial.polyval(x, coefficients))
-    powers = np.empty((*x.shape, coefficients.size))  # all powers at once: of few numbers several times as fast as Horner
+    powers = np.empty((*x.shape, coefficients.size))  # all powers at once: for few numbers several times as fast as Horner
     powers[..., 0], powers[..., 1:] = 1.0, x[..., None]
     return np.asarray(np.multiply.accumulate(powers, axis=-1, out=powers) @ coefficients)
 
 
 def feasible_duals(tilt: Array, multiplier: float, p_x: Array, budget: float) -> tuple[Array, float] | None:
-    """The nearest feasible duals by shifting rows: t_i ← t_i − h_i(t, μ); None if the numbers given are unusable.
+    """Duals made feasible by shifting rows, t_i ← t_i − h_i(t, μ); None for numbers that are not finite or μ < 0.
 
     tilt [m, n], multiplier μ ≥ 0 (not read at budget 0, where it is ∞), p_x = π [n], budget ε in nats. Without a constraint
-    (ε = ∞) only t = 0 with μ = 0 proves anything.
+    (ε = ∞) the only useful duals are t = 0 with μ = 0, and these are returned.
     """
     if math.isinf(budget):
         return np.zeros(tilt.shape), 0.0
@@ -61,14 +60,15 @@ def feasible_duals(tilt: Array, multiplier: float, p_x: Array, budget: float) ->
     tilt = np.minimum(np.maximum(tilt, -LARGEST_TILT), LARGEST_TILT) * possible
     size = np.abs(tilt).max(axis=1)
     shift = support_ceiling(tilt[:, possible], p_x[possible], multiplier)
-    if size.max() <= 0.02 * multiplier:  # the subtraction rounds entry by entry, h is almost the mean, e^{2|t|/μ} ≤ 1.05
+    # Rounding entry by entry changes h by a mean whose weights are at most 1.05 π_j, as e^{2|t|/μ} ≤ 1.05 here.
+    if size.max() <= 0.02 * multiplier:
         size = 0.6 * (np.abs(tilt) @ p_x)
-    shift += 2.0 * UNIT * (size + np.abs(shift)) + 8.0 * SMALLEST  # rounding of the subtraction, and of subnormal numbers
+    shift += 2.0 * UNIT * (size + np.abs(shift)) + 8.0 * SMALLEST  # rounding of the subtraction and of subnormal numbers
     return (tilt - shift[:, None]) * possible, multiplier
 
 
 def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
-    """An upper bound of h_i(t, μ) [m] within a few rounding errors, for π_j > 0; at most max_j t_ij."""
+    """Upper bound of h_i(t, μ) [m], too large by a few rounding errors, for π_j > 0; at most max_j t_ij."""
     largest = tilt.max(axis=1)
     if multiplier == 0.0:
         return np.asarray(largest)
@@ -76,7 +76,7 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
     if math.isinf(multiplier):
         return np.asarray(np.minimum(mean, largest))
     p_x = p_x / p_x.sum()
-    unit = (2 * p_x.size + 16) * UNIT  # of every sum below, relative to the sum of sizes
+    unit = (2 * p_x.size + 16) * UNIT  # rounding of every sum below, relative to the sum of its terms' sizes
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scaled = tilt / multiplier
         value, close = _near(scaled, mean, p_x, multiplier, unit), np.abs(scaled).max(axis=1) <= 1.0
@@ -86,14 +86,14 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
 
 
 def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
-    """Σ_j π_j t_ij / Σ_j π_j [m] from above: summed in twice the working precision, with π_j known to rounding."""
+    """Upper bound of Σ_j π_j t_ij / Σ_j π_j [m], summed in double-double, with π_j known up to rounding."""
     high, low = dd_dot(tilt, p_x)
     doubt = 1.5 * UNIT * (np.abs(tilt) @ p_x)
     return np.asarray(high + np.maximum(low, 0.0) + doubt + TOTAL_ROUNDING * np.abs(high) + 8.0 * SMALLEST * p_x.size)
 
 
 def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float) -> Array:
-    """h_i for |z| ≤ 1, z = t/μ: μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)), where the terms of the second sum are ≥ 0."""
+    """h_i for |z| ≤ 1, z = t/μ: μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)), whose second sum has terms ≥ 0 only."""
     curve = ((scaled * scaled * _series(scaled, _CURVATURE)) @ p_x) * (1.0 + unit + 128.0 * UNIT)
     slope = mean / multiplier
     growth = slope + curve + 4.0 * UNIT * (np.abs(slope) + curve) + 4 * p_x.size * SMALLEST
@@ -102,7 +102,7 @@ def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float
 
 
 def _far(tilt: Array, p_x: Array, multiplier: float, unit: float) -> Array:
-    """h_i from the differences to the largest tilt, whose exponentials cannot overflow."""
+    """h_i from the differences to the largest tilt of a row; their exponentials cannot overflow."""
     largest = tilt.max(axis=1)
     below = (tilt - largest[:, None]) / multiplier
     power = np.exp(below)

@@ -1,3 +1,3 @@
-"""Arithmetic that the judge and the solvers rely on: double-double sums, outward rounding, sums over outcomes."""
+"""Arithmetic of the judge and the solvers: double-double sums, outward rounding, sums over outcomes."""
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Sums and products carried in twice the working precision.
 
 A *double-double* number is a pair (high, low) of float64 arrays that stands for the unrounded sum high + low. With it
-differences of nearly equal probabilities (the leakage of an almost private estimator) are formed without losing a digit, on
-any processor and without extended-precision hardware types.
+differences of nearly equal probabilities (the leakage of an almost private estimator) lose no digit, on any processor and
+without hardware types of extended precision.
 
-Sums are formed by splitting every term at one common power of two: the leading parts then add without any rounding, in
-whatever order NumPy takes them, and the rests are treated the same way once more.
+A sum is formed by splitting every term at one common power of two. The leading parts then add without any rounding, in
+whatever order NumPy takes them; the remainders are split and added once more in the same way.
 
 Method: error-free transformations, T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput.
 26 (2005); error-free splitting of a sum: S. M. Rump, T. Ogita, S. Oishi, "Accurate floating-point summation part I", SIAM
@@ -25,8 +25,8 @@ Array = NDArray[np.float64]
 DoubleDouble = tuple[Array, Array]
 
 _SPLIT = 134217729.0  # 2^27 + 1: Dekker's constant for 53-bit significands
-_BLOCK_ELEMENTS = 1 << 14  # terms handled at once: measured fastest, their temporaries stay in cache
-_FEW_ELEMENTS = 128  # terms up to which the exact sums of `math.fsum` cost less than thirty array operations
+_BLOCK_ELEMENTS = 1 << 14  # terms in a block: measured fastest, as the temporaries stay in cache
+_FEW_ELEMENTS = 128  # up to so many terms the exact sums of `math.fsum` cost less than thirty array operations
 
 
 def _two_sum(a: Array, b: Array) -> DoubleDouble:
@@ -36,7 +36,7 @@ def _two_sum(a: Array, b: Array) -> DoubleDouble:
 
 
 def exact_product(a: Array, b: Array) -> DoubleDouble:
-    """a · b without any error, in double-double, for products between 1e-290 and 1e290 in size."""
+    """a · b without any error, as a double-double, for products between 1e-290 and 1e290 in size."""
     product = a * b
     a_high = _SPLIT * a
     a_high = a_high - (a_high - a)
@@ -48,14 +48,14 @@ def exact_product(a: Array, b: Array) -> DoubleDouble:
 
 
 def _split_sum(values: Array) -> DoubleDouble:
-    """Sum of the last axis in double-double; off by less than 2^-106 N³ of the largest size, N their number."""
+    """Sum over the last axis of length N as a double-double; its error is under 2^-106 N³ times the largest |term|."""
     count_bits = (values.shape[-1] + 1).bit_length()
     exponent = np.frexp(np.abs(values).max(axis=-1, keepdims=True, initial=0.0))[1]
     scale = np.ldexp(1.0, exponent + count_bits)
     leading = values + scale
     leading -= scale
     rest = values - leading
-    scale = np.ldexp(scale, count_bits - 53)  # the first splitting left at most 2^-53 of its scale
+    scale = np.ldexp(scale, count_bits - 53)  # after the first splitting the rest is at most 2^-53 of its scale
     second = rest + scale
     second -= scale
     rest -= second
@@ -64,7 +64,7 @@ def _split_sum(values: Array) -> DoubleDouble:
 
 
 def _exact_sum(values: Array) -> DoubleDouble:
-    """Sum of the last axis in double-double, correct to the last bit of both."""
+    """Sum over the last axis as a double-double, correct to the last bit of both parts."""
     rows = values.reshape(-1, values.shape[-1]).tolist()
     high = [math.fsum(row) for row in rows]
     low = [math.fsum([*row, -total]) for row, total in zip(rows, high, strict=True)]
@@ -79,13 +79,13 @@ def dd_add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
 
 
 def dd_multiply(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """a · b, broadcast."""
+    """a · b; the two arrays are broadcast."""
     high, error = exact_product(a[0], b[0])
     return _two_sum(high, error + (a[0] * b[1] + a[1] * b[0]))
 
 
 def dd_sum(values: Array) -> DoubleDouble:
-    """Sum over the last axis; its relative error is far below one unit in the last place of equal signs."""
+    """Sum over the last axis; for terms of one sign its relative error is far below one unit in the last place."""
     if 0 < values.size <= _FEW_ELEMENTS:
         return _exact_sum(values)
     if values.size <= _BLOCK_ELEMENTS:
@@ -94,7 +94,7 @@ def dd_sum(values: Array) -> DoubleDouble:
 
 
 def dd_dot(a: Array, b: Array) -> DoubleDouble:
-    """Σ a·b over the last axis (broadcast over the others). Entries must stay under 1e150 in size."""
+    """Σ a·b over the last axis (broadcast over the others). Entries must be under 1e150 in size."""
     together = np.broadcast(a, b)
     if together.size <= _BLOCK_ELEMENTS:
         return _split_dot(a, b)
@@ -108,7 +108,7 @@ def _split_dot(a: Array, b: Array) -> DoubleDouble:
 
 
 def _by_blocks(shape: tuple[int, ...], summed: Callable[[slice], DoubleDouble]) -> DoubleDouble:
-    """Add up blocks of the last axis that stay in cache; every block is summed by `summed`."""
+    """Add up the sums of blocks of the last axis, each small enough for the cache; `summed` gives the sum of a block."""
     width = max(1, _BLOCK_ELEMENTS // max(1, math.prod(shape[:-1])))
     total: DoubleDouble = (np.zeros(shape[:-1]), np.zeros(shape[:-1]))
     for start in range(0, shape[-1], width):

@@ -1,7 +1,7 @@
 """Estimators [m, N] made column-stochastic, and sums over outcomes under them in twice the working precision.
 
-An optimal estimator randomises at a few ties only. Where the guess is certain nothing need be multiplied: outcomes are added
-up by their labels. Products are formed of the columns that draw their guess, and of no others.
+An optimal estimator randomises at a few ties only. Outcomes whose guess is certain have a *label*, that guess, and are
+summed by label without a product. Products are formed only for the columns from which a guess is drawn.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum
 
-_FEW = 1 << 13  # products up to which forming them all costs less than taking columns apart
+_FEW = 1 << 13  # up to so many products it costs less to form them all than to separate the columns
 
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What is guessed at some outcomes: a label, but for the few that draw their guess.
+    """What is guessed at some outcomes: a label at most of them, a draw from a column at the few others.
 
-    labels    of the outcomes; not read where they draw     [B]
-    places    of the outcomes that draw                     [K]
+    labels    of the outcomes; not read at a draw           [B]
+    places    of the outcomes whose guess is drawn          [K]
     columns   probabilities of the guesses there            [m, K]
     """
 
@@ -31,7 +31,7 @@ class Decisions:
 
     @classmethod
     def of(cls, estimator: Array) -> Decisions:
-        """Those of an estimator [m, B]; it draws wherever a column is not a one with nothing beside it."""
+        """The decisions of an estimator [m, B]; the guess is drawn wherever a column is not a single one among zeros."""
         one = estimator == 1.0
         places = np.flatnonzero(~((one | (estimator == 0.0)).all(axis=0) & (estimator.sum(axis=0) == 1.0)))
         labels = one[1].astype(np.intp) if len(one) == 2 else one.argmax(axis=0)
@@ -44,9 +44,9 @@ class Decisions:
         return found
 
     def sums(self, shared: Array, own: Array | None = None) -> DoubleDouble:
-        """Σ_l P_il (v_l, w_il), double-double [m, k + 1]; without w [m, k].
+        """Σ_l P_il (v_l, w_il) as a double-double [m, k + 1], or Σ_l P_il v_l [m, k] without w.
 
-        v = shared [k, B] and w = own [m, B], entries under 1e150 in size.
+        v = shared [k, B] is the same for all guesses; w = own [m, B]. Entries must be under 1e150 in size.
         """
         m = len(self.columns)
         if m * (len(shared) + 1) * self.labels.size < _FEW:
@@ -64,16 +64,16 @@ class Decisions:
 
 
 def _for_each_guess(shared: Array, own: Array | None) -> Array:
-    """(v, w_i) for each of m guesses [m, k + 1, ·]; v for all [k, ·] where there is no w."""
+    """(v, w_i) for each of m guesses [m, k + 1, ·]; without w, v [k, ·] for all guesses."""
     if own is None:
         return shared
     return np.concatenate([np.broadcast_to(shared, (len(own), *shared.shape)), own[:, None]], axis=1)
 
 
 def normalise(estimator: Array) -> Array:
-    """A column-stochastic copy: non-finite and negative entries become 0, an empty column becomes uniform.
+    """A column-stochastic copy: non-finite and negative entries become 0, a column of zeros becomes uniform.
 
-    Columns that sum to one already are left as they are.
+    Columns that already sum to one do not change.
     """
     estimator = np.add(estimator, 0.0, order="C")  # a copy, in which −0 is 0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -92,11 +92,11 @@ def normalise(estimator: Array) -> Array:
 
 
 def column_error(estimator: Array) -> float:
-    """How far the columns of a normalised estimator [m, N] are from summing to one: 0 without randomisation."""
+    """The largest |Σ_i P_il − 1| of a normalised estimator [m, N], rounded up: 0 without randomisation."""
     high, low = dd_sum(estimator.T)
     return float(np.abs((high - 1.0) + low).max(initial=0.0)) * (1.0 + 2.0**-40)
 
 
 def label_entries(labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Where the entries of a matrix [m, B] lie that stand in the row of each column's label [B], counted row by row."""
+    """Flat indices, row by row, of the entries (labels[b], b) of a matrix [m, B]."""
     return labels * labels.size + np.arange(labels.size)

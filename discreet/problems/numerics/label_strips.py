@@ -1,19 +1,19 @@
-"""Sums by label over many outcomes: one pass, compiled by numba, that the judge and the native solver both make.
+"""Sums by label over many outcomes: one pass, compiled by numba, that the judge and the native solver share.
 
-Outcomes are taken in strips, which are copied to where their rows lie together and filled up with outcomes of no mass. The
-label of an outcome is its first least tilted loss, formed in the order by which all rules decide. Most outcomes are *clear*:
-the runner-up is further away than a limit, and only their sums by label are kept. The few others are listed, for the caller
-to look at one by one.
+Outcomes are read in strips. A strip is copied to a buffer in which its rows lie together; the last one is filled up with
+outcomes without mass. The label of an outcome is the first guess of least tilted loss, computed in the order in which all
+rules decide. Most outcomes are *clear*: the second least loss is further away than a limit. Only their sums by label are
+kept. The few others are listed, and the caller examines them one by one.
 
-**Sums** are in twice the working precision. The outcomes of a strip are dealt out to 2⁴ accumulators, each a double-double
-number whose high part takes every number without error, the error going to the low part; so every loop runs over independent
-numbers and is vectorised. After 2⁶ strips they are put together and added to the total, which is normalised each time. With
-k = 2⁹ numbers ≥ 0 to an accumulator and S their sum, its low part adds up k errors of at most uS, u = 2⁻⁵³, so it is off by
-less than k²u²S = 2⁻⁸⁸ S; putting 16 of them together costs less than 2⁻⁹² S, and adding to the total 2⁻¹⁰⁴ of it. So the
-sums of up to 2³⁰ outcomes are good to 2⁻⁸⁶, relative, also those of a label that is rare.
+**Sums** are double-double. The outcomes of a strip are distributed over 2⁴ accumulators. The high part of each takes every
+number, and the low part takes the rounding error of that addition. So each loop runs over independent numbers and is
+vectorised. After 2⁶ strips the accumulators are added to the total, which is normalised each time. With k = 2⁹ numbers ≥ 0
+in an accumulator and S their sum, its low part adds up k errors of at most uS, u = 2⁻⁵³. So it is off by less than k²u²S =
+2⁻⁸⁸ S. Adding up 16 accumulators costs less than 2⁻⁹² S, and adding to the total 2⁻¹⁰⁴ of it. So the sums of up to 2³⁰
+outcomes have a relative error under 2⁻⁸⁶, even those of a rare label.
 
-While one strip is worked on, a later one is asked for from memory, row by row, since a processor drops such hints when they
-come all at once. Indices are unsigned: none can mean one counted from the end.
+During the work on a strip a later one is prefetched, row by row, since a processor drops prefetches that come all at once.
+Indices are unsigned, so that none is read as counted from the end.
 
 Source: T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005), algorithm Sum2.
 """
@@ -30,7 +30,7 @@ from discreet.problems.compiled import compiled_available, flat, jit, once, pref
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 
 STRIP = 128
-"""Outcomes in a strip: its buffers stay in the nearest cache."""
+"""Outcomes in a strip: its buffers stay in the first-level cache."""
 
 _PLACES = 16  # accumulators of one sum
 _index = np.uint64
@@ -38,11 +38,11 @@ _index = np.uint64
 
 @dataclass(frozen=True, eq=False)
 class StripSums:
-    """What a pass over outcomes has found.
+    """The result of a pass over outcomes.
 
     sums     of (p_xz, loss) over the clear outcomes of each label              double-double [m, n + m]
-    counts   how many these are                                                 [m]
-    unclear  places of the others, increasing                                   [K]
+    counts   number of clear outcomes of each label                             [m]
+    unclear  places of the other outcomes, increasing                           [K]
     weights  mass and least tilted loss of every `group` consecutive outcomes   [2, G]
     """
 
@@ -57,8 +57,8 @@ def strip_sums(
 ) -> StripSums:
     """The pass over outcomes p_xz [n, ·], loss [m, ·] under a tilt [m, n]; needs numba.
 
-    An outcome of mass w > 0 with least tilted loss v is clear if the next one is at least per_mass·w + per_loss·|v| + tiny
-    larger, and all entries of its strip are ≥ 0. group: a multiple of `STRIP`, or 0 for no weights.
+    An outcome of mass w > 0 with least tilted loss v is clear if its second least tilted loss is at least v + per_mass·w +
+    per_loss·|v| + tiny, and all entries of its strip are ≥ 0. group: a multiple of `STRIP`, or 0 for no weights.
     """
     (m, n), count = tilt.shape, p_xz.shape[1]
     sums, counts = np.zeros((m * (n + m), 2)), np.zeros(m, dtype=np.int64)
@@ -70,17 +70,17 @@ def strip_sums(
 
 
 def compiled_pays(outcomes: int) -> bool:
-    """Whether a compiled pass pays: where numba has to be loaded first, about a second, from some million outcomes."""
+    """Whether a compiled pass pays. Loading numba first takes about a second, so that needs some million outcomes."""
     return outcomes >= (1 << 14 if _kernel.asked() else 2_000_000) and compiled_available()
 
 
 @once
 def _kernel() -> Any:
-    """The compiled pass; it takes rows as `flat` gives them and returns how many outcomes are not clear."""
+    """The compiled pass, for rows as `flat` gives them; it returns the number of outcomes that are not clear."""
     inlined = (jit(each, inline=True) for each in (_fetch, _tilted, _decide, _clear, _number_of, _add))
     fetch, tilted, decide, clear, number_of, add = inlined
     plain, gather, ask = jit(_plain, reorder=True), jit(_gather), prefetch()
-    tile, line, ahead = 64, 8, 2 * STRIP  # memory delivers eight numbers together; asked for two strips in advance
+    tile, line, ahead = 64, 8, 2 * STRIP  # a cache line holds eight numbers; they are prefetched two strips in advance
 
     def run(  # type: ignore[no-untyped-def]
         count, p_xz, p_step, loss, l_step, tilt, per_mass, per_loss, tiny, group, sums, counts, unclear, weights
@@ -129,7 +129,7 @@ def _kernel() -> Any:
 
 
 def _fetch(values, start, size, data, at):  # type: ignore[no-untyped-def]
-    """A row for the strip; how many entries are not ≥ 0."""
+    """Copy a row into the strip; returns how many entries are not ≥ 0."""
     wrong = 0
     for place in range(size):
         k = _index(place)
@@ -163,7 +163,7 @@ def _tilted(n, m, data, tilt, value, mass):  # type: ignore[no-untyped-def]
 
 
 def _plain(values):  # type: ignore[no-untyped-def]
-    """The sum of a row, in any order."""
+    """The sum of a row; the compiler may reorder it."""
     total = 0.0
     for place in range(STRIP):
         total += values[_index(place)]
@@ -171,7 +171,7 @@ def _plain(values):  # type: ignore[no-untyped-def]
 
 
 def _decide(m, value, label, least, second):  # type: ignore[no-untyped-def]
-    """The first least of the tilted losses, and the least of the others."""
+    """For each place the first guess of least tilted loss, that loss, and the least of the others."""
     for place in range(STRIP):
         k = _index(place)
         label[k], least[k], second[k] = 0, value[k], np.inf
@@ -186,7 +186,7 @@ def _decide(m, value, label, least, second):  # type: ignore[no-untyped-def]
 
 
 def _clear(m, mass, label, least, second, per_mass, per_loss, tiny):  # type: ignore[no-untyped-def]
-    """How many are clear; the others get label m."""
+    """How many outcomes of the strip are clear; the others get label m."""
     found = 0
     for place in range(STRIP):
         k = _index(place)
@@ -198,7 +198,7 @@ def _clear(m, mass, label, least, second, per_mass, per_loss, tiny):  # type: ig
 
 
 def _number_of(label, own):  # type: ignore[no-untyped-def]
-    """How many have a label."""
+    """How many outcomes of the strip have a label."""
     found = 0
     for place in range(STRIP):
         found += 1 if label[_index(place)] == own else 0
@@ -206,7 +206,7 @@ def _number_of(label, own):  # type: ignore[no-untyped-def]
 
 
 def _add(data, start, label, own, high, low, s):  # type: ignore[no-untyped-def]
-    """A row's entries of one label into its accumulators."""
+    """Add a row's entries of one label to the accumulators of sum s."""
     for place in range(_PLACES):
         k = _index(place)
         at = _index(s * _PLACES) + k
@@ -222,7 +222,7 @@ def _add(data, start, label, own, high, low, s):  # type: ignore[no-untyped-def]
 
 
 def _gather(high, low, sums):  # type: ignore[no-untyped-def]
-    """Empty the accumulators into sums [·, 2]."""
+    """Add the accumulators to sums [·, 2], and set them to 0."""
     for s in range(sums.shape[0]):
         total = rest = 0.0
         for k in range(s * _PLACES, (s + 1) * _PLACES):

@@ -1,8 +1,8 @@
-"""What an estimator adds up to over outcomes, and how far it is from the best one under feasible duals.
+"""Sums over outcomes under an estimator, and its distance from the best one under feasible duals.
 
-Outcomes whose guess is certain are summed by label, in twice the working precision; the few that draw their guess are
-multiplied by their columns. Both are done block by block in NumPy. Of a rule on many outcomes, numba sums by label what is
-*clear*, which means that the label is the best guess whatever rounding did, and only the rest is looked at in NumPy.
+Outcomes whose guess is certain are summed by label, in double-double. The few whose guess is drawn are multiplied by their
+columns. Both are done block by block in NumPy. For a rule on many outcomes, compiled code sums by label the *clear* ones,
+whose label is the best guess whatever the rounding; NumPy examines the rest.
 
 Source: docs/theory.md, sections 8 (rounding) and 18 (clear).
 """
@@ -22,9 +22,9 @@ from discreet.problems.numerics.label_strips import StripSums, strip_sums
 from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
 from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt, never_in_doubt
 
-_BLOCK_OUTCOMES = 1 << 14  # whose temporaries stay in cache
-_PLAIN = 2.0**-38  # covers the rounding of a plain sum of so many terms ≥ 0
-_PAIRWISE = 2.0**-44  # covers the rounding of terms ≥ 0 and of their pairwise sum: a few units, and one for every doubling
+_BLOCK_OUTCOMES = 1 << 14  # outcomes in a block, whose temporaries stay in cache
+_PLAIN = 2.0**-38  # relative rounding of a plain sum of that many terms ≥ 0, at most
+_PAIRWISE = 2.0**-44  # relative rounding of terms ≥ 0 and their pairwise sum: a few units, and one for every doubling
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +33,10 @@ class Sums:
 
     joint          u_ij = Σ_l P_il a_jl, times 2^lift_j                                dd [m, n]
     loss           Σ_il P_il L_il                                                      dd []
-    random         the part of joint that is drawn, as a plain sum                     [m, n]
-    column_error   how far a column is from summing to one, at most
-    missed         what products too small for a number may add to the loss
-    wasted         by how much Σ_il P_il F_il exceeds Σ_l min_i F_il, at most
+    random         the part of joint from drawn guesses, as a plain sum                [m, n]
+    column_error   upper bound of |Σ_i P_il − 1|
+    missed         what products that underflow may add to the loss, at most
+    wasted         upper bound of Σ_il P_il F_il − Σ_l min_i F_il
     worst          max_il P_il r_il / w_l
     """
 
@@ -49,7 +49,7 @@ class Sums:
     worst: float
 
     def plus(self, other: Sums) -> Sums:
-        """Both together."""
+        """The sums over the outcomes of both."""
         return Sums(
             dd_add(self.joint, other.joint),
             dd_add(self.loss, other.loss),
@@ -61,15 +61,15 @@ class Sums:
         )
 
     def drawn_share(self) -> float:
-        """The largest part of an entry of joint that is drawn; at most, as `random` is a plain sum."""
+        """The largest share of an entry of joint that comes from drawn guesses, rounded up as `random` is a plain sum."""
         high = self.joint[0]
         largest = float(np.divide(self.random, high, out=np.zeros_like(high), where=high > 0.0).max())
         return min(1.0, largest * (1.0 + _PLAIN))
 
     def least(self, tilt: Array, lift: NDArray[np.int32]) -> tuple[float, ...]:
-        """Numbers whose exact sum is at most Σ_l min_i F_il under the duals [m, n] of the sums, of entries under 1e201."""
+        """Numbers whose exact sum is at most Σ_l min_i F_il under the duals [m, n] of the sums; |entries| under 1e201."""
         high, low = np.ldexp(self.joint[0], -lift), np.ldexp(self.joint[1], -lift)
-        product, error = exact_product(tilt, high)  # but for 2^-90 of Σ |t| u and for subnormal numbers, exact
+        product, error = exact_product(tilt, high)  # exact up to 2^-90 Σ |t| u and subnormal numbers
         size = float(np.abs(product).sum() + self.loss[0])
         lost = (self.wasted + 8.0 * SMALLEST * float(np.abs(tilt).sum() + tilt.size)) * (1.0 + 4.0 * UNIT)
         parts = np.concatenate([product, error, tilt * low]).ravel().tolist()
@@ -77,7 +77,7 @@ class Sums:
 
 
 def sums_over(decide: Callable[[slice], Decisions], p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
-    """The sums over outcomes p_xz [n, ·], loss [m, ·] under feasible duals; decide: what is guessed at some of them.
+    """The sums over outcomes p_xz [n, ·], loss [m, ·] under a feasible tilt; decide: gives the guesses at a slice of them.
 
     lift [n]: exponents that keep products of rare private values from underflow (`faint_lift`).
     """
@@ -125,7 +125,7 @@ def _lifted(p_xz: Array, lift: NDArray[np.int32]) -> Array:
 
 
 def _most_per_mass(values: Array, p_xz: Array) -> float:
-    """The largest of values [·] ÷ the masses of their outcomes; those without mass do not count."""
+    """The largest of values [·] divided by the masses of their outcomes; outcomes without mass do not count."""
     mass = p_xz.sum(axis=0)
     with np.errstate(over="ignore"):
         return float(np.divide(values, mass, out=np.zeros_like(mass), where=mass > 0.0).max(initial=0.0))
@@ -135,14 +135,14 @@ def _most_per_mass(values: Array, p_xz: Array) -> float:
 
 
 def clear_strips(p_xz: Array, loss: Array, decide: Array, tilt: Array, band: float = 0.0) -> StripSums:
-    """The clear outcomes by label, for a rule with tilt `decide` [m, n] and feasible duals `tilt` [m, n]; needs numba.
+    """Sums of the clear outcomes by label, for a rule with tilt `decide` [m, n] and a feasible `tilt` [m, n]; needs numba.
 
-    band: of the rule's tie classes, whose outcomes are not counted as clear, nor are those without mass.
+    band: of the rule's tie classes. Their outcomes, and outcomes without mass, are not clear.
     """
     n, apart = p_xz.shape[0], float(np.abs(tilt - decide).max())
     gamma = (n + 4) * UNIT
     per_mass = 8.0 * gamma * float(np.abs(decide).max()) + 4.0 * apart * (1.0 + 8.0 * UNIT)
-    per_mass += 2.0 * band  # twice covers the rounding of margins
+    per_mass += 2.0 * band  # the factor 2 covers the rounding of margins
     return strip_sums(p_xz, loss, decide, per_mass, 4.0 * gamma, 8.0 * n * SMALLEST)
 
 
@@ -155,7 +155,7 @@ def sums_of_strips(found: StripSums, lift: NDArray[np.int32]) -> Sums:
 
 
 def totals(p_xz: Array, loss: Array, found: StripSums | None = None) -> DoubleDouble:
-    """Σ_l (a_l, L_l) [n + m] over outcomes p_xz [n, ·], loss [m, ·] and those that were found clear."""
+    """Σ_l (a_l, L_l) [n + m] over outcomes p_xz [n, ·], loss [m, ·] and the clear ones that were found."""
     masses, losses = dd_sum(p_xz), dd_sum(loss)
     rest = np.concatenate([masses[0], losses[0]]), np.concatenate([masses[1], losses[1]])
     if found is None:

@@ -1,7 +1,7 @@
-"""Tilted losses L_il + Σ_j t_ij a_jl, the labels they give, and how wrong these can be in double precision.
+"""Tilted losses L_il + Σ_j t_ij a_jl, the labels they give, and bounds of the error of these labels in double precision.
 
-They are formed in the order L_il + t_i1 a_1l + t_i2 a_2l + …, each operation rounded, wherever a rule decides: so labels are
-the same in NumPy, compiled, on any thread and in blocks of any size.
+Wherever a rule decides, they are formed in the order L_il + t_i1 a_1l + t_i2 a_2l + …, and each operation is rounded. So
+labels are the same in NumPy and in compiled code, on any thread and in blocks of any size.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 
 def in_order_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
-    """L_il + Σ_j t_ij a_jl [m, ·], added up from the left: the tilted losses by which rules decide."""
+    """L_il + Σ_j t_ij a_jl [m, ·], added from left to right: the tilted losses by which rules decide."""
     tilted: Array = loss + tilt[:, :1] * p_xz[:1]
     for j in range(1, p_xz.shape[0]):
         tilted += tilt[:, j : j + 1] * p_xz[j]
@@ -22,14 +22,14 @@ def in_order_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
 
 
 def first_least(rows: Array) -> NDArray[np.intp]:
-    """Place of the least of every column [m, ·]; the first of equals."""
-    if rows.shape[0] == 2:  # the usual case, several times as fast by comparison
+    """Row of the least entry of every column [m, ·]; the first of equals."""
+    if rows.shape[0] == 2:  # the usual case; a comparison is several times as fast
         return np.asarray(rows[1] < rows[0], dtype=np.intp)
     return np.asarray(np.argmin(rows, axis=0))
 
 
 def least_two(rows: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.intp], Array]:
-    """Place and value of the least and of the second least of every column [m, ·]; the first of equals."""
+    """Row and value of the least and of the second least entry of every column [m, ·]; the first of equals."""
     best = first_least(rows)
     if rows.shape[0] == 2:
         return best, np.minimum(rows[0], rows[1]), 1 - best, np.maximum(rows[0], rows[1])
@@ -40,22 +40,22 @@ def least_two(rows: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.intp], A
 
 
 def never_in_doubt(p_xz: Array, tilt: Array, chosen: Array) -> float:
-    """A lead over the best other guess from which on `label_doubt` is 0 at every outcome."""
+    """A lead over the best other guess; at any larger lead `label_doubt` is 0."""
     terms, largest = len(p_xz) + 1, float(np.abs(tilt).max(axis=0) @ p_xz.max(axis=1) + np.abs(chosen).max())
     return 4.0 * terms * UNIT * largest + 8.0 * terms * SMALLEST
 
 
 def label_doubt(p_xz: Array, tilt: Array, chosen: Array, rival: Array) -> Array:
-    """How far guesses can be from the best: upper bounds of F_i − min_k F_k, exact tilted losses of outcomes p_xz [n, B].
+    """Upper bounds of F_i − min_k F_k, the exact tilted losses of outcomes p_xz [n, B]: how far guess i is from the best.
 
     chosen, rival [B] or [m, B]: the tilted losses of guess i and of the best other guess, as `in_order_losses` computes
-    them. The partial sum after k terms is in size at most |v| + Σ_{j>k} |t_ij| a_jl, v the last. Rounding each of them and
-    each product therefore changes v by at most γ (|v| + Σ_j |t_ij| a_jl), γ = (n + 1)u, second order included.
+    them. The partial sum after k terms is at most |v| + Σ_{j>k} |t_ij| a_jl in size, where v is the last one. So rounding
+    all partial sums and products changes v by at most γ (|v| + Σ_j |t_ij| a_jl), γ = (n + 1)u, second order included.
     """
     n, gap = p_xz.shape[0], chosen - rival
-    if not tilt.any():  # losses are as they are stored
+    if not tilt.any():  # the tilted losses are the stored losses
         return np.maximum(gap, 0.0)
     doubt: Array = np.abs(tilt).max(axis=0) @ p_xz + np.abs(chosen)
-    doubt *= 2.0 * (n + 1) * UNIT  # of both, as |rival| ≤ |chosen| + |gap|
+    doubt *= 2.0 * (n + 1) * UNIT  # for both losses, as |rival| ≤ |chosen| + |gap|
     doubt += gap * (1.0 + (n + 8) * UNIT * np.sign(gap)) + 4 * (n + 1) * SMALLEST
     return np.maximum(doubt, 0.0)
