@@ -1,12 +1,14 @@
-"""What each piece of the native solver brings on published instances: it is taken out, and the same work is done again.
+"""Ablation of the native solver on published instances: each piece is removed in turn, and the same work is done again.
 
     .venv/bin/python benchmarks/ablation.py
 
-Counts, no times. For the interior point alone, without crossover: iterations, and how many instances it does not end at 1e-9
-within a hundred. For the crossover: from how many iterates of the interior point it ends at the optimum, how many iterates
-come before the first of these, how many instances it never ends, and from how many tilts alone it finds the vertex. For both
-together: how often the iteration calls for a crossover, and how long it is.
-For the rounds: how many instances are certified at 1e-9, how many rules are a tilt and a few ties, passes and iterations.
+It prints counts, no times:
+
+- the interior point alone, without crossover: iterations, and instances that do not reach 1e-9 within a hundred of them;
+- the crossover: from how many iterates of the interior point it reaches the optimum, how many iterates come before the first
+  of these, for how many instances it never does, and from how many tilts alone it finds the vertex;
+- both together: crossovers called, and iterations;
+- the rounds: instances certified at 1e-9, rules of a tilt and a few ties, passes and iterations.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from discreet.problems import BlockProblem, Problem, catalog, lattice_problem, r
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.sensors import linear_conditional, paper_p_xy
 
-_GAP = 2e-10  # relative width of a vertex that ends the iteration
+_GAP = 2e-10  # a vertex of this relative width ends the iteration
 _INSTANCES = [
     *(f"paper-single:bins={bins},{budget}" for bins in (37, 1100) for budget in ("fraction=0.5", "budget=0")),
     *(f"paper-single:bins=256,{budget}" for budget in ("budget=1e-10", "budget=1e-6", "budget=1e-3", "fraction=0.9")),
@@ -56,14 +58,14 @@ def instance(text: str) -> Problem:
 
 
 def iterates(problem: Problem) -> list[Point]:
-    """Every iterate at which the interior point asks for a vertex, none being given."""
+    """Every iterate at which the interior point asks for a vertex, if it never gets one."""
     seen: list[Point] = []
     solve_interior(model_of(problem), gap=1e-10, max_iterations=100, shortcut=seen.append)
     return seen
 
 
 def near_tilts(problem: Problem) -> Iterator[tuple[Problem, Any, float]]:
-    """The optimal duals, each entry off by a millionth to a half of itself."""
+    """The optimal duals with relative errors between 1e-6 and 0.5."""
     best, rng = ds.solve(problem, "tilt"), np.random.default_rng(4)
     assert best.tilt is not None
     assert best.multiplier is not None
@@ -72,7 +74,7 @@ def near_tilts(problem: Problem) -> Iterator[tuple[Problem, Any, float]]:
 
 
 def crossover_row(name: str, paths: list[tuple[Problem, list[Point]]], tilts: list[tuple[Problem, Any, float]]) -> None:
-    """Print what the crossover does from all iterates and tilts."""
+    """Print the results of the crossover from all iterates and tilts."""
     ended = first = never = 0
     for problem, path in paths:
         found = [crossing.crossover(problem, at.tilt, at.multiplier, Precision.of(problem, 1e-9), at.columns) for at in path]
@@ -85,7 +87,7 @@ def crossover_row(name: str, paths: list[tuple[Problem, list[Point]]], tilts: li
 
 @contextmanager
 def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """With an attribute replaced."""
+    """Replace an attribute within the context."""
     before = getattr(owner, name)
     setattr(owner, name, value)
     try:
@@ -95,12 +97,12 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 
 def without_law(vertex: Any, tilt: Any, multiplier: float) -> Any:
-    """Shares start in the middle, but at budget 0, where they have to solve the equations of the law."""
+    """Shares start in the middle, except at budget 0, where they have to solve the equations of the law."""
     return np.zeros_like(tilt) if math.isinf(multiplier) else None
 
 
 def clipped_start(vertex: Vertex, deviation: Any, columns: Any = None, near: Any = Vertex.near) -> Any:
-    """Shares that are outside [0, 1] at the start are moved inside, and do not leave before the system is solved."""
+    """Shares outside [0, 1] at the start are moved inside, so no tie is dropped before the system is solved."""
     found = near(vertex, deviation, columns)
     return None if found is None else np.clip(found, 0.0, None) / np.clip(found, 0.0, None).sum(axis=0)
 
@@ -113,7 +115,7 @@ def interior_row(name: str, models: list[Model]) -> None:
 
 
 def interior_rows() -> None:
-    """The pieces of the interior point: small instances, tiny budgets, many guesses with masses over ten decades."""
+    """Print the ablations of the interior point: small problems, tiny budgets, many guesses with masses over ten decades."""
     shapes = ("n=2,m=10", "n=2,m=30", "n=5,m=5", "n=10,m=10")
     tiny = [f"{name}:fraction={share}" for name in ("x-equals-y", "road", "zero-mass") for share in (1e-3, 1e-6, 1e-9)]
     tiny += [f"dirichlet:n=2,m=2,N=45,seed={seed},fraction=0.001" for seed in range(20)]
@@ -144,7 +146,7 @@ def interior_rows() -> None:
 
 
 def crossover_rows() -> None:
-    """The pieces of the crossover, one after the other."""
+    """Print the ablations of the crossover."""
     problems = [reduce(instance(text)).problem for text in _INSTANCES]
     paths = [(problem, iterates(problem)) for problem in problems]
     single = ds.problems.paper_single(bins=300)
@@ -170,7 +172,7 @@ def crossover_rows() -> None:
 
 
 def tries_row(name: str, problems: list[Problem]) -> None:
-    """Print one ablation: crossovers called and iterations made until all problems are solved."""
+    """Print one ablation: crossovers called and iterations until all problems are solved."""
     called, plain = 0, rounds.crossover
 
     def counted(*given: Any) -> Any:
@@ -184,7 +186,7 @@ def tries_row(name: str, problems: list[Problem]) -> None:
 
 
 def tries_rows() -> None:
-    """When the iteration asks for a vertex."""
+    """Print the ablations of the moments at which the iteration asks for a vertex."""
     problems = [instance(text) for text in _INSTANCES]
     print(f"\n{'crossovers on the way':40} {'called':>10} {'iterations':>10}")
     tries_row("as it is", problems)
@@ -199,7 +201,7 @@ def tries_rows() -> None:
 
 
 def lattice(sensors: int, bins: int, sigma: float) -> BlockProblem:
-    """Sensors of the paper's model at half of the Bayes rule's leakage."""
+    """The count lattice of the paper's sensors at half of the Bayes rule's leakage."""
     conditional = linear_conditional(0.4, 0.6, sigma, paper_edges(bins))
     free = lattice_problem(conditional, paper_p_xy(), sensors, budget=math.inf, tail=0.0)
     return free.with_budget(0.5 * ds.solve(free, "tilt").leakage)
@@ -215,7 +217,7 @@ def rounds_row(name: str, problems: list[Problem | BlockProblem]) -> None:
 
 
 def rounds_rows() -> None:
-    """What each heuristic of the rounds brings."""
+    """Print the ablations of the rounds."""
     sizes = ("n=2,m=3", "n=3,m=3", "n=4,m=4")
     problems: list[Problem | BlockProblem] = [
         *(lattice(*size) for size in ((20, 4, 1.0), (50, 4, 1.0), (100, 4, 1.0), (12, 8, 1.0), (10, 8, 0.1), (36, 4, 0.1))),

@@ -1,12 +1,12 @@
-"""How good `discreet advise` is: on catalog entries it never saw, and live on fresh instances that are really timed.
+"""Regret of `discreet advise`: on catalog entries that were held out, and live on fresh instances that are timed here.
 
     python benchmarks/advice_regret.py            # both; minutes
     python benchmarks/advice_regret.py --held-out # leave-one-entry-out over the results shipped with the package; seconds
     python benchmarks/advice_regret.py --live     # fresh instances, every backend timed in turn
 
-Regret is the time of the advised option ÷ that of the fastest that is certified there; a factor that an A/A comparison of
-the same repeats shows too is none. Held to: median ≤ 1.05, 95th percentile ≤ 2, nothing advised that fails or breaks the
-budget. Exits with 1 where that is missed.
+Regret is the time of the advised option divided by that of the fastest certified one. A factor that an A/A comparison of the
+same repeats also shows counts as 1. Required: median ≤ 1.05, 95th percentile ≤ 2, and every advised option certified. Exits
+with 1 otherwise.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ class Live:
     title: str
     advised: str
     seconds: dict[str, float]
-    noise: float  # the factor between two halves of the repeats of the same work, of those two that are compared
+    noise: float  # largest factor between two halves of the repeats, of the two options compared
     predicted: tuple[float, float]
 
     @property
     def best(self) -> str:
-        """The fastest certified."""
+        """The fastest certified option."""
         return min(self.seconds, key=lambda label: self.seconds[label])
 
     @property
     def regret(self) -> float:
-        """inf where the advised is not certified."""
+        """Seconds of the advised option over those of the best, 1 within noise; inf if the advised one is not certified."""
         if self.advised not in self.seconds:
             return float("inf")
         ratio = self.seconds[self.advised] / self.seconds[self.best]
@@ -80,7 +80,7 @@ class Live:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print the tables, and say whether what is promised is kept."""
+    """Measure and print the tables; returns 1 if a requirement is missed, else 0."""
     parser = argparse.ArgumentParser(description="Regret of discreet advise.")
     parser.add_argument("--held-out", action="store_true", help="only the cross-validation of the shipped results")
     parser.add_argument("--live", action="store_true", help="only the fresh instances")
@@ -110,7 +110,7 @@ def held_out() -> bool:
 
 
 def live(fresh: Sequence[tuple[str, dict[str, Any], tuple[float | None, ...]]]) -> bool:
-    """Fresh instances: ask for advice, then time every backend that is certified, in turn."""
+    """Fresh instances: ask for advice, then time every certified backend in turn."""
     trials = []
     for name, parameters, fractions in fresh:
         for fraction in fractions:
@@ -177,7 +177,7 @@ def _verdict(regrets: Sequence[float]) -> bool:
     failed = sum(regret == float("inf") for regret in ordered)
     kept = median <= MEDIAN and tail <= TAIL and not failed
     print(f"regret: median {median:.3f}, 95th percentile {tail:.2f}, largest {ordered[-1]:.2f}; {failed} not certified")
-    print("kept" if kept else f"missed: asked are at most {MEDIAN}, {TAIL} and none that is not certified")
+    print("met" if kept else f"missed: required are a median ≤ {MEDIAN}, a 95th percentile ≤ {TAIL}, and all certified")
     return kept
 
 

@@ -1,13 +1,13 @@
-"""`tilt` of this tree beside `tilt` of another, on the tasks of a study: the same arrays, solved in turn.
+"""`tilt` of this tree against `tilt` of another, on the tasks of a study: the same arrays, solved in turn.
 
     .venv/bin/python benchmarks/against.py OTHER_TREE [--study default] [--largest 300000] [--only TEXT]
 
-OTHER_TREE is a checkout of another commit (`git worktree add ../before COMMIT`), which runs on the libraries of this
-environment. Each tree has one process, warm after a first solve. Of every task the least processor time of several solves
-counts, since other work on the machine only adds to it. The gap is the 1e-9 of the profile "default".
+OTHER_TREE is a checkout of another commit (`git worktree add ../before COMMIT`); it uses the libraries of this environment.
+Each tree has one process, which is warm after a first solve. The time of a task is the least processor time of several
+solves, since other work on the machine only adds to it. The gap is the 1e-9 of the profile "default".
 
-Prints a row a task, and what the commits' rows say together: the geometric mean of the ratios this ÷ other, how many are
-above 1.15, and tasks that one of the two does not certify.
+Prints a row for each task, and a summary: the geometric mean of the ratios this ÷ other, how many are above 1.15, and the
+tasks that one of the two does not certify.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ import numpy as np
 from discreet.problems import Problem
 
 _GAP = 1e-9
-_SLOWER = 1.15  # ratio from which a row counts as slower
-_SECONDS = 0.25  # of solves of a task in one turn
+_SLOWER = 1.15  # a row with a larger ratio counts as slower
+_SECONDS = 0.25  # time for the solves of a task in one turn
 _TURNS = 3
 
 _WORKER = """
@@ -49,7 +49,7 @@ for line in sys.stdin:
 
 
 class Tree:
-    """A process that solves with the code of a tree."""
+    """A process that solves problems with the code of a tree."""
 
     def __init__(self, root: Path) -> None:
         environment = dict(os.environ, PYTHONPATH=str(root), OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
@@ -66,10 +66,10 @@ class Tree:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate()  # the end of its input is the end of it
+        self._process.communicate()  # the process ends when its input does
 
     def solve(self, path: Path, budget: float, repeats: int) -> tuple[str, float, int, float]:
-        """Status, relative gap, iterations and the least processor time of so many solves, in seconds."""
+        """Status, relative gap, iterations, and the least processor time of `repeats` solves in seconds."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(json.dumps([str(path), budget, repeats]), file=self._process.stdin, flush=True)
@@ -78,7 +78,7 @@ class Tree:
 
 
 def tasks(study: str, largest: int, only: str) -> Iterator[tuple[str, Problem]]:
-    """The study's tasks for `tilt` at the profile "default" with a budget, of at most so many numbers N n m."""
+    """The study's tasks for `tilt` at the profile "default" with a finite budget and N n m ≤ largest."""
     from discreet.reports.study.cells import cells_of  # asv imports this file at commits without reports, too
     from discreet.reports.study.plan import read_study
 
@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def report(trees: tuple[Tree, Tree], wanted: list[tuple[str, Problem]]) -> None:
-    """Print a row a task, and what they say together."""
+    """Print a row for each task, and the summary."""
     ratios, uncertified = [], []
     print(f"{'task':52} {'N n m':>8} {'iterations':>11} {'other ms':>9} {'this ms':>9} {'ratio':>6}")
     for title, problem in wanted:

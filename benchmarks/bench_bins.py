@@ -1,4 +1,4 @@
-"""How every backend takes more and more bins of a single sensor: 4 to a million outcomes."""
+"""How every backend scales with the bins of a single sensor: 4 to a million outcomes."""
 
 from __future__ import annotations
 

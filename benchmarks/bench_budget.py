@@ -1,4 +1,4 @@
-"""How every backend takes the budget, from perfect privacy over 1e-10 nats to more than the Bayes rule leaks."""
+"""How every backend depends on the budget, from perfect privacy and 1e-10 nats to more than the Bayes rule leaks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import discreet as ds
 from . import grid
 
 SLACK = 1.0
-"""Nats; the Bayes rule leaks far less (0.0124 nats), so this budget binds nothing."""
+"""A budget in nats that does not bind: the Bayes rule leaks far less (0.0124 nats)."""
 
 
 class _Budget(grid.Grid):

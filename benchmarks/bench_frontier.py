@@ -1,8 +1,7 @@
-"""What the whole privacy–utility curve costs with every backend, and what it is worth.
+"""Cost and accuracy of the whole privacy–utility curve with every backend.
 
-A curve is many solves, so a backend states its reach for curves apart. Points of one model
-share work, and that sharing is measured, so the steps are not timed apart. What a curve is worth is read off one curve for
-all `track_` benchmarks.
+A curve takes many solves, so a backend states a separate reach for curves. Points of one model share work, and the benchmark
+includes that sharing. So the steps are not timed separately. All `track_` benchmarks read their numbers from one curve.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import discreet as ds
 from . import grid, reach
 
 WIDTH = 0.01
-"""Share of the curve's height that its bracket may be wide."""
+"""Width of the bracket to reach, as a share of the curve's height."""
 
 MOST_POINTS = 40
 
@@ -75,14 +74,14 @@ class Frontier(_Curves):
 
 
 class FrontierAnswers(_Curves):
-    """What the curve is worth."""
+    """Width, gaps, leakage and number of points of the curve."""
 
     def setup_cache(self) -> str:
-        """A folder of asv's own, in which the benchmarks of this class find what another of them has computed."""
+        """A folder that asv provides, through which the benchmarks of this class share one curve."""
         return str(Path.cwd())
 
     def setup(self, folder: str, backend: str, bins: int) -> None:
-        """Build the model, or skip; find the curve, unless it was found already."""
+        """Build the model, or skip; compute the curve, unless that is done."""
         self.prepare(backend, bins)
         known = Path(folder) / f"{backend}-{bins}.json"
         if not known.exists():
@@ -90,7 +89,7 @@ class FrontierAnswers(_Curves):
         self.summary: dict[str, float] = json.loads(known.read_text(encoding="utf-8"))
 
     def track_width_over_target(self, folder: str, backend: str, bins: int) -> float:
-        """Widest place of the bracket ÷ what was asked, at least 1."""
+        """Largest width of the bracket ÷ target, at least 1."""
         return self.summary["width_over_target"]
 
     def track_gap_over_target(self, folder: str, backend: str, bins: int) -> float:

@@ -1,4 +1,4 @@
-"""How every backend takes perfect privacy, a linear program, over bins and sensors."""
+"""How every backend scales at perfect privacy, a linear program, with bins and sensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _instance(word: str) -> Any:
 
 
 class _Perfect(grid.Grid):
-    """The paper's models at budget 0, by the name of what grows and its size."""
+    """The paper's models at budget 0; an instance is named by the quantity that grows and its size."""
 
     params: ClassVar[list[list[Any]]] = [
         grid.BACKENDS,

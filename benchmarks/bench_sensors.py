@@ -1,6 +1,6 @@
-"""How every backend takes more and more sensors, whose error probability and budget shrink towards nothing.
+"""How every backend scales with the number of sensors, with which error probability and budget shrink towards 0.
 
-At 100 sensors the budget is about 6e-32 nats; outcomes are count vectors, 176,851 of them then.
+Outcomes are count vectors. At 100 sensors there are 176,851 of them, and the budget is about 6e-32 nats.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What it costs to start: `import discreet` and the command line, each in a fresh interpreter."""
+"""The cost of starting: `import discreet` and the command line, each in a fresh interpreter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _run(*arguments: str) -> None:
 
 
 class Start:
-    """Wall-clock seconds, the interpreter's own start included; `time_numpy` is the yardstick."""
+    """Wall-clock seconds, including the start of the interpreter; `time_numpy` is the yardstick."""
 
     number = 1
     repeat = (5, 20, 10.0)
@@ -35,7 +35,7 @@ class Start:
 
 
 class StartMemory:
-    """Largest resident memory of a child that only starts, in bytes (a number beside the child's, not this process's)."""
+    """Largest resident memory, in bytes, of a child process that only starts."""
 
     unit = "bytes"
 
@@ -49,7 +49,7 @@ class StartMemory:
 
 
 def _peak(code: str) -> int:
-    """Most bytes of the interpreter that has run the code: the kernel's count, which starts anew with a program."""
+    """Largest resident memory of an interpreter that runs the code, in bytes, as the kernel counts it for that program."""
     if sys.platform != "linux":
         from asv_runner.benchmarks.mark import SkipNotImplemented
 

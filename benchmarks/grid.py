@@ -1,19 +1,19 @@
-"""What every suite over backends does: prepare an instance, skip what is out of reach, time the steps, weigh the answer.
+"""The base of every suite over backends: prepare an instance or skip it, time the steps, measure the answer.
 
-A suite states one question: sizes, and the instance of a size (`problem`). Its benchmarks come in three classes, because
-asv prepares a whole class alike and what is prepared is not timed:
+A suite states sizes, and the instance of a size (`problem`). Its benchmarks are in three classes, because asv prepares all
+benchmarks of a class in the same way, and preparation is not timed:
 
     Steps     time_lower, time_solve, time_solve_cpu: reducing and lowering; the solver alone, on a problem lowered afresh
               for every sample, in seconds of the clock and of the processor
-    Answers   time_certify, track_gap_over_target, track_leakage_over_budget: of one answer, found during preparation by the
-              first of the three and kept in a folder that asv gives to the class
+    Answers   time_certify, track_gap_over_target, track_leakage_over_budget: of one answer, which the first of the three
+              computes during preparation and keeps in a folder that asv provides for the class
     Memory    peakmem_ready, peakmem_solve: of the whole process, before and after lowering and solving
 
-A backend that is absent, does not serve the instance or is beyond its reach is skipped with the reason:
-NotImplementedError in `setup`, asv's own way. A backend that stops without an answer is a failure. Accuracy is tracked as
-ratios, because a raw relative gap of 1e-13 is all noise: 1 means that the target was met.
+A backend that is absent, does not serve the instance or is beyond its reach is skipped with the reason, by a
+NotImplementedError in `setup` as asv requires. A backend that stops without an answer is a failure. Accuracy is tracked as a
+ratio to the target, at least 1, because a raw relative gap of 1e-13 is noise: 1 means that the target was met.
 
-The classes here are abstract, so asv lists them in the suites only. Public names of discreet only.
+The classes here are abstract, so asv lists them in the suites only. Only public names of discreet are used.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ LIMIT_SECONDS = 30.0
 """Time limit of one solve; a backend that needs longer has failed."""
 
 PHI_TOLERANCE = 1e-13
-"""What counts as zero in ‖ΦP‖∞ at budget 0."""
+"""The ‖Φ P‖∞ that counts as zero at budget 0."""
 
 BACKENDS = reach.backends()
 """Every backend of the project, and those that other packages register."""
 
 
 class Grid(ABC):
-    """A grid backend × size over one family of problems."""
+    """A grid of backends and sizes over one family of problems."""
 
     params: ClassVar[list[list[Any]]]
     param_names: ClassVar[list[str]]
@@ -65,7 +65,7 @@ class Grid(ABC):
         """The instance of that size."""
 
     def prepare(self, backend: str, size: Any) -> None:
-        """Build the instance; skip what the backend cannot do here; load the backend's libraries."""
+        """Build the instance; skip it if the backend cannot solve it; load the backend's libraries."""
         skip_if(reach.unknown(backend))
         self.instance = self.problem(size)
         skip_if(reach.refusal(backend, self.instance) or reach.absence(backend))
@@ -75,7 +75,7 @@ class Grid(ABC):
         warm_up(backend, self.instance.budget)
 
     def lower(self) -> Any:
-        """Reduce and lower, as `discreet.solve` does; what the backend refuses only now is a skip."""
+        """Reduce and lower, as `discreet.solve` does; a refusal at this point is a skip too."""
         try:
             return self.solver.lower(ds.problems.reduce(self.instance).problem, self.options)
         except ds.problems.errors.Unsupported as refusal:
@@ -85,10 +85,10 @@ class Grid(ABC):
 
 
 class Steps(Grid):
-    """Seconds of lowering and of solving, each alone."""
+    """Seconds of lowering and of solving, timed separately."""
 
     def setup(self, backend: str, size: Any) -> None:
-        """Lower too, so that `time_solve` starts from a problem that is lowered and not yet solved."""
+        """Lower as well, so that `time_solve` starts from a lowered problem that is not yet solved."""
         self.prepare(backend, size)
         self.lowered = self.lower()
 
@@ -101,21 +101,21 @@ class Steps(Grid):
         self.solver.solve(self.lowered, self.options)
 
     def time_solve_cpu(self, backend: str, size: Any) -> None:
-        """Seconds of the processor, all threads together: other work on the machine hardly moves them."""
+        """Processor seconds of all threads: other work on the machine hardly changes them."""
         self.solver.solve(self.lowered, self.options)
 
     time_solve_cpu.timer = time.process_time  # type: ignore[attr-defined]
 
 
 class Answers(Grid):
-    """What an answer is worth, and the seconds it takes to prove it."""
+    """Gap and leakage of an answer, and the seconds of certifying it."""
 
     def setup_cache(self) -> str:
-        """The folder that asv keeps for this class while it is measured."""
+        """The folder that asv provides for this class while it is measured."""
         return str(Path.cwd())
 
     def setup(self, folder: str, backend: str, size: Any) -> None:
-        """Solve, unless it was done for another of the three."""
+        """Solve, unless another of the three benchmarks has done so."""
         self.prepare(backend, size)
         self.answer = answered(Path(folder) / f"{backend}-{size}.npz", backend, self.instance)
 
@@ -128,7 +128,7 @@ class Answers(Grid):
         return max(1.0, self.answer.relative_gap / TARGET_GAP)
 
     def track_leakage_over_budget(self, folder: str, backend: str, size: Any) -> float:
-        """What the backend's own answer leaks ÷ budget, at least 1; at budget 0, ‖Φ P‖∞ ÷ 1e-13."""
+        """Leakage of the backend's own answer ÷ budget, at least 1; at budget 0, ‖Φ P‖∞ ÷ 1e-13."""
         return max(1.0, self.answer.leakage_over_budget)
 
     track_gap_over_target.unit = "× target"  # type: ignore[attr-defined]
@@ -136,17 +136,17 @@ class Answers(Grid):
 
 
 class Memory(Grid):
-    """Largest resident memory of the whole process; what solving takes is the difference of the two."""
+    """Largest resident memory of the whole process; solving takes the difference of the two numbers."""
 
     def setup(self, backend: str, size: Any) -> None:
-        """Nothing but the instance and the libraries."""
+        """Prepare the instance and load the libraries only."""
         self.prepare(backend, size)
 
     def peakmem_ready(self, backend: str, size: Any) -> None:
-        """The yardstick: interpreter, libraries and the instance, before anything is lowered."""
+        """The reference: interpreter, libraries and the instance, before anything is lowered."""
 
     def peakmem_solve(self, backend: str, size: Any) -> None:
-        """The same, and lowering and solving."""
+        """The same after lowering and solving."""
         self.solver.solve(self.lower(), self.options)
 
 
@@ -157,7 +157,7 @@ _WARM: set[tuple[str, bool]] = set()
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer as the judge found it. `leakage_over_budget` is of what the backend itself answered, before any repair."""
+    """A judged answer. `leakage_over_budget` is that of the backend's own answer, before any repair."""
 
     estimator: Any
     tilt: Any
@@ -167,7 +167,7 @@ class Answer:
 
 
 def answered(kept: Path, backend: str, instance: Any) -> Answer:
-    """The answer in the file `kept`, found and kept there the first time; none is an error, a late refusal a skip."""
+    """The answer in the file `kept`, computed and stored there the first time; without an answer an error, or a skip."""
     if not kept.exists():
         found = _found(backend, instance)
         with tempfile.NamedTemporaryFile(dir=kept.parent, suffix=".part", delete=False) as part:
@@ -195,7 +195,7 @@ def _found(backend: str, instance: Any) -> dict[str, Any]:
 
 
 def warm_up(backend: str, budget: float) -> None:
-    """Solve the smallest instance of that kind once in this process: libraries load half of themselves only then."""
+    """Solve the smallest instance of that kind once in this process: libraries load many modules only then."""
     kind = (backend, budget == 0.0)
     if kind not in _WARM:
         _WARM.add(kind)

@@ -1,18 +1,18 @@
-"""What large problems cost, measured: every row of `reports/large-scale.md` in one run on one machine.
+"""Measure the cost of large problems: every row of `reports/large-scale.md` in one run on one machine.
 
     python benchmarks/large_scale.py [--quick] [--no-peers] [--only NAME ...] [--out reports/large-scale] [--scratch FOLDER]
 
-Public names of discreet only (but for one ablation, which says so). Every row is measured in a process of its own, so that
-its peak memory is its own. `--list` prints the names of the rows. What is in the folder `large`:
+Only public names of discreet are used (except in one ablation, which says so). Every row is measured in a process of its
+own, so its peak memory is its own. `--list` prints the names of the rows. The folder `large` holds:
 
-    cases     the work, row by row, and what each has to reach
+    cases     the work of each row, and its targets
     measure   medians, plain reads, peak memory
     table     rows and targets as data
-    machine   what is said of the machine: no names, no paths
+    machine   the description of the machine, without names and paths
     report    Markdown, CSV and SVG
     main      the command line, and the processes
 
-It is no suite of asv: it takes minutes, and its rows are ratios of works within one run.
+It is no suite of asv: it takes minutes, and its rows compare times within one run.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""How often `tilt` does not certify: problems of four kinds, with budgets from 0 to just under the Bayes rule's leakage.
+"""Count the random problems that `tilt` does not certify: four kinds, budgets from 0 to just under the Bayes leakage.
 
     .venv/bin/python benchmarks/random_problems.py [--seed 1] [--count 200] [--backend tilt]
 
@@ -7,8 +7,8 @@ weighted   2 … 8 values of X, 5 … 40 guesses, 500 … 3000 outcomes with mas
 sparse     1 … 6 values of each, 1 … 300 outcomes, up to nine entries in ten zero and the others of any size
 catalog    the catalog's real and degenerate problems, each at `count`/10 budgets over nine decades
 
-Counts, no times. A problem fails where the certified gap exceeds 1e-9 of the error probability and 2e-15; it is printed with
-what builds it again. More iterations than 20 are counted too.
+Counts, no times. A problem fails if its certified gap exceeds 1e-9 of the error probability plus 2e-15. It is printed with
+the parameters that build it again. Problems of more than 20 iterations are counted too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import discreet as ds
 from discreet.problems import Problem, catalog
 
 _GAP = 1e-9
-_ROUNDING = 2e-15  # error probabilities below a millionth are known no better
+_ROUNDING = 2e-15  # allowed on top of the gap, for error probabilities below 1e-6
 _FRACTIONS = (0.0, 1e-10, 1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.999)
 _CATALOG = (
     *("road", "building", "smart-meter", "anes96", "fair", "multi-mixed"),
@@ -73,7 +73,7 @@ def _built(name: str, **parameters: float) -> Named:
 
 
 def fails(solution: ds.Solution) -> bool:
-    """Whether no proof within the gap came of it."""
+    """Whether the solution is not certified within the gap."""
     certificate = solution.certificate
     return certificate is None or not certificate.gap <= _GAP * solution.error_probability + _ROUNDING
 

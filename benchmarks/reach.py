@@ -1,6 +1,6 @@
-"""What is tried with which backend: what it says about itself, its capabilities with their `reach`.
+"""Which backend is tried on which instance: it follows from the backend's capabilities and its declared `reach`.
 
-Beyond reach is not failure: those cells are skipped, so that hours do not go into what is known to take them.
+An instance beyond reach is skipped and is no failure, so no hours are spent on cells that are known to take them.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _DECLARED = Path(__file__).resolve().parents[1] / "discreet" / "backends" / "dec
 
 
 def own_backends() -> list[str]:
-    """The project's backends, read from the files that lie beside these benchmarks.
+    """The project's backends, read from the files of the checkout that holds these benchmarks.
 
-    Not asked of `discreet` itself: asv tells a measuring process only the place of a cell in the grid, so the grid has to be
-    the same for every commit that is measured, whichever backends it has.
+    `discreet` itself is not asked: asv tells a measuring process only the position of a cell in the grid. So the grid has to
+    be the same for every commit that is measured, whichever backends that commit has.
     """
     return list(runpy.run_path(str(_DECLARED))["declared"]())
 
@@ -30,17 +30,17 @@ def backends() -> list[str]:
 
 
 def unknown(backend: str) -> str:
-    """That this version of discreet lacks the backend; empty when it has it."""
+    """The message that this version of discreet lacks the backend; empty if it has it."""
     return "" if backend in ds.backends.backend_names() else f"this version of discreet has no backend {backend}"
 
 
 def absence(backend: str) -> str:
-    """Why the backend cannot run here at all, by loading its libraries; empty when it can."""
+    """Why the backend's libraries cannot be loaded here; empty if they can."""
     found = ds.backends.availability(backend)
     return "" if found.state == "available" else str(found.reason)
 
 
 def refusal(backend: str, problem: Any, *, curve: bool = False) -> str:
-    """Why a backend is not tried on this instance, or on its whole curve, were it there; empty when it is."""
+    """Why a backend is not tried on this instance, or on its whole curve, even if it is available; empty if it is tried."""
     reason = ds.backends.load_backend(backend).capabilities.skipped(problem, {}, curve=curve)
     return reason and f"{backend} {reason}"

@@ -1,4 +1,4 @@
-"""Problems in blocks that several tests share: random ones, ones that degenerate, and sources that are watched."""
+"""Problems in blocks that several tests share: random ones, degenerate ones, and sources that count their passes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def joint_of(seed: int, n: int, m: int, outcomes: int) -> Array:
 
 
 def adversarial() -> dict[str, Array]:
-    """Joint tensors that degenerate in every way we know; scaled to one where they are used."""
+    """Joint tensors, each degenerate in one way, with total 1."""
     rng = np.random.default_rng(5)
     plain = joint_of(1, 3, 3, 300)
     cases = {"plain": plain}
@@ -47,7 +47,7 @@ def adversarial() -> dict[str, Array]:
     most[:, :, 7] = joint_of(6, 2, 2, 1)[:, :, 0]
     cases["one outcome of nearly all mass"] = most
     empty = joint_of(7, 3, 2, 400)
-    empty[:, :, 97:291], empty[:, :, ::7] = 0.0, 0.0  # whole chunks of no mass, and single outcomes
+    empty[:, :, 97:291], empty[:, :, ::7] = 0.0, 0.0  # whole chunks without mass, and single outcomes
     cases["outcomes of no mass"] = empty
     cases["duplicates"] = np.repeat(joint_of(8, 3, 3, 40), 20, axis=2) * rng.random(800)
     same = np.zeros((3, 3, 300))
@@ -71,12 +71,12 @@ def adversarial() -> dict[str, Array]:
 
 ADVERSARIAL = adversarial()
 HARD = {("x equals y", 1e-9), ("one outcome of nearly all mass", 1e-9)}
-"""Not always certified. Guesses whose probability vanishes with the budget stall the interior point on everything too; and
-a budget under 1e-26 nats is less than what rounding moves the leakage of an answer by, so the judge has to repair it."""
+"""Not always certified: guesses whose probability vanishes with the budget stall the interior point even when it has all
+outcomes; and rounding changes a leakage by more than a budget under 1e-26 nats, so the judge has to repair the answer."""
 
 
 class Watched:
-    """A source that counts its passes, sleeps in each, and is interrupted in one of them."""
+    """A source that counts its passes, sleeps in each if asked to, and raises KeyboardInterrupt in one if asked to."""
 
     def __init__(self, source: Blocks, *, seconds: float = 0.0, interrupted: int = 0) -> None:
         self.source, self.seconds, self.interrupted, self.passes = source, seconds, interrupted, 0

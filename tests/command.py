@@ -1,4 +1,4 @@
-"""The command line for tests: in this process, or in one of its own where the process itself is tested."""
+"""The command line for tests: in this process, or in a process of its own for tests of the process itself."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from discreet.cli.app import app
 __all__ = ["COMMAND", "Said", "environment", "process", "refused", "run"]
 
 COMMAND = get_command(app)
-"""Built once: that takes longer than most command lines."""
+"""Built once, since that takes longer than most command lines."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a command line wrote, and its exit code."""
+    """The output of a command line, and its exit code."""
 
     exit_code: int
     stdout: str
@@ -31,12 +31,12 @@ class Said:
 
     @property
     def output(self) -> str:
-        """All that it wrote."""
+        """Both outputs together."""
         return self.stdout + self.stderr
 
 
 def run(*arguments: str) -> Said:
-    """What `discreet ARGUMENTS` says and its exit code. Nothing but an exit may get out."""
+    """Output and exit code of `discreet ARGUMENTS`. It may raise nothing but an exit."""
     wrong = ("strict", "backslashreplace")  # as Python's own streams take what cannot be encoded
     out, complaints = (io.TextIOWrapper(io.BytesIO(), "utf-8", how, write_through=True) for how in wrong)
     with redirect_stdout(out), redirect_stderr(complaints), pytest.raises(SystemExit) as end:
@@ -46,7 +46,7 @@ def run(*arguments: str) -> Said:
 
 
 def refused(*arguments: str) -> str:
-    """The complaint of a command line that must be refused: one line, nothing on standard output."""
+    """The message of a command line that must be refused: one line, and nothing on standard output."""
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     assert result.stderr.startswith("discreet: ")
@@ -55,7 +55,7 @@ def refused(*arguments: str) -> str:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """For another process: it imports what this one can import."""
+    """The environment of another process, which can import what this one can."""
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     return {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", **variables}
 

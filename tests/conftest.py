@@ -1,15 +1,15 @@
-"""What holds for every test: threads, disks, Ctrl-C, clocks, examples of Hypothesis, and the tests of one backend alone.
+"""Settings of all tests: threads, disks, Ctrl-C, clocks, examples of Hypothesis, and the tests of one backend alone.
 
 Numerical libraries get one thread, unless the environment says otherwise: the workers of pytest-xdist share the cores.
 
 The tests start some hundred processes. Where PYTHONDONTWRITEBYTECODE is set, each of them would compile every module that it
 imports; the cache of pytest keeps their bytecode instead, and the checkout and the environment stay as they are.
 
-No test cuts the power, so none waits for the disk, which takes seconds a file just after an installation: `os.fsync` returns
-at once, and temporary folders lie in memory where Linux offers that, unless TMPDIR names another place.
+No test cuts the power, so none has to wait for the disk, which takes seconds for each file just after an installation:
+`os.fsync` returns at once, and temporary folders are in memory where Linux offers that, unless TMPDIR names another place.
 
-A process that was started in the background ignores Ctrl-C, and so would every process that a test starts and interrupts:
-here it is heard again.
+A process started in the background ignores Ctrl-C, and so would every process that a test starts and interrupts. So the
+usual handler is installed again.
 
 Hypothesis has no deadline, since machines differ, and takes the same examples on every run; HYPOTHESIS_PROFILE=search looks
 for new ones, many more of them.
@@ -48,7 +48,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARING = ("test_docs.py", "test_html_report.py", "test_vendored_site.py")
-"""Their tests share a process that is slow to start: a worker that runs out of tests takes the last ones of the other."""
+"""Their tests share a process that is slow to start. An idle worker takes over another's last tests, so these come first."""
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 settings.register_profile("search", deadline=None, max_examples=2000)
@@ -65,7 +65,7 @@ def never_waiting_for_the_disk() -> Iterator[None]:
 
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock on which every reading takes one second: what is timed can be asserted, as it is a count."""
+    """A clock that advances one second with every reading: times are then counts, which a test can assert."""
     readings = itertools.count()
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(readings)))
 
@@ -75,7 +75,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that share a process come first; `--backend` keeps those with it as their parameter `name`, and of its file."""
+    """Put tests that share a process first; `--backend NAME` keeps tests with `name=NAME`, and those of its own file."""
     items.sort(key=lambda each: each.path.name not in SHARING)
     name = config.getoption("--backend")
     if name is None:
@@ -89,5 +89,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _parameter(item: pytest.Item) -> object:
-    """What a test has as its parameter `name`."""
+    """The value of a test's parameter `name`; None without one."""
     return item.callspec.params.get("name") if hasattr(item, "callspec") else None

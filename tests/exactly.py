@@ -1,7 +1,7 @@
 """References without rounding: the numbers of a problem recomputed with fractions, logarithms with 120 digits.
 
-Stored doubles are taken as exact. A problem stands for its law divided by its total, and an estimator for its columns
-divided by their sums, where `normalised` asks for that.
+Stored doubles are taken as exact. With `normalised`, the law of a problem is divided by its total, and the columns of an
+estimator by their sums.
 """
 
 from __future__ import annotations

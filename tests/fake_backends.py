@@ -1,4 +1,4 @@
-"""Backends that misbehave on purpose, one per way of going wrong, and two that behave.
+"""Backends that misbehave on purpose, one for each kind of failure, and two that behave.
 
 They reach a process through DISCREET_BACKENDS="name=fake_backends:Class,..."; `TRIAL` is that value for all of them.
 """
@@ -41,13 +41,13 @@ class _Fake:
 
 
 class Bayes(_Fake):
-    """Ignores the budget: exact when it is slack, a privacy violation that claims optimality when it is not."""
+    """Ignores the budget and claims optimality: right if the budget is slack, otherwise a violation of privacy."""
 
     name = "fake-bayes"
 
 
 class Constant(_Fake):
-    """Always guesses the same: feasible, and far from the optimum."""
+    """Always makes the same guess: feasible, and far from the optimum."""
 
     name = "fake-constant"
 
@@ -74,7 +74,7 @@ class Segfaults(_Fake):
 
 
 class Hangs(_Fake):
-    """Hangs with a child of its own, whose number it leaves in the file named by FAKE_CHILD."""
+    """Hangs with a child process, whose id it writes to the file named by FAKE_CHILD."""
 
     name = "fake-hangs"
 
@@ -88,7 +88,7 @@ class Hangs(_Fake):
 
 
 class Noisy(_Fake):
-    """Writes on both streams from Python and below it, the exchange's own words among it, and megabytes of it."""
+    """Writes megabytes on both streams, from Python and below it, among them the words of the exchange itself."""
 
     name = "fake-noisy"
 
@@ -109,7 +109,7 @@ class Raises(_Fake):
 
 
 class Refuses(_Fake):
-    """Finds fault with a setting's value."""
+    """Refuses the value of a setting."""
 
     name = "fake-refuses"
 
@@ -132,7 +132,7 @@ class NotANumber(_Fake):
 
 
 class Hungry(_Fake):
-    """Asks for 400 MB."""
+    """Allocates 400 MB."""
 
     name = "fake-hungry"
 
@@ -142,7 +142,7 @@ class Hungry(_Fake):
 
 
 class Threads(_Fake):
-    """Claims the number of threads it was allowed."""
+    """Claims the number of threads that it may use."""
 
     name = "fake-threads"
 
@@ -151,7 +151,7 @@ class Threads(_Fake):
 
 
 class DiesAtImport:
-    """Not even constructible: ends the process, as a broken binary would."""
+    """Cannot even be constructed: it ends the process, as a broken binary would."""
 
     def __init__(self) -> None:
         os._exit(9)

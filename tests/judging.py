@@ -1,4 +1,4 @@
-"""Calls of the judge that tests share: its upper and lower bound alone, and rules judged by the NumPy or compiled pass."""
+"""Calls of the judge that tests share: its upper or lower bound alone, and rules judged by the NumPy or compiled pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Repaired", "certify_rule", "lower_bound", "repaired"]
 
 
 class Repaired(NamedTuple):
-    """A feasible estimator, its law and error probability, and the share of another that was blended in."""
+    """A feasible estimator, its law and error probability, and the share of another estimator that was blended in."""
 
     estimator: Array
     law: OutputLaw
@@ -30,7 +30,7 @@ class Repaired(NamedTuple):
 
 
 def repaired(problem: Problem, estimator: Array, anchors: Iterable[Array] = ()) -> Repaired:
-    """The upper side alone."""
+    """The judge's repair alone, which gives the upper bound."""
     answer, worth, share = _within_budget(MatrixCase(problem, estimator, None, None, anchors))
     return Repaired(answer, worth.law, worth.error, share)
 
@@ -53,6 +53,6 @@ def certify_rule(
     progress: Callable[[int, int], None] | None = None,
     compiled: bool | None = None,
 ) -> Verdict[Rule]:
-    """`certify` of a rule with its own tilt, by the pass asked for."""
+    """`certify` of a rule with its own tilt, by the NumPy or the compiled pass."""
     case = RuleCase(problem, rule, None, multiplier, threads, progress, compiled)
     return conclude(case, case.blocks)

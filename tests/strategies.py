@@ -1,8 +1,8 @@
-"""Hypothesis strategies shared by the tests: problems with hostile masses, estimators, and garbage.
+"""Hypothesis strategies shared by the tests: problems with difficult masses, estimators, and garbage.
 
-Masses range over all of double precision: ordinary, equal, zero, tiny down to subnormal, and all but one; the arrays are
-small, because the laws do not depend on size and the references compute with fractions. Strategies are made once a shape:
-Hypothesis examines each new one anew.
+Masses range over all of double precision: ordinary, equal, zero, nearly one, and tiny down to subnormal. The arrays are
+small, because the laws do not depend on size and the references compute with fractions. Strategies are cached by shape,
+since Hypothesis validates each new one.
 """
 
 from __future__ import annotations
@@ -115,5 +115,5 @@ def finite_tilts(shape: tuple[int, int]) -> st.SearchStrategy[Any]:
 
 @cache
 def tilts(shape: tuple[int, int]) -> st.SearchStrategy[Any]:
-    """Tilts [m, n]: moderate, of mixed orders of magnitude, or garbage."""
+    """Tilts [m, n]: moderate, of mixed orders of magnitude, or arbitrary doubles, NaN and infinities included."""
     return st.one_of(arrays(shape, _moderate), arrays(shape, _mixed), garbage(shape))

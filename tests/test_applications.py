@@ -48,8 +48,8 @@ def test_the_figure_of_a_page_is_that_of_the_present_model(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_there_is_something_to_trade(name: str) -> None:
-    """Perfect privacy costs something, far from everything, and the whole curve lies in between."""
+def test_perfect_privacy_costs_something_but_not_everything(name: str) -> None:
+    """Perfect privacy costs something, but far from everything, and the whole curve lies in between."""
     problem = ds.problems.catalog.build(name, budget=0.0)
     budgets = np.array([0.0, 0.01, 0.1, 0.5, 1.0]) * problem.bayes_leakage
     errors = [ds.solve(problem.with_budget(budget)).error_probability for budget in budgets]

@@ -1,4 +1,4 @@
-"""Tests of the asv suites themselves: they run, skip with a reason, and fail loudly; no time is asserted."""
+"""Tests of the asv suites themselves: they run, skip with a reason, and report failures; no time is asserted."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def classes(module: Any) -> dict[str, Any]:
     return {word: value for name, value in found.items() for word in ("Steps", "Answers", "Memory") if name.endswith(word)}
 
 
-def test_every_file_of_suites_is_a_question_told_of_here() -> None:
+def test_every_suite_file_has_a_test_here() -> None:
     files = {path.stem.removeprefix("bench_") for path in FOLDER.glob("bench_*.py")}
     assert files == {*QUESTIONS, "start"}
 
 
 def test_every_file_can_be_imported_at_a_commit_without_reports(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """asv imports all of them before it measures anything; the first commits had the solvers only."""
+    """asv imports all files before it measures anything, also at early commits, which had only the solvers."""
     for name in [name for name in sys.modules if name.startswith("discreet.reports")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "discreet.reports", None)
@@ -65,7 +65,7 @@ def test_every_file_can_be_imported_at_a_commit_without_reports(load: Any, monke
 
 
 @pytest.mark.parametrize("question", QUESTIONS[:-1])
-def test_a_question_is_measured_at_its_smallest_size(question: str, load: Any, tmp_path: Path) -> None:
+def test_a_suite_runs_at_its_smallest_size(question: str, load: Any, tmp_path: Path) -> None:
     suites = classes(load(f"bench_{question}"))
     assert set(suites) == {"Steps", "Answers", "Memory"}
     for word, suite in suites.items():
@@ -110,7 +110,7 @@ def test_starting_is_measured_in_a_fresh_interpreter(load: Any) -> None:
         assert 5e6 < memory.track_numpy() < memory.track_import() < 2e9
 
 
-def test_what_a_backend_does_not_serve_is_skipped_with_the_reason(load: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unsupported_problem_is_skipped_with_the_reason(load: Any, capsys: pytest.CaptureFixture[str]) -> None:
     grid = load("bench_bins").BinsSteps()
     with pytest.raises(NotImplementedError, match="highs does not serve a positive finite budget"):
         grid.setup("highs", 4)
@@ -127,7 +127,7 @@ def test_the_grid_is_the_same_for_a_version_that_lacks_a_backend(load: Any, monk
         load("bench_bins").BinsSteps().setup("conic", 4)
 
 
-def test_what_is_beyond_reach_is_skipped_with_the_reason_of_the_backend(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_problem_beyond_reach_is_skipped_with_the_reason(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tilt = ds.backends.load_backend("tilt")
     able = replace(tilt.capabilities, reach=(Reach("it takes an hour", 4),))
     monkeypatch.setattr(type(tilt), "capabilities", able)
@@ -177,7 +177,7 @@ def test_a_refusal_while_memory_is_measured_is_a_skip_too(load: Any, monkeypatch
         grid.peakmem_solve("tilt", 4)
 
 
-def test_the_three_questions_about_an_answer_are_put_to_one_answer(
+def test_the_three_benchmarks_of_an_answer_share_one_answer(
     load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     grid = load("grid")
@@ -201,7 +201,7 @@ def test_benchmarks_and_studies_skip_in_the_same_words(load: Any, monkeypatch: p
     assert said == skipped == {4: "", 64: "highs is not tried above 100 unknowns: it takes an hour"}
 
 
-def test_the_reach_of_settings_is_theirs_and_that_of_curves_only_theirs(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_and_curves_have_a_reach_of_their_own(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = (Reach("slow", 32, settings={"solver": "scs"}), Reach("long", 8, curves=True))
     able = replace(ds.backends.load_backend("conic").capabilities, reach=slow)
     monkeypatch.setattr(type(ds.backends.load_backend("conic")), "capabilities", able)
@@ -219,7 +219,7 @@ def test_the_reach_of_settings_is_theirs_and_that_of_curves_only_theirs(load: An
         }
 
 
-def test_what_backends_say_of_their_reach_has_a_size_and_settings_that_exist() -> None:
+def test_the_declared_reach_names_a_size_and_existing_settings() -> None:
     for name, able in ds.backends.capabilities().items():
         for reach in able.reach:
             assert min(reach.outcomes, reach.unknowns) < float("inf"), name

@@ -1,4 +1,4 @@
-"""The measurements of large problems: targets are judged as stated, and the script runs from end to end."""
+"""The measurements of large problems: rows are compared with their targets, and the script runs from end to end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module of rows and targets, which is no part of the package."""
+    """The module of rows and targets, which does not belong to the package."""
     monkeypatch.syspath_prepend(str(FOLDER))
     return importlib.import_module("large.table")
 
@@ -30,7 +30,7 @@ def test_a_target_names_everything_that_is_missed(table: Any) -> None:
     assert "memory" not in missed
 
 
-def test_what_reaches_all_of_it_is_met_and_leaking_never_is(table: Any) -> None:
+def test_a_target_is_met_only_in_full_and_without_excess_leakage(table: Any) -> None:
     target = table.Target("words", seconds=3.0, faster=2.0, gap=1e-9)
     row = table.Row("case", "work", seconds=1.0, reference_seconds=2.0, status="certified", gap=1e-12, leakage_share=1.0)
     assert target.missed(row) == []

@@ -1,7 +1,7 @@
-"""Tests of the project itself: its layers, its public names, its docstrings, its weight at import, its README.
+"""Tests of the project itself: its layers, its public names, its docstrings, the modules an import loads, its README.
 
-They read the source as it stands in the checkout (by syntax tree where no import is needed), so that a file which breaks a
-rule is named with its line.
+They read the source in the checkout, by syntax tree where no import is needed. So a file that breaks a rule is named with
+its line.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def tree_of(name: str) -> ast.Module:
 
 
 def ci_script(name: str) -> Any:
-    """One of the helpers of `.ci/`, which are no package."""
+    """A helper script of `.ci/`, loaded as a module."""
     spec = importlib.util.spec_from_file_location(f"ci_{name}", ROOT / ".ci" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -67,7 +67,7 @@ def is_package(name: str) -> bool:
 
 
 def imports_of(name: str, nodes: list[ast.stmt] | None = None) -> set[str]:
-    """Modules of the package that a module imports: anywhere in it, or in the given statements only."""
+    """Modules of the package that a module imports, anywhere in it or in the given statements only."""
     found: set[str] = set()
     body: list[ast.AST] = [tree_of(name)] if nodes is None else list(nodes)
     for node in (inner for outer in body for inner in ast.walk(outer)):
@@ -116,21 +116,21 @@ def test_imports_have_no_circles_also_inside_functions() -> None:
 
 
 def statements_that_run(name: str) -> list[ast.stmt]:
-    """All but what is read by type checkers only."""
+    """All statements except those for type checkers only."""
     return [
         node for node in tree_of(name).body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
     ]
 
 
 def is_face(name: str) -> bool:
-    """Whether a package only names what it loads lazily."""
+    """Whether a package loads its names lazily, by a `__getattr__`."""
     return is_package(name) and any(
         isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in tree_of(name).body
     )
 
 
 def test_no_backend_calls_the_judge() -> None:
-    """What backends and the judge both need is mathematics, in measures/ and numerics/; only the loop asks the judge."""
+    """Backends and the judge share the mathematics of measures/ and numerics/; only the loop calls the judge."""
     loop = {"discreet.backends.run"}
     callers = {
         name
@@ -171,7 +171,7 @@ def test_nobody_imports_through_the_links() -> None:
 
 
 def defined_names(name: str) -> set[str]:
-    """Public names of a package: those that its `__init__` takes from its modules, or that its stub lists."""
+    """Public names of a package: the names that its `__init__` imports from its modules, or that its stub lists."""
     stub = MODULES[name].with_suffix(".pyi")
     tree = ast.parse(stub.read_text(encoding="utf-8")) if stub.exists() else tree_of(name)
     own = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module not in {name, "__future__"}]
@@ -180,7 +180,7 @@ def defined_names(name: str) -> set[str]:
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if is_package(name)])
 def test_all_is_exactly_what_a_package_exports(name: str) -> None:
-    """Elsewhere a name is public unless it begins with an underscore, and stands nowhere a second time."""
+    """`__all__` stands in packages only; in other modules every name without an underscore is public."""
     module = importlib.import_module(name)
     exported = getattr(module, "__all__", [])
     assert sorted(set(exported) - {"__version__"}) == sorted(defined_names(name)), name
@@ -214,7 +214,7 @@ def test_every_file_opens_with_a_docstring() -> None:
 
 
 def is_protocol(node: ast.ClassDef) -> bool:
-    """A Protocol's docstring speaks for its members."""
+    """Whether a class is a Protocol, whose docstring covers its members."""
     return any(ast.unparse(base).split("[")[0] in {"Protocol", "typing.Protocol"} for base in node.bases)
 
 
@@ -245,7 +245,7 @@ CLOCKS = {"clock_gettime", "monotonic", "monotonic_ns", "perf_counter", "perf_co
 
 
 def clocks_read(path: Path) -> list[str]:
-    """Where a file reads a clock."""
+    """The places at which a file reads a clock."""
     read = [
         f"{path.name}:{node.lineno} {node.value.id}.{node.attr}"
         for node in ast.walk(parsed(path))
@@ -262,12 +262,12 @@ def clocks_read(path: Path) -> list[str]:
 
 
 def test_no_test_reads_a_clock() -> None:
-    """Only `waiting` does, to stop waiting; timed ratios are a record, made by benchmarks/ratios."""
+    """Only `waiting` reads one, to stop waiting; timed ratios are recorded by benchmarks/ratios."""
     read = [place for path in (ROOT / "tests").rglob("*.py") if path.stem != "waiting" for place in clocks_read(path)]
     assert not read, "\n".join(read)
 
 
-# -- the weight of an import ---------------------------------------------------------------------------------------------
+# -- the cost of an import -----------------------------------------------------------------------------------------------
 
 HEAVY = (
     "casadi", "clarabel", "cvxpy", "ecos", "highspy", "matplotlib", "numba", "ortools", "pandas", "pyomo", "qics", "rich",
@@ -285,7 +285,7 @@ def run_python(code: str) -> str:
 
 
 def test_importing_discreet_loads_nothing_else() -> None:
-    """A count in place of a clock: what an import costs is what it loads."""
+    """The cost of an import is counted, not timed: it is the modules that it loads."""
     loaded = set(run_python("import sys, discreet; print(*sys.modules)").split())
     assert {name for name in loaded if name.startswith("discreet")} == {"discreet"}
     assert not loaded & {*HEAVY, "numpy"}
@@ -356,7 +356,7 @@ OUTCOMES = {
 
 
 class Raiser:
-    """A backend that raises what it is given."""
+    """A backend that raises a given exception."""
 
     name = "raiser"
     capabilities = Capabilities(frozenset(Regime), 10, False, "raises", "none")
@@ -509,7 +509,7 @@ def test_a_run_that_tested_nothing_is_noticed(tmp_path: Path) -> None:
 
 
 def test_the_gate_requires_every_backend_of_the_project() -> None:
-    """It asks the files what they declare, before anything is installed."""
+    """The gate reads the declarations from the files, before anything is installed."""
     gate = ROOT / ".ci" / "run"
     assert os.access(gate, os.X_OK)
     asked = re.search(r"^required=\$\(python3 (.+)\)$", gate.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -519,7 +519,7 @@ def test_the_gate_requires_every_backend_of_the_project() -> None:
 
 
 def test_a_file_that_declares_a_backend_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing else is edited: names, capabilities and the grid of the benchmarks come from the file."""
+    """No other file is edited: names, capabilities and the grid of the benchmarks come from the declaration."""
     copy = tmp_path / "discreet"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     text = (copy / "backends" / "slsqp.py").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Tests of what is installed: the wheel's contents, the two top-level links, the typing marker, libraries that clash.
+"""Tests of the installed package: the wheel's contents, the two top-level links, the typing marker, conflicting libraries.
 
 Law: a tree with the links `problems` and `backends` and a tree without them give the same wheel, which holds every module
 of `discreet` and nothing else.
@@ -128,7 +128,7 @@ def test_the_extras_are_those_promised_and_all_is_all() -> None:
 @pytest.mark.parametrize("other", ["ortools.linear_solver.pywraplp", "casadi"])
 @pytest.mark.parametrize("ours_first", [True, False])
 def test_highspy_shares_a_process_with_the_other_carriers_of_highs(other: str, ours_first: bool) -> None:
-    """The bound on highspy in pyproject.toml is there for this; see docs/decisions/0002-base-install.md."""
+    """This is why pyproject.toml bounds highspy; see docs/decisions/0002-base-install.md."""
     pytest.importorskip(other.split(".")[0], reason="the extra `peers` is not installed")
     order = ["highspy", other] if ours_first else [other, "highspy"]
     code = (

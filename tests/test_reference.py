@@ -1,4 +1,4 @@
-"""The reference pages say what the code says: public names, options of the command line, capabilities of the backends."""
+"""The reference pages agree with the code: public names, options of the command line, capabilities of the backends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def page(name: str) -> str:
 
 
 def section(text: str, heading: str) -> str:
-    """From `## heading` to the next heading of the same level."""
+    """The text from `## heading` to the next heading of the same level."""
     found = re.search(rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
     assert found is not None, f"there is no section {heading!r}"
     return found.group(1)
@@ -38,7 +38,7 @@ def test_the_tables_of_the_backends_are_what_the_backends_declare(name: str) -> 
 
 
 def options_of(command: str) -> set[str]:
-    """The long flags of a command, as the parser has them."""
+    """The long flags of a command, from the parser."""
     import typer
 
     from discreet.cli.app import app

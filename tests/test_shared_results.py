@@ -1,4 +1,4 @@
-"""Results of asv without paths and names of the machine: what stays, what goes, and what is refused."""
+"""Results of asv without paths and names of the machine: what is kept, what is removed, and what is refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def held(**changes: Any) -> dict[str, Any]:
-    """A file as asv 0.6.6 writes it for an interpreter that was there already."""
+    """A file as asv 0.6.6 writes it for an existing interpreter."""
     python = f"{HOME}/venv/bin/python"
     machine = {
         "arch": "x86_64",
@@ -50,7 +50,7 @@ def held(**changes: Any) -> dict[str, Any]:
 
 
 def results(folder: Path, *files: dict[str, Any], machine: str = "secret-box") -> Path:
-    """A results folder of asv with one machine."""
+    """A results folder of asv that holds one machine."""
     place = folder / "results" / machine
     place.mkdir(parents=True)
     (place / "machine.json").write_text(json.dumps(held()["params"] | {"version": 1}))

@@ -1,7 +1,7 @@
 """The identities that docs/theory.md states, checked in numbers on small random instances.
 
-Each test names the section whose sentence it checks. Formulas are written out again here from the page, with NumPy only;
-the package is used as the thing under test, never as the source of the formula.
+Each test names the section whose sentence it checks. The formulas of the page are written out again here, with NumPy only;
+the package is tested against them and is never their source.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def g(u: Array, pi: Array) -> float:
 
 
 def support(tilt: Array, pi: Array, mu: float) -> float:
-    """h of one row, straight from its definition; its limit at μ = 0."""
+    """h of one row by its definition; at μ = 0 its limit."""
     if mu == 0.0:
         return float(tilt.max())
     return float(mu * logsumexp(tilt / mu, b=pi))

@@ -1,4 +1,4 @@
-"""A published asv site, vendored: checked files, clear refusals, and in a real browser with the network cut off."""
+"""A published asv site, vendored: its files are checked, errors are clear, and a real browser shows it without a network."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_an_address_that_is_not_known_is_named(command: Any, tmp_path: Path, cap
 
 @pytest.fixture(scope="module")
 def site(command: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A tiny project's results, published by the one command; skips where the packages cannot be fetched."""
+    """The site of a tiny project, published by the one command; skipped if the packages cannot be fetched."""
     pytest.importorskip("asv", reason="the extra `bench` is not installed")
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
@@ -178,7 +178,7 @@ def _afar(route: Any, complaints: list[str]) -> None:
 
 
 class _served:  # noqa: N801 a context manager reads as a verb
-    """The folder on a port of this machine."""
+    """Serve the folder on a port of this machine."""
 
     def __init__(self, folder: Path) -> None:
         import functools

@@ -1,6 +1,6 @@
-"""Waiting for what another process does: the only place where a test reads a clock.
+"""Waiting for another process: the only place where a test reads a clock.
 
-A limit is a safety net, far above what any machine needs; nothing passes or fails by how long it took.
+The limit is a safety net, far above what any machine needs; no test passes or fails by the time it took.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["within"]
 
 
 def within(seconds: float, condition: Callable[[], bool]) -> bool:
-    """Whether the condition became true before the limit; asked every 20 ms."""
+    """Whether the condition becomes true within the limit; it is checked every 20 ms."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():

@@ -47,7 +47,7 @@ def test_product_has_no_error(x: float, y: float) -> None:
 
 
 @given(_VECTORS.filter(lambda values: values.size >= 4))
-def test_pairs_add_and_multiply(values: Array) -> None:
+def test_double_doubles_add_and_multiply(values: Array) -> None:
     a, b = exact_product(values[0], values[1]), exact_product(values[2], values[3])
     exact_a, exact_b = _exact(a), _exact(b)
     assert abs(_exact(dd_add(a, b)) - exact_a - exact_b) <= (abs(exact_a) + abs(exact_b)) / 2**100
@@ -63,7 +63,7 @@ def test_high_part_is_the_rounded_sum_despite_cancellation(count: int) -> None:
     assert float(dd_sum(values)[0]) == pytest.approx(1e-9, rel=1e-6)
 
 
-def test_blocks_agree_with_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_by_blocks_agree_with_one_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     a, b = rng.random((3, 1, 1000)), rng.random((1, 2, 1000)) * 1e-8
     whole_dot, whole_sum = dd_dot(a, b), dd_sum(a)
@@ -83,7 +83,7 @@ def test_equal_terms_of_any_size_add_exactly(value: float) -> None:
 
 @settings(max_examples=50)
 @given(hnp.arrays(np.float64, (2, 17), elements=st.floats(0.0, 1.0)))
-def test_sums_do_not_touch_their_arguments(values: Array) -> None:
+def test_sums_do_not_change_their_arguments(values: Array) -> None:
     before = values.copy()
     dd_sum(values)
     dd_dot(values, values)

@@ -1,4 +1,4 @@
-"""The untrusted user: exact errors against brute force, laws of information, and intervals that cover."""
+"""The untrusted user who infers X and Y: errors against brute force, laws of information, coverage of intervals."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_laws_of_inference(drawn: tuple[Array, Array]) -> None:
 
 @given(drawn_guess())
 @settings(max_examples=40)
-def test_a_problem_says_the_same_as_its_joint_but_not_of_both(drawn: tuple[Array, Array]) -> None:
+def test_a_problem_gives_the_inference_of_its_joint_but_not_of_both_values(drawn: tuple[Array, Array]) -> None:
     joint, estimator = drawn
     m = joint.shape[1]
     estimator = np.resize(estimator, (m, joint.shape[2]))
@@ -76,7 +76,7 @@ def test_a_problem_says_the_same_as_its_joint_but_not_of_both(drawn: tuple[Array
     assert part.xy_error is None
 
 
-def test_perfect_privacy_at_ten_sensors_gives_nothing_away() -> None:
+def test_perfect_privacy_at_ten_sensors_reveals_nothing() -> None:
     joint = iid_sensors(paper_conditional(), paper_p_xy(), 10)
     solution = ds.solve(ds.Problem.from_joint(joint, 0.0), "tilt")
     found = inference(joint, solution.estimator)
@@ -96,7 +96,7 @@ def test_the_plain_fano_bound_is_in_bits() -> None:
     assert found.x_error == 0.75
 
 
-def test_the_record_is_plain() -> None:
+def test_the_record_holds_plain_numbers_only() -> None:
     found = local_inference(paper_conditional(), paper_p_xy(), 3, exactly=False, samples=200)
     record = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert record["samples"] == 200
@@ -114,7 +114,7 @@ def test_the_record_is_plain() -> None:
         ("text", "not an array"),
     ],
 )
-def test_estimators_that_are_none_are_refused(estimator: object, words: str) -> None:
+def test_invalid_estimators_are_refused(estimator: object, words: str) -> None:
     with pytest.raises(InputError, match=words):
         inference(ds.problems.paper_single(), estimator)
 
@@ -123,7 +123,7 @@ def test_estimators_that_are_none_are_refused(estimator: object, words: str) -> 
 
 
 def brute_force(laws: list[Array], prior: Array) -> Array:
-    """p(x, y, all local estimates) [n, m, m^M], every vector of estimates on its own."""
+    """p(x, y, all local estimates) [n, m, m^M], one outcome for every vector of estimates."""
     n, m = prior.shape
     seen = prior.reshape(n, m, 1)
     for law in laws:
@@ -147,14 +147,14 @@ def check(found: Inference, seen: Array) -> None:
 
 
 @pytest.mark.parametrize("sensors", range(1, 7))
-def test_like_sensors_agree_with_brute_force(sensors: int) -> None:
+def test_identical_sensors_agree_with_brute_force(sensors: int) -> None:
     law, prior = paper_conditional(), paper_p_xy()
     check(local_inference(law, prior, sensors), brute_force([law] * sensors, prior))
 
 
 @given(st.integers(0, 1000), st.integers(2, 3), st.integers(2, 3), st.lists(st.integers(0, 2), min_size=1, max_size=5))
 @settings(max_examples=30)
-def test_unlike_sensors_agree_with_brute_force(seed: int, n: int, m: int, kinds: list[int]) -> None:
+def test_heterogeneous_sensors_agree_with_brute_force(seed: int, n: int, m: int, kinds: list[int]) -> None:
     rng = np.random.default_rng(seed)
     prior = rng.dirichlet(np.ones(n * m)).reshape(n, m)
     kind = [rng.dirichlet(np.ones(bins), size=(n, m)) for bins in (2, 4, 5)]
@@ -171,14 +171,14 @@ def test_a_local_law_is_that_of_the_map_guess() -> None:
     assert found[1, 0, 1] == pytest.approx(0.15865525393145707, rel=1e-12)
 
 
-def test_more_sensors_give_more_away() -> None:
+def test_more_sensors_reveal_more() -> None:
     errors = [local_inference(paper_conditional(), paper_p_xy(), k).x_error for k in (1, 5, 10, 20, 30)]
     assert errors[0] == pytest.approx(0.3, rel=1e-12)
     assert (np.diff(errors) < 0).all()
     assert errors[-1] < 0.003
 
 
-def test_simulation_repeats_and_its_intervals_cover() -> None:
+def test_a_simulation_is_reproducible_and_its_intervals_cover() -> None:
     law, prior = paper_conditional(), paper_p_xy()
     exact = local_inference(law, prior, 8)
     covered = dict.fromkeys(("x_error", "y_error", "xy_error", "equivocation_nats", "leakage_nats"), 0)
@@ -194,7 +194,7 @@ def test_simulation_repeats_and_its_intervals_cover() -> None:
     assert first == again
 
 
-def test_very_many_kinds_of_sensors_are_simulated() -> None:
+def test_a_model_with_too_many_estimate_vectors_is_simulated() -> None:
     rng = np.random.default_rng(1)
     laws = [rng.dirichlet(np.ones(3), size=(2, 2)) for _ in range(25)]  # 2^25 vectors of estimates
     found = local_inference(laws, paper_p_xy(), samples=500)
@@ -245,7 +245,7 @@ def test_clopper_pearson_covers_with_at_least_its_confidence(probability: float,
     assert covered >= confidence - 1e-9
 
 
-def test_an_interval_known_from_the_literature() -> None:
+def test_an_interval_agrees_with_the_literature() -> None:
     low, high = confidence_interval(10, 100)
     assert (low, high) == pytest.approx((0.04900469, 0.17622260), rel=1e-6)
     assert confidence_interval(0, 10)[0] == 0.0

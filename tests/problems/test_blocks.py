@@ -1,4 +1,4 @@
-"""Blocks of outcomes: passing over them, mapping them from files, writing them, and refusing what is no problem."""
+"""Blocks of outcomes: passes over them, files mapped to memory, files written, and refusals of invalid problems."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_large_problem_is_checked_compiled() -> None:
     emptied = expected.p_xz.copy()
     emptied[0] += emptied[1]
     emptied[1] = 0.0
-    block_problem(ArrayBlocks(emptied, expected.loss), 0.01)  # a row of zeros is no outcome of none
+    block_problem(ArrayBlocks(emptied, expected.loss), 0.01)  # a private value without probability is accepted
     emptied[:, 271_828] = 0.0
     with pytest.raises(InputError, match="outcome 271828 has zero probability"):
         block_problem(ArrayBlocks(emptied, expected.loss), 0.01)
@@ -155,7 +155,7 @@ def _spoilt(what: str, value: float) -> tuple[Array, Array]:
     ],
 )
 @pytest.mark.parametrize("size", [50, 1000])
-def test_entries_that_are_no_masses_are_named(what: str, value: float, words: str, size: int) -> None:
+def test_entries_that_are_not_masses_are_named(what: str, value: float, words: str, size: int) -> None:
     with pytest.raises(InputError, match=words):
         block_problem(ArrayBlocks(*_spoilt(what, value), size), 0.01)
 
@@ -186,7 +186,7 @@ def test_chunks_out_of_order_are_refused() -> None:
 
 
 @pytest.mark.parametrize("stated", [None, 500])
-def test_any_iterator_that_starts_again_is_a_source(stated: int | None) -> None:
+def test_any_restartable_iterator_is_a_source(stated: int | None) -> None:
     problem, started = random_problem(), []
 
     def factory() -> Iterator[tuple[Array, Array]]:
@@ -200,7 +200,7 @@ def test_any_iterator_that_starts_again_is_a_source(stated: int | None) -> None:
     assert len(started) == (2 if stated is None else 1) + 1
 
 
-def test_large_items_are_cut() -> None:
+def test_large_items_are_split_into_chunks() -> None:
     a = np.full((1, 200_000), 1 / 200_000)
     blocks = blocks_from(lambda: iter([(a, np.zeros((1, 200_000)))]), 1, 1)
     assert [chunk.count for chunk in blocks.chunks()] == [65536, 65536, 65536, 3392]
@@ -217,7 +217,7 @@ def test_large_items_are_cut() -> None:
         ([], "N is 0"),
     ],
 )
-def test_iterators_of_something_else_are_refused(items: list[Any], words: str) -> None:
+def test_iterators_of_other_items_are_refused(items: list[Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         blocks_from(lambda: iter(items), 2, 2)
 
@@ -271,7 +271,7 @@ def test_other_orders_and_types_are_converted(tmp_path: Path, convert: Any) -> N
 
 @settings(max_examples=25)
 @given(problem=problems())
-def test_what_is_written_is_read_back(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_written_problem_is_read_back(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("written") / "p.npz"
     write_blocks(path, ArrayBlocks(problem.p_xz, problem.loss, 2), budget=problem.budget, name="written")
     mapped, loaded = map_problem(path), load_problem(path)
@@ -284,7 +284,7 @@ def test_what_is_written_is_read_back(problem: Problem, tmp_path_factory: pytest
         assert archive.testzip() is None
 
 
-def test_what_is_written_is_mapped_without_a_copy(tmp_path: Path) -> None:
+def test_a_written_problem_is_mapped_without_a_copy(tmp_path: Path) -> None:
     problem, path = random_problem(), tmp_path / "p.npz"
     write_blocks(path, BlockProblem.of(problem).blocks)
     blocks = map_problem(path, 0.1).blocks
@@ -322,7 +322,7 @@ def _write(path: Path, **members: Any) -> Path:
     return path
 
 
-def test_files_that_are_no_problem_are_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_files_without_a_problem_are_refused_in_one_sentence(tmp_path: Path) -> None:
     a, loss, path = random_problem().p_xz, random_problem().loss, tmp_path / "x.npz"
 
     def refused(words: str, where: Path, **options: Any) -> None:
@@ -375,7 +375,7 @@ _good: list[bytes] = []
 
 
 def good_file(folder: Path) -> bytes:
-    """What is written of a problem, once."""
+    """The bytes of a problem file, written once."""
     if not _good:
         path = folder / "good.npz"
         write_blocks(path, BlockProblem.of(random_problem(2, 2, 5)).blocks, budget=0.1)
@@ -385,7 +385,7 @@ def good_file(folder: Path) -> bytes:
 
 @settings(max_examples=150)
 @given(position=st.floats(0, 1), value=st.integers(0, 255), cut=st.booleans())
-def test_damaged_files_never_do_worse_than_a_refusal(
+def test_damaged_files_are_read_correctly_or_refused(
     position: float, value: int, cut: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("damaged") / "p.npz"

@@ -1,4 +1,4 @@
-"""The catalog: reference values, every entry's laws, words to values, refusals, lazy names."""
+"""The catalog: reference values, laws of every entry, parameters from text, refusals, lazily loaded names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ EXACT = [
 
 
 def agrees(value, text):
-    """Whether a value agrees with a printed one to a unit of its last digit."""
+    """Whether a value agrees with a printed one within a unit of its last digit."""
     digits, _, exponent = text.partition("e")
     unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
     return abs(value - float(text)) <= unit
@@ -172,10 +172,10 @@ def test_zero_mass_has_outcomes_and_values_that_never_happen():
     problem = catalog.build("zero-mass", N=50, share=0.4)
     assert (problem.p_z == 0).sum() == 20
     assert problem.p_x[-1] == 0.0
-    assert problem.loss[-1] @ np.ones(50) == pytest.approx(1.0)  # the last public value is never right
+    assert problem.loss[-1] @ np.ones(50) == pytest.approx(1.0)  # the last guess is always wrong
 
 
-def test_near_deterministic_goes_to_a_deterministic_channel():
+def test_near_deterministic_tends_to_a_deterministic_channel():
     assert problems.near_deterministic(noise=1e-6).bayes_error == pytest.approx(3 / 5 * 1e-6, rel=1e-9)
     assert problems.near_deterministic(noise=0.0).bayes_error == 0.0
     assert problems.near_deterministic(n=1, m=1).bayes_error == 0.0
@@ -189,7 +189,7 @@ def test_duplicated_outcomes_merge_back():
     assert reduced.problem.bayes_error == pytest.approx(problem.bayes_error, rel=1e-13)
 
 
-def test_x_equals_y_leaks_what_it_says():
+def test_x_equals_y_leaks_as_documented():
     problem = problems.x_equals_y()
     # 0/1 loss of Y = X: the loss mass of guess i is the mass of the other private values.
     np.testing.assert_allclose(problem.loss, problem.p_z - problem.p_xz, atol=1e-15)
@@ -211,7 +211,7 @@ def test_tiny_and_slack_budgets():
     assert slack.budget == 3.0 * slack.bayes_leakage
 
 
-def test_sensors_that_differ_reduce_to_the_papers():
+def test_heterogeneous_sensors_reduce_to_those_of_the_paper():
     paper = problems.paper_multi(sensors=5)
     alike = {"weight_x": (0.4, 0.4), "sigma": (0.1, 0.1)}
     mixed = problems.multi_mixed(sensors=5, **alike)
@@ -287,7 +287,7 @@ def test_road_equals_a_simulation():
     np.testing.assert_allclose(problem.loss, wanted.loss, atol=4e-3)
 
 
-def test_surveys_hold_everybody():
+def test_surveys_hold_every_respondent():
     assert problems.anes96().samples.records == 944
     report = problems.fair(bins=3, min_count=10).samples
     assert report.records == 6366
@@ -378,7 +378,7 @@ def test_words_are_read_as_the_type_of_the_default():
             read(default, text)
 
 
-def test_a_name_is_entered_once_and_completely():
+def test_a_duplicate_or_incomplete_entry_is_refused():
     def paper_single():
         return np.ones((1, 1, 1))
 
@@ -425,7 +425,7 @@ def test_the_four_ways_to_give_a_budget():
 # -- names of the package ----------------------------------------------------------------------------------------------
 
 
-def test_every_exported_name_is_there_and_every_builder_is_exported():
+def test_every_exported_name_exists_and_every_builder_is_exported():
     for name in discreet.problems.__all__:
         assert getattr(discreet.problems, name) is not None
         assert name in dir(discreet.problems)

@@ -1,4 +1,4 @@
-"""Sums under estimators that are mostly deterministic: the same as by products, to twice the working precision."""
+"""Sums under mostly deterministic estimators: sums by label agree with sums of products, in double-double."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _N = 6000
 
 
 def _estimator(m: int, drawn: int, seed: int) -> Array:
-    """Certain but for `drawn` columns [m, N]."""
+    """An estimator [m, N] that is certain except in `drawn` columns."""
     rng = np.random.default_rng(seed)
     estimator = np.eye(m)[:, rng.integers(0, m, _N)]
     places = rng.choice(_N, drawn, replace=False)
@@ -49,23 +49,23 @@ def test_sums_keep_twice_the_working_precision(m: int, drawn: int) -> None:
         assert _close(high[i, i], low[i, i], _exact(estimator[i], losses[i]))
 
 
-def test_a_column_is_certain_only_with_nothing_beside_its_one() -> None:
+def test_a_column_is_certain_only_if_it_is_a_one_among_zeros() -> None:
     estimator = np.array([[1.0, 1.0, 0.0, 1.0], [0.0, 1e-300, 1.0, -0.0]])
     assert column_error(normalise(estimator[:, [0, 2, 3]])) == 0.0
     assert 1e-300 <= column_error(normalise(estimator)) <= 1.1e-300
-    for many in (1, _N):  # by products, and without those that need not be formed
+    for many in (1, _N):  # all products are formed, and only those of drawn guesses
         weights, values = np.repeat(estimator, many, axis=1), np.full((1, 4 * many), 1.0 / 4 / many)
         assert float(Decisions.of(weights).sums(values)[0][1, 0]) == pytest.approx(0.25, rel=1e-15)
 
 
-def test_columns_that_are_certain_have_no_rounding() -> None:
+def test_certain_columns_have_no_rounding() -> None:
     assert column_error(_estimator(3, 0, seed=5)) == 0.0
     assert 0.0 <= column_error(_estimator(3, 50, seed=5)) < 1e-15
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.003, 0.2])
-def test_the_verdict_is_that_on_fewer_outcomes(budget: float) -> None:
-    """A large problem judged by labels, and the same split in parts that are judged by products."""
+def test_sums_by_label_and_by_products_give_the_same_verdict(budget: float) -> None:
+    """A large problem is judged by labels, and the same problem with fewer outcomes by products."""
     rng = np.random.default_rng(8)
     joint = rng.dirichlet(np.full(2 * 2 * 50, 0.4)).reshape(2, 2, 50)
     small = Problem.from_joint(joint, budget)
@@ -84,7 +84,7 @@ def test_the_verdict_is_that_on_fewer_outcomes(budget: float) -> None:
 
 
 @pytest.mark.parametrize("m", [2, 3])
-def test_the_bound_over_blocks_of_outcomes_is_rounded_down_by_rounding_only(m: int) -> None:
+def test_the_bound_over_blocks_loses_no_more_than_rounding(m: int) -> None:
     rng = np.random.default_rng(m)
     problem = Problem.from_joint(rng.dirichlet(np.full(2 * m * _N, 0.3)).reshape(2, m, _N), 0.01)
     duals = feasible_duals(0.3 * rng.standard_normal((m, 2)), 2.0, problem.p_x, problem.budget)

@@ -1,4 +1,4 @@
-"""Compilation: shared by threads, and possible where nothing may be written."""
+"""Compilation: threads share its result, and it needs no writable folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_threads_share_one_result() -> None:
     assert build(4) is not build(3)
 
 
-def test_a_read_only_place_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compilation_works_where_the_cache_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     caching = pytest.importorskip("numba.core.caching")
 
     def refuse(self: object) -> None:
@@ -53,17 +53,17 @@ def test_a_read_only_place_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> No
     assert double(21) == 42
 
 
-def test_what_compiling_takes_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_seconds_of_compiling_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     numba = pytest.importorskip("numba")
     readings = itertools.count()
     monkeypatch.setattr("numba.core.event.timer", lambda: float(next(readings)))
-    jit(lambda x: x)  # from now on it is heard
+    jit(lambda x: x)  # from now on compilations are timed
     before = compile_seconds()
     assert numba.njit(lambda x: 2.0 * x + 1.0)(1.0) == 3.0  # nothing on disk
     assert compile_seconds() >= before + 1.0
 
 
-def test_functions_become_part_of_their_callers() -> None:
+def test_inlined_functions_work_in_their_callers() -> None:
     pytest.importorskip("numba")
 
     def add(total, x):  # type: ignore[no-untyped-def]
@@ -81,7 +81,7 @@ def test_functions_become_part_of_their_callers() -> None:
     assert sum_of(np.arange(5.0)) == 10.0
 
 
-def test_asking_for_memory_does_no_harm_anywhere() -> None:
+def test_prefetching_any_address_is_harmless() -> None:
     pytest.importorskip("numba")
     ask = prefetch()
 
@@ -124,7 +124,7 @@ for size in (2, 3):
 
 
 def test_machine_code_is_found_again_in_another_process(tmp_path: Path) -> None:
-    """Also of functions that call others, and for each of the values that they were made for."""
+    """Functions that call others too, and each of the versions made for different values."""
     pytest.importorskip("numba")
     source = tmp_path / "kernels.py"
     source.write_text(_MODULE, encoding="utf-8")

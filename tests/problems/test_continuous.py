@@ -51,7 +51,7 @@ def mixtures(seed: int, n: int = 3, m: int = 3, parts: int = 3, budget: float = 
 # -- the problem ---------------------------------------------------------------------------------------------------------
 
 
-def test_on_a_partition_it_is_the_discrete_problem_of_the_same_model() -> None:
+def test_on_a_partition_a_continuous_problem_is_the_discrete_one() -> None:
     edges = np.array([-np.inf, 0.2, 0.5, 0.8, np.inf])
     from discreet.problems import paper_single
 
@@ -87,7 +87,7 @@ def test_normal_values_are_as_accurate_as_assumed() -> None:
             assert float(abs(density.sf(z) / mpmath.ncdf(-z) - 1)) < ACCURACY
 
 
-def test_budgets_and_equivocation_agree() -> None:
+def test_budget_and_equivocation_agree() -> None:
     problem = paper_continuous(0.01)
     assert problem.with_budget(equivocation=problem.entropy_x - 0.02).budget == pytest.approx(0.02, rel=1e-12)
     assert paper_continuous(equivocation=problem.equivocation).budget == pytest.approx(0.01, rel=1e-12)
@@ -224,7 +224,7 @@ def test_turning_points_are_found_where_they_are_not_known() -> None:
 
 
 def integral_of_the_least(problem: ContinuousProblem, tilt: Array) -> float:
-    """By roots and cdf differences alone: labels on a fine grid, every change bisected."""
+    """The integral by roots and cdf differences alone: labels on a fine grid, every change bisected."""
     coefficients = problem.tilted(tilt)
 
     def label(z: Array) -> Array:
@@ -266,7 +266,7 @@ def test_a_coarse_sweep_is_valid_too(target: float) -> None:
 
 
 def test_a_sweep_does_not_trust_labels_between_its_cells() -> None:
-    """A narrow spike that wins over a tiny interval far from everything else is seen."""
+    """A narrow spike is found that decides a tiny interval far from all other mass."""
     spike = NormalDensity(5.0, 1e-6)
     problem = ContinuousProblem(
         [[NormalDensity(0, 1), Mixture([0.999, 0.001], [NormalDensity(0.1, 1), spike])]], [[0.5, 0.5]], 1.0
@@ -290,7 +290,7 @@ def test_proportional_densities_that_tie_are_decided_by_their_ratio() -> None:
     assert swept.value == pytest.approx(integral_of_the_least(problem, tilt), abs=2e-11)
 
 
-def test_the_slack_of_an_unbounded_interval_covers_what_its_label_loses_there() -> None:
+def test_the_slack_of_an_unbounded_interval_covers_the_loss_of_its_label() -> None:
     """Left of −5 a normal law beats a Cauchy law in mass, but nowhere except next to −5."""
     laws = [[stats.cauchy(), NormalDensity(-5.0, 0.1)]]
     problem = ContinuousProblem(laws, [[0.5, 0.5]], 1.0)
@@ -364,7 +364,7 @@ def test_a_bad_rule_is_refused(edges: Any, estimator: Any, words: str) -> None:
         IntervalRule(edges, estimator)
 
 
-def test_bad_labels_measurements_and_problems_are_refused() -> None:
+def test_invalid_labels_measurements_and_problems_are_refused() -> None:
     with pytest.raises(InputError, match="labels"):
         IntervalRule.from_labels([0.0], np.array([0, 2]), 2)
     rule = IntervalRule.from_labels([0.0], np.array([0, 1]), 2)
@@ -379,7 +379,7 @@ def test_bad_labels_measurements_and_problems_are_refused() -> None:
 
 @cache
 def optimum_of_the_paper(budget: float) -> Certificate:
-    """What a solution proves of the optimum under a budget."""
+    """The bracket of the optimum under a budget that a solution proves."""
     from discreet.backends.run import solve
 
     certificate = solve(paper_continuous(budget)).certificate
@@ -390,7 +390,7 @@ def optimum_of_the_paper(budget: float) -> Certificate:
 @settings(max_examples=15)
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 1e-6, 0.01, 0.05, math.inf]))
 def test_any_rule_and_any_duals_give_a_valid_bracket(seed: int, budget: float) -> None:
-    """Whatever is judged, the bracket holds the optimum, known here from a certified solution."""
+    """The bracket of any answer holds the optimum, which is known here from a certified solution."""
     rng = np.random.default_rng(seed)
     problem, optimum = paper_continuous(budget), optimum_of_the_paper(budget)
     rule = IntervalRule.from_labels(np.sort(rng.uniform(-0.5, 1.5, 3)), rng.integers(0, 2, 4), 2)
@@ -412,7 +412,7 @@ def test_duals_are_derived_for_a_rule_without() -> None:
         certify(problem, rule, np.zeros((3, 2)), 0.0)
 
 
-def test_a_problem_says_what_its_certificates_assume() -> None:
+def test_a_problem_lists_the_assumptions_of_its_certificates() -> None:
     assert any("5e-13 relative" in sentence for sentence in paper_continuous(0.01).assumes)
     laws = grid(lambda j, i: stats.skewnorm(2.0, i + 0.5 * j, 0.3))
     assert any("found numerically" in sentence for sentence in ContinuousProblem(laws, P_XY, 0.01).assumes)
@@ -429,7 +429,7 @@ def test_a_less_accurate_model_gets_a_wider_bracket() -> None:
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.01, math.inf])
-def test_the_door_of_the_judge_takes_densities(budget: float) -> None:
+def test_certify_takes_densities(budget: float) -> None:
     problem = paper_continuous(budget=budget)
     rule = IntervalRule.from_labels([0.4], [0, 1], 2)
     here = certify(problem, rule)

@@ -1,4 +1,4 @@
-"""The lower bound: repaired duals are feasible, and the bound is at most its exact value, whatever numbers are given."""
+"""The lower bound: repaired duals are feasible, and the bound is at most its exact value, for any numbers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data: st.Da
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_weak_duality(data: st.DataObject) -> None:
-    """No estimator, with the budget set to what it leaks, has an error under any bound."""
+    """With the budget set to an estimator's leakage, its error is at least every bound."""
     problem = data.draw(problems(st.just(1.0)))
     estimator = data.draw(estimators((problem.m, problem.N)))
     leakage = exactly.leakage(problem, estimator, normalised=True)
@@ -88,8 +88,8 @@ def test_bound_loses_no_more_than_rounding(budget: float, scale: float) -> None:
     assert exactly.support(problem, *repaired) > -1e-13
 
 
-def test_bound_of_ties_is_still_rounded_down() -> None:
-    """Outcomes whose tilted losses agree to the last digit: whichever label is computed, the doubt is subtracted."""
+def test_the_bound_is_rounded_down_at_ties_too() -> None:
+    """Outcomes whose tilted losses agree to the last digit: the doubt is subtracted, whichever label is computed."""
     rng = np.random.default_rng(6)
     for _ in range(50):
         p_xz = rng.dirichlet(np.ones(12)).reshape(2, 6)
@@ -126,7 +126,7 @@ def test_zero_tilts_prove_the_bayes_error() -> None:
 @example(tilt=1e308, multiplier=5e-324)
 @example(tilt=1e-30, multiplier=1e300)
 @given(st.floats(-1e308, 1e308), st.floats(0.0, 1e308))
-def test_huge_duals_prove_nothing_false(tilt: float, multiplier: float) -> None:
+def test_huge_duals_give_a_valid_bound(tilt: float, multiplier: float) -> None:
     problem = _small(1e-3)
     repaired = feasible_duals(
         tilt * np.array([[1.0, -1.0], [-1.0, 1.0], [0.5, 1.0]]), multiplier, problem.p_x, problem.budget
@@ -145,8 +145,8 @@ def test_tilted_losses_follow_the_sign_convention() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
-def test_label_doubt_covers_what_rounding_hides_where_guesses_are_all_but_equal(n: int) -> None:
-    """Two guesses whose tilted losses differ by less than rounding, of outcomes one by one."""
+def test_label_doubt_covers_rounding_where_guesses_are_nearly_equal(n: int) -> None:
+    """Two guesses whose tilted losses differ by less than rounding, checked at every outcome."""
     rng = np.random.default_rng(n)
     for _ in range(300):
         p_xz = rng.dirichlet(np.ones(n))[:, None]

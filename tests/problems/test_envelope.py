@@ -34,7 +34,7 @@ def judged(draw: st.DrawFn) -> tuple[Problem, list[Bound]]:
 
 
 def places(model: Problem, bounds: list[Bound], found: Envelope) -> np.ndarray:
-    """Budgets worth looking at: everything known, between, around and beyond."""
+    """Budgets to check: all known ones, some between and around them, and some beyond."""
     known = [0.0, 5e-324, model.bayes_leakage, found.horizon, 2.0 * found.horizon + 1.0, *(bound.budget for bound in bounds)]
     known += [float(budget) for budget in found.candidates()[0]]
     ordered = np.unique(known)
@@ -49,7 +49,7 @@ def test_envelopes_are_in_order_and_do_not_increase(drawn: tuple[Problem, list[B
     at = places(model, bounds, found)
     upper, lower = found.upper(at), found.lower(at)
     assert (lower <= upper).all()
-    slack = 1e-14 * upper[:-1]  # the formulas round each on its own
+    slack = 1e-14 * upper[:-1]  # each value is rounded on its own
     assert (np.diff(upper) <= slack).all()
     assert (np.diff(lower) <= slack + 1e-300).all()
     assert (found.width(at) >= 0.0).all()
@@ -63,7 +63,7 @@ def test_the_upper_envelope_is_convex_in_exact_arithmetic(drawn: tuple[Problem, 
     assert corners[0][0] == 0
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(corners)]
     assert all(slope < 0 for slope in slopes)
-    # The hull is built in floating point; where three points are in line within rounding either may be kept.
+    # The hull is built in floating point: of three points that are in line up to rounding, the middle one may be kept.
     assert all(a <= b * (1 - Fraction(1, 2**40)) for a, b in itertools.pairwise(slopes))
 
 
@@ -76,13 +76,13 @@ def test_the_lower_envelope_is_convex(drawn: tuple[Problem, list[Bound]]) -> Non
     for a in ends:
         for b in ends:
             values = found.lower([a, 0.5 * (a + b), b])
-            if a > 0.0 and b > 0.0:  # at 0 itself it may jump up, which is convex too, but the middle must not
+            if a > 0.0 and b > 0.0:  # at budget 0 alone the function may jump up
                 assert values[1] <= 0.5 * (values[0] + values[2]) + 1e-13 * found.upper(0.0)
 
 
 @given(judged())
 @settings(max_examples=50)
-def test_every_certificate_is_kept_and_every_estimator_obeys(drawn: tuple[Problem, list[Bound]]) -> None:
+def test_the_envelopes_are_as_tight_as_every_certificate(drawn: tuple[Problem, list[Bound]]) -> None:
     model, bounds = drawn
     found = envelope_of(model, bounds)
     for bound in bounds:
@@ -112,7 +112,7 @@ def test_more_certificates_never_widen(drawn: tuple[Problem, list[Bound]]) -> No
     few, many = envelope_of(model, bounds[:-1]), envelope_of(model, bounds)
     at = places(model, bounds, many)
     slack = 1e-13 * few.upper(0.0)
-    raised = max(0.0, float(many.upper(0.0) - few.upper(0.0)))  # exact privacy may turn out dearer than a rounded estimator
+    raised = max(0.0, float(many.upper(0.0) - few.upper(0.0)))  # exact privacy may cost more than a rounded estimator
     assert raised <= 1e-9 * few.upper(0.0)
     assert (many.upper(at) <= few.upper(at) + slack + raised).all()
     assert (many.lower(at) >= few.lower(at) - slack).all()
@@ -150,13 +150,13 @@ def test_a_single_tangent_is_followed_on_both_sides() -> None:
     )
 
 
-def test_a_bound_of_zero_is_no_tangent() -> None:
+def test_a_lower_bound_of_zero_gives_no_tangent() -> None:
     model = build("paper-single", bins=16)
     assert envelope_of(model, [Bound(0.005, 0.0, 0.1, 1e6)]).tangents.shape[0] == 1
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan, [0.1, -1e-9]])
-def test_a_budget_that_is_none_is_refused(bad: object) -> None:
+def test_an_invalid_budget_is_refused(bad: object) -> None:
     found = envelope_of(build("paper-single"), ())
     for side in (found.upper, found.lower, found.width):
         with pytest.raises(InputError, match="nats ≥ 0"):

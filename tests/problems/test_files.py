@@ -1,4 +1,4 @@
-"""Problem and solution files: round trips, one sentence for every kind of bad file, fuzzing, atomic writes."""
+"""Problem and solution files: round trips, a one-sentence refusal of every kind of bad file, fuzzing, atomic writes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def npy(header, data=b"", version=(1, 0)):
 
 
 def refused(path, message, **options):
-    """The one sentence with which a problem file is refused."""
+    """The sentence that refuses a problem file."""
     with pytest.raises(FileError, match=message) as caught:
         load_problem(path, **options)
     text = str(caught.value)
@@ -69,7 +69,7 @@ def test_a_saved_problem_is_loaded_bit_for_bit(tmp_path, budget):
 
 
 @pytest.mark.parametrize("entry", catalog.entries(), ids=lambda entry: entry.name)
-def test_every_catalog_problem_survives_a_file(tmp_path, entry):
+def test_every_catalog_problem_is_saved_and_loaded_unchanged(tmp_path, entry):
     problem = catalog.build(entry.name)
     save_problem(tmp_path / "p.npz", problem)
     again = load_problem(tmp_path / "p.npz")
@@ -96,7 +96,7 @@ def test_integer_and_single_precision_arrays_are_read(tmp_path):
     assert load_problem(npz(tmp_path / "f.npz", joint=quarter), budget=0.0).bayes_error == 0.5
 
 
-def test_a_budget_given_replaces_the_one_in_the_file(tmp_path):
+def test_a_given_budget_replaces_the_one_in_the_file(tmp_path):
     path = npz(tmp_path / "p.npz", joint=JOINT, budget=0.5)
     assert load_problem(path).budget == 0.5
     assert load_problem(path, budget=0.1).budget == 0.1
@@ -109,7 +109,7 @@ def test_a_budget_given_replaces_the_one_in_the_file(tmp_path):
     assert not isinstance(caught.value, FileError)
 
 
-def test_without_any_budget_the_sentence_says_what_to_pass(tmp_path):
+def test_without_any_budget_the_message_says_what_to_pass(tmp_path):
     refused(npz(tmp_path / "p.npz", joint=JOINT), r"holds no budget; pass budget= or equivocation= in nats")
 
 
@@ -250,8 +250,8 @@ def test_a_file_larger_than_the_limit_is_refused_unopened(tmp_path):
     refused(tmp_path / "big.npz", r"takes 2,4.* bytes and the limit is 1,000", max_bytes=1000)
 
 
-def test_a_member_that_lies_about_its_size_is_refused(tmp_path):
-    # The directory says 8 GB less than the limit allows, the header agrees, the data is not there: no memory is taken.
+def test_a_member_with_a_wrong_size_is_refused(tmp_path):
+    # Directory and header state 8 GB, under the limit, but the data is missing: no memory may be allocated.
     header = npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,)}")
     path = raw_member(tmp_path / "lie.npz", header)
     data = bytearray(path.read_bytes())
@@ -311,7 +311,7 @@ def test_mutated_bytes_are_refused_or_change_nothing(valid, data):
     same_or_refused(folder, bytes(mutated))
 
 
-def test_every_single_byte_of_the_directory_is_guarded(valid):
+def test_no_changed_byte_of_the_directory_goes_unnoticed(valid):
     folder, originals = valid
     stored = originals[0]
     for place in range(stored.index(b"PK\x01\x02"), len(stored)):
@@ -390,7 +390,7 @@ def test_bad_solution_files_are_refused_in_one_sentence(tmp_path, change, messag
         ((ESTIMATOR, TILT, 1.0, {"a": object()}), "the metadata cannot be written as JSON"),
     ],
 )
-def test_a_solution_that_is_none_is_not_written(tmp_path, arguments, message):
+def test_an_invalid_solution_is_not_written(tmp_path, arguments, message):
     with pytest.raises(FileError, match=message):
         save_solution(tmp_path / "s.npz", *arguments)
     assert list(tmp_path.iterdir()) == []
@@ -413,7 +413,7 @@ def test_nothing_is_overwritten_unless_asked(tmp_path):
         save_solution(tmp_path / "s.npz", ESTIMATOR, TILT, 1.0, {}, overwrite=False)
 
 
-def test_arguments_in_the_wrong_order_are_one_sentence(tmp_path):
+def test_arguments_in_the_wrong_order_are_refused_in_one_sentence(tmp_path):
     path, problem = str(tmp_path / "p.npz"), problems.paper_single(budget=0.01)
     with pytest.raises(InputError, match="save_problem got a str to write; give a path first and then a Problem"):
         save_problem(problem, path)
@@ -421,7 +421,7 @@ def test_arguments_in_the_wrong_order_are_one_sentence(tmp_path):
 
 
 @pytest.mark.parametrize("step", ["savez", "fsync", "replace"])
-def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch, step):
+def test_a_failed_write_keeps_the_old_file_and_leaves_no_other(tmp_path, monkeypatch, step):
     path = tmp_path / "p.npz"
     save_problem(path, problems.paper_single(budget=0.01))
     before = path.read_bytes()
@@ -437,7 +437,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch
     assert [entry.name for entry in tmp_path.iterdir()] == ["p.npz"]
 
 
-def test_an_interrupted_write_leaves_no_rubbish(tmp_path, monkeypatch):
+def test_an_interrupted_write_leaves_no_file(tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
@@ -447,7 +447,7 @@ def test_an_interrupted_write_leaves_no_rubbish(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_is_one_sentence(tmp_path):
+def test_a_missing_folder_is_refused_in_one_sentence(tmp_path):
     with pytest.raises(FileError, match="cannot be written: No such file"):
         save_problem(tmp_path / "no" / "p.npz", problems.paper_single(budget=0.01))
     with pytest.raises(FileError, match="exists already"):
@@ -470,7 +470,7 @@ def test_the_same_problem_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 
-def test_a_name_that_cannot_be_read_back_is_not_written(tmp_path):
+def test_an_unreadable_name_is_not_written(tmp_path):
     problem = Problem.from_joint(JOINT, 0.1, name="two\nlines")
     with pytest.raises(FileError, match="the name has unprintable characters"):
         save_problem(tmp_path / "p.npz", problem)

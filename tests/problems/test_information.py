@@ -19,11 +19,11 @@ from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-_RESOLVED = 1e-100  # under it a leakage is rounding of the estimator's own entries, and only bounded
+_RESOLVED = 1e-100  # a smaller leakage is rounding of the estimator's own entries, and is only bounded
 
 
 def _near_private(rng: np.random.Generator, n: int, m: int, outcomes: int, size: float) -> tuple[Array, Array]:
-    """A joint p_xz and an estimator whose guess depends on the outcome by about `size`."""
+    """A joint p_xz, and an estimator whose probabilities vary by about `size` over the outcomes."""
     p_xz = rng.dirichlet(np.full(n * outcomes, 1.0)).reshape(n, outcomes)
     base = rng.dirichlet(np.ones(m))[:, None]
     return p_xz, base * (1.0 + size * rng.uniform(-1.0, 1.0, (m, outcomes)))
@@ -40,8 +40,8 @@ def test_leakage_is_accurate_relative_to_itself(shape: tuple[int, int, int], siz
 
 
 @pytest.mark.parametrize("dependence", [1e-7, 1e-10, 1e-14])
-def test_leakage_of_a_channel_that_tells_next_to_nothing(dependence: float) -> None:
-    """The paper's hard case: X and Z themselves nearly independent, so that posteriors agree to many digits."""
+def test_leakage_of_a_nearly_uninformative_channel(dependence: float) -> None:
+    """The paper's hard case: X and Z are nearly independent, so that posteriors agree to many digits."""
     rng = np.random.default_rng(8)
     w = rng.dirichlet(np.ones(12))
     p_xz = np.array([[0.3], [0.7]]) * w * (1.0 + dependence * np.array([[0.7], [-0.3]]) * rng.uniform(-1, 1, 12))
@@ -105,7 +105,7 @@ def test_permuting_values_and_outcomes_changes_nothing(joint: Array, random: obj
     assert after.leakage() == pytest.approx(before.leakage(), rel=1e-12, abs=1e-60)
 
 
-def test_constants_leak_exactly_nothing_also_over_many_outcomes() -> None:
+def test_constant_guesses_leak_exactly_nothing() -> None:
     p_xz = np.random.default_rng(1).dirichlet(np.ones(90_000)).reshape(3, 30_000)
     law = output_law(p_xz, np.array([[1.0], [0.0]]) * np.ones(30_000))
     assert law.leakage() < 1e-57
@@ -118,8 +118,8 @@ def test_full_disclosure_leaks_the_entropy() -> None:
 
 
 @pytest.mark.parametrize("tiny", [1e-200, 1e-300, 1e-310, 5e-324])
-def test_rare_private_values_with_a_guess_of_their_own(tiny: float) -> None:
-    """s_i π_j is then below every double; the leakage u log(u / (π s)) is not."""
+def test_a_rare_private_value_revealed_by_a_guess_has_its_exact_leakage(tiny: float) -> None:
+    """Here s_i π_j underflows, but the leakage u log(u / (π s)) does not."""
     p_xz = np.array([[1.0, 0.0], [0.0, tiny]])
     law = output_law(p_xz, np.eye(2))
     exact = exactly.leakage(Problem(p_xz, np.zeros((2, 2)), math.inf), np.eye(2))
@@ -129,7 +129,7 @@ def test_rare_private_values_with_a_guess_of_their_own(tiny: float) -> None:
     assert law.excess[1, 1] == pytest.approx(1.0, rel=1e-15)
 
 
-def test_private_values_of_no_probability_do_not_count() -> None:
+def test_private_values_of_probability_zero_do_not_count() -> None:
     p_xz = np.array([[0.5, 0.25], [0.0, 0.0], [0.05, 0.2]])
     with_unused = output_law(p_xz, np.eye(2))
     without = output_law(p_xz[[0, 2]], np.eye(2))
@@ -159,7 +159,7 @@ def test_divergence_kernel_is_accurate_relative_to_itself(x: float) -> None:
 
 
 @given(st.sampled_from([1, -1]), st.floats(-16.0, -0.5))
-def test_divergence_kernel_has_no_seam(sign: int, exponent: float) -> None:
+def test_the_two_formulas_of_the_divergence_agree_where_they_meet(sign: int, exponent: float) -> None:
     x = mpmath.mpf(sign) * mpmath.mpf(10) ** exponent
     double = float(x)
     exact = (1 + mpmath.mpf(double)) * mpmath.log1p(mpmath.mpf(double)) - mpmath.mpf(double)
@@ -185,7 +185,7 @@ def test_plain_fano_bound_is_in_bits_and_empty_for_two_values() -> None:
 @settings(max_examples=60)
 @given(st.integers(2, 5), st.integers(2, 4), st.integers(0, 10_000))
 def test_fano_bounds_hold_for_every_channel(n: int, guesses: int, seed: int) -> None:
-    """No way of inferring X from Ŷ beats either bound; the sharp one is the better."""
+    """No inference of X from Ŷ beats either bound, and the sharp bound is at least the plain one."""
     rng = np.random.default_rng(seed)
     joint = rng.dirichlet(np.full(n * guesses, rng.choice([0.05, 0.3, 2.0]))).reshape(n, guesses)
     p_out = joint.sum(axis=0)
@@ -198,7 +198,7 @@ def test_fano_bounds_hold_for_every_channel(n: int, guesses: int, seed: int) -> 
 
 @given(st.integers(2, 6), st.floats(0.0, 1.0))
 def test_sharp_fano_bound_is_attained(n: int, fraction: float) -> None:
-    """By the symmetric channel: right with probability 1 − e, else evenly wrong."""
+    """The symmetric channel attains it: right with probability 1 − e, otherwise uniform over the wrong values."""
     e = fraction * (1.0 - 1.0 / n)
     law = np.array([1.0 - e, *[e / (n - 1)] * (n - 1)])
     assume(entropy(law) > 1e-12)

@@ -1,4 +1,4 @@
-"""The judge: the bracket holds the optimum, whatever it is given, and the gap is what the KKT residuals say."""
+"""The judge: the bracket holds the optimum for any input, and the gap is the sum of the KKT residuals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _random(budget: float, n: int = 2, m: int = 2, outcomes: int = 4, seed: int 
 
 
 def _assert_proven(problem: Problem, verdict: Verdict) -> None:
-    """Everything a certificate claims, with exact arithmetic."""
+    """Check every claim of a certificate with exact arithmetic."""
     judged = verdict.certificate
     assert 0.0 <= judged.lower <= judged.upper
     assert exactly.error_probability(problem, verdict.estimator, normalised=True) <= Fraction(judged.upper)
@@ -48,7 +48,7 @@ def _assert_proven(problem: Problem, verdict: Verdict) -> None:
         assert Fraction(judged.lower) <= exactly.bound(problem, verdict.tilt, verdict.multiplier)
 
 
-# -- whatever is given ---------------------------------------------------------------------------------------------
+# -- any input -----------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=250)
@@ -67,8 +67,8 @@ def test_certificates_are_proofs_for_arbitrary_input(data: st.DataObject) -> Non
 
 @settings(max_examples=100)
 @given(st.data())
-def test_no_feasible_estimator_beats_the_lower_side(data: st.DataObject) -> None:
-    """Weak duality through the front door: bracket from one estimator, challenged by another."""
+def test_no_feasible_estimator_beats_the_lower_bound(data: st.DataObject) -> None:
+    """Weak duality by `certify`: the lower bound from one estimator is compared with the error of another."""
     problem = data.draw(problems(st.just(1.0)))
     shape = (problem.m, problem.N)
     challenger = data.draw(estimators(shape))
@@ -82,7 +82,7 @@ def test_no_feasible_estimator_beats_the_lower_side(data: st.DataObject) -> None
 
 @settings(max_examples=60)
 @given(st.data())
-def test_duals_that_are_given_never_hurt(data: st.DataObject) -> None:
+def test_given_duals_never_widen_the_bracket(data: st.DataObject) -> None:
     problem = data.draw(problems(budgets.filter(lambda budget: budget > 0.0)))
     estimator = data.draw(estimators((problem.m, problem.N)))
     without = certify(problem, estimator).certificate
@@ -138,22 +138,22 @@ def _linear_program(problem: Problem) -> tuple[Array, Array]:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("fraction", [0.05, 0.5, 0.95])
 def test_bracket_holds_the_searched_optimum(seed: int, fraction: float) -> None:
-    """n = m = 2, two outcomes: the convex problem in two numbers, by search along the boundary of the feasible set."""
+    """n = m = 2, two outcomes: a convex problem in two numbers, solved by a search along the feasible set's boundary."""
     joint = 0.3 * np.random.default_rng(seed).dirichlet(np.ones(8)).reshape(2, 2, 2)
     joint[0, 0, 0] += 0.35
-    joint[1, 1, 1] += 0.35  # both guesses are worth making
+    joint[1, 1, 1] += 0.35  # so that the Bayes rule makes both guesses
     problem = Problem.from_joint(joint, math.inf)
     problem = problem.with_budget(fraction * problem.bayes_leakage)
     best, estimator = _search(problem)
     judged = ds.certify(problem, estimator).certificate
     assert judged.lower <= best <= judged.upper * (1 + 1e-12)
-    assert judged.gap <= 1e-6  # of the derived duals: first order in the error of the search
+    assert judged.gap <= 1e-6  # the derived duals are off by the first order of the search's error
     assert ds.certify(problem, problem.bayes_estimator).certificate.lower <= best
 
 
 def _search(problem: Problem) -> tuple[float, Array]:
-    """Least error and its estimator: for each p_1, p_2 as far from it as the budget allows; convex in p_1."""
-    price = problem.loss[0] - problem.loss[1]  # of guessing 0, at either outcome
+    """Least error and its estimator: for each p_1, p_2 as far from p_1 as the budget allows; convex in p_1."""
+    price = problem.loss[0] - problem.loss[1]  # extra loss of guess 0, at either outcome
 
     def furthest(first: float) -> Array:
         target = 1.0 if price[1] < 0 else 0.0
@@ -180,7 +180,7 @@ def _plain_leakage(problem: Problem, row: Array) -> float:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_bracket_does_not_rise_with_the_budget(seed: int) -> None:
-    """The optimum falls as ε grows, so no lower side may exceed the upper side at any smaller budget."""
+    """The optimum falls as ε grows, so no lower bound may exceed the upper bound at a smaller budget."""
     base = _random(math.inf, n=2, m=3, outcomes=10, seed=seed)
     leakage = base.bayes_leakage
     fractions = [0.0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.3, 0.5, 0.8, 1.0, 2.0, math.inf]
@@ -212,7 +212,7 @@ def test_permuting_labels_permutes_the_answer(budget: float) -> None:
 
 @pytest.mark.parametrize("dependence", [1e-3, 1e-7, 1e-12])
 def test_tiny_leakages_are_judged_relative_to_their_budget(dependence: float) -> None:
-    """X and Z nearly independent: leakages down to 1e-28 nats. What is lost is what rounding of columns can leak."""
+    """X and Z nearly independent, leakages down to 1e-28 nats: nothing is lost but what rounded columns can leak."""
     rng = np.random.default_rng(5)
     w = rng.dirichlet(np.ones(10))
     tells = 1.0 + dependence * np.array([[0.7], [-0.3]]) * rng.uniform(-1, 1, 10)
@@ -232,7 +232,7 @@ def test_small_shapes(shape: tuple[int, int, int], budget: float) -> None:
     problem = _random(budget, *shape)
     verdict = certify(problem, problem.bayes_estimator, np.zeros(shape[1::-1]), 1.0)
     _assert_proven(problem, verdict)
-    if 1 in shape:  # nothing to hide, nothing to guess, or nothing to see: the Bayes rule is optimal
+    if 1 in shape:  # one private value, one guess or one outcome: the Bayes rule is optimal
         assert verdict.certificate.relative_gap <= 1e-14
         assert verdict.certificate.blend == 0.0 or budget == 1e-300
 
@@ -245,7 +245,7 @@ def test_loss_that_is_zero_everywhere(budget: float) -> None:
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.01])
-def test_guesses_that_cost_the_same(budget: float) -> None:
+def test_guesses_of_equal_loss(budget: float) -> None:
     problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), np.array([[0.1, 0.2], [0.1, 0.2]]), budget)
     judged = certify(problem, np.eye(2)).certificate
     assert judged.relative_gap <= 1e-14
@@ -283,7 +283,7 @@ def test_one_outcome_of_almost_all_mass() -> None:
 
 
 def test_nearly_independent_data_at_budget_zero_is_consistent() -> None:
-    """Φ is not zero but under what counts as zero: the bound must then hold for estimators that use that."""
+    """Φ is not zero, but less than what counts as zero: the bound must hold for estimators that use the difference."""
     w = np.full(4, 0.25)
     p_xz = np.array([[0.5], [0.5]]) * w * (1 + 1e-14 * np.array([[1.0, -1.0, 1.0, -1.0], [-1.0, 1.0, -1.0, 1.0]]))
     loss = np.array([[0.25, 0.0, 0.25, 0.0], [0.0, 0.25, 0.0, 0.25]])
@@ -310,7 +310,7 @@ def test_a_constant_and_no_duals() -> None:
     assert judged.blend == 0.0
 
 
-def test_certificate_of_a_violated_budget_says_what_was_given() -> None:
+def test_the_certificate_of_a_violated_budget_reports_the_given_answer() -> None:
     problem = _random(1e-3)
     judged = certify(problem, problem.bayes_estimator).certificate
     assert judged.own_leakage == pytest.approx(problem.bayes_leakage)
@@ -339,19 +339,19 @@ def test_relative_gap_of_certificates() -> None:
         (np.full((2, 4), None), np.full((2, 2), object()), "the tilt does not hold real numbers"),
     ],
 )
-def test_what_cannot_be_judged(estimator: Array, tilt: Array | None, words: str) -> None:
+def test_input_that_cannot_be_judged_is_refused(estimator: Array, tilt: Array | None, words: str) -> None:
     with pytest.raises(InputError, match=words):
         certify(_random(0.1), estimator, tilt, 1.0)
 
 
-def test_lists_and_integers_are_numbers_too() -> None:
+def test_lists_and_integers_are_accepted() -> None:
     problem = _random(0.1, outcomes=2)
     assert certify(problem, [[1, 0], [0, 1]], [[0, 0], [0, 0]], 1).certificate.own_error == pytest.approx(  # type: ignore[arg-type]
         problem.error_probability(np.eye(2))
     )
 
 
-def test_nothing_given_is_changed() -> None:
+def test_arguments_are_not_changed() -> None:
     problem = _random(0.01)
     estimator, tilt = np.array(problem.bayes_estimator), np.ones((2, 2))
     before = estimator.copy()
@@ -363,8 +363,8 @@ def test_nothing_given_is_changed() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_a_repair_that_is_found_wrongly_makes_the_bracket_wide_and_never_wrong(data: st.DataObject) -> None:
-    """What finds repairs is not trusted: replace it with nonsense, and everything certified is still true."""
+def test_a_wrong_repair_makes_the_bracket_wide_and_never_wrong(data: st.DataObject) -> None:
+    """The search for repairs is not trusted: with nonsense in its place every certificate is still true."""
     problem = data.draw(problems())
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     garbled = rng.dirichlet(np.ones(problem.m), problem.N).T

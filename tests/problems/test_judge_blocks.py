@@ -1,4 +1,4 @@
-"""The judge on blocks proves what the judge of arrays proves, and only what exact arithmetic confirms."""
+"""The judge of blocks proves what the judge of arrays proves, and exact arithmetic confirms it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def random_problem(n: int = 2, m: int = 2, outcomes: int = 200, seed: int = 0, b
 
 @st.composite
 def rules(draw: st.DrawFn, problem: Problem) -> Rule:
-    """Any rule for a problem: tilts of any size, ties anywhere, sometimes a share."""
+    """Any rule for a problem: tilts of any size, ties anywhere, sometimes blended."""
     sizes = st.tuples(st.floats(-1.0, 1.0), st.sampled_from([0.0, 1e-300, 1e-12, 1e-3, 1.0, 50.0, 1e150]))
     entries = draw(st.lists(sizes, min_size=problem.m * problem.n, max_size=problem.m * problem.n))
     tilt = np.array([value * scale for value, scale in entries]).reshape(problem.m, problem.n)
@@ -54,7 +54,7 @@ def rules(draw: st.DrawFn, problem: Problem) -> Rule:
 
 
 def assert_proven(problem: Problem, verdict: Verdict[Rule]) -> None:
-    """Everything a certificate claims of the dense rule, with exact arithmetic."""
+    """Check every claim of a certificate about the dense rule with exact arithmetic."""
     judged = verdict.certificate
     dense = verdict.answer.dense(BlockProblem.of(problem).blocks)
     assert 0.0 <= judged.lower <= judged.upper
@@ -94,8 +94,8 @@ def test_agrees_with_the_judge_in_memory(data: st.DataObject) -> None:
     assert here.own_error == pytest.approx(there.own_error, rel=1e-14)
     assert here.own_leakage == pytest.approx(there.own_leakage, rel=1e-12, abs=1e-30)
     assert here.own_phi_residual == pytest.approx(there.own_phi_residual, rel=1e-12, abs=1e-25)
-    assert here.upper >= there.upper * (1 - 1e-12)  # that judge also tries better ends than constants
-    assert here.lower <= there.lower * (1 + 1e-12)  # and other duals
+    assert here.upper >= there.upper * (1 - 1e-12)  # the repair of the matrix is at least as good
+    assert here.lower <= there.lower * (1 + 1e-12)  # for a matrix the judge also tries zero duals
     if there.blend == 0.0:
         assert here.blend <= 1e-12
         assert here.upper == pytest.approx(there.upper, rel=1e-11)
@@ -157,7 +157,7 @@ def test_a_blended_rule_is_judged_as_it_is() -> None:
     assert twice.certificate.upper == once.certificate.upper
 
 
-def test_no_budget_leaves_the_best_constant_if_the_rule_leaks() -> None:
+def test_at_budget_zero_a_leaking_rule_becomes_the_best_constant() -> None:
     problem = random_problem(budget=0.0)
     verdict = certify_rule(in_blocks(problem), Rule(np.zeros((2, 2))), math.inf)
     assert verdict.answer.share == 1.0
@@ -170,7 +170,7 @@ def test_tiny_budgets_are_kept() -> None:
     for budget in (1e-8, 1e-14, 1e-20, 1e-28):
         judged = certify_rule(in_blocks(problem.with_budget(budget)), Rule(np.zeros((2, 2))), 0.0).certificate
         assert judged.leakage <= budget
-        assert judged.leakage >= 0.999 * budget or budget < 1e-15  # 1 − share has no finer steps towards a constant
+        assert judged.leakage >= 0.999 * budget or budget < 1e-15  # below, 1 − share has no finer steps
 
 
 # -- threads, sizes, adversaries -------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def test_chunk_sizes_change_nothing_but_rounding() -> None:
 
 @BOTH
 def test_adversarial_masses(compiled: bool) -> None:
-    """One outcome of mass 1 − 1e-15, outcomes of none, everything tied, rare private values."""
+    """One outcome of mass 1 − 1e-15, outcomes without mass, all outcomes tied, rare private values."""
     rng = np.random.default_rng(0)
     heavy = rng.random((2, 2, 300))
     heavy *= 1e-15 / heavy.sum()
@@ -227,7 +227,7 @@ def test_adversarial_masses(compiled: bool) -> None:
 
 
 @pytest.mark.parametrize("tail", [1e-15, 1e-9, 1e-4, 1e-2])
-def test_a_truncated_lattice_brackets_what_the_whole_one_can_reach(tail: float) -> None:
+def test_a_truncated_lattice_brackets_the_optimum_of_the_whole_one(tail: float) -> None:
     law, prior = linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES), paper_p_xy()
     whole = Problem.from_joint(iid_sensors(law, prior, 25), 1e-3)
     cut = lattice_problem(law, prior, 25, 1e-3, tail=tail)
@@ -246,7 +246,7 @@ def test_a_truncated_lattice_brackets_what_the_whole_one_can_reach(tail: float) 
 
 
 class _Lying:
-    """Blocks that are not what they are said to be."""
+    """Blocks that do not hold what their problem states."""
 
     def __init__(self, problem: Problem, p_xz: Array, loss: Array, outcomes: int | None = None) -> None:
         self.n, self.m, self.N = problem.n, problem.m, problem.N if outcomes is None else outcomes
@@ -257,7 +257,7 @@ class _Lying:
 
 
 @BOTH
-def test_blocks_that_lie_are_refused(compiled: bool) -> None:
+def test_blocks_that_contradict_the_problem_are_refused(compiled: bool) -> None:
     problem = random_problem()
     rule, honest = Rule(np.zeros((2, 2))), BlockProblem.of(problem)
 
@@ -304,7 +304,7 @@ def run(sensors):
     certify_rule(problem, Rule([[0.1, -0.1], [-0.1, 0.1]]), 0.2, compiled=compiled)
     return problem.N
 
-run(60)  # loads the compiler, where there is one
+run(60)  # loads the compiler, if there is one
 before = peak()
 outcomes = run(300)
 print(outcomes, peak() - before)

@@ -1,4 +1,4 @@
-"""The judge's compiled pass finds what its NumPy pass finds, and what exact arithmetic says of it."""
+"""The judge's compiled pass agrees with its NumPy pass and with exact arithmetic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COUNTS = (1, 5, STRIP - 1, STRIP, STRIP + 1, 3 * STRIP + 17)
 
 
 def outcomes(kind: str, n: int, m: int, count: int, tilt: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """p_xz [n, count] and loss [m, count] that are hard in one way."""
+    """p_xz [n, count] and loss [m, count] of one kind of difficulty."""
     a, loss = rng.random((n, count)), rng.random((m, count))
     if kind == "tails":  # masses over six hundred powers of ten
         scale = 10.0 ** rng.uniform(-300, 0, size=count)
@@ -57,7 +57,7 @@ def plain(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> tuple[Sums, D
 
 
 def compiled(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> tuple[Sums, DoubleDouble]:
-    """The same, where numba sums what is clear."""
+    """The same, with the clear outcomes summed by numba."""
     found = clear_strips(p_xz, loss, decide, tilt)
     sums, rest = sums_of_strips(found, np.zeros(p_xz.shape[0], dtype=np.int32)), found.unclear
     if rest.size:
@@ -110,8 +110,8 @@ def test_both_passes_agree(n: int, m: int, count: int, kind: str, seed: int, apa
     st.integers(1, 4), st.integers(2, 4), st.sampled_from(COUNTS), st.sampled_from(KINDS), st.integers(0, 10**6),
     st.integers(0, 10**6),
 )  # fmt: skip
-def test_no_member_of_a_tie_class_is_passed_over(n: int, m: int, count: int, kind: str, seed: int, which: int) -> None:
-    """Bands that end at an outcome's own margin: the compiled pass sends every member to be looked at."""
+def test_every_member_of_a_tie_class_is_examined(n: int, m: int, count: int, kind: str, seed: int, which: int) -> None:
+    """The band ends at an outcome's own margin: the compiled pass leaves every member of the class to NumPy."""
     rng = np.random.default_rng(seed)
     tilt = rng.normal(size=(m, n))
     a, loss = outcomes(kind, n, m, count, tilt, rng)
@@ -133,7 +133,7 @@ def test_no_member_of_a_tie_class_is_passed_over(n: int, m: int, count: int, kin
 @given(
     st.integers(1, 4), st.integers(1, 4), st.sampled_from(KINDS), st.integers(0, 10**6), st.sampled_from([0.0, 1e-15, 1e-3])
 )
-def test_doubt_covers_what_labels_may_lose(n: int, m: int, kind: str, seed: int, apart: float) -> None:
+def test_doubt_covers_the_loss_of_labels(n: int, m: int, kind: str, seed: int, apart: float) -> None:
     """Σ_l F_i(l),l − doubt ≤ Σ_l min_i F_il, and every sum is right, in exact arithmetic."""
     rng = np.random.default_rng(seed)
     rule = rng.normal(size=(m, n))
@@ -157,10 +157,10 @@ def test_doubt_covers_what_labels_may_lose(n: int, m: int, kind: str, seed: int,
     st.integers(1, 4), st.integers(1, 4), st.sampled_from(KINDS), st.integers(0, 10**6), st.floats(0.0, 1.0),
     st.sampled_from([0.0, 1e-9, 1.0, 1e6]),
 )  # fmt: skip
-def test_the_sums_of_any_answer_prove_no_more_than_the_least_losses(
+def test_the_sums_of_any_answer_bound_the_least_losses_from_below(
     n: int, m: int, kind: str, seed: int, drawn: float, size: float
 ) -> None:
-    """`least` is at most Σ_l min_i F_il in exact arithmetic, and short of it by rounding only, whatever the answer."""
+    """For any answer `least` is at most Σ_l min_i F_il in exact arithmetic, and lower by rounding only."""
     rng = np.random.default_rng(seed)
     tilt = size * rng.normal(size=(m, n))
     a, loss = outcomes(kind, n, m, 60, tilt, rng)
@@ -188,7 +188,7 @@ def test_a_rare_label_keeps_its_digits() -> None:
 
 
 def test_only_doubtful_outcomes_count() -> None:
-    """Where every label is clear, duals a rounding error away from the rule leave neither doubt nor waste."""
+    """If every label is clear, duals a rounding error away from the rule's leave neither doubt nor waste."""
     rng = np.random.default_rng(0)
     a = rng.random((3, 1000))
     loss = np.stack([np.full(1000, 0.1), np.full(1000, 0.5), np.full(1000, 0.9)])
@@ -198,7 +198,7 @@ def test_only_doubtful_outcomes_count() -> None:
 
 
 @pytest.mark.parametrize("place", [0, STRIP - 1, STRIP + 3, 2 * STRIP + 8])
-def test_entries_that_are_no_masses_are_seen(place: int) -> None:
+def test_strips_with_invalid_masses_are_not_clear(place: int) -> None:
     rng = np.random.default_rng(1)
     for n, m in ((1, 1), (2, 2), (3, 4)):
         for rows in (0, 1):
@@ -211,14 +211,14 @@ def test_entries_that_are_no_masses_are_seen(place: int) -> None:
                 assert not are_masses(*(array[:, rest] for array in arrays))
 
 
-def test_sums_of_long_chunks_are_put_together() -> None:
+def test_long_chunks_are_summed_correctly() -> None:
     rng = np.random.default_rng(2)
     a, loss = rng.dirichlet(np.full(400_000, 0.1), size=2) / 2, rng.random((3, 400_000)) * 1e-6
     rule = rng.normal(size=(3, 2))
     assert_agree(compiled(a, loss, rule, rule), plain(a, loss, rule, rule))
 
 
-def test_any_layout_of_arrays_will_do() -> None:
+def test_arrays_of_any_layout_give_the_same_sums() -> None:
     rng = np.random.default_rng(3)
     a, loss, rule = rng.random((2, 900)), rng.random((2, 900)), rng.normal(size=(2, 2))
     found, counted = compiled(a, loss, rule, rule)

@@ -1,4 +1,4 @@
-"""Count lattices: what is generated is what `iid_sensors` stores, and what is left out is accounted for."""
+"""Count lattices: the generated outcomes are those of `iid_sensors`, and the outcomes left out are accounted for."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def together(blocks: Blocks) -> tuple[Array, Array]:
 
 
 def assert_close(found: Array, expected: Array, tolerance: float) -> None:
-    """Relative, but for what is so rare that a processor has fewer digits for it."""
+    """Compare relatively, except subnormal numbers, which have fewer digits."""
     alive = expected > 1e-290
     np.testing.assert_allclose(found[alive], expected[alive], rtol=tolerance)
     assert (found[~alive] <= 1e-289).all()
@@ -97,8 +97,8 @@ def test_rows_are_numbered_lexicographically(data: st.DataObject) -> None:
 
 @settings(max_examples=40)
 @given(st.data())
-def test_windows_hold_all_that_has_mass(data: st.DataObject) -> None:
-    """What they leave out is under the limit of the theorem for every law."""
+def test_windows_hold_all_outcomes_with_mass(data: st.DataObject) -> None:
+    """The mass that windows leave out is under the limit of the theorem, for every law."""
     seed, bins = data.draw(st.integers(0, 10**6)), data.draw(st.integers(2, 4))
     sensors, tail = data.draw(st.sampled_from([3, 17, 60])), data.draw(st.sampled_from([1e-15, 1e-6, 1e-2, 0.4]))
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Sensors that differ: pooled counts, counts by group and whole report vectors against enumeration, and their laws."""
+"""Heterogeneous sensors: pooled counts, counts by group and whole report vectors against enumeration, and their laws."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EDGES = [-math.inf, 0.2, 0.5, 0.8, math.inf]
 
 
 def random_laws(seed, sensors, n, m, bins, share_of_zeros=0.0):
-    """Laws [sensors, n, m, bins] with wide-ranging entries and, where asked for, bins that are never reported."""
+    """Laws [sensors, n, m, bins] with wide-ranging entries and, if asked for, bins that are never reported."""
     rng = np.random.default_rng(seed)
     weights = 10.0 ** rng.uniform(-8.0, 0.0, size=(sensors, n, m, bins))
     weights[rng.random(weights.shape) < share_of_zeros] = 0.0
@@ -198,7 +198,7 @@ def test_every_model_sums_to_one_and_keeps_its_prior(seed, sensors, bins, share_
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3]))
 def test_telling_groups_apart_never_hurts(seed, share):
-    """Data processing: pooled counts are a function of the groups' counts, those of the vector of reports."""
+    """Data processing: pooled counts are a function of the groups' counts, and these of the vector of reports."""
     rng = np.random.default_rng(seed)
     laws = rng.dirichlet(np.ones(3), size=(4, 2, 2))
     prior = rng.dirichlet(np.ones(4)).reshape(2, 2)
@@ -234,7 +234,7 @@ def test_a_hundred_different_sensors_with_four_bins_build():
     joint = mixed_sensors(laws, paper_p_xy())
     assert joint.shape == (2, 2, 176_851)
     np.testing.assert_allclose(joint.sum(axis=2), paper_p_xy(), rtol=1e-12)
-    # Moments of the count of the last bin, of which the law of any one sensor is all that is needed.
+    # Moments of the count of the last bin: they need the law of each single sensor only.
     last = count_vectors(100, 4)[:, 3]
     share = np.array(laws)[:, 1, 0, 3]
     given = joint[1, 0] / joint[1, 0].sum()
@@ -271,7 +271,7 @@ def test_no_model_takes_more_memory_than_it_was_allowed(name, size):
         build(1)
     assert "\n" not in str(caught.value)
     taken = peak_bytes(lambda: build(1 << 40))
-    for limit in np.geomspace(1 << 12, taken, 12):  # so whoever is not refused allowed more than it takes
+    for limit in np.geomspace(1 << 12, taken, 12):  # every limit below what the model takes must be refused
         with pytest.raises(InputError, match="the limit is"):
             build(int(limit))
 
@@ -324,7 +324,7 @@ def test_bad_models_are_refused_in_one_sentence(build, message):
     assert len(str(caught.value)) < 400
 
 
-def test_the_law_of_a_pair_that_never_happens_does_not_matter():
+def test_the_law_of_a_pair_of_probability_zero_does_not_matter():
     laws = np.full((3, 2, 1, 2), 0.5)
     laws[:, 1] = 7.0
     joint = mixed_sensors(laws, [[1.0], [0.0]])
@@ -340,7 +340,7 @@ def test_a_binned_law_is_the_papers():
     np.testing.assert_allclose(binned_law(laws, EDGES), paper_conditional(), rtol=1e-14)
 
 
-def test_sensors_of_any_kind_stack():
+def test_laws_of_heterogeneous_sensors_can_be_stacked():
     slow = [[stats.expon(scale=1.0 + x + y) for y in range(3)] for x in range(2)]
     fast = [[stats.gamma(2.0, scale=1.0 + y) for y in range(3)] for x in range(2)]
     cuts = [0.0, 1.0, 4.0, math.inf]

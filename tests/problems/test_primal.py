@@ -51,7 +51,7 @@ def test_any_matrix_becomes_perfectly_private(data: st.DataObject) -> None:
     repaired = _repaired(problem, data.draw(garbage((problem.m, problem.N))))
     _assert_stochastic(repaired.estimator)
     assert phi_residual(repaired.law) <= LEAK_FREE
-    assert exactly.leakage(problem, repaired.estimator) <= problem.m * 40 * LEAK_FREE  # a guess made once in 1e13 may tell
+    assert exactly.leakage(problem, repaired.estimator) <= problem.m * 40 * LEAK_FREE  # a guess of mass 1e-13 may reveal X
     if repaired.share > 0.0:
         assert repaired.error <= problem.constant_error * (1 + 1e-14)
 
@@ -91,7 +91,7 @@ def test_blend_uses_the_whole_budget(fraction: float) -> None:
 
 
 def test_least_share_is_found_when_it_is_minute() -> None:
-    """A budget short by a billionth of itself costs about as little."""
+    """A budget smaller by a relative 1e-9 costs a share of about that size."""
     problem = _dirichlet(1.0)
     own = normalise(0.9 * problem.bayes_estimator + 0.05)
     leakage = problem.leakage(own)
@@ -100,15 +100,15 @@ def test_least_share_is_found_when_it_is_minute() -> None:
     assert repaired.error == pytest.approx(problem.error_probability(own), rel=1e-7)
 
 
-def test_blending_may_stop_at_a_better_constant() -> None:
-    """An estimator that is worse than a constant is replaced by it, not nearly kept."""
+def test_an_estimator_worse_than_a_constant_is_replaced_by_it() -> None:
+    """An estimator worse than a constant is replaced by the constant, instead of being blended as little as possible."""
     problem = _dirichlet(1e-4)
     worst = np.eye(2)[:, np.argmax(problem.loss, axis=0)]
     repaired = _repaired(problem, worst)
     assert repaired.error <= problem.constant_error * (1 + 1e-14)
 
 
-def test_a_verified_anchor_helps_and_a_false_one_does_no_harm() -> None:
+def test_a_valid_anchor_helps_and_an_invalid_one_is_harmless() -> None:
     problem = _dirichlet(0.0, outcomes=8)
     even = normalise(0.9 * np.full((2, 8), 0.5) + 0.1 * problem.bayes_estimator)
     good = remove_leakage(problem.p_xz, even, problem.marginal)
@@ -125,7 +125,7 @@ def test_a_verified_anchor_helps_and_a_false_one_does_no_harm() -> None:
 
 
 @pytest.mark.parametrize("budget", [1e-300, 1e-100, 1e-60])
-def test_budgets_under_all_rounding_leave_a_constant(budget: float) -> None:
+def test_budgets_below_rounding_leave_a_constant(budget: float) -> None:
     problem = _dirichlet(budget)
     repaired = _repaired(problem, np.full((2, 6), 0.5) + 0.1 * problem.bayes_estimator)
     assert exactly.leakage(problem, repaired.estimator) == 0
@@ -164,7 +164,7 @@ def test_column_error_covers_the_columns(matrix: Array) -> None:
     assert max(abs(total - 1) for total in sums) <= column_error(estimator)
 
 
-def test_subnormal_private_values_are_not_called_private_by_underflow() -> None:
+def test_underflow_does_not_make_a_leaking_estimator_private() -> None:
     """p(ŷ given x_2) is 0.3 away from p(ŷ), but every product with π_2 underflows."""
     problem = Problem(np.array([[0.5, 0.5], [5e-324, 0.0]]), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
     law = problem.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))

@@ -1,4 +1,4 @@
-"""The problem itself: what it refuses and in which words, its constructors, and the numbers it derives."""
+"""The problem itself: its refusals and their messages, its constructors, and its derived numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _changed(array: Array, index: tuple[int, ...], value: float) -> Array:
     return other
 
 
-# -- the door --------------------------------------------------------------------------------------------------------
+# -- validation ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_the_papers_three_problems_are_one_type() -> None:
     assert problem.with_budget(math.inf).equivocation == -math.inf
 
 
-def test_equivocation_and_budget_are_two_words_for_one_number() -> None:
+def test_equivocation_and_budget_determine_each_other() -> None:
     problem = Problem(P_XZ, LOSS, equivocation=0.5)
     assert problem.budget == pytest.approx(math.log(2.0) - 0.5, rel=1e-15)
     assert problem.equivocation == pytest.approx(0.5, rel=1e-15)
@@ -165,7 +165,7 @@ def test_problems_cannot_be_changed() -> None:
 @settings(max_examples=80)
 @given(problems(), st.floats(-9e-10, 9e-10))
 def test_building_again_from_the_arrays_gives_the_arrays(problem: Problem, off: float) -> None:
-    """Also after totals near one were scaled: scaling twice is scaling once."""
+    """Scaling twice is scaling once, also for totals near one."""
     scaled = Problem(problem.p_xz * (1 + off), problem.loss * (1 + off), 0.1)
     assert abs(exactly.total(scaled) - 1) <= 2**-50 + 2**-52  # the total is itself rounded before it is compared
     again = Problem(scaled.p_xz, scaled.loss, 0.1)
@@ -180,13 +180,13 @@ def test_pickling_keeps_the_numbers() -> None:
     assert (other.name, other.budget, other.bayes_error) == ("kept", 0.1, problem.bayes_error)
 
 
-def test_integers_and_lists_are_welcome() -> None:
+def test_integers_and_lists_are_converted() -> None:
     problem = Problem([[1, 0]], [[0, 0], [1, 0]], 1)
     assert (problem.n, problem.m, problem.N) == (1, 2, 2)
     assert problem.p_xz.dtype == np.float64
 
 
-def test_repr_says_what_it_is() -> None:
+def test_repr_names_the_problem() -> None:
     assert repr(Problem(P_XZ, LOSS, 0.1, name="toy")) == "Problem('toy', n=2, m=2, N=2, budget=0.1 nats)"
     assert repr(Problem(P_XZ, LOSS, math.inf)) == "Problem(n=2, m=2, N=2, budget=inf nats)"
 
@@ -214,7 +214,7 @@ def test_joint_gives_zero_one_loss(data: st.DataObject) -> None:
 
 
 def test_loss_masses_keep_small_errors() -> None:
-    """1 − Pr(right) would give 0 here."""
+    """1 − Pr(right guess) would be 0 here."""
     joint = np.array([[[0.5 - 1e-25, 1e-25], [1e-25, 0.5 - 1e-25]]])
     problem = Problem.from_joint(joint, math.inf)
     assert problem.bayes_error == pytest.approx(2e-25, rel=1e-15)

@@ -91,14 +91,14 @@ def test_an_impossible_outcome_gets_the_law_of_the_output() -> None:
     np.testing.assert_allclose(full[:, 1], [0.625, 0.375])
 
 
-def test_private_values_of_no_probability_return_with_tilt_zero() -> None:
+def test_private_values_of_probability_zero_get_tilt_zero() -> None:
     problem = Problem(np.array([[0.5, 0.25], [0.0, 0.0], [0.125, 0.125]]), np.ones((2, 2)), 0.1)
     reduced = reduce(problem)
     assert reduced.problem.n == 2
     np.testing.assert_array_equal(reduced.restore_tilt(np.array([[1.0, 2.0], [3.0, 4.0]])), [[1, 0, 2], [3, 0, 4]])
 
 
-def test_nothing_to_remove_is_the_problem_itself() -> None:
+def test_without_anything_to_remove_the_reduction_is_the_problem_itself() -> None:
     problem = Problem(np.array([[0.5, 0.1], [0.1, 0.3]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 0.1)
     reduced = reduce(problem)
     assert reduced.problem is problem
@@ -114,7 +114,7 @@ def test_nearly_proportional_outcomes_stay_apart(difference: float) -> None:
 
 
 def test_losses_beyond_the_mass_of_their_outcome_do_not_merge_wrongly() -> None:
-    """Loss ÷ mass overflows here; the two outcomes want different guesses."""
+    """Loss divided by mass overflows here; the two outcomes have different best guesses."""
     p_xz = np.array([[1.0, 5e-324, 5e-324], [0.0, 5e-324, 5e-324]])
     problem = Problem(p_xz, np.array([[0.0, 1.0, 2.0], [0.0, 2.0, 1.0]]), math.inf)
     reduced = reduce(problem)

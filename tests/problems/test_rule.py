@@ -1,4 +1,4 @@
-"""Rules: what they decide, that every evaluation of them decides the same, and what they refuse."""
+"""Rules: their decisions, the agreement of all ways to evaluate them, and their refusals."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ def test_blending_composes() -> None:
     st.integers(1, 4), st.integers(1, 5), st.sampled_from([1, 5, 255, 256, 257, 1000]), st.integers(0, 100), st.booleans()
 )
 def test_the_compiled_pass_has_the_labels_of_the_rule(n: int, m: int, outcomes: int, seed: int, coarse: bool) -> None:
-    """Labels are bit for bit those of the rule: with coarse numbers most outcomes are tied."""
+    """Labels are exactly those of the rule, even for coarse numbers, with which most outcomes are tied."""
     rng = np.random.default_rng(seed)
     joint = rng.integers(0, 3, size=(n, m, outcomes)).astype(float) if coarse else rng.random((n, m, outcomes))
     joint[0, 0, 0] += 1.0
     problem = Problem.from_joint(joint / joint.sum(), 0.1)
     tilt = rng.integers(-2, 3, size=(m, n)) / 4 if coarse else rng.normal(size=(m, n))
     labels = Rule(tilt).decisions(np.arange(outcomes), problem.p_xz, problem.loss).labels
-    found = strip_sums(problem.p_xz, problem.loss, tilt, 0.0)  # all that have mass are clear
+    found = strip_sums(problem.p_xz, problem.loss, tilt, 0.0)  # all outcomes with mass are clear
     np.testing.assert_array_equal(np.flatnonzero(problem.p_z == 0.0), found.unclear)
     rows = np.concatenate([problem.p_xz, problem.loss])
     for i in range(m):
@@ -146,7 +146,7 @@ def test_dense_into_an_array() -> None:
         rule.dense(blocks_of(problem), np.empty((2, 49)))
 
 
-def test_a_dense_estimator_that_is_too_large_needs_a_place() -> None:
+def test_a_dense_estimator_that_is_too_large_needs_out() -> None:
     class Huge:
         n, m, N = 2, 2, 10**10
 
@@ -178,7 +178,7 @@ def test_a_dense_estimator_that_is_too_large_needs_a_place() -> None:
         (([[0.0]], (), None, 0.5, [0.5, 0.5]), "towards has shape"),
     ],
 )
-def test_rules_that_are_none_are_refused(arguments: tuple[Any, ...], words: str) -> None:
+def test_invalid_rules_are_refused(arguments: tuple[Any, ...], words: str) -> None:
     with pytest.raises(InputError, match=words):
         Rule(*arguments)
 

@@ -67,7 +67,7 @@ def test_more_smoothing_leaks_less():
     assert leaks[0] > leaks[1] > leaks[2] >= 0.0
 
 
-def test_a_pair_nobody_has_gets_no_mass():
+def test_a_pair_without_records_gets_no_mass():
     problem = Problem.from_samples([0, 0, 1], [0, 1, 1], ["a", "b", "a"], math.inf, smoothing=5.0)
     # (x, y) = (1, 0) never occurs: given x = 1, guessing y = 1 never errs, so its loss comes from x = 0, y = 0 alone.
     assert problem.loss[1].sum() == pytest.approx(1 / 3)
@@ -161,7 +161,7 @@ def test_a_frame_and_its_columns_give_the_same_problem():
 # -- rare cells --------------------------------------------------------------------------------------------------------
 
 
-def test_rare_cells_are_gathered_into_a_last_rest():
+def test_rare_cells_are_merged_into_a_last_rest():
     z = ["a"] * 5 + ["b"] * 2 + ["c"] * 6 + ["d"] * 2
     report = Problem.from_samples([0, 1, 1] * 5, [0, 1, 0] * 5, z, math.inf, min_count=3).samples
     assert report.cells.tolist() == [[0], [2], [-1]]
@@ -209,7 +209,7 @@ def test_permuting_the_records_changes_nothing():
     np.testing.assert_array_equal(one.loss, two.loss)
 
 
-def test_the_door_of_problem_passes_everything_on():
+def test_problem_from_samples_passes_all_options_on():
     x, y, z = survey()
     problem = Problem.from_samples(x, y, z, equivocation=0.5, bins=3, name="mine")
     assert problem.name == "mine"

@@ -72,7 +72,7 @@ def test_counts_of_any_law_equal_enumeration(count, weights):
     joint = iid_sensors(law[None, None], [[1.0]], count)[0, 0]
     exact = enumerate_counts(law, count)
     wanted = np.array([exact[tuple(c)] for c in count_vectors(count, law.size).tolist()])
-    # A probability computed through its logarithm is known to a few rounding errors of that logarithm: under 1e-12.
+    # A probability computed from its logarithm is accurate to a few rounding errors of that logarithm: under 1e-12.
     allowed = 5.0 * 2.0**-53 * (1.0 + np.abs(np.log(np.maximum(wanted, 1e-290))))
     assert allowed.max() < 1e-12
     assert (np.abs(joint - wanted) <= allowed * wanted + 1e-290).all()
@@ -115,7 +115,7 @@ def test_zero_bin_probabilities_give_zero_not_nan():
     assert joint[0, 1, lattice.index([0, 0, 2])] == 0.75
 
 
-def test_a_pair_that_never_happens_may_have_any_law():
+def test_a_pair_of_probability_zero_may_have_any_law():
     joint = iid_sensors([[[0.5, 0.5], [0.0, 0.0]]], [[1.0, 0.0]], 3)
     assert (joint[0, 1] == 0.0).all()
     assert joint.sum() == pytest.approx(1.0, abs=1e-15)
