@@ -101,7 +101,7 @@ def test_the_frontier_is_as_narrow_as_asked(load: Any, tmp_path: Path, monkeypat
     module.FrontierAnswers().setup(*cell)
 
 
-def test_starting_is_measured_in_a_fresh_interpreter(load: Any) -> None:
+def test_the_start_is_measured_in_a_fresh_interpreter(load: Any) -> None:
     module = load("bench_start")
     module.Start().time_import()
     module.Start().time_solve_four_bins()
@@ -119,7 +119,7 @@ def test_an_unsupported_problem_is_skipped_with_the_reason(load: Any, capsys: py
         grid.setup("slsqp", 10_000)
 
 
-def test_the_grid_is_the_same_for_a_version_that_lacks_a_backend(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_grid_is_the_same_for_a_version_without_a_backend(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     today = load("grid").BACKENDS
     monkeypatch.setattr(ds.backends, "backend_names", lambda: ("tilt", "another"))
     assert load("reach").backends() == [*today, "another"]
@@ -227,7 +227,7 @@ def test_the_declared_reach_names_a_size_and_existing_settings() -> None:
             assert reach.outcomes == float("inf") or reach.outcomes <= able.largest_outcomes, name
 
 
-def test_the_configuration_points_at_the_project() -> None:
+def test_the_configuration_of_asv_names_this_project() -> None:
     pytest.importorskip("asv", reason="the extra `bench` is not installed")
     settings = json.loads((FOLDER / "asv.conf.json").read_text(encoding="utf-8"))
     assert (FOLDER / settings["repo"] / "pyproject.toml").exists()

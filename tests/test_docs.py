@@ -182,7 +182,7 @@ def driver() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if steps_of(p)], ids=lambda p: str(p.relative_to(DOCS)))
-def test_examples_of_a_page_do_what_it_says(page: Path, driver: subprocess.Popen[str], tmp_path: Path) -> None:
+def test_examples_of_a_page_run_and_print_what_it_shows(page: Path, driver: subprocess.Popen[str], tmp_path: Path) -> None:
     folder, said = tmp_path / "page", tmp_path / "said.txt"
     folder.mkdir()
     steps = [asdict(step) for step in steps_of(page)]
@@ -202,7 +202,7 @@ def anchors_of(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_of_a_page_have_targets(page: Path) -> None:
     for link in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
         if "://" in link:
             continue

@@ -97,7 +97,7 @@ def test_imports_point_down_the_layers_only() -> None:
     assert not upward, "\n".join(upward)
 
 
-def test_imports_have_no_circles_also_inside_functions() -> None:
+def test_imports_have_no_cycles_even_inside_functions() -> None:
     graph = {name: imports_of(name, statements_that_run(name)) - {name} for name in MODULES if not is_face(name)}
     state: dict[str, str] = {}
 
@@ -150,12 +150,12 @@ def test_the_judge_imports_no_backend_and_keeps_nothing_between_calls() -> None:
             assert word not in text, f"{name} holds state: {word}"
 
 
-def test_nobody_writes_into_the_dictionary_of_an_object() -> None:
+def test_no_module_writes_into_the_dictionary_of_an_object() -> None:
     for name, path in MODULES.items():
         assert ".__dict__" not in path.read_text(encoding="utf-8"), f"{name} reaches into __dict__"
 
 
-def test_nobody_imports_through_the_links() -> None:
+def test_no_module_imports_through_the_top_level_links() -> None:
     for path in [*MODULES.values(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]:
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Import):
@@ -197,7 +197,7 @@ def test_every_lazily_loaded_name_is_listed_by_dir() -> None:
                 module.nothing_of_this_name  # noqa: B018
 
 
-def test_the_version_is_the_one_of_pyproject() -> None:
+def test_the_version_is_that_of_pyproject() -> None:
     import discreet
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -394,7 +394,7 @@ def test_every_exception_of_the_project_is_mapped_to_an_outcome(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("error", [RuntimeError("x"), ZeroDivisionError("x"), MemoryError("x"), SystemError("x")])
-def test_a_foreign_exception_is_a_failure_with_its_words(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_foreign_exception_is_a_failure_with_its_message(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = attempt_with(error, monkeypatch)
     assert tried.status is Status.FAILED
     assert tried.message == f"{type(error).__name__}: x"
@@ -471,7 +471,7 @@ def test_a_readme_without_exactly_one_command_is_refused(text: str, complaint: s
         ci_script("readme_command").command_under("Run it", text)
 
 
-def test_links_between_the_documents_lead_somewhere() -> None:
+def test_links_between_the_documents_have_targets() -> None:
     broken = []
     for page in [path for path in tracked_files() if path.suffix == ".md"]:
         text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
@@ -502,7 +502,7 @@ def test_a_skipped_required_backend_is_noticed(case: str, count: int, tmp_path: 
     assert len(ci_script("check_skips").complaints(junit, ["conic", "blahut-arimoto"])) == count
 
 
-def test_a_run_that_tested_nothing_is_noticed(tmp_path: Path) -> None:
+def test_a_run_without_tests_is_noticed(tmp_path: Path) -> None:
     junit = tmp_path / "junit.xml"
     junit.write_text("<testsuites><testsuite/></testsuites>", encoding="utf-8")
     assert ci_script("check_skips").complaints(junit, []) == ["0 tests were collected and 0 skipped: nothing was tested"]
@@ -518,7 +518,7 @@ def test_the_gate_requires_every_backend_of_the_project() -> None:
     assert sorted(said.strip().split(",")) == sorted(OWN_BACKENDS)
 
 
-def test_a_file_that_declares_a_backend_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_declares_a_backend_adds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No other file is edited: names, capabilities and the grid of the benchmarks come from the declaration."""
     copy = tmp_path / "discreet"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))

@@ -67,7 +67,7 @@ def test_the_wheel_holds_every_module_and_only_discreet_with_and_without_the_lin
     assert {name.split("/")[0] for name in modules_of(plain)} == {"discreet"}
 
 
-def test_the_checker_notices_a_lost_module_a_stale_one_and_a_stray_package(tmp_path: Path) -> None:
+def test_the_checker_notices_a_missing_module_a_stale_one_and_a_stray_package(tmp_path: Path) -> None:
     package = tmp_path / "discreet"
     package.mkdir()
     for name in ("__init__.py", "kept.py", "lost.py"):
@@ -84,7 +84,7 @@ def test_the_checker_notices_a_lost_module_a_stale_one_and_a_stray_package(tmp_p
     assert "lacks its LICENSE" in report
 
 
-def test_the_links_where_they_exist_lead_into_the_package() -> None:
+def test_the_top_level_links_lead_into_the_package() -> None:
     for name, target in LINKS.items():
         link = ROOT / name
         if link.is_symlink():
@@ -117,7 +117,7 @@ def test_an_import_from_a_copy_without_links_works(tmp_path: Path) -> None:
     assert "tilt" in done.stdout
 
 
-def test_the_extras_are_those_promised_and_all_is_all() -> None:
+def test_the_extras_are_the_documented_ones_and_all_includes_them() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert {"conic", "pyomo", "data", "plots", "fast", "peers", "bench", "all", "dev", "lint"} <= set(extras)
     (everything,) = extras["all"]
@@ -127,7 +127,7 @@ def test_the_extras_are_those_promised_and_all_is_all() -> None:
 
 @pytest.mark.parametrize("other", ["ortools.linear_solver.pywraplp", "casadi"])
 @pytest.mark.parametrize("ours_first", [True, False])
-def test_highspy_shares_a_process_with_the_other_carriers_of_highs(other: str, ours_first: bool) -> None:
+def test_highspy_shares_a_process_with_other_libraries_that_contain_highs(other: str, ours_first: bool) -> None:
     """This is why pyproject.toml bounds highspy; see docs/decisions/0002-base-install.md."""
     pytest.importorskip(other.split(".")[0], reason="the extra `peers` is not installed")
     order = ["highspy", other] if ours_first else [other, "highspy"]

@@ -61,7 +61,7 @@ def results(folder: Path, *files: dict[str, Any], machine: str = "secret-box") -
     return folder / "results"
 
 
-def test_numbers_stay_and_paths_and_names_go(command: Any, tmp_path: Path) -> None:
+def test_numbers_are_kept_and_paths_and_names_removed(command: Any, tmp_path: Path) -> None:
     source, copy = results(tmp_path, held()), tmp_path / "copy"
     assert command.main([str(source), str(copy), "--machine", "two-cores"]) == 0
     names = sorted(path.relative_to(copy).as_posix() for path in copy.rglob("*.json"))
@@ -79,7 +79,7 @@ def test_numbers_stay_and_paths_and_names_go(command: Any, tmp_path: Path) -> No
     assert {r.machine for r in after} == {"two-cores"}
 
 
-def test_environments_and_machines_keep_apart(command: Any, tmp_path: Path) -> None:
+def test_environments_and_machines_stay_separate(command: Any, tmp_path: Path) -> None:
     other = f"{HOME}/other/python"
     results(
         tmp_path, held(), held(python=other, env_name="existing_other"), held(python="3.11", env_name="virtualenv-py3.11")
@@ -107,7 +107,7 @@ def test_environments_and_machines_keep_apart(command: Any, tmp_path: Path) -> N
         ({"results": 3}, "is not a file of results as asv writes them"),
     ],
 )
-def test_what_would_tell_of_the_machine_is_refused_and_nothing_written(
+def test_results_that_reveal_the_machine_are_refused_and_nothing_is_written(
     command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], words: str
 ) -> None:
     assert command.main([str(results(tmp_path, held(**change))), str(tmp_path / "copy")]) == 2
@@ -117,7 +117,7 @@ def test_what_would_tell_of_the_machine_is_refused_and_nothing_written(
     assert not (tmp_path / "copy").exists()
 
 
-def test_damage_and_emptiness_are_told(command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_and_empty_results_are_reported(command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "results").mkdir()
     assert command.main([str(tmp_path / "results"), str(tmp_path / "copy")]) == 2
     assert "holds no results of asv" in capsys.readouterr().err
@@ -128,7 +128,7 @@ def test_damage_and_emptiness_are_told(command: Any, tmp_path: Path, capsys: pyt
     assert not (tmp_path / "copy").exists()
 
 
-def test_what_is_committed_tells_nothing_of_a_machine_and_is_what_is_published(command: Any) -> None:
+def test_committed_results_reveal_no_machine_and_are_the_published_ones(command: Any) -> None:
     root = FOLDER.parents[1]
     history = root / "benchmarks" / "history"
     for path in sorted(history.rglob("*.json")):

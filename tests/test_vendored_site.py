@@ -48,7 +48,7 @@ def test_without_a_site_the_command_says_what_to_do(
     assert "run asv publish first" in capsys.readouterr().err
 
 
-def test_a_file_that_cannot_be_had_leaves_the_page_alone(
+def test_a_file_that_cannot_be_fetched_leaves_the_page_unchanged(
     command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "html" / "index.html"
@@ -73,7 +73,7 @@ def test_a_changed_package_is_refused(command: Any, tmp_path: Path, capsys: pyte
     assert "has another checksum" in capsys.readouterr().err
 
 
-def test_an_address_that_is_not_known_is_named(command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_address_is_named(command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "index.html").write_text('<script src="https://example.org/new.js"></script>', encoding="utf-8")
     assert command.main([str(tmp_path)]) == 2
     assert "loads https://example.org/new.js, which this command does not know" in capsys.readouterr().err

@@ -127,7 +127,7 @@ def test_the_default_budget_is_half_of_what_the_bayes_rule_leaks(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_defaults_given_as_words_build_the_same_problem(name):
+def test_defaults_given_as_text_build_the_same_problem(name):
     entry = catalog.entry(name)
     words = {
         p.name: ",".join(map(str, p.default)) if isinstance(p.default, tuple) else str(p.default) for p in entry.parameters
@@ -348,7 +348,7 @@ def test_bad_requests_are_refused_in_one_sentence(name, parameters, message):
     assert "\n" not in str(caught.value)
 
 
-def test_without_statsmodels_a_survey_says_what_to_install(monkeypatch):
+def test_without_statsmodels_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "statsmodels", None)
     with pytest.raises(InputError, match=r'needs statsmodels; install it with: pip install "discreet\[data\]"'):
         problems.anes96()
@@ -363,7 +363,7 @@ def test_a_survey_is_the_table_of_statsmodels(name):
         np.testing.assert_allclose(values, table[column], rtol=1e-15)
 
 
-def test_words_are_read_as_the_type_of_the_default():
+def test_text_is_read_as_the_type_of_the_default():
     def read(default, text):
         return registry._parse("it", registry.Parameter("p", default, ""), text)
 

@@ -118,7 +118,7 @@ def test_budget_and_equivocation_agree() -> None:
         ("normal", "no pdf and cdf"),
     ],
 )
-def test_a_bad_density_is_one_clear_sentence(entry: Any, words: str) -> None:
+def test_a_bad_density_is_refused_in_one_sentence(entry: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         ContinuousProblem([[NormalDensity(0, 1), entry]], [[0.5, 0.5]], 0.1)
 
@@ -133,7 +133,7 @@ def test_a_bad_density_is_one_clear_sentence(entry: Any, words: str) -> None:
         ([[0.3, 0.2], [0.15, 0.35]], {"accuracy": 0.1}, "accuracy"),
     ],
 )
-def test_a_bad_model_is_one_clear_sentence(p_xy: Any, options: dict[str, Any], words: str) -> None:
+def test_a_bad_model_is_refused_in_one_sentence(p_xy: Any, options: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         ContinuousProblem(shifted_normals(), p_xy, 0.1, **options)
 

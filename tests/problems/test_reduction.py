@@ -20,7 +20,7 @@ from discreet.problems.reduction import reduce
 
 @settings(max_examples=80)
 @given(st.data())
-def test_restored_estimators_have_the_same_error_and_leakage(data: st.DataObject) -> None:
+def test_restored_estimators_keep_error_and_leakage(data: st.DataObject) -> None:
     problem = data.draw(problems(st.just(0.1)))
     reduced = reduce(problem)
     estimator = data.draw(estimators((problem.m, reduced.problem.N)))
@@ -61,7 +61,7 @@ def test_copies_of_outcomes_merge_again(data: st.DataObject, copies: int) -> Non
     np.testing.assert_allclose(again.problem.loss, once.problem.loss, rtol=1e-14)
 
 
-def test_merging_leaves_the_optimum() -> None:
+def test_merging_keeps_the_optimum() -> None:
     rng = np.random.default_rng(2)
     joint = rng.dirichlet(np.ones(16)).reshape(2, 2, 4)
     split = np.concatenate([joint * 0.3, joint[:, :, ::-1] * 0.7], axis=2)
@@ -108,12 +108,12 @@ def test_without_anything_to_remove_the_reduction_is_the_problem_itself() -> Non
 
 
 @pytest.mark.parametrize("difference", [1e-9, 1e-12])
-def test_nearly_proportional_outcomes_stay_apart(difference: float) -> None:
+def test_nearly_proportional_outcomes_are_not_merged(difference: float) -> None:
     p_xz = np.array([[0.3, 0.3 * (1 + difference)], [0.2, 0.2]])
     assert reduce(Problem(p_xz / p_xz.sum(), np.zeros((2, 2)), 0.1)).problem.N == 2
 
 
-def test_losses_beyond_the_mass_of_their_outcome_do_not_merge_wrongly() -> None:
+def test_outcomes_with_losses_above_their_mass_are_not_merged_wrongly() -> None:
     """Loss divided by mass overflows here; the two outcomes have different best guesses."""
     p_xz = np.array([[1.0, 5e-324, 5e-324], [0.0, 5e-324, 5e-324]])
     problem = Problem(p_xz, np.array([[0.0, 1.0, 2.0], [0.0, 2.0, 1.0]]), math.inf)

@@ -1,4 +1,4 @@
-"""Estimators [m, N] made column-stochastic, and sums over outcomes under them in twice the working precision.
+"""Estimators [m, N] made column-stochastic, and double-double sums over outcomes under them.
 
 An optimal estimator randomises at a few ties only. Outcomes whose guess is certain have a *label*, that guess, and are
 summed by label without a product. Products are formed only for the columns from which a guess is drawn.
