@@ -37,8 +37,8 @@ class Known:
 def predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
     """Duals at the problem's budget, the likeliest first; none if the known budgets do not suffice.
 
-    The first prediction uses the nearest budgets on both sides. Two more use one side alone, since there may be a kink
-    between the sides. If only perfect privacy and slack budgets are known, its tilt is scaled, to 0 at a slack budget.
+    The first prediction uses the nearest budgets on both sides, two more one side alone, since a kink may lie between. If
+    only perfect privacy and slack budgets are known, its tilt comes first, scaled in √ε to 0 at the least slack budget.
     """
     place, perfect = math.sqrt(problem.budget), [at.tilt for at in known if at.multiplier == math.inf and at.tilt.any()]
     if perfect and all(at.multiplier in (0.0, math.inf) for at in known):

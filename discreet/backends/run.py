@@ -46,7 +46,7 @@ class Attempt:
     """The result of one backend, not yet judged. `answer` is None exactly when `status` is set.
 
     traceback     text, after an unexpected exception of the backend
-    samples       seconds of every run in the process, the run that gave the answer first; see `isolated`
+    samples       seconds of every run in the process; the first run gave the answer; see `isolated`
     peak_bytes    largest resident memory of the process, if the attempt had a process of its own
     solve_bytes   the part of `peak_bytes` that the attempt took beyond the imports and the problem
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from discreet.problems.continuous.rule import IntervalRule
 
 PRIVACY_TOLERANCE = 1e-6
-"""An own answer of a backend violates privacy if its leakage exceeds the budget by more than this relative amount."""
+"""A backend's own answer violates privacy if its leakage exceeds the budget by more than this relative amount."""
 
 
 class Status(Enum):
@@ -65,7 +65,7 @@ class Timings:
 class Solution:
     """The result of solving, with its problem. Every number is the judge's; `claimed`, the backend's claim, is never used.
 
-    verdict              the judge's: the answer repaired to keep the budget, its duals, their certificate; None without one
+    verdict              the judge's: the answer repaired to keep the budget, duals, certificate; None without an answer
     iterations, passes   of the solver, and over the outcomes; None where the backend does not count them
     """
 

@@ -1,8 +1,8 @@
 """Blends of an answer with estimators that leak less, to keep a budget.
 
 Leakage is convex along P_θ = (1 − θ) P + θ P⁰, and zero at θ = 1 if P⁰ leaks nothing. So the least θ that keeps a budget is
-the root of a scalar function. Its values are computed from m·n numbers, since the law of (X, Ŷ) is linear in P. Both the
-judge and the backends check a proposed blend: they compute its leakage themselves.
+the root of a scalar function. Its values are computed from m·n numbers, since the law of (X, Ŷ) is linear in P. The judge
+and the backends compute the leakage of a proposed blend themselves.
 
 Source: docs/theory.md, section 9 (repair).
 """

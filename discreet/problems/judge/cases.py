@@ -176,8 +176,8 @@ class RuleCase:
         if isinstance(self._problem, BlockProblem):
             if not are_masses(a, loss):
                 raise InputError(
-                    f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry that is no mass from 0 to "
-                    "1e150; every p_xz and loss must be a number ≥ 0"
+                    f"outcomes {chunk.start} … {chunk.start + chunk.count - 1} hold an entry that is negative, above "
+                    "1e150 or not a number; every p_xz and loss must be a number ≥ 0"
                 )
             counted = totals(a, loss, clear)
         if a.size:

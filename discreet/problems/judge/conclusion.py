@@ -112,7 +112,7 @@ def rounded_up(error: float, m: int, missed: float) -> float:
 class Case(Protocol):
     """An answer to a problem, as sums.
 
-    answer, own       the answer as given, normalised, and its worth
+    answer, own       the answer that was given (a matrix is normalised), and its worth
     constant_errors   error probability of always guessing y_i [m]
     anchors           answers to blend towards besides guesses that ignore the outcome; read only if the budget is exceeded
     blended_doubt     upper bound of the `doubt` of a blend

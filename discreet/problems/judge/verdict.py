@@ -35,7 +35,7 @@ def certify(
 
     problem   in memory, in blocks, or of densities
     answer    an estimator [m, N] or a rule for a problem in memory, a rule for blocks, a rule on intervals for densities
-    tilt, multiplier   duals; a rule's own tilt is the default. Without duals the lower bound is the Bayes error
+    tilt, multiplier   a rule's own tilt is the default. Without μ (at budget 0: without t) the bound is the Bayes error
     anchors   estimators [m, N] to blend a matrix towards; each is checked before it is used
     threads   for large problems: 0 = all cores; results do not depend on it
     progress  called with (outcomes seen, N) while a rule is judged
