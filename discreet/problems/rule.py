@@ -101,7 +101,7 @@ class Rule:
     @classmethod
     def of(cls, tilt: Array, estimator: Array, p_xz: Array, loss: Array) -> Rule:
         """An estimator [m, N] stated as a rule: its ties are the outcomes that do not follow the tilt with certainty."""
-        labels = cls(tilt).decisions(np.arange(p_xz.shape[1]), p_xz, loss).labels
+        labels = np.argmin(in_order_losses(p_xz, loss, tilt), axis=0)
         ties = np.flatnonzero(estimator[labels, np.arange(labels.size)] < 1.0)
         return cls(tilt, ties, estimator[:, ties])
 

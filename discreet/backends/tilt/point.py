@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.constraint import LeakageBudget
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced
@@ -86,7 +85,3 @@ class Grouping:
     def merge(self, rows: Array) -> Array:
         """Sums over the members of each group: [r, N] → [r, K]."""
         return np.stack([np.bincount(self.index, weights=row, minlength=self.keys.size) for row in rows])
-
-    def problem(self, p_xz: Array, loss: Array, constraint: LeakageBudget) -> Problem:
-        """The problem whose outcomes are the groups of those with p_xz [n, N] and loss [m, N]."""
-        return Problem(self.merge(p_xz), self.merge(loss), constraint)

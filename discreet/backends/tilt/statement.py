@@ -11,7 +11,6 @@ Source: discreet, docs/theory.md, section 18 (ties and tie classes).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.cells import SHELLS, Scan, classified, shell_top
@@ -21,27 +20,30 @@ from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, s
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.tilted_losses import in_order_losses
+from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 
 
 def rule_of(problem: BlockProblem, ended: Ended, precision: Precision, limits: Limits) -> Rule:
     """The rule that states what the rounds found."""
-    found, (tilt, _), last = ended.found, ended.duals, ended.proof
-    if found.vertex:
-        return _listing(found.point.tilt, found.source.scan, found.point.columns)
-    listing = _listing(tilt, found.source.scan, found.point.columns)
-    if not found.source.scan.counts.size:
-        return listing
-    passed = last.scan  # unless the rounds ended without a pass under their last tilt
-    if passed.tilt is not tilt:
+    found, (tilt, _), passed = ended.found, ended.duals, ended.proof.scan
+    if found.vertex or not found.source.scan.counts.size:
+        return _listing(found.point.tilt if found.vertex else tilt, found.source.scan, found.point.columns)
+    if passed.tilt is not tilt:  # the rounds ended without a pass under their last tilt
         passed = scan(problem.blocks, tilt, -1.0, threads=limits.threads, compiled=limits.compiled)
-    classes = _with_classes(problem, passed, tilt, found.upper, precision, limits)
+    classes = _Classes(problem, passed, precision, limits).best(found.upper)
     if classes is not None and classes[0] <= found.upper * (1.0 + precision.bracket):
         return classes[1]
     if problem.N <= MOST_RETAINED:
         return _members(problem, found, tilt)
-    return listing if classes is None else classes[1]
+    return _listing(tilt, found.source.scan, found.point.columns) if classes is None else classes[1]
+
+
+def _listing(tilt: Array, passed: Scan, columns: Array) -> Rule:
+    """The rule of a tilt with the columns of those retained outcomes that randomise or, equal in margin, go another way."""
+    n, count = tilt.shape[1], passed.retained.size
+    rule = Rule.of(tilt, columns[:, :count], passed.columns[:n, :count], passed.columns[n:, :count])
+    return Rule(tilt, passed.retained[rule.ties], rule.columns)
 
 
 def _members(problem: BlockProblem, found: Found, tilt: Array) -> Rule:
@@ -55,62 +57,54 @@ def _members(problem: BlockProblem, found: Found, tilt: Array) -> Rule:
     return Rule.of(tilt, columns[:, place], p_xz, loss)
 
 
-def _listing(tilt: Array, passed: Scan, columns: Array) -> Rule:
-    """The rule of a tilt with the columns of those retained outcomes that randomise or, equal in margin, go another way."""
-    n, count = tilt.shape[1], passed.retained.size
-    held = passed.columns[:, :count]
-    labels = np.argmin(in_order_losses(held[:n], held[n:], tilt), axis=0)
-    ties = np.flatnonzero(columns[labels, np.arange(count)] < 1.0)
-    return Rule(tilt, passed.retained[ties], columns[:, ties])
+class _Classes:
+    """Tie classes under the tilt of a pass: its outcomes and cells within a band of margin, by pair of guesses."""
 
+    def __init__(self, problem: BlockProblem, passed: Scan, precision: Precision, limits: Limits) -> None:
+        n, m, count = problem.n, problem.m, passed.retained.size
+        self._problem, self._passed, self._precision, self._limits = problem, passed, precision, limits
+        _, retained, _ = classified(passed.columns[:n, :count], passed.columns[n:, :count], passed.tilt)
+        keys = np.concatenate([retained, passed.keys])
+        self._best, second = np.divmod(keys // SHELLS, m)
+        self._pair = np.minimum(self._best, second) * m + np.maximum(self._best, second)  # either order is one class
+        screened = np.concatenate([np.zeros(count, bool), passed.screened])
+        self._shell = np.where(screened, SHELLS, keys % SHELLS)
 
-def _with_classes(
-    problem: BlockProblem, passed: Scan, tilt: Array, reached: float, precision: Precision, limits: Limits
-) -> tuple[float, Rule] | None:
-    """Error probability and rule with tie classes under the tilt of a pass; None if no band can meet the budget."""
-    n, count = problem.n, passed.retained.size
-    _, keys, _ = classified(passed.columns[:n, :count], passed.columns[n:, :count], tilt)
-    keys = np.concatenate([keys, passed.keys])
-    screened = np.concatenate([np.zeros(count, bool), passed.screened])
-    shell = np.where(screened, SHELLS, keys % SHELLS)
-    best: tuple[float, Rule] | None = None
-    for last in np.unique(shell[shell < SHELLS]).tolist():
-        tried = _banded(problem, passed.columns, keys // SHELLS, shell <= last, precision, limits)
-        if tried is not None and (best is None or tried[0] < best[0]):
-            best = tried[0], Rule(tilt, band=float(shell_top(last)), tie_classes=tried[1])
-        enough = best is not None and best[0] <= reached * (1.0 + precision.small)
-        if enough or limits.late or (best is not None and tried is not None and tried[0] > best[0] * (1.0 + precision.gap)):
-            break
-    return best
+    def best(self, reached: float) -> tuple[float, Rule] | None:
+        """Error probability and rule of the best band, the first that reaches that error; None if none meets the budget."""
+        best: tuple[float, Rule] | None = None
+        for last in np.unique(self._shell[self._shell < SHELLS]).tolist():
+            tried = self._within(last)
+            if tried is None:
+                continue
+            error, columns = tried
+            if best is not None and error > best[0] * (1.0 + self._precision.gap):
+                break
+            if best is None or error < best[0]:
+                best = error, Rule(self._passed.tilt, band=float(shell_top(last)), tie_classes=columns)
+            if best[0] <= reached * (1.0 + self._precision.small) or self._limits.late:
+                break
+        return best
 
-
-def _banded(
-    problem: BlockProblem,
-    columns: Array,
-    pair: NDArray[np.intp],
-    within: NDArray[np.bool_],
-    precision: Precision,
-    limits: Limits,
-) -> tuple[float, Array] | None:
-    """Error probability and columns [m·m, m] of the classes, by pair, of the outcomes and cells within the band."""
-    n, m = problem.n, problem.m
-    best, second = pair // m, pair % m
-    both = np.minimum(best, second) * m + np.maximum(best, second)  # both orders of a pair are one class
-    classes = Grouping.of(np.where(within, m + both, best))
-    small = classes.problem(columns[:n], columns[n:], LeakageBudget(problem.budget * (1.0 - precision.summed)))
-    if small.bayes_leakage <= small.budget:
-        return None
-    point, ending = solve_whole(small, precision, precision.small, limits)
-    if not ending.optimal:
-        return None
-    found, sure = point.columns, point.columns.max(axis=0) >= 1.0 - precision.bracket
-    found[:, sure] = np.eye(m)[:, np.argmax(found[:, sure], axis=0)]
-    determined = classes.keys < m
-    own = bool((found[classes.keys[determined], np.flatnonzero(determined)] == 1.0).all())
-    if not own or small.leakage(found) > problem.budget:
-        return None
-    drawn = np.repeat(np.eye(m), m, axis=0)
-    for place in np.flatnonzero(~determined):
-        i, k = divmod(int(classes.keys[place]) - m, m)
-        drawn[[i * m + k, k * m + i]] = found[:, place]
-    return small.error_probability(found), drawn
+    def _within(self, last: int) -> tuple[float, Array] | None:
+        """Error probability and columns [m·m, m] of the classes, by pair, in the band of the shells up to the last."""
+        n, m, columns = self._problem.n, self._problem.m, self._passed.columns
+        classes = Grouping.of(np.where(self._shell <= last, m + self._pair, self._best))
+        budget = LeakageBudget(self._problem.budget * (1.0 - self._precision.summed))
+        small = Problem(classes.merge(columns[:n]), classes.merge(columns[n:]), budget)
+        if small.bayes_leakage <= small.budget:
+            return None
+        point, ending = solve_whole(small, self._precision, self._precision.small, self._limits)
+        if not ending.optimal:
+            return None
+        found, sure = point.columns, point.columns.max(axis=0) >= 1.0 - self._precision.bracket
+        found[:, sure] = np.eye(m)[:, np.argmax(found[:, sure], axis=0)]
+        determined = classes.keys < m
+        own = bool((found[classes.keys[determined], np.flatnonzero(determined)] == 1.0).all())
+        if not own or small.leakage(found) > self._problem.budget:
+            return None
+        drawn = np.repeat(np.eye(m), m, axis=0)
+        for place in np.flatnonzero(~determined):
+            i, k = divmod(int(classes.keys[place]) - m, m)
+            drawn[[i * m + k, k * m + i]] = found[:, place]
+        return small.error_probability(found), drawn
