@@ -133,7 +133,6 @@ def interior_rows() -> None:
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
         ("no floor of the products", interior_point, "_FLOOR", 0.0),
-        ("the second-order correction always", interior_point, "_MISLED", 0.0),
         ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", 0.01),
         ("half of the budget used first", interior_point, "_FIRST_USED", 0.5),
         ("half the patience", interior_point, "_PATIENCE", 7),

@@ -4,7 +4,7 @@ Start: columns inversely proportional to the slacks that losses have under no ti
 blended with uniform columns to keep the budget; then the tilt of their law and its slacks. All is feasible.
 
 Step: Mehrotra's predictor shows how far the products can fall and how the mass of each guess is going to change, about which
-the log ratios are linearised again. The step aims there with his second-order correction, unless that shortens it too much.
+the log ratios are linearised again. The step aims there with his second-order correction.
 
 Length: outcomes are coupled by the law and the tilt only. A step is therefore as long as all outcomes but a few allow: their
 columns go as far as they can, and their slacks are raised together, which changes nothing but their column dual. How many
@@ -37,7 +37,6 @@ from discreet.problems.numerics.double_double import Array
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
-_MISLED = 0.1  # of the predictor's length: where its second-order correction leaves less, the step goes without
 _SPOILT = (0.1, 0.03)  # by outcomes left behind, at most: of all products; of a guess's mass, for log ratios of order one
 _FLOOR = 0.1  # of the gap: products need not fall further, where rounding would soon be larger
 _FIRST_TRY = (0.3, 1e-3)  # width from which on vertices are found: of two private values and two guesses, and of more
@@ -199,9 +198,6 @@ def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, widt
 
         step = newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)
         length = length_of(step)
-        if length < _MISLED * ahead:
-            step = newton.direction(target)
-            length = length_of(step)
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(width))))
         moved = _moved(at, step, min(1.0, share * length), share)
     if not (np.isfinite(moved.estimator).all() and moved.estimator.min() > 0.0 and moved.slack.min() > 0.0):

@@ -23,10 +23,10 @@ import numpy as np
 from discreet.backends.precision import Precision
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
 
 _BLOCK_ENTRIES = 1 << 16  # numbers per block for each of the m k entries of the tilt: 512 KiB, half of a usual cache
-_NEAR_INDEPENDENCE = -0.5  # of a ratio − 1: above, the deviation knows its logarithm, below the joint law does
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,6 @@ class Model:
     losses    ℓ_il                       [K, m, W]
     features  F                          [K, k, W], first row ones
     weighted  F·w                        [K, k, W]
-    p_xz      a_jl                       [K, n, W]
     p_x       π_j                        [n]
     basis     B                          [n, k − 1]
     frame     (1, B): coordinates → R^n  [n, k]
@@ -59,7 +58,6 @@ class Model:
     losses: Array
     features: Array
     weighted: Array
-    p_xz: Array
     p_x: Array
     basis: Array
     frame: Array
@@ -130,7 +128,6 @@ def model_of(problem: Problem) -> Model:
         _in_blocks(problem.loss / mass, width),
         _in_blocks(features, width),
         _in_blocks(features * mass, width),
-        _in_blocks(problem.p_xz, width),
         p_x,
         basis,
         frame,
@@ -156,25 +153,16 @@ def law_of(model: Model, estimator: Array) -> Law:
     """The law of (X, Ŷ) under a strictly positive estimator [K, m, W]."""
     coordinates = np.matmul(estimator, model.weighted.transpose(0, 2, 1)).sum(axis=0)
     mass = coordinates[:, 0]
-    joint = np.matmul(estimator, model.p_xz.transpose(0, 2, 1)).sum(axis=0)
     base = mass[:, None] * model.p_x
     deviation = (coordinates[:, 1:] @ model.basis.T) * model.p_x
-    x = np.maximum(deviation / base, -1.0)
-    log_ratio = _log_ratio(x, joint, base)
+    x = np.maximum(deviation / base, -1.0 + UNIT)  # of a guess that excludes a private value, up to rounding
+    log_ratio = np.log1p(x)
     gradient = log_ratio @ model.coframe
     divergence = phi_divergence(x)
     # log(1 + x) − x is φ − x log(1 + x), without cancellation near 0
     gradient[:, 0] = (divergence - x * log_ratio) @ model.p_x  # Σ π log(1 + x) where Σ π x = 0
     leakages = mass * (divergence @ model.p_x)
-    return Law(coordinates, mass, joint, deviation, log_ratio, gradient, leakages)
-
-
-def _log_ratio(x: Array, joint: Array, base: Array) -> Array:
-    """log(joint / base) = log(1 + x), from whichever knows its digits."""
-    if x.min() > _NEAR_INDEPENDENCE:
-        return np.asarray(np.log1p(x))
-    with np.errstate(divide="ignore"):
-        return np.where(x > _NEAR_INDEPENDENCE, np.log1p(x), np.log(joint / base))
+    return Law(coordinates, mass, base * (1.0 + x), deviation, log_ratio, gradient, leakages)
 
 
 def _basis(p_x: Array) -> Array:
