@@ -129,7 +129,7 @@ def interior_rows() -> None:
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)
     for name, owner, attribute, value in (
-        ("no outcome may be left behind", interior_point, "_prices", lambda model, law, room: None),
+        ("no outcome may be left behind", interior_point, "_costs", lambda *_: None),
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
         ("no floor of the products", interior_point, "_FLOOR", 0.0),

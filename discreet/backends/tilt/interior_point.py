@@ -37,7 +37,7 @@ from discreet.problems.numerics.double_double import Array
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
-_SPOILT = (0.1, 0.03)  # by outcomes left behind, at most: of all products; of a guess's mass, for log ratios of order one
+_SPOILT = 0.1  # by outcomes left behind, at most: of all products; of a guess's mass, for log ratios of order one
 _FLOOR = 0.1  # of the gap: products need not fall further, where rounding would soon be larger
 _FIRST_TRY = (0.3, 1e-3)  # width from which on vertices are found: of two private values and two guesses, and of more
 _NARROWER = 0.03  # width of the bracket, next to that before, at which a vertex is worth another try
@@ -187,7 +187,7 @@ def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, widt
         newton = Newton(model, at, law, kappa)
         error, now = model.total(np.einsum("bil,bil->bl", model.losses, at.estimator)), _total_product(model, at)
         accounted = max(0.0, 2.0 * now - abs(width) * error)  # products that the bracket shows
-        length_of = partial(_length, model, at, _prices(model, law, _SPOILT[0] * accounted))
+        length_of = partial(_length, model, at, _costs(model, at, law, _SPOILT * accounted))
 
         predictor = newton.direction(0.0)
         ahead = min(1.0, length_of(predictor))
@@ -210,26 +210,28 @@ def _total_product(model: Model, at: Iterate) -> float:
     return _mean_product(model, at) * len(at.tilt) + budget
 
 
-def _prices(model: Model, law: Law, room: float) -> tuple[Array, float] | None:
-    """What is spoilt when an outcome is left behind, as a share of what may be; None if nothing may.
+def _costs(model: Model, at: Iterate, law: Law, room: float) -> Array | None:
+    """What is spoilt where an outcome is left behind, as a share of what may be [K, W]; None if nothing may.
 
-    Per probability by which its column stays behind, for each guess [m], and per unit by which its slacks are raised. Log
-    ratios have the size √(2 ε), so a guess's mass must be right to a share of that.
+    That is of all products, and of the mass of its guesses: log ratios have the size √(2 ε), so a mass must be right to a
+    share of that.
     """
     if room == 0.0:
         return None
-    columns = np.full(law.mass.size, 0.5 / room)
+    costs = model.mass / room
     if not model.perfect:
-        columns += 1.0 / (_SPOILT[1] * math.sqrt(2.0 * model.budget) * law.mass)
-    return columns, 1.0 / room
+        prices = 1.0 / (_SPOILT * math.sqrt(2.0 * model.budget) * law.mass)
+        costs += model.mass * np.matmul(prices, at.estimator)
+    return costs
 
 
-def _length(model: Model, at: Iterate, prices: tuple[Array, float] | None, step: Step) -> float:
+def _length(model: Model, at: Iterate, costs: Array | None, step: Step) -> float:
     """The longest step that stays inside, outcomes aside that cost at most what may be spoilt; inf if none ends."""
-    worst = float(np.maximum.reduce(step.falls, axis=None))
+    falls = np.maximum.reduce(step.falls, axis=0)
+    worst = float(np.maximum.reduce(falls, axis=None))
     length = 1.0 / worst if worst > 0.0 else math.inf
-    if length < 1.0 and prices is not None:
-        length = _affordable(model, at, prices, step)
+    if length < 1.0 and costs is not None:
+        length = _affordable(costs, falls)
     if not model.perfect:
         for value, change in ((at.unused, step.unused), (at.multiplier, step.multiplier)):
             if change < 0.0:
@@ -237,32 +239,13 @@ def _length(model: Model, at: Iterate, prices: tuple[Array, float] | None, step:
     return length
 
 
-def _affordable(model: Model, at: Iterate, prices: tuple[Array, float], step: Step, first: int = 300) -> float:
-    """The longest step, at most 1, for which Σ cost × (what is beyond the end < 1 of an outcome's own longest step) ≤ 1.
-
-    first: how many to look at, those that end first; eight times as many where these may all be left behind.
-    """
-    falls = step.falls.ravel()
-    order = (falls > 1.0).nonzero()[0]
-    ends = 1.0 / falls[order]
-    more = order.size > first
-    if more:
-        chosen = ends.argpartition(first)[:first]
-        order, ends = order[chosen], ends[chosen]
-    by_end = ends.argsort()
-    order, ends = order[by_end], ends[by_end]
-    side, block, place = np.unravel_index(order, step.falls.shape)
-    costs = model.mass[block, place]
-    raised = side == 1
-    behind = ~raised
-    here = block[behind], slice(None), place[behind]
-    costs[behind] *= np.abs(at.estimator[here] * step.estimator[here]) @ prices[0]
-    here = block[raised], slice(None), place[raised]
-    costs[raised] *= -prices[1] * np.minimum.reduce(at.slack[here] * step.slack[here], axis=1)
+def _affordable(costs: Array, falls: Array) -> float:
+    """The longest step, at most 1, for which Σ cost × (what is beyond the end < 1 of an outcome's own longest step) ≤ 1."""
+    order = np.flatnonzero(falls > 1.0)
+    order = order[(-falls.take(order)).argsort()]
+    costs, ends = costs.take(order), 1.0 / falls.take(order)
     reached = (1.0 + (costs * ends).cumsum()) / costs.cumsum()  # with the first, the first two, … left behind
     reached[:-1][reached[:-1] > ends[1:]] = math.inf  # the next ends before
-    if more and reached.argmin() == first - 1:
-        return _affordable(model, at, prices, step, 8 * first)
     return min(1.0, float(reached.min()))
 
 
