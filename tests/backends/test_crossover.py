@@ -54,7 +54,10 @@ def assert_consistent(problem: Problem, point: Point) -> None:
     np.testing.assert_array_equal(point.columns.sum(axis=0), 1.0)
     assert ties(point) <= most_ties(problem)
     losses = problem.loss + point.tilt @ problem.p_xz
-    rounding = 1e-14 * (problem.loss.max(axis=0) + np.abs(point.tilt).max() * problem.p_z)
+    size = problem.loss.max(axis=0) + np.abs(point.tilt).max(axis=0) @ problem.p_xz
+    if not problem.constraint.perfect:
+        size += 0.125 * point.multiplier * problem.p_z  # ratios r are rounded in tilts μ log r
+    rounding = 2.0**-50 * size
     certain = point.columns.max(axis=0) == 1.0
     wasted = (point.columns * (losses - losses.min(axis=0))).sum(axis=0)
     assert (wasted[certain] <= rounding[certain]).all()

@@ -1,7 +1,7 @@
 """Primal–dual interior point, predictor and corrector, for budgets from 0 to just under the Bayes rule's leakage.
 
 Start: columns inversely proportional to the slacks that losses have under no tilt, so that products agree for each outcome,
-blended with uniform columns to keep the budget; then the tilt of their law and its slacks. All is feasible.
+blended with uniform columns to keep the budget; then the tilt of their law and its slacks.
 
 Step: Mehrotra's predictor shows how far the products can fall and how the mass of each guess is going to change, about which
 the log ratios are linearised again. The step aims there with his second-order correction.
