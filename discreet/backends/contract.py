@@ -12,6 +12,7 @@ argmin_i L_il + Σ_j t_ij a_jl; `multiplier` μ ≥ 0 is the dual of leakage ≤
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -205,6 +206,10 @@ class Options:
             raise InputError(f"the time limit is {self.time_limit} s; give a positive number of seconds")
         if self.max_iterations is not None and self.max_iterations < 1:
             raise InputError(f"max_iterations is {self.max_iterations}; give at least 1")
+
+    def deadline(self) -> float:
+        """When the time limit, from now on, is reached, on the clock of time.perf_counter; inf without a limit."""
+        return math.inf if self.time_limit is None else time.perf_counter() + self.time_limit
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ is checked between iterations only.
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -66,7 +65,7 @@ class Slsqp(Unlifted):
 
         if lowered.start.size == 0:
             return Raw("one guess: nothing to decide", lowered.answer(lowered.start, None), 0)
-        deadline = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
+        deadline = options.deadline()
 
         def watch(_: Array) -> None:
             if time.perf_counter() > deadline:

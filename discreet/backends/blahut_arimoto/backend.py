@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,7 +56,7 @@ class BlahutArimoto(Unlifted):
 
     def solve(self, lowered: _Lowered, options: Options) -> Raw[Answer]:
         """Iterate until the bracket is as narrow as asked or a limit is reached."""
-        deadline = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
+        deadline = options.deadline()
         slack = bayes_answer(lowered.problem, lowered.precision)
         if slack is not None:
             return Raw("optimal: the Bayes rule keeps the budget", slack, 0)

@@ -63,7 +63,7 @@ class Intervals(Unlifted):
 
     def solve(self, lowered: _Search, options: Options) -> Raw[Answer]:
         """Refine until the bracket is within the gap; no round is begun after the time limit. `iterations` are rounds."""
-        deadline = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
+        deadline = options.deadline()
         most, rounds = options.max_iterations or 30, 0
         if not lowered.try_bayes():
             while not lowered.done and rounds < most and (rounds == 0 or time.perf_counter() < deadline):

@@ -106,7 +106,7 @@ class TrustConstr(Unlifted):
 
 def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], bool]:
     """The callback: true when solved, Interrupted when out of time."""
-    deadline = math.inf if options.time_limit is None else time.perf_counter() + options.time_limit
+    deadline = options.deadline()
 
     def callback(_: Array, state: Any) -> bool:
         if time.perf_counter() > deadline:

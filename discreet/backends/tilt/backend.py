@@ -13,7 +13,6 @@ Source: discreet, docs/theory.md, sections 13, 14 and 18.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -96,8 +95,7 @@ class Tilt(Unlifted):
 def _limits(problem: Problem | BlockProblem, options: Options) -> Limits:
     threads = number(options, Tilt.name, "threads", int, 0) or (1 if problem.N < _THREADS_FROM else 0)
     wanted = choice(options, Tilt.name, "kernels", _KERNELS, "auto")
-    deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
-    return Limits(options.max_iterations or 100, deadline, threads, _KERNELS[wanted], options.progress)
+    return Limits(options.max_iterations or 100, options.deadline(), threads, _KERNELS[wanted], options.progress)
 
 
 # -- few outcomes --------------------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def solve_interior(
     *,
     gap: float,
     max_iterations: int,
-    deadline: float | None = None,
+    deadline: float = math.inf,
     shortcut: Shortcut | None = None,
 ) -> tuple[Point, Ending]:
     """The iterate with the least merit, or a vertex; `deadline` is on time.perf_counter's clock.
@@ -96,16 +96,14 @@ def _point(model: Model, at: Iterate) -> Point:
     return Point(model.joined(at.estimator), at.tilt @ model.frame.T, at.multiplier)
 
 
-def _ending(merit: float, since_best: int, exhausted: bool, deadline: float | None) -> str:
+def _ending(merit: float, since_best: int, exhausted: bool, deadline: float) -> str:
     if merit <= 1.0:
         return "optimal"
     if since_best >= _PATIENCE:
         return "stalled"
     if exhausted:
         return "iteration limit"
-    if deadline is not None and time.perf_counter() > deadline:
-        return "time limit"
-    return ""
+    return "time limit" if time.perf_counter() > deadline else ""
 
 
 # -- the start -----------------------------------------------------------------------------------------------------------

@@ -56,14 +56,14 @@ class Limits:
     """What bounds the work, and who is told of it.
 
     iterations  of each interior point
-    deadline    on time.perf_counter's clock, or None
+    deadline    on time.perf_counter's clock
     threads     for passes over the outcomes (0 = all cores)
     compiled    whether these passes are (None: where that pays)
     report      called after every round with (what was done, lower bound, upper bound)
     """
 
     iterations: int = 100
-    deadline: float | None = None
+    deadline: float = math.inf
     threads: int = 0
     compiled: bool | None = None
     report: Callable[[str, float, float], None] | None = None
@@ -71,7 +71,7 @@ class Limits:
     @property
     def late(self) -> bool:
         """Whether the deadline has passed."""
-        return self.deadline is not None and time.perf_counter() > self.deadline
+        return time.perf_counter() > self.deadline
 
 
 @dataclass(frozen=True, eq=False)
