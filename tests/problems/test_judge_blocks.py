@@ -188,9 +188,9 @@ def test_threads_and_progress(compiled: bool) -> None:
 
 
 def test_chunk_sizes_change_nothing_but_rounding() -> None:
-    problem = random_problem(3, 3, 5000, budget=1e-4)
-    rule = Rule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 4321], np.eye(3)[:, :2])
-    found = [certify_rule(in_blocks(problem, size), rule, 0.5).certificate for size in (1, 77, 5000)]
+    problem = random_problem(3, 3, 1000, budget=1e-4)
+    rule = Rule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 432], np.eye(3)[:, :2])
+    found = [certify_rule(in_blocks(problem, size), rule, 0.5).certificate for size in (1, 77, 1000)]
     for judged in found[1:]:
         assert judged.upper == pytest.approx(found[0].upper, rel=1e-15)
         assert judged.lower == pytest.approx(found[0].lower, rel=1e-14)
