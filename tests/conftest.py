@@ -1,4 +1,4 @@
-"""Settings of all tests: threads, disks, Ctrl-C, garbage, clocks, Hypothesis, and the tests of one backend alone.
+"""Settings of all tests: threads, disks, Ctrl-C, clocks, examples of Hypothesis, and the tests of one backend alone.
 
 Numerical libraries get one thread, unless the environment says otherwise: the workers of pytest-xdist share the cores.
 
@@ -11,15 +11,12 @@ No test cuts the power, so none has to wait for the disk, which takes seconds fo
 A process started in the background ignores Ctrl-C, and so would every process that a test starts and interrupts. So the
 usual handler is installed again.
 
-What the collection of tests has made lasts to the end: the garbage collector leaves it alone, and runs less often.
-
 Hypothesis has no deadline, since machines differ, and takes the same examples on every run; HYPOTHESIS_PROFILE=search looks
 for new ones, many more of them.
 """
 
 from __future__ import annotations
 
-import gc
 import itertools
 import os
 import signal
@@ -77,22 +74,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--backend", metavar="NAME", help="run the tests of one backend alone: conformance, and its own file")
 
 
-class Backwards(pytest.Dir):
-    """A folder whose files are read from the last to the first."""
-
-    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
-        return reversed(list(super().collect()))
-
-
-def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Every other worker reads backwards, so that it finds compiled what the one beside it compiled meanwhile."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-    return Backwards.from_parent(parent, path=path) if int(worker[2:]) % 2 else None
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put tests that share a process first; `--backend NAME` keeps tests with `name=NAME`, and those of its own file."""
-    items.sort(key=lambda each: (each.path.name not in SHARING, each.path))
+    items.sort(key=lambda each: each.path.name not in SHARING)
     name = config.getoption("--backend")
     if name is None:
         return
@@ -102,12 +86,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"no test here is one of a backend {name}; DISCREET_BACKENDS names those of other packages")
     config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     items[:] = kept
-
-
-def pytest_collection_finish() -> None:
-    """From here on the garbage collector is frugal."""
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 20)
 
 
 def _parameter(item: pytest.Item) -> object:
