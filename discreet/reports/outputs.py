@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -78,8 +79,11 @@ def check_folder(folder: str | Path, names: Iterable[str]) -> None:
     if "\0" in str(directory):
         raise FileError(f"{str(directory)!r} holds a null character, which no path can; choose another --out")
     try:
-        if directory.exists() and not directory.is_dir():
-            raise FileError(f"{directory} is a file and the results need a folder; choose another --out")
+        there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
+        if not there.is_dir():
+            raise FileError(f"{there} is a file and the results need a folder; choose another --out")
+        if not os.access(there, os.W_OK):
+            raise FileError(f"{there} cannot be written; choose another --out")
         known = _known(directory)
         for name in names:
             _refuse_foreign(directory / name, known.get(name, []))

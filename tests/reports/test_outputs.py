@@ -70,6 +70,8 @@ def test_links_folders_and_false_manifests_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match="is a file"):
         check_folder(tmp_path / "file", CONTENTS)
+    with pytest.raises(FileError, match="is a file"):
+        check_folder(tmp_path / "file" / "deeper", CONTENTS)
     with pytest.raises(FileError, match="null character"):
         check_folder("null\0character", CONTENTS)
 
