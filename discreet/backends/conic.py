@@ -188,10 +188,9 @@ def _solver_options(options: Options, solver: str, backend: str) -> dict[str, ob
             "MSK_DPAR_OPTIMIZER_MAX_TIME",
         ),
     }[solver]
+    limits = ((iterations, options.max_iterations), (seconds, options.time_limit))
     found: dict[str, object] = dict.fromkeys(tolerances, tolerance)
-    for name, limit in ((iterations, options.max_iterations), (seconds, options.time_limit)):
-        if name and limit is not None:
-            found[name] = limit
+    found |= {name: limit for name, limit in limits if name and limit is not None}
     if solver == "mosek":
         return {"mosek_params": found}
     return found | {"accept_unknown": True} if solver == "clarabel" else found

@@ -21,6 +21,7 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, Setting, point_of
+from discreet.backends.precision import Precision
 from discreet.backends.settings import choice
 from discreet.problems.errors import BackendError
 from discreet.problems.problem import Problem
@@ -78,11 +79,11 @@ class Highs(Unlifted):
 
 
 def highs_options(options: Options, backend: str) -> dict[str, Setting]:
-    """HiGHS options by their names there; the gap becomes every tolerance, no smaller than HiGHS takes (1e-10, 1e-12)."""
-    method = choice(options, backend, "method", METHODS, "simplex")
+    """HiGHS options by their names there; no tolerance is smaller than HiGHS takes (1e-10, 1e-12 for IPX's own gap)."""
+    method, share = choice(options, backend, "method", METHODS, "simplex"), Precision.own_gap * options.gap
     each = ("primal_feasibility", "dual_feasibility", "primal_residual", "dual_residual", "pdlp_optimality")
-    found: dict[str, Setting] = {f"{name}_tolerance": max(options.gap, 1e-10) for name in each}
-    found |= {"ipm_optimality_tolerance": max(options.gap, 1e-12), "output_flag": False, "solver": method}
+    found: dict[str, Setting] = {f"{name}_tolerance": max(share, 1e-10) for name in each}
+    found |= {"ipm_optimality_tolerance": max(share, 1e-12), "output_flag": False, "solver": method}
     found["presolve"] = choice(options, backend, "presolve", ("on", "off", "choose"), "choose")
     limits = {"time_limit": options.time_limit, f"{METHODS[method]}_iteration_limit": options.max_iterations}
     return found | {name: value for name, value in limits.items() if value is not None}

@@ -49,17 +49,19 @@ class Precision:
     longest     largest proximal step, or 1/μ of a plain sweep, times the spread of costs: 2⁶⁰. Beyond it the rounding of an
                 exponent exceeds 1
     settled     change of multiplier and shares that ends the search of a vertex: 2⁻⁴⁶ = 128 u, about the error of n·m sums;
-                a thousand times as much once steps no longer shrink
+                a thousand times as much once steps no longer shrink, and a million times after the last step
     rank        2⁻⁴³ = 1024 u: singular values below this share of the largest are rounding, as for `bracket`
     ridge       2⁻⁴⁶ = 128 u, added to a unit diagonal: more than the factorisation of some 100 unknowns rounds by
     lightest    of 1/N: 2⁻⁴⁰: lighter outcomes count as that much in the barrier, which would lose more digits otherwise
     ceiling     1.05: aims lie below the budget by 1.05 times the difference between a proven ceiling of a leakage and the
-                leakage, as the difference may be a little larger at another law
+                leakage, as the difference may be a little larger at another law; at most half of the budget below
     certain     2⁻²⁰, where a bound is proven afterwards: columns this close to a label count as certain, and losses this
                 close, per mass, as tied
     unseen      2⁻³⁰: a guess of less mass has a posterior of at most 23 bits, and counts as never made
     no_evidence  −40, in place of log 0: below −53 log 2 ≈ −37, the least log r of a positive r computed as 1 + (r − 1)
     log_zero    −700, in place of log 0 in sweeps, which take exponentials again: e⁻⁷⁰⁰ ≈ 1e-304 is a normal double
+    nonzero     1e-300, in place of a divisor 0: a normal double, whose inverse is one too
+    stalled     .9: a step that leaves more of the bracket counts as none, as at that pace a digit takes 22 steps
     derived     certified gap up to which the loop derives no duals: the default gap 1e-9
     correlated  2⁻⁴⁶ = 128 u: canonical correlations below it are the rounding of the model's numbers
 
@@ -73,7 +75,8 @@ class Precision:
                 whose answers miss gap/10 by up to 100 times. `descent`: gap/10⁶ of SLSQP, which ends at one small step
 
     Not here, on purpose: the judge's allowances, as a judge shares no tolerance with what it judges; the ends of searches in
-    `problems`, at the last bits; line searches and finite differences, which change the path but not the answer.
+    `problems`, at the last bits; where a formula gives way to one that does not cancel; step rules (starts, lengths, when to
+    try something or give up), which change the path but not the aim. Those of `tilt` have rows in benchmarks/ablation.py.
     """
 
     gap: float
@@ -98,6 +101,8 @@ class Precision:
     certain: float = 2.0**-20
     no_evidence: float = -40.0
     log_zero: float = -700.0
+    nonzero: float = 1e-300
+    stalled: float = 0.9
     unseen: float = 2.0**-30
     searched: float = 2.0**-36
     derived: float = 1e-9

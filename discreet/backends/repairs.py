@@ -97,7 +97,7 @@ def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tup
     posterior = np.divide(p_xz, p_z, out=np.zeros_like(p_xz), where=p_z > 0)
     feature = np.where(p_z > 0, posterior - marginal[0][:, None], 0.0)
     ignoring = (estimator @ p_z)[:, None] / p_z.sum()
-    for room in (0.0, 1e-9, 1e-7, 1e-5, 1e-3, 1e-1):
+    for room in (0.0, *(Precision.derived * 100.0**k for k in range(5))):  # the least first, as it costs least
         found = _project(p_xz, marginal, normalise((1.0 - room) * estimator + room * ignoring), feature)
         if found is not None:
             return found

@@ -303,6 +303,6 @@ def test_the_page_shows_what_highs_is_given() -> None:
         assert set(given) == set(shown)
         for name, (value, default) in shown.items():
             assert str(solver.getOptionValue(name)[1]) == default
-            least = re.fullmatch(r"gap, at least (\S+)", value)
-            told = max(gap, float(least[1])) if least else value
+            least = re.fullmatch(r"0\.1 × gap, at least (\S+)", value)
+            told = max(0.1 * gap, float(least[1])) if least else value
             assert given[name] == told or str(given[name]) in str(told)

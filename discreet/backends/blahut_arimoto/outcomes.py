@@ -216,7 +216,7 @@ class Bracket:
             lower = self._outcomes.lower(duals.tilt, duals.multiplier)
             if lower > self.lower:
                 self.lower, self.duals = lower, duals
-        self.stalled = 0 if self.upper - self.lower < 0.9 * before else self.stalled + 1
+        self.stalled = 0 if self.upper - self.lower < Precision.stalled * before else self.stalled + 1
 
     def verdict(self) -> str:
         """Why to stop, in words; empty to go on."""

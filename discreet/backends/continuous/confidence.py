@@ -86,7 +86,7 @@ class LeakageBox:
     def leakage(self) -> float:
         """I(X; Ŷ) at the centre of the box, nats."""
         possible = self.p_x > 0
-        mass, p_x = np.maximum(self.mass, 1e-300)[:, None], self.p_x[possible]
+        mass, p_x = np.maximum(self.mass, Precision.nonzero)[:, None], self.p_x[possible]
         ratio = self.deviation[:, possible] / (mass * p_x)
         return float((mass * p_x * phi_divergence(np.clip(ratio, -1.0, 1.0 / p_x - 1.0))).sum())
 
@@ -96,11 +96,7 @@ class LeakageBox:
         Each term s π φ(d/(s π)) is convex in (s, d), so it is largest at a corner of the box, or where an edge of it meets
         the limits −π s ≤ d ≤ (1 − π) s that every law obeys.
         """
-        total = 0.0
-        for i, j in np.ndindex(self.deviation.shape):
-            if self.p_x[j] > 0.0:
-                total += self._largest_term(i, j)
-        return total
+        return sum(self._largest_term(i, j) for i, j in np.ndindex(self.deviation.shape) if self.p_x[j] > 0.0)
 
     def _largest_term(self, i: int, j: int) -> float:
         pi = float(self.p_x[j])
@@ -109,7 +105,7 @@ class LeakageBox:
         for side in (-1.0, 1.0):
             d = float(self.deviation[i, j] + side * self.deviation_radius[i, j])
             limit = -d / pi if d < 0.0 else (d / (1.0 - pi) if pi < 1.0 else math.inf)
-            for s in {max(low, 1e-300), high, min(max(limit, low, 1e-300), high)}:
+            for s in {max(low, Precision.nonzero), high, min(max(limit, low, Precision.nonzero), high)}:
                 ratio = np.clip(np.array([d / (s * pi)]), -1.0, 1.0 / pi - 1.0)
                 largest = max(largest, s * pi * float(phi_divergence(ratio)[0]))
         return largest

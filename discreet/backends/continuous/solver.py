@@ -143,7 +143,7 @@ class _Search:
             if polished is not None:
                 self.offer_duals(polished.tilt, polished.multiplier)
         self.edges = _refined(self.edges, solution.estimator, found.positions)
-        self.waiting = 0 if self.width < 0.9 * before else self.waiting + 1
+        self.waiting = 0 if self.width < Precision.stalled * before else self.waiting + 1
 
     def tidy(self) -> IntervalRule:
         """The best rule; or one with fewer intervals and without randomisation, if it is within the gap too."""

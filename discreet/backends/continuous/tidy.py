@@ -29,7 +29,7 @@ def tidied(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> Inter
     single = tied.sum(axis=0) == 1
     kind = np.where(single, -1.0 - estimator.argmax(axis=0), kind)
     starts = np.flatnonzero(np.concatenate([[True], kind[1:] != kind[:-1]]))
-    mass = np.maximum(discrete.p_z, 1e-300)
+    mass = np.maximum(discrete.p_z, Precision.nonzero)
     columns = np.add.reduceat(estimator * mass, starts, axis=1)
     labelled = np.eye(problem.m)[:, columns.argmax(axis=0)]
     columns = np.where(single[starts], labelled, columns / columns.sum(axis=0))

@@ -57,15 +57,13 @@ def means(found: Sequence[Trial]) -> tuple[Mean, ...]:
 
     A failure without a time limit, or below it, is charged k × the larger of its limit and what it took.
     """
-    shift, table = fitting_shift(found), by_task(found)
-    names = labels_of(found)
+    shift, table, names = fitting_shift(found), by_task(found), labels_of(found)
     shared = [met for met in table.values() if set(met) == set(names) and all(t.success for t in met.values())]
     result = []
     for name in names:
         own = [met[name] for met in table.values() if name in met]
         failures = sum(not trial.success for trial in own)
-        for k in PENALTIES:
-            result.append(_mean(name, k, [_charged(trial, k) for trial in own], failures, shift))
+        result += [_mean(name, k, [_charged(trial, k) for trial in own], failures, shift) for k in PENALTIES]
         result.append(_mean(name, None, [met[name].seconds for met in shared], 0, shift))
     return tuple(result)
 
