@@ -35,7 +35,6 @@ from discreet.problems.rule import Rule
 
 _KERNELS = {"auto": None, "numpy": False, "compiled": True}
 _ROUNDS_FROM = 16  # times the outcomes that a first round retains
-_THREADS_FROM = 1 << 20  # outcomes from which a pass takes longer than sharing it out
 
 
 class Tilt(Unlifted):
@@ -51,7 +50,7 @@ class Tilt(Unlifted):
         kinds=frozenset({Kind.ARRAYS, Kind.BLOCKS}),
         method_class="structured",
         settings={
-            "threads": "cores for the passes over many outcomes (default: all, from a million outcomes)",
+            "threads": "cores for the passes over many outcomes (default: all; one for arrays of up to a million outcomes)",
             "kernels": "numpy, compiled (numba), or auto: compiled where that pays (default)",
         },
     )
@@ -63,7 +62,7 @@ class Tilt(Unlifted):
 
     def solve(self, lowered: Problem | BlockProblem, options: Options) -> Raw[Answer]:
         """Iterate to a share of the asked gap, or as far as double precision goes."""
-        limits = _limits(lowered, options)
+        limits = _limits(options)
         if isinstance(lowered, Problem):
             return _whole(lowered, options, limits)
         return _in_blocks(lowered, options, limits)
@@ -88,12 +87,12 @@ class Tilt(Unlifted):
         if first is None or problem.n == problem.m == 2:
             return None
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
-            raw = _in_blocks(BlockProblem.of(problem), options, _limits(problem, options), first)
+            raw = _in_blocks(BlockProblem.of(problem), options, _limits(options), first)
         return replace(raw, claimed="optimal (continued)") if raw.claimed == "optimal" else None
 
 
-def _limits(problem: Problem | BlockProblem, options: Options) -> Limits:
-    threads = number(options, Tilt.name, "threads", int, 0) or (1 if problem.N < _THREADS_FROM else 0)
+def _limits(options: Options) -> Limits:
+    threads = number(options, Tilt.name, "threads", int, 0)
     wanted = choice(options, Tilt.name, "kernels", _KERNELS, "auto")
     return Limits(options.max_iterations or 100, options.deadline(), threads, _KERNELS[wanted], options.progress)
 

@@ -58,11 +58,6 @@ class Scan:
     weights: list[Array]
 
     @property
-    def labels(self) -> _Index:
-        """The best guess of every cell [C]."""
-        return np.asarray(self.keys // (len(self.tilt) * SHELLS))
-
-    @property
     def screened(self) -> NDArray[np.bool_]:
         """Which cells hold screened outcomes: they have their best guess twice [C]."""
         best, second = np.divmod(self.keys // SHELLS, len(self.tilt))

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.tilt.cells import SHELLS, Scan, compiled_pass, numpy_pass
-from discreet.problems.blocks import Blocks, Chunk, in_order
+from discreet.backends.tilt.point import Grouping
+from discreet.problems.blocks import Blocks, Chunk, in_order, threads_for
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import compiled_pays
 from discreet.problems.numerics.tilted_losses import least_two
@@ -44,66 +45,41 @@ def scan(
     equal to theirs, go to the cells. strip: of how many consecutive outcomes to give the weights (0: no weights).
     threads: 0 = all cores.
     """
-    most = blocks.N if most is None else most
+    most, screen = blocks.N if most is None else most, max(screen, threshold)
     chunk_pass = compiled_pass if (compiled_pays(blocks.N) if compiled is None else compiled) else numpy_pass
-    gathered = _Gathered(tilt, threshold, max(screen, threshold), most)
 
     def work(chunk: Chunk) -> Scan:
-        found = chunk_pass(*chunk.read(), tilt, threshold, max(screen, threshold), strip, most)
+        found = chunk_pass(*chunk.read(), tilt, threshold, screen, strip, most)
         return replace(found, retained=found.retained + chunk.start)
 
-    for found in in_order(blocks.chunks(), threads, work):
-        gathered.add(found)
-    return gathered.scan()
+    parts: list[Scan] = []
+    held, room = 0, 2 * (most + SHELLS * blocks.m**2)  # columns: twice as many as one scan has
+    for part in in_order(blocks.chunks(), threads_for(blocks, threads), work):
+        parts.append(part)
+        held += part.columns.shape[1]
+        if held > room:  # not at every chunk
+            parts, held = [_together(parts, threshold, most)], 0
+    return _together(parts, threshold, most)
 
 
-class _Gathered:
-    """The parts of a pass put together; never more than twice `most` outcomes retained, and those of one chunk."""
-
-    def __init__(self, tilt: Array, threshold: float, screen: float, most: int) -> None:
-        m, n = tilt.shape
-        self._tilt, self._screen, self._most = tilt, screen, most
-        self._asked = self._threshold = threshold
-        self._cells, self._counts = np.zeros((m * m * SHELLS, n + m)), np.zeros(m * m * SHELLS, dtype=np.intp)
-        self._totals: list[float] = []
-        self._weights: list[Array] = []
-        self._retained: list[_Index] = []
-        self._columns: list[Array] = []
-
-    def add(self, part: Scan) -> None:
-        self._totals.append(part.total)
-        self._weights += part.weights
-        self._take(part)
-        if sum(part.size for part in self._retained[1:]) > 2 * self._most:  # not at every chunk
-            self._thin()
-
-    def scan(self) -> Scan:
-        if sum(part.size for part in self._retained) > self._most or self._threshold < self._asked:
-            self._thin()
-        retained, columns = self._joined()
-        keys = np.flatnonzero(self._counts)
-        columns = np.concatenate([columns, self._cells[keys].T], axis=1)
-        found = self._tilt, math.fsum(self._totals), self._threshold, self._screen
-        return Scan(*found, retained, columns, keys, self._counts[keys], self._weights)
-
-    def _take(self, part: Scan) -> None:
-        self._threshold = min(self._threshold, part.threshold)
-        count = part.retained.size
-        self._cells[part.keys] += part.columns[:, count:].T
-        self._counts[part.keys] += part.counts
-        self._retained.append(part.retained)
-        self._columns.append(part.columns[:, :count])
-
-    def _joined(self) -> tuple[_Index, Array]:
-        return np.concatenate(self._retained), np.concatenate(self._columns, axis=1)
-
-    def _thin(self) -> None:
-        """Another pass over what is retained: it lowers the threshold, and sums what is no longer retained in cells."""
-        retained, columns = self._joined()
-        n = self._tilt.shape[1]
-        part = numpy_pass(columns[:n], columns[n:], self._tilt, self._threshold, math.inf, 0, self._most)
-        self._retained, self._columns = [], []
-        self._take(replace(part, retained=retained[part.retained]))
+def _together(parts: list[Scan], asked: float, most: int) -> Scan:
+    """Scans of consecutive chunks as one, with one threshold, under which at most `most` outcomes are retained."""
+    tilt, screen, threshold = parts[0].tilt, parts[0].screen, min(part.threshold for part in parts)
+    retained, counts = np.concatenate([part.retained for part in parts]), [part.retained.size for part in parts]
+    columns = np.concatenate([part.columns[:, :count] for part, count in zip(parts, counts, strict=True)], axis=1)
+    cells = [(part.keys, part.counts, part.columns[:, count:]) for part, count in zip(parts, counts, strict=True)]
+    if retained.size > most or threshold < asked:  # another pass over what is retained lowers the threshold
+        n = tilt.shape[1]
+        thinned = numpy_pass(columns[:n], columns[n:], tilt, threshold, math.inf, 0, most)
+        threshold, retained = thinned.threshold, retained[thinned.retained]
+        columns, sums = np.split(thinned.columns, [retained.size], axis=1)
+        cells.append((thinned.keys, thinned.counts, sums))
+    keys, held, rows = (np.concatenate(each, axis=-1) for each in zip(*cells, strict=True))
+    groups = Grouping.of(keys)
+    columns = np.concatenate([columns, groups.merge(rows)], axis=1)
+    held = groups.merge(held[None])[0].astype(np.intp)
+    total, weights = math.fsum(part.total for part in parts), [rows for part in parts for rows in part.weights]
+    return Scan(tilt, total, threshold, screen, retained, columns, groups.keys, held, weights)
 
 
 # -- margins to expect under another tilt --------------------------------------------------------------------------------
@@ -162,5 +138,5 @@ def sample(blocks: Blocks, first: Scan, strip: int, count: int, *, threads: int 
         scale = times[sound] * step / weight[sound]
         return columns[:, sound] * scale, scale
 
-    parts = list(in_order(chunks(), threads, work))
+    parts = list(in_order(chunks(), threads_for(blocks, threads), work))
     return np.concatenate([part[0] for part in parts], axis=1), np.concatenate([part[1] for part in parts])
