@@ -29,12 +29,12 @@ from discreet.backends.tilt import interior_point, rounds
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.backends.tilt.newton import Newton
-from discreet.backends.tilt.passes import sample
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.vertex import Vertex
 from discreet.problems import BlockProblem, Problem, catalog, lattice_problem, reduce
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.sensors import linear_conditional, paper_p_xy
+from discreet.problems.streams.sample import sample
 
 _GAP = 2e-10  # a vertex of this relative width ends the iteration
 _INSTANCES = [

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.backends.tilt.cells import SHELLS, Scan, compiled_pass, numpy_pass
 from discreet.backends.tilt.point import Grouping
@@ -23,8 +21,6 @@ from discreet.problems.blocks import Blocks, Chunk, in_order, threads_for
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import compiled_pays
 from discreet.problems.numerics.tilted_losses import least_two
-
-_Index = NDArray[np.intp]
 
 
 def scan(
@@ -97,46 +93,3 @@ def wanted_margin(columns: Array, counts: Array, tilt: Array, wanted: float, rea
     order = np.argsort(margins)
     reached = np.cumsum(counts[order])
     return float(margins[order[min(int(np.searchsorted(reached, wanted)), order.size - 1)]])
-
-
-def sample(blocks: Blocks, first: Scan, strip: int, count: int, *, threads: int = 0) -> tuple[Array, Array]:
-    """`count` systematic draws in proportion to mass and, in equal parts, to the Bayes rule's error: where decisions change.
-
-    Returns (p_xz, loss) of the distinct outcomes drawn, scaled so that their sums estimate the sums over all [n + m, K], and
-    the scales: how many outcomes each stands for [K]. first: a pass under no tilt that weighed strips of so many outcomes.
-    Only strips on which a draw falls are read again.
-    """
-    per_error = 1.0 / first.total if first.total > 0.0 else 0.0
-    weights = [mass + per_error * least for mass, least in first.weights]
-    ends = np.cumsum(np.concatenate([np.zeros(1), *weights]))
-    step = float(ends[-1]) / count
-    places = (np.arange(count) + 0.5) * step
-    strips = np.minimum(np.searchsorted(ends, places, side="right") - 1, ends.size - 2)
-
-    def chunks() -> Any:
-        begin = 0
-        for chunk, here in zip(blocks.chunks(), weights, strict=True):
-            drawn = slice(*np.searchsorted(strips, (begin, begin + here.size)).tolist())
-            if drawn.stop > drawn.start:
-                yield chunk, strips[drawn] - begin, places[drawn] - ends[strips[drawn]]
-            begin += here.size
-
-    def work(drawn: tuple[Chunk, _Index, Array]) -> tuple[Array, Array]:
-        chunk, strips, reach = drawn
-        p_xz, loss = chunk.read()
-        used, which = np.unique(strips, return_inverse=True)
-        within = used[:, None] * strip + np.arange(strip)
-        there = np.minimum(within, chunk.count - 1)
-        held = np.stack([row[there] for row in (*p_xz, *loss)])
-        weight = held[: blocks.n].sum(axis=0) + per_error * held[blocks.n :].min(axis=0)
-        weight[within >= chunk.count] = 0.0
-        place = (np.cumsum(weight, axis=1)[which] <= reach[:, None]).sum(axis=1)
-        index = which * strip + np.minimum(place, np.minimum(strip, chunk.count - used * strip)[which] - 1)
-        index, times = np.unique(index, return_counts=True)
-        columns, weight = held.reshape(held.shape[0], -1)[:, index], weight.ravel()[index]
-        sound = weight > 0.0  # the last place of a strip may be one of no mass, where its weight was rounded up
-        scale = times[sound] * step / weight[sound]
-        return columns[:, sound] * scale, scale
-
-    parts = list(in_order(chunks(), threads_for(blocks, threads), work))
-    return np.concatenate([part[0] for part in parts], axis=1), np.concatenate([part[1] for part in parts])

@@ -33,16 +33,16 @@ from discreet.backends.tilt.cells import SHELLS, Scan, shell_top
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
-from discreet.backends.tilt.passes import sample, scan, wanted_margin
+from discreet.backends.tilt.passes import scan, wanted_margin
 from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.label_strips import STRIP
 from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
+from discreet.problems.streams.sample import sample, strip_for
 
 MOST_RETAINED = 1 << 18
 """Outcomes held one by one at most, so that memory does not grow with N; problems of up to so many end solved whole."""
@@ -232,13 +232,13 @@ class _Rounds:
         A pass under no tilt tells: its cells hold outcomes of one label each, so they know the law of the Bayes rule. Where
         the Bayes rule of the sample keeps the budget, the sample's budget is the same share of what that rule leaks.
         """
-        problem, strip = self._problem, _strip(self._problem.N)
+        problem, strip = self._problem, strip_for(self._problem.N)
         n, tilt, multiplier = problem.n, np.zeros((problem.m, problem.n)), 0.0
         first = self._scan(tilt, -1.0, screen=0.0, strip=strip)
         cells = Problem(first.columns[:n], first.columns[n:], problem.constraint)
         if bayes_answer(cells, self._precision):
             return Found(Point.bayes(cells), True, Proof(first, 0.0, 0, first.total), first.total, first.total)
-        drawn, counts = sample(problem.blocks, first, strip, 5 * self._retained, threads=self._limits.threads)
+        drawn, counts = sample(problem.blocks, first.weights, strip, 5 * self._retained, threads=self._limits.threads)
         self._passes += 1
         total = drawn[:n].sum()
         small = Problem(drawn[:n] / total, drawn[n:] / total, problem.constraint)
@@ -356,8 +356,3 @@ def _decides(small: Problem, retained: int, point: Point) -> bool:
     apart = runner - least > shell_top(-1) * small.p_z[retained:]
     follow = point.columns[best, retained + np.arange(best.size)] == 1.0
     return bool(drawn.size <= small.n * small.m and (drawn < retained).all() and (apart & follow).all())
-
-
-def _strip(outcomes: int) -> int:
-    """So many consecutive outcomes to weigh together that no more than some 10⁵ weights are kept, whatever N is."""
-    return STRIP * (1 << max(0, math.ceil(math.log2(max(1.0, outcomes / (STRIP << 17))))))

@@ -1,0 +1,78 @@
+"""Systematic samples of outcomes in blocks: what is drawn, how it is scaled, and what is read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.problems.blocks import ArrayBlocks, Chunk
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.streams.sample import sample
+
+SHAPES = [(1, 3), (3, 1), (2, 3), (5, 4)]
+
+
+def weighed(blocks: ArrayBlocks, *, by_error: bool = False) -> list[Array]:
+    """Masses and least losses of strips of 128 outcomes, chunk by chunk; without an error to weigh by unless `by_error`."""
+    found = []
+    for chunk in blocks.chunks():
+        p_xz, loss = chunk.read()
+        least = loss.min(axis=0) if by_error else np.zeros(chunk.count)
+        starts = np.arange(0, chunk.count, 128)
+        found.append(np.stack([np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)]))
+    return found
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(SHAPES), st.integers(1, 900), st.integers(0, 10**6), st.booleans(), st.integers(1, 400))
+def test_draws_are_systematic(shape: tuple[int, int], count: int, seed: int, by_error: bool, size: int) -> None:
+    n, m = shape
+    rng = np.random.default_rng(seed)
+    joint = rng.dirichlet(np.full(n * m * count, 0.5)).reshape(n, m, count)
+    p_xz, loss = joint.sum(axis=1), joint.sum(axis=(0, 1)) - joint.sum(axis=0)
+    doubt = float(loss.min(axis=0).sum()) if by_error else 0.0
+    blocks = ArrayBlocks(p_xz, loss, size)
+    drawn, counts = sample(blocks, weighed(blocks, by_error=by_error), 128, 100, threads=1)
+    weigh = (lambda a, b: a.sum(axis=0) + b.min(axis=0) / doubt) if doubt > 0.0 else (lambda a, b: a.sum(axis=0))
+    weights = weigh(p_xz, loss)
+    assert weigh(drawn[:n], drawn[n:]).sum() == pytest.approx(weights.sum(), rel=1e-12)
+    # Evenly spaced in cumulative weight over all outcomes: each is drawn as often as it holds such a place.
+    step = weights.sum() / 100
+    times = np.histogram((np.arange(100) + 0.5) * step, np.append(0.0, np.cumsum(weights)))[0]
+    assert abs(counts.size - int((times > 0).sum())) <= 2  # a place at the edge of an outcome may go either way
+    expected = np.sort(times[times > 0] * step / weights[times > 0])
+    if counts.size == expected.size and not by_error:
+        assert np.median(np.abs(np.sort(counts) / expected - 1.0)) <= 1e-9
+
+
+def test_a_draw_for_every_outcome_is_the_problem_itself() -> None:
+    count = 256
+    rng = np.random.default_rng(0)
+    split = rng.dirichlet(np.ones(3), size=count).T / count
+    p_xz = np.concatenate([split[:2], split[2:] + (1 / count - split.sum(axis=0))])
+    loss = rng.random((2, count)) / count
+    for size in (32, 256):
+        blocks = ArrayBlocks(p_xz, loss, size)
+        drawn, counts = sample(blocks, weighed(blocks), 128, count, threads=1)
+        np.testing.assert_allclose(drawn, np.concatenate([p_xz, loss]), rtol=1e-12)
+        np.testing.assert_allclose(counts, 1.0, rtol=1e-12)
+
+
+def test_only_the_strips_that_are_drawn_from_are_read() -> None:
+    p_xz, loss = np.full((2, 4096), 1e-12), np.full((2, 4096), 5e-13)
+    p_xz[:, 3000:3100] = 0.005
+    blocks, first = ArrayBlocks(p_xz, loss, 512), weighed(ArrayBlocks(p_xz, loss, 512))
+    read: list[int] = []
+
+    class Watched(ArrayBlocks):
+        def chunks(self) -> Iterator[Chunk]:
+            for chunk in blocks.chunks():
+                yield Chunk(chunk.start, chunk.count, lambda chunk=chunk: (read.append(chunk.start), chunk.read())[1])  # type: ignore[misc]
+
+    drawn, _ = sample(Watched(p_xz, loss, 512), first, 128, 50, threads=1)
+    assert read == [2560, 3072]
+    np.testing.assert_allclose(drawn[:2].sum(), p_xz.sum(), rtol=1e-12)
