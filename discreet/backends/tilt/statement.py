@@ -11,6 +11,7 @@ Source: discreet, docs/theory.md, section 18 (ties and tie classes).
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.cells import SHELLS, Scan, classified, shell_top
@@ -31,7 +32,7 @@ def rule_of(problem: BlockProblem, ended: Ended, precision: Precision, limits: L
         return _listing(found.point.tilt if found.vertex else tilt, found.source.scan, found.point.columns)
     if passed.tilt is not tilt:  # the rounds ended without a pass under their last tilt
         passed = scan(problem.blocks, tilt, -1.0, threads=limits.threads, compiled=limits.compiled)
-    classes = _Classes(problem, passed, precision, limits).best(found.upper)
+    classes = _in_classes(problem, passed, found.upper, precision, limits)
     if classes is not None and classes[0] <= found.upper * (1.0 + precision.bracket):
         return classes[1]
     if problem.N <= MOST_RETAINED:
@@ -57,54 +58,52 @@ def _members(problem: BlockProblem, found: Found, tilt: Array) -> Rule:
     return Rule.of(tilt, columns[:, place], p_xz, loss)
 
 
-class _Classes:
-    """Tie classes under the tilt of a pass: its outcomes and cells within a band of margin, by pair of guesses."""
+def _in_classes(
+    problem: BlockProblem, passed: Scan, reached: float, precision: Precision, limits: Limits
+) -> tuple[float, Rule] | None:
+    """Error probability and rule of the best band, the first that reaches that error; None if none meets the budget."""
+    n, m, count = problem.n, problem.m, passed.retained.size
+    _, retained, _ = classified(passed.columns[:n, :count], passed.columns[n:, :count], passed.tilt)
+    keys = np.concatenate([retained, passed.keys])
+    label, second = np.divmod(keys // SHELLS, m)
+    shell = np.where(label == second, SHELLS, keys % SHELLS)  # what is screened is in no band
+    pair = m + np.minimum(label, second) * m + np.maximum(label, second)  # either order is one class
+    best: tuple[float, Rule] | None = None
+    for last in np.unique(shell[shell < SHELLS]).tolist():
+        tried = _drawn(problem, passed.columns, np.where(shell <= last, pair, label), precision, limits)
+        if tried is None:
+            continue
+        error, columns = tried
+        if best is not None and error > best[0] * (1.0 + precision.gap):
+            break
+        if best is None or error < best[0]:
+            best = error, Rule(passed.tilt, band=float(shell_top(last)), tie_classes=columns)
+        if best[0] <= reached * (1.0 + precision.small) or limits.late:
+            break
+    return best
 
-    def __init__(self, problem: BlockProblem, passed: Scan, precision: Precision, limits: Limits) -> None:
-        n, m, count = problem.n, problem.m, passed.retained.size
-        self._problem, self._passed, self._precision, self._limits = problem, passed, precision, limits
-        _, retained, _ = classified(passed.columns[:n, :count], passed.columns[n:, :count], passed.tilt)
-        keys = np.concatenate([retained, passed.keys])
-        self._best, second = np.divmod(keys // SHELLS, m)
-        self._pair = np.minimum(self._best, second) * m + np.maximum(self._best, second)  # either order is one class
-        screened = np.concatenate([np.zeros(count, bool), passed.screened])
-        self._shell = np.where(screened, SHELLS, keys % SHELLS)
 
-    def best(self, reached: float) -> tuple[float, Rule] | None:
-        """Error probability and rule of the best band, the first that reaches that error; None if none meets the budget."""
-        best: tuple[float, Rule] | None = None
-        for last in np.unique(self._shell[self._shell < SHELLS]).tolist():
-            tried = self._within(last)
-            if tried is None:
-                continue
-            error, columns = tried
-            if best is not None and error > best[0] * (1.0 + self._precision.gap):
-                break
-            if best is None or error < best[0]:
-                best = error, Rule(self._passed.tilt, band=float(shell_top(last)), tie_classes=columns)
-            if best[0] <= reached * (1.0 + self._precision.small) or self._limits.late:
-                break
-        return best
-
-    def _within(self, last: int) -> tuple[float, Array] | None:
-        """Error probability and columns [m·m, m] of the classes, by pair, in the band of the shells up to the last."""
-        n, m, columns = self._problem.n, self._problem.m, self._passed.columns
-        classes = Grouping.of(np.where(self._shell <= last, m + self._pair, self._best))
-        budget = LeakageBudget(self._problem.budget * (1.0 - self._precision.summed))
-        small = Problem(classes.merge(columns[:n]), classes.merge(columns[n:]), budget)
-        if small.bayes_leakage <= small.budget:
-            return None
-        point, ending = solve_whole(small, self._precision, self._precision.small, self._limits)
-        if not ending.optimal:
-            return None
-        found, sure = point.columns, point.columns.max(axis=0) >= 1.0 - self._precision.bracket
-        found[:, sure] = np.eye(m)[:, np.argmax(found[:, sure], axis=0)]
-        determined = classes.keys < m
-        own = bool((found[classes.keys[determined], np.flatnonzero(determined)] == 1.0).all())
-        if not own or small.leakage(found) > self._problem.budget:
-            return None
-        drawn = np.repeat(np.eye(m), m, axis=0)
-        for place in np.flatnonzero(~determined):
-            i, k = divmod(int(classes.keys[place]) - m, m)
-            drawn[[i * m + k, k * m + i]] = found[:, place]
-        return small.error_probability(found), drawn
+def _drawn(
+    problem: BlockProblem, columns: Array, group: NDArray[np.intp], precision: Precision, limits: Limits
+) -> tuple[float, Array] | None:
+    """Error probability and columns [m·m, m], by pair, where groups below m get their label and classes draw it."""
+    n, m = problem.n, problem.m
+    classes = Grouping.of(group)
+    budget = LeakageBudget(problem.budget * (1.0 - precision.summed))
+    small = Problem(classes.merge(columns[:n]), classes.merge(columns[n:]), budget)
+    if small.bayes_leakage <= small.budget:
+        return None
+    point, ending = solve_whole(small, precision, precision.small, limits)
+    if not ending.optimal:
+        return None
+    found, sure = point.columns, point.columns.max(axis=0) >= 1.0 - precision.bracket
+    found[:, sure] = np.eye(m)[:, np.argmax(found[:, sure], axis=0)]
+    determined = classes.keys < m
+    own = bool((found[classes.keys[determined], np.flatnonzero(determined)] == 1.0).all())
+    if not own or small.leakage(found) > problem.budget:
+        return None
+    drawn = np.repeat(np.eye(m), m, axis=0)
+    for place in np.flatnonzero(~determined):
+        i, k = divmod(int(classes.keys[place]) - m, m)
+        drawn[[i * m + k, k * m + i]] = found[:, place]
+    return small.error_probability(found), drawn

@@ -29,7 +29,7 @@ def strip_for(outcomes: int) -> int:
 def sample(blocks: Blocks, weighed: Sequence[Array], strip: int, count: int, *, threads: int = 0) -> tuple[Array, Array]:
     """`count` systematic draws in proportion to mass and, in equal parts, to the Bayes rule's error: where decisions change.
 
-    weighed: of every chunk, the masses and the least losses of its strips of so many outcomes [2, G]. threads: 0 = all cores.
+    weighed: of each chunk the masses and the least losses of its strips of so many outcomes [2, G]. threads: 0 = all cores.
     Returns (p_xz, loss) of the distinct outcomes drawn, scaled so that their sums estimate the sums over all [n + m, K], and
     the scales: how many outcomes each stands for [K].
     """
