@@ -171,15 +171,14 @@ class _Rounds:
             try:
                 solved = self._crossed(proof) or self._iterated(proof)
                 best = solved if best is None or self._better(solved, best) else best
-                done = solved is best and solved.vertex and self._narrow(solved.upper, solved.lower)
-                proof = proof if done else self._improved(proof, solved)
-                lower = max(proof.bound, solved.lower) if done else proof.bound
-                last, width = width, (best.upper - lower) / best.upper
-                ended = "optimal" if done else self._ending(width, solved)
+                if not (solved is best and solved.vertex and _width(best, proof) <= self._precision.bracket):
+                    proof = self._improved(proof, solved)
+                last, width = width, _width(best, proof)
+                ended = self._ending(width, solved)
                 if ended == "optimal" and not best.vertex and proof.scan.retained.size:
                     best = self._vertex(proof, best)
                 if self._limits.report is not None:
-                    self._limits.report(f"round {count}", lower, best.upper)
+                    self._limits.report(f"round {count}", max(best.lower, proof.bound), best.upper)
                 if not ended and width > _PROGRESS * last:
                     if solved.source.wanted >= MOST_RETAINED:
                         ended = "stalled"
@@ -198,13 +197,10 @@ class _Rounds:
     def _vertex(self, proof: Proof, best: Found) -> Found:
         """Where the bounds have met: the vertex of the last pass, which is a shorter rule, if it is as good."""
         solved = self._crossed(proof) or self._iterated(proof)
-        narrow = self._narrow(solved.upper, max(solved.lower, proof.bound))
+        narrow = _width(solved, proof) <= self._precision.bracket
         return solved if solved.vertex and narrow and self._better(solved, best) else best
 
     # -- how good --------------------------------------------------------------------------------------------------------
-
-    def _narrow(self, upper: float, lower: float) -> bool:
-        return upper - lower <= self._precision.bracket * upper
 
     def _better(self, one: Found, other: Found) -> bool:
         """A lower error; or a vertex, which is a rule, within the gap."""
@@ -220,9 +216,7 @@ class _Rounds:
         return "" if solved.source.scan.counts.size else "stalled"  # without cells the small problem was the whole one
 
     def _ended(self, best: Found, proof: Proof, reason: str) -> Ended:
-        lower = max(best.lower, proof.bound)
-        ending = Ending(reason, self._iterations, (best.upper - lower) / best.upper if best.upper > 0.0 else 0.0)
-        return Ended(best, proof, ending, self._passes)
+        return Ended(best, proof, Ending(reason, self._iterations, _width(best, proof)), self._passes)
 
     # -- the first tilt --------------------------------------------------------------------------------------------------
 
@@ -279,7 +273,7 @@ class _Rounds:
         return np.zeros_like(tilt), math.inf if self._problem.constraint.perfect else 0.0
 
     def _expected(self, found: Scan, tilt: Array) -> float:
-        """A margin that about twice as many outcomes as are wanted do not exceed under a tilt; too many cost nothing."""
+        """The margin up to which about twice as many outcomes lie as are to be retained; too many cost nothing."""
         counts = np.concatenate([np.ones(found.retained.size), found.counts])
         shells = found.keys % SHELLS
         reach = np.concatenate([np.zeros(found.retained.size), shell_top(shells) - shell_top(shells - 1)])
@@ -346,6 +340,11 @@ class _Rounds:
     def _again(self, proof: Proof) -> Proof:
         """The same duals, with none screened and as many outcomes retained as are wanted by now."""
         return self._prove(proof.scan.tilt, proof.multiplier, self._expected(proof.scan, proof.scan.tilt), math.inf)
+
+
+def _width(found: Found, proof: Proof) -> float:
+    """The width of the bracket, relative to its upper end."""
+    return (found.upper - max(found.lower, proof.bound)) / found.upper if found.upper > 0.0 else 0.0
 
 
 def _decides(small: Problem, retained: int, point: Point) -> bool:
