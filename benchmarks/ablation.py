@@ -60,7 +60,7 @@ def instance(text: str) -> Problem:
 def iterates(problem: Problem) -> list[Point]:
     """Every iterate at which the interior point asks for a vertex, if it never gets one."""
     seen: list[Point] = []
-    solve_interior(model_of(problem), gap=1e-10, max_iterations=100, shortcut=seen.append)
+    solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-10, max_iterations=100, shortcut=seen.append)
     return seen
 
 
@@ -125,7 +125,8 @@ def interior_rows() -> None:
         + [f"weighted-mixture:{shape},N=3000,{budget}" for shape in shapes for budget in ("fraction=0.3", "budget=0")]
     )
     texts += [f"weighted-mixture:n=2,m=50,N=20000,{budget}" for budget in ("fraction=0.3", "budget=0")]
-    models = [model_of(reduce(instance(text)).problem) for text in texts]
+    problems = [reduce(instance(text)).problem for text in texts]
+    models = [model_of(problem, Precision.of(problem, 1e-9)) for problem in problems]
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)
     for name, owner, attribute, value in (

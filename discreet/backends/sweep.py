@@ -12,10 +12,8 @@ from typing import Any
 
 from discreet.backends.continuation import Known, predicted
 from discreet.backends.contract import Continuation, Options, Regime
-from discreet.backends.precision import Precision
 from discreet.backends.registry import load_backend, versions_of
 from discreet.backends.run import Attempt, attempt, conclude, restored
-from discreet.backends.slack import bayes_answer
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
@@ -57,8 +55,6 @@ class Sweep:
         """The backend's answer from the budgets already solved, if it is certified."""
         solver, problem = self._continuation, self._reduced.problem
         if solver is None or not self._known or Regime.of(problem) is not Regime.CONSTRAINED:
-            return None
-        if bayes_answer(problem, Precision.of(problem, self._options.gap)) is not None:
             return None
         started = time.perf_counter()
         try:

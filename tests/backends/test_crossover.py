@@ -24,7 +24,7 @@ FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
 
 
 def ended(problem: Problem, gap: float = 1e-10) -> tuple[Point, Ending]:
-    return solve_interior(model_of(problem), gap=gap, max_iterations=100)
+    return solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=gap, max_iterations=100)
 
 
 def interior(problem: Problem, gap: float = 1e-10) -> Point:

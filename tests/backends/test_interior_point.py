@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
+from discreet.backends.precision import Precision
 from discreet.backends.tilt.interior_point import _start, solve_interior
 from discreet.backends.tilt.model import law_of, model_of
 from discreet.problems import Problem, catalog
@@ -19,7 +20,8 @@ def mixture(m: int, fraction: float) -> Problem:
 
 @pytest.mark.parametrize(("m", "fraction"), [(4, 0.0), (3, 0.01), (4, 0.5)])
 def test_a_start_is_inside_and_feasible(m: int, fraction: float) -> None:
-    model = model_of(mixture(m, fraction))
+    problem = mixture(m, fraction)
+    model = model_of(problem, Precision.of(problem, 1e-9))
     at = _start(model)
     assert at.estimator.min() > 0.0
     assert at.slack.min() > 0.0
@@ -31,7 +33,7 @@ def test_a_start_is_inside_and_feasible(m: int, fraction: float) -> None:
 @pytest.mark.parametrize("fraction", [1e-9, 0.01, 0.5])
 def test_a_start_keeps_the_budget_and_its_tilt_is_that_of_its_law(fraction: float) -> None:
     problem = mixture(4, fraction)
-    model = model_of(problem)
+    model = model_of(problem, Precision.of(problem, 1e-9))
     at = _start(model)
     law = law_of(model, at.estimator)
     assert law.leakage + at.unused == pytest.approx(model.budget, rel=1e-12)
@@ -43,7 +45,7 @@ def test_a_start_keeps_the_budget_and_its_tilt_is_that_of_its_law(fraction: floa
 @settings(max_examples=60)
 def test_the_iteration_alone_reaches_the_optimum(n: int, m: int, outcomes: int, seed: int, decades: float) -> None:
     problem = catalog.build("dirichlet", n=n, m=m, N=outcomes, sparsity=0.0, seed=seed, fraction=10.0**decades)
-    point, ending = solve_interior(model_of(problem), gap=1e-9, max_iterations=100)
+    point, ending = solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=100)
     assert ending.optimal
     judged = ds.certify(problem, point.columns, point.tilt, point.multiplier)
     assert judged.certificate.relative_gap <= 2e-9

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.backends.tilt.interior_point import solve_interior
@@ -164,7 +165,7 @@ def test_a_budget_of_any_size_costs_about_as_many_iterations() -> None:
 
 def test_model_coordinates_agree_with_the_problem() -> None:
     problem = reduce(catalog.build("dirichlet", n=4, m=3, N=40, fraction=0.3)).problem
-    model = model_of(problem)
+    model = model_of(problem, Precision.of(problem, 1e-9))
     estimator = np.random.default_rng(1).dirichlet(np.ones(3), problem.N).T
     law = law_of(model, estimator[None])
     expected = problem.output_law(estimator)
@@ -179,9 +180,9 @@ def test_model_coordinates_agree_with_the_problem() -> None:
 def test_outcomes_in_blocks_are_solved_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """1,001 outcomes in four blocks, of which the last is not full."""
     problem = catalog.build("mixture", n=3, m=4, N=1001, seed=1, fraction=0.3)
-    whole, ended = solve_interior(model_of(problem), gap=1e-9, max_iterations=50)
+    whole, ended = solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=50)
     monkeypatch.setattr("discreet.backends.tilt.model._BLOCK_ENTRIES", 1)
-    model = model_of(problem)
+    model = model_of(problem, Precision.of(problem, 1e-9))
     assert model.losses.shape == (4, 4, 251)
     np.testing.assert_array_equal(model.joined(model.losses), problem.loss / problem.p_z)
     found, ending = solve_interior(model, gap=1e-9, max_iterations=50)
@@ -214,7 +215,7 @@ def test_many_outcomes_are_answered_by_a_vertex(budget: float) -> None:
 def test_small_problems_cost_the_interpreter_little(bins: int) -> None:
     """Up to some hundred outcomes a solve costs what its NumPy calls cost: about 130 an iteration, besides operators."""
     problem = catalog.build("paper-single", bins=bins, budget=0.01)
-    model = model_of(problem)
+    model = model_of(problem, Precision.of(problem, 1e-9))
     called = 0
 
     def count(_: object, event: str, what: object) -> None:

@@ -62,10 +62,10 @@ class Tilt(Unlifted):
 
     def solve(self, lowered: Problem | BlockProblem, options: Options) -> Raw[Answer]:
         """Iterate to a share of the asked gap, or as far as double precision goes."""
-        limits = _limits(options)
+        precision, limits = Precision.of(lowered, options.gap), _limits(options)
         if isinstance(lowered, Problem):
-            return _whole(lowered, options, limits)
-        return _in_blocks(lowered, options, limits)
+            return _whole(lowered, precision, limits)
+        return _in_blocks(lowered, precision, limits)
 
     def continued(self, problem: Problem, options: Options, starts: Iterable[Duals]) -> Raw[Answer] | None:
         """The solution next to predicted duals; None where it has to be solved afresh.
@@ -74,7 +74,7 @@ class Tilt(Unlifted):
         unless there are two guesses: then the interior point is as quick from nothing.
         """
         precision, first = Precision.of(problem, options.gap), None
-        if precision.unresolved:
+        if precision.unresolved or bayes_answer(problem, precision) is not None:
             return None
         for start in starts:
             first = first or start
@@ -87,7 +87,7 @@ class Tilt(Unlifted):
         if first is None or problem.n == problem.m == 2:
             return None
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
-            raw = _in_blocks(BlockProblem.of(problem), options, _limits(options), first)
+            raw = _in_blocks(BlockProblem.of(problem), precision, _limits(options), first)
         return replace(raw, claimed="optimal (continued)") if raw.claimed == "optimal" else None
 
 
@@ -100,9 +100,8 @@ def _limits(options: Options) -> Limits:
 # -- few outcomes --------------------------------------------------------------------------------------------------------
 
 
-def _whole(problem: Problem, options: Options, limits: Limits) -> Raw[Answer]:
+def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer]:
     """A matrix; outcomes and private values need positive probability."""
-    precision = Precision.of(problem, options.gap)
     solved = problem.with_budget(0.0) if precision.unresolved else problem
     if bayes_answer(problem, precision) or (solved is not problem and bayes_answer(solved, precision)):
         point, claimed, iterations = Point.bayes(problem), "optimal: the Bayes rule keeps the budget", 0
@@ -117,9 +116,8 @@ def _whole(problem: Problem, options: Options, limits: Limits) -> Raw[Answer]:
 # -- many outcomes -------------------------------------------------------------------------------------------------------
 
 
-def _in_blocks(problem: BlockProblem, options: Options, limits: Limits, start: Duals | None = None) -> Raw[Answer]:
+def _in_blocks(problem: BlockProblem, precision: Precision, limits: Limits, start: Duals | None = None) -> Raw[Answer]:
     """A rule; start: duals that may be nearly optimal."""
-    precision = Precision.of(problem, options.gap)
     solved = problem.with_budget(0.0) if precision.unresolved else problem
     ended = solve_in_rounds(solved, precision, limits, start)
     rule = rule_of(solved, ended, precision, limits)

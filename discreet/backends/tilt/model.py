@@ -107,7 +107,7 @@ class Law:
         return float(self.leakages.sum())
 
 
-def model_of(problem: Problem) -> Model:
+def model_of(problem: Problem, precision: Precision) -> Model:
     """Lower a problem whose private values and outcomes all have positive probability."""
     mass, p_x = problem.p_z, problem.p_x
     basis = _basis(p_x)
@@ -115,16 +115,15 @@ def model_of(problem: Problem) -> Model:
     directions = basis.T @ centred
     if problem.constraint.perfect:
         left, values, _ = np.linalg.svd(directions * np.sqrt(mass), full_matrices=False)
-        rotation = left[:, values > Precision.rank]
+        rotation = left[:, values > precision.rank]
         basis, directions = basis @ rotation, rotation.T @ directions
     features = np.concatenate([np.ones((1, problem.N)), directions])
     frame = np.concatenate([np.ones((problem.n, 1)), basis], axis=1)
-    undercut = Precision.of(problem, 0.0).undercut
     width = max(256, _BLOCK_ENTRIES // (problem.m * features.shape[0]))
     return Model(
         problem.N,
         _in_blocks(mass[None], width)[:, 0],
-        _in_blocks(0.5 + 0.5 / np.maximum(problem.N * mass[None], Precision.lightest), width, 1.0)[:, 0],
+        _in_blocks(0.5 + 0.5 / np.maximum(problem.N * mass[None], precision.lightest), width, 1.0)[:, 0],
         _in_blocks(problem.loss / mass, width),
         _in_blocks(features, width),
         _in_blocks(features * mass, width),
@@ -132,8 +131,8 @@ def model_of(problem: Problem) -> Model:
         basis,
         frame,
         p_x[:, None] * frame,
-        problem.budget * (1.0 - undercut),
-        undercut,
+        problem.budget * (1.0 - precision.undercut),
+        precision.undercut,
         problem.constant_error,
     )
 

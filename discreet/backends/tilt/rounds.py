@@ -138,7 +138,7 @@ def solve_whole(
         return found if found is not None and found[1] <= gap else None
 
     return solve_interior(
-        model_of(problem),
+        model_of(problem, precision),
         gap=gap,
         max_iterations=limits.iterations,
         deadline=limits.deadline,
