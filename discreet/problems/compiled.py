@@ -6,6 +6,7 @@ compiled again in every process. The time of compiling is counted, so that it ca
 
 from __future__ import annotations
 
+import marshal
 import threading
 import uuid
 from collections.abc import Callable
@@ -63,8 +64,7 @@ def jit(function: Callable[..., Any], *, reorder: bool = False, inline: bool = F
     import numba
 
     _heard()
-    fast = {"reassoc", "nsz"} if reorder else False
-    options = {"nogil": True, "fastmath": fast, "inline": "always" if inline else "never"}
+    options = {"nogil": True, "fastmath": {"reassoc": reorder, "nsz": reorder}, "inline": "always" if inline else "never"}
     try:
         compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no folder for its cache
@@ -73,14 +73,14 @@ def jit(function: Callable[..., Any], *, reorder: bool = False, inline: bool = F
 
 
 def _recognisable(compiled: Any, function: Callable[..., Any]) -> Any:
-    """The same, with a name that is the same in every process.
+    """The same, with a name and a code object that are the same in every process.
 
-    numba finds a function's machine code on disk by the names of the functions that it calls. By default it draws these
-    names at random, so it finds nothing and stores another copy with every process.
+    numba finds a function's machine code on disk by the functions that it calls, pickled. By default it gives these random
+    names. Their code pickles differently once read from a file, and options that are sets do in every process.
     """
-    held = [cell.cell_contents for cell in function.__closure__ or ()]
-    own = [function.__module__, function.__qualname__, function.__code__.co_code.hex()]
-    name = " ".join([*own, *(str(getattr(value, "_uuid", value)) for value in held)])
+    function.__code__ = marshal.loads(marshal.dumps(function.__code__))
+    held = (str(getattr(cell.cell_contents, "_uuid", cell.cell_contents)) for cell in function.__closure__ or ())
+    name = " ".join([function.__module__, function.__qualname__, function.__code__.co_code.hex(), *held])
     if hasattr(compiled, "_set_uuid"):  # not documented by numba; without it, numba only compiles more often
         compiled._set_uuid(str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
     return compiled
