@@ -8,7 +8,10 @@ It prints counts, no times:
 - the crossover: from how many iterates of the interior point it reaches the optimum, how many iterates come before the first
   of these, for how many instances it never does, and from how many tilts alone it finds the vertex;
 - both together: crossovers called, and iterations;
-- the rounds: instances certified at 1e-9, rules of a tilt and a few ties, passes and iterations.
+- the rounds: instances certified at 1e-9, rules of a tilt and a few ties, passes and iterations;
+- 52 problems of 20,000 to 131,072 outcomes: how many are certified, and stated as a tilt with a few ties, with tie classes,
+  or with a column for every outcome that does not follow the tilt;
+- how far inside the budget a vertex aims: problems certified at 1e-9, and the mean gap.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.solution import Status
 from discreet.backends.tilt import crossover as crossing
-from discreet.backends.tilt import interior_point, rounds
+from discreet.backends.tilt import interior_point, newton, rounds, statement
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.backends.tilt.newton import Newton
@@ -136,6 +139,9 @@ def interior_rows() -> None:
         ("no floor of the products", interior_point, "_FLOOR", 0.0),
         ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", 0.01),
         ("half of the budget used first", interior_point, "_FIRST_USED", 0.5),
+        ("a hundredth may be spoilt, not a tenth", interior_point, "_SPOILT", 0.01),
+        ("everything may be spoilt", interior_point, "_SPOILT", 1.0),
+        ("masses are anticipated to a tenth only", newton, "_SMALLEST_GROWTH", 0.1),
         ("half the patience", interior_point, "_PATIENCE", 7),
     ):
         with replaced(owner, attribute, value):
@@ -246,8 +252,78 @@ def rounds_rows() -> None:
         rounds_row("a first tilt from 50 outcomes", problems)
 
 
+class _FewHesitate(crossing._ActiveSet):
+    """An interior estimator tells the ties only where no more outcomes hesitate than can be ties."""
+
+    def __init__(self, problem: Problem, losses: Any, columns: Any) -> None:
+        if columns is not None:
+            likeliest, active = columns.argmax(axis=0), columns * problem.p_z > losses - losses.min(axis=0)
+            active[likeliest, np.arange(problem.N)] = True
+            most = (problem.m - 1) * (problem.n - problem.constraint.perfect)
+            columns = columns if (active.sum(axis=0) > 1).sum() <= most else None
+        super().__init__(problem, losses, columns)
+
+
+def statement_row(name: str, problems: list[BlockProblem]) -> None:
+    """Print one ablation."""
+    found = [ds.solve(problem, "tilt", gap=1e-9) for problem in problems]
+    certified = sum(solution.status is Status.CERTIFIED for solution in found)
+    rules = [(solution.rule, solution.problem.n * solution.problem.m) for solution in found]
+    classes = sum(rule.band > 0.0 for rule, _ in rules)
+    short = sum(rule.band == 0.0 and rule.ties.size <= most for rule, most in rules)
+    print(f"{name:44} {certified:3} of {len(found)} {short:9} {classes:12} {len(found) - short - classes:8}", flush=True)
+
+
+def statement_rows() -> None:
+    """Print how large problems are answered."""
+    sizes = ("n=2,m=2,N=20000", "n=3,m=3,N=30000", "n=2,m=6,N=40000", "n=5,m=2,N=30000", "n=4,m=4,N=60000")
+    budgets = ("fraction=0.5", "fraction=0.05", "budget=0", "budget=1e-20")
+    models = [f"{name}:{size},seed=1" for name in ("dirichlet", "weighted-mixture") for size in sizes]
+    texts = [
+        *(f"{model},{budget}" for model in models for budget in budgets),
+        *(f"paper-multi:sensors={sensors},{budget}" for sensors in (15, 17) for budget in ("fraction=0.5", "budget=0")),
+        *(f"paper-multi:sensors={sensors},fraction=0.01" for sensors in (15, 17)),
+        *(f"paper-single:bins={bins},{budget}" for bins in (20_000, 100_000) for budget in ("fraction=0.5", "budget=0")),
+        *(f"paper-single:bins={bins},budget=1e-6" for bins in (20_000, 100_000)),
+    ]
+    problems = [BlockProblem.of(instance(text)) for text in texts]
+    print(f"\n{'large problems':44} {'certified':>9} {'vertices':>9} {'tie classes':>12} {'columns':>8}")
+    statement_row("as it is", problems)
+    with replaced(crossing, "_ActiveSet", _FewHesitate):
+        statement_row("no vertex where more hesitate than can tie", problems)
+    with replaced(rounds._Rounds, "_vertex", lambda _, proof, best: best):
+        statement_row("no look for a vertex where bounds have met", problems)
+    with replaced(statement._Classes, "best", lambda *_: None):
+        statement_row("no tie classes", problems)
+
+
+def inside_row(name: str, problems: list[BlockProblem]) -> None:
+    """Print one ablation."""
+    gaps = [ds.solve(problem, "tilt", gap=1e-9).relative_gap for problem in problems]
+    print(f"{name:44} {sum(gap <= 1e-9 for gap in gaps):3} of {len(gaps)} {sum(gaps) / len(gaps):11.2e}", flush=True)
+
+
+def inside_rows() -> None:
+    """Print what a vertex gains by its distance to the budget, on lattices whose error probability is near 1e-5."""
+    half = [lattice(sensors, 4, 0.1) for sensors in (34, 35, 36, 37)]
+    problems = [each.with_budget(2.0 * share * each.budget) for each in half for share in (0.3, 0.4, 0.5, 0.6, 0.7)]
+    print(f"\n{'a vertex aims inside the budget by':44} {'certified':>9} {'mean gap':>11}")
+    inside_row("4 ρ, as it is", problems)
+    plain = Precision.of
+    for count in (2.0, 3.0, 5.0, 8.0):
+
+        def aimed(problem: Any, gap: float, count: float = count) -> Precision:
+            made = plain(problem, gap)
+            return replace(made, vertex=min(0.5, 2.0**-44 + count * made.rounding))
+
+        with replaced(Precision, "of", staticmethod(aimed)):
+            inside_row(f"{count:g} ρ", problems)
+
+
 if __name__ == "__main__":
     interior_rows()
     crossover_rows()
     tries_rows()
     rounds_rows()
+    statement_rows()
+    inside_rows()

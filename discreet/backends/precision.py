@@ -35,7 +35,7 @@ class Precision:
     summed      the same for tie classes of any number of outcomes: 16 ρ more, since sums over many millions of outcomes,
                 added up in chunks, err by up to about 8 u
     vertex      the same for a vertex, at first: 4 ρ + 2⁻⁴⁴, since its masses are rounded and added up in plain sums. Then it
-                proves its own leakage, and aims further inside while that is above the budget
+                proves its own leakage, and aims further inside while that is above it. 2 to 8 ρ: benchmarks/ablation.py
     sampled     width of the bracket of a sample of outcomes or draws: 10⁻⁵, as N draws leave an error of about 1/√N
     designed    gap of a quantiser design: 10⁻⁸. At a minimum, an error δ of the value moves the edges by about √δ
     compared    gap of the optima that a design compares: 10⁻¹⁰, a hundredth of `designed`, to tell them apart
