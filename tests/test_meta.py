@@ -150,6 +150,16 @@ def test_the_judge_imports_no_backend_and_keeps_nothing_between_calls() -> None:
             assert word not in text, f"{name} holds state: {word}"
 
 
+def test_the_theory_lists_what_the_judge_shares() -> None:
+    section = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8").split("**What is shared")[1].split("\n\n")[1]
+    first_cells = " ".join(line.split("|")[1] for line in section.splitlines())
+    listed = {f"discreet.problems.{name.removeprefix('problems/')}" for name in re.findall(r"`(\S+)`", first_cells)}
+    trusted = tuple(f"discreet.problems.{name}" for name in ("judge", "numerics", "measures"))
+    used = {other for name in MODULES if name.startswith(trusted) for other in imports_of(name)}
+    homes = {next((home for home in listed if other == home or other.startswith(f"{home}.")), other) for other in used}
+    assert homes == listed
+
+
 def test_no_module_writes_into_the_dictionary_of_an_object() -> None:
     for name, path in MODULES.items():
         assert ".__dict__" not in path.read_text(encoding="utf-8"), f"{name} reaches into __dict__"

@@ -96,26 +96,18 @@ def solve(
 def certify(
     problem: AnyProblem | str | os.PathLike[str],
     answer: Any,
-    tilt: Array | None = None,
+    tilt: Any = None,
     multiplier: float | None = None,
     *,
+    gap: float = 1e-9,
     anchors: Iterable[Array] = (),
-) -> Verdict[Any]:
-    """The judge's verdict on an answer with optional duals; see `problems.judge`. The problem may be a file's path.
+) -> Solution:
+    """Judge an answer, a matrix [m, N] or a rule; duals (tilt [m, n], multiplier ≥ 0) narrow the bracket if there are any.
 
-    If the bracket is wide, the judge is also given the answer's projection onto perfect privacy, and duals derived from it.
+    anchors: estimators that leak nothing, to blend towards. The status is `certified` if the answer as given keeps the
+    budget and is within the gap of the optimum. The Solution holds its repair. Raises InputError for wrong shapes.
     """
-    given: Any = opened(problem)  # the judge checks that the answer fits this kind of problem
-    ends = tuple(anchors)
-    found: Verdict[Any] = judge.certify(given, answer, tilt, multiplier, anchors=ends)
-    blended = found.certificate.relative_gap > Precision.derived and found.certificate.blend > 0.0
-    if blended and (private := private_versions(given, answer)):
-        ends = (*ends, *private)
-        found = judge.certify(given, answer, tilt, multiplier, anchors=ends)
-    if found.certificate.relative_gap > Precision.derived and (duals := duals_for(given, answer)) is not None:
-        other = judge.certify(given, answer, *duals, anchors=ends)
-        found = max(found, other, key=lambda verdict: verdict.certificate.lower)
-    return found
+    return conclude(opened(problem), Attempt("", Answer(answer, tilt, multiplier, tuple(anchors)), None), Options(gap))
 
 
 def audit(
@@ -126,13 +118,10 @@ def audit(
     *,
     gap: float = 1e-9,
 ) -> Solution:
-    """Judge an estimator from anywhere: a matrix [m, N], a rule, a Solution, or the path of a solution file.
+    """`certify` an estimator from anywhere: a matrix [m, N], a rule, a Solution, or the path of a solution file.
 
-    Nothing that a file states about its own quality is used. Duals (tilt [m, n], multiplier ≥ 0) narrow the bracket; missing
-    ones are derived. The status is `certified` if the estimator as given keeps the budget and is within the gap of the
-    optimum. The Solution holds its repair. Raises InputError for wrong shapes, FileError for a file that cannot be read.
+    Nothing that a file states about its own quality is used. Raises FileError for a file that cannot be read.
     """
-    model = opened(problem)
     if isinstance(estimator, str | os.PathLike):
         from discreet.problems.files.records import load_solution
 
@@ -142,7 +131,7 @@ def audit(
         if estimator.rule is None:
             raise InputError(f"the solution holds no answer: {estimator.status.value} ({estimator.message})")
         estimator, tilt, multiplier = estimator.rule, estimator.tilt, estimator.multiplier
-    return conclude(model, Attempt("", Answer(estimator, tilt, multiplier), None), Options(gap))
+    return certify(problem, estimator, tilt, multiplier, gap=gap)
 
 
 def opened(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
@@ -218,7 +207,7 @@ def conclude(problem: AnyProblem, tried: Attempt, options: Options) -> Solution:
     verdict, answer = None, tried.answer
     if answer is not None:
         started = time.perf_counter()
-        verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, anchors=answer.anchors)
+        verdict = judged(problem, answer)
         timings = replace(timings, certify_seconds=time.perf_counter() - started)
         status = derive_status(verdict.certificate, options.gap)
         message = status.meaning
@@ -226,6 +215,23 @@ def conclude(problem: AnyProblem, tried: Attempt, options: Options) -> Solution:
         problem, tried.backend, status, message, tried.claimed, verdict, tried.iterations, tried.passes, timings,
         tried.versions,
     )  # fmt: skip
+
+
+def judged(problem: Any, answer: Answer) -> Verdict[Any]:
+    """The judge's verdict on an answer, which it checks to fit the problem.
+
+    If the bracket is wide, the judge is also given the answer's projection onto perfect privacy, and duals derived from it.
+    """
+    estimator, ends = answer.estimator, answer.anchors
+    found: Verdict[Any] = judge.certify(problem, estimator, answer.tilt, answer.multiplier, anchors=ends)
+    blended = found.certificate.relative_gap > Precision.derived and found.certificate.blend > 0.0
+    if blended and (private := private_versions(problem, estimator)):
+        ends = (*ends, *private)
+        found = judge.certify(problem, estimator, answer.tilt, answer.multiplier, anchors=ends)
+    if found.certificate.relative_gap > Precision.derived and (duals := duals_for(problem, estimator)) is not None:
+        other = judge.certify(problem, estimator, *duals, anchors=ends)
+        found = max(found, other, key=lambda verdict: verdict.certificate.lower)
+    return found
 
 
 def _run(

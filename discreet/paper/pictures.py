@@ -29,11 +29,7 @@ def tables(study: Study) -> dict[str, str]:
     """CSV text by name: sensors.csv, guesses.csv, curves.csv."""
     columns = ["sensors", "fraction_of_bayes_leakage", "budget_nats", "lower", "upper", "multiplier", "status"]
     lines = [
-        (
-            count,
-            row.budget_nats / curve.bayes_leakage_nats,
-            *(plain(getattr(row, name)) for name in columns[2:]),
-        )
+        (count, row.budget_nats / curve.bayes_leakage_nats, *(plain(getattr(row, name)) for name in columns[2:]))
         for count, curve in study.curves
         for row in curve.rows
     ]

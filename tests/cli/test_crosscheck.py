@@ -12,6 +12,7 @@ import pytest
 from command import COMMAND
 
 from discreet.backends import run
+from discreet.backends.contract import Answer
 from discreet.problems.certificate import Verdict
 from discreet.problems.judge import certify
 from discreet.problems.problem import Problem
@@ -45,8 +46,8 @@ def lying(change: Any) -> Any:
     """A judge whose second word, and every other after it, is changed."""
     calls = iter(range(10**6))
 
-    def judge(problem: Problem, *answer: Any, **more: Any) -> Verdict:
-        verdict = certify(problem, *answer, **more)
+    def judge(problem: Problem, answer: Answer) -> Verdict:
+        verdict = certify(problem, answer.estimator, answer.tilt, answer.multiplier, anchors=answer.anchors)
         return replace(verdict, certificate=change(verdict.certificate)) if next(calls) % 2 else verdict
 
     return judge
@@ -56,7 +57,7 @@ def test_a_broken_certificate_and_a_disagreement_are_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     raised = lying(lambda c: replace(c, lower=c.upper * 1.5, upper=c.upper * 1.6))
-    monkeypatch.setattr(run, "certify", raised)
+    monkeypatch.setattr(run, "judged", raised)
     assert (
         call("--backends", "tilt,blahut-arimoto", "--size", "1", "--jobs", "1", "--github", "--junit", str(tmp_path / "j"))
         == 1
@@ -73,7 +74,7 @@ def test_a_broken_certificate_and_a_disagreement_are_found(
 def test_an_understated_leakage_is_a_broken_certificate(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(run, "certify", lying(lambda c: replace(c, leakage=c.leakage + 1e-6)))
+    monkeypatch.setattr(run, "judged", lying(lambda c: replace(c, leakage=c.leakage + 1e-6)))
     assert call(*TWO, "--jobs", "1") == 1
     assert "the leakage is stated as" in capsys.readouterr().err
 

@@ -382,5 +382,6 @@ def test_a_wrong_repair_makes_the_bracket_wide_and_never_wrong(data: st.DataObje
         patch.setattr(blend, "least_share", somewhere)
         if data.draw(st.booleans()):
             patch.setattr(conclusion, "blends", proposals)
-        verdict = ds.certify(problem, problem.bayes_estimator)
-    _assert_proven(problem, verdict)
+        judged = ds.certify(problem, problem.bayes_estimator)
+    assert judged.verdict is not None
+    _assert_proven(problem, judged.verdict)
