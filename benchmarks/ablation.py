@@ -63,7 +63,8 @@ def instance(text: str) -> Problem:
 def iterates(problem: Problem) -> list[Point]:
     """Every iterate at which the interior point asks for a vertex, if it never gets one."""
     seen: list[Point] = []
-    solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-10, max_iterations=100, shortcut=seen.append)
+    with replaced(interior_point, "_worth_a_try", lambda *_: True):
+        solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-10, max_iterations=100, shortcut=seen.append)
     return seen
 
 
@@ -133,7 +134,7 @@ def interior_rows() -> None:
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)
     for name, owner, attribute, value in (
-        ("no outcome may be left behind", interior_point, "_costs", lambda *_: None),
+        ("no outcome may be left behind", interior_point, "_SPOILT", 1e-200),
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
         ("no floor of the products", interior_point, "_FLOOR", 0.0),
@@ -196,13 +197,8 @@ def tries_rows() -> None:
     problems = [instance(text) for text in _INSTANCES]
     print(f"\n{'crossovers on the way':40} {'called':>10} {'iterations':>10}")
     tries_row("as it is", problems)
-    for name, attribute, value in (
-        ("first from a bracket of a thousandth", "_FIRST_TRY", (1e-3, 1e-3)),
-        ("first from a bracket of a third", "_FIRST_TRY", (0.3, 0.3)),
-        ("at every bracket a third as wide", "_NARROWER", 0.3),
-        ("only at the end", "_FIRST_TRY", (0.0, 0.0)),
-    ):
-        with replaced(interior_point, attribute, value):
+    for name, when in (("at every iterate", lambda *_: True), ("only at the end", lambda *_: False)):
+        with replaced(interior_point, "_worth_a_try", when):
             tries_row(name, problems)
 
 

@@ -201,7 +201,7 @@ def test_where_x_has_two_values_it_works_far_from_the_optimum(bins: int, budget:
 
 @pytest.mark.parametrize("fraction", FRACTIONS)
 def test_it_ends_the_iteration_early_at_the_same_optimum(fraction: float) -> None:
-    problem = random_problem(3, 3, 300, 11, fraction)
+    problem = random_problem(3, 3, 300, 15, fraction)
     (plain, ending), early = ended(problem), ds.solve(problem, "tilt")
     assert early.status is ds.Status.CERTIFIED
     assert early.iterations is not None

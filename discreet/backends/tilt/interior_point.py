@@ -3,8 +3,9 @@
 Start: columns inversely proportional to the slacks that losses have under no tilt, so that products agree for each outcome,
 blended with uniform columns to keep the budget; then the tilt of their law and its slacks.
 
-Step: Mehrotra's predictor shows how far the products can fall and how the mass of each guess is going to change, about which
-the log ratios are linearised again. The step aims there with his second-order correction.
+Step: Mehrotra's predictor aims at products of 0. How far it can be followed shows what the products can fall to, and how the
+mass of each guess is going to change, about which the log ratios are linearised again. The step aims there, with his
+second-order correction.
 
 Length: outcomes are coupled by the law and the tilt only. A step is therefore as long as all outcomes but a few allow: their
 columns go as far as they can, and their slacks are raised together, which changes nothing but their column dual. How many
@@ -23,8 +24,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -33,14 +32,13 @@ from discreet.backends.tilt.model import Law, Model, law_of
 from discreet.backends.tilt.newton import Iterate, Newton, Step
 from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import UNIT
 
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
 _SPOILT = 0.1  # by outcomes left behind, at most: of all products; of a guess's mass, for log ratios of order one
 _FLOOR = 0.1  # of the gap: products need not fall further, where rounding would soon be larger
-_FIRST_TRY = (0.3, 1e-3)  # width from which on vertices are found: of two private values and two guesses, and of more
-_NARROWER = 0.03  # width of the bracket, next to that before, at which a vertex is worth another try
 _PATIENCE = 15  # iterations without a better merit before giving up
 
 
@@ -58,29 +56,28 @@ def solve_interior(
 ) -> tuple[Point, Ending]:
     """The iterate with the least merit, or a vertex; `deadline` is on time.perf_counter's clock.
 
-    `shortcut` is tried from a bracket of `_FIRST_TRY` on, whenever it is `_NARROWER` than at the last try, and at the end.
-    The ending's width counts all that is lacking.
+    `shortcut` is tried at the end, and before that where `_worth_a_try`. The ending's width counts all that is lacking.
     """
     at = _start(model)
-    kappa = 0.0 if model.perfect else at.unused * at.multiplier / _mean_product(model, at)
+    kappa = 0.0 if model.perfect else at.unused * at.multiplier * len(at.tilt) / _total_product(model, at)
     best, least, narrowest, since_best, ended = at, np.inf, np.inf, 0, ""
-    worth_a_try = _FIRST_TRY[max(model.p_x.size, len(at.tilt)) > 2]
+    active, unchanged = at.estimator > at.slack, 0
     for iteration in range(max_iterations + 1):
         law = law_of(model, at.estimator)
-        tilted = model.losses + at.tilt @ model.features
-        merit, width = _merit(model, at, law, tilted, gap)
+        merit, width, error = _merit(model, at, law, gap)
         since_best += 1
         if merit < least:
             best, least, since_best = at, merit, 0
         if width < narrowest:
             narrowest, since_best = width, 0
-        if shortcut is not None and gap < width <= worth_a_try:
-            worth_a_try = _NARROWER * width
+        before, active = active, at.estimator > at.slack
+        unchanged = unchanged + 1 if iteration and np.array_equal(active, before) else 0
+        if shortcut is not None and gap < width <= narrowest and _worth_a_try(model, iteration, unchanged):
             found = shortcut(_point(model, at))
             if found is not None:
                 return found[0], Ending("optimal", iteration, found[1])
         ended = _ending(merit, since_best, iteration == max_iterations, deadline)
-        moved = None if ended else _advance(model, at, law, kappa, gap, width)
+        moved = None if ended else _advance(model, at, law, kappa, gap, width, error)
         if moved is None:
             ended = ended or "stalled"
             break
@@ -90,6 +87,16 @@ def solve_interior(
     if found is not None:
         return found[0], Ending("optimal", iteration, found[1])
     return point, Ending(ended, iteration, least * gap)
+
+
+def _worth_a_try(model: Model, iteration: int, unchanged: int) -> bool:
+    """Whether there may be a vertex next to an iterate whose active guesses are those of so many iterates before.
+
+    Between two private values and two guesses the tilt alone finds it early; else once active guesses no longer change.
+    """
+    if model.p_x.size == model.losses.shape[1] == 2:
+        return iteration in (1, 2, 4, 8, 16)
+    return unchanged == 1
 
 
 def _point(model: Model, at: Iterate) -> Point:
@@ -141,81 +148,69 @@ def _slack(model: Model, tilt: Array) -> Array:
 # -- how good an iterate is ----------------------------------------------------------------------------------------------
 
 
-def _mean_product(model: Model, at: Iterate) -> float:
-    """Σ_l w_l Σ_i P_il z_il / m, which is τ on the central path."""
-    return model.total(np.einsum("bil,bil->bl", at.estimator, at.slack)) / len(at.tilt)
+def _total_product(model: Model, at: Iterate) -> float:
+    """Σ_l w_l Σ_i P_il z_il, which is m τ on the central path."""
+    return model.total(np.einsum("bil,bil->bl", at.estimator, at.slack))
 
 
-def _merit(model: Model, at: Iterate, law: Law, tilted: Array, gap: float) -> tuple[float, float]:
-    """(merit, width): merit ≤ 1 means done, and is what is lacking in units of what is asked.
+def _merit(model: Model, at: Iterate, law: Law, gap: float) -> tuple[float, float, float]:
+    """(merit, width, error): merit ≤ 1 means done, and is what is lacking in units of what is asked.
 
     width is that of the bracket the iterate proves, relative and up to rounding; merit is width over gap. Leakage above the
-    budget is priced at what blending with a constant guess costs, and must besides be at the level of rounding.
+    budget is priced at what blending with a constant guess costs, which error includes, and must besides be at the level of
+    rounding.
     """
     error = model.total(np.einsum("bil,bil->bl", model.losses, at.estimator))
+    tilted = model.losses + at.tilt @ model.features
     if model.perfect:
-        width = error - model.total(tilted.min(axis=1))
+        width = abs(error - model.total(tilted.min(axis=1))) / error
         leaking = float(np.abs(law.deviation / model.p_x).max())
-        return max(width / (gap * error), leaking / Precision.leak_free), max(abs(width) / error, leaking)
+        return max(width / gap, leaking / Precision.leak_free), max(width, leaking), error
     excess = min(1.0, max(0.0, law.leakage / model.budget - 1.0))
     error += excess * max(0.0, model.constant_error - error)
     lower = model.total((tilted - _support(model, at)[:, None]).min(axis=1)) - at.multiplier * model.budget
     width = (error - lower) / error
-    return max(width / gap, excess / model.undercut), width
+    return max(width / gap, excess / model.undercut), width, error
 
 
 def _support(model: Model, at: Iterate) -> Array:
     """h_i(t, μ) = μ log Σ π e^{t_ij/μ} [m]."""
     scaled = at.tilt @ model.frame.T / at.multiplier
-    size = np.abs(scaled).max(axis=1)
-    near = np.log1p(np.expm1(np.minimum(scaled, 1.0)) @ model.p_x)
-    if size.max() < 1.0:
-        return np.asarray(at.multiplier * near)
     largest = scaled.max(axis=1)
-    far = largest + np.log(np.exp(scaled - largest[:, None]) @ model.p_x)
-    return at.multiplier * np.where(size < 1.0, near, far)
+    shift = largest - np.clip(largest, -1.0, 1.0)  # so that a tiny tilt keeps its digits and a large one is in range
+    return np.asarray(at.multiplier * (shift + np.log1p(np.expm1(scaled - shift[:, None]) @ model.p_x)))
 
 
 # -- one step ------------------------------------------------------------------------------------------------------------
 
 
-def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, width: float) -> Iterate | None:
+def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, width: float, error: float) -> Iterate | None:
     """One predictor–corrector step; None when the linear algebra has broken down."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         newton = Newton(model, at, law, kappa)
-        error, now = model.total(np.einsum("bil,bil->bl", model.losses, at.estimator)), _total_product(model, at)
-        accounted = max(0.0, 2.0 * now - abs(width) * error)  # products that the bracket shows
-        length_of = partial(_length, model, at, _costs(model, at, law, _SPOILT * accounted))
+        outcomes = _total_product(model, at)
+        total = outcomes if model.perfect else outcomes + at.unused * at.multiplier
+        shown = max(UNIT * total, 2.0 * total - abs(width) * error)  # of the products, by the bracket
+        costs = _costs(model, at, law, _SPOILT * shown)
 
         predictor = newton.direction(0.0)
-        ahead = min(1.0, length_of(predictor))
-        then = _moved(at, predictor, ahead, 1.0)
-        left = min(1.0, max(1e-8, _total_product(model, then) / now)) ** 2 * now
-        target = max(_FLOOR * gap * error, left) / (at.estimator.shape[1] + kappa)
+        ahead = min(1.0, _length(model, at, costs, predictor))
+        target = max(_FLOOR * gap * error, (1.0 - ahead) ** 2 * total) / (at.estimator.shape[1] + kappa)
         newton.anticipate(predictor, ahead)
 
         step = newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)
-        length = length_of(step)
+        length = _length(model, at, costs, step)
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(width))))
         moved = _moved(at, step, min(1.0, share * length), share)
-    if not (np.isfinite(moved.estimator).all() and moved.estimator.min() > 0.0 and moved.slack.min() > 0.0):
-        return None
-    return replace(moved, estimator=moved.estimator / np.add.reduce(moved.estimator, axis=1)[:, None])
+    return moved if moved.estimator.min() > 0.0 and moved.slack.min() > 0.0 else None
 
 
-def _total_product(model: Model, at: Iterate) -> float:
-    budget = 0.0 if model.perfect else at.unused * at.multiplier
-    return _mean_product(model, at) * len(at.tilt) + budget
-
-
-def _costs(model: Model, at: Iterate, law: Law, room: float) -> Array | None:
-    """What is spoilt where an outcome is left behind, as a share of what may be [K, W]; None if nothing may.
+def _costs(model: Model, at: Iterate, law: Law, room: float) -> Array:
+    """What is spoilt where an outcome is left behind, as a share of what may be [K, W].
 
     That is of all products, and of the mass of its guesses: log ratios have the size √(2 ε), so a mass must be right to a
     share of that.
     """
-    if room == 0.0:
-        return None
     costs = model.mass / room
     if not model.perfect:
         prices = 1.0 / (_SPOILT * math.sqrt(2.0 * model.budget) * law.mass)
@@ -223,12 +218,12 @@ def _costs(model: Model, at: Iterate, law: Law, room: float) -> Array | None:
     return costs
 
 
-def _length(model: Model, at: Iterate, costs: Array | None, step: Step) -> float:
+def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
     """The longest step that stays inside, outcomes aside that cost at most what may be spoilt; inf if none ends."""
     falls = np.maximum.reduce(step.falls, axis=0)
     worst = float(np.maximum.reduce(falls, axis=None))
     length = 1.0 / worst if worst > 0.0 else math.inf
-    if length < 1.0 and costs is not None:
+    if length < 1.0:
         length = _affordable(costs, falls)
     if not model.perfect:
         for value, change in ((at.unused, step.unused), (at.multiplier, step.multiplier)):
@@ -248,20 +243,20 @@ def _affordable(costs: Array, falls: Array) -> float:
 
 
 def _moved(at: Iterate, step: Step, length: float, share: float) -> Iterate:
-    """The iterate after a step of that length, with no outcome nearer to its boundary than 1 − share of what it was."""
-    estimator, slack = np.empty_like(at.estimator), np.empty_like(at.slack)
-    lengths = np.minimum(length, share / np.maximum(step.falls[0], 1e-300))
-    for b, own in enumerate(lengths):
-        for change, by, value, moved in (
-            (step.estimator[b], own, at.estimator[b], estimator[b]),
-            (step.slack[b], length, at.slack[b], slack[b]),
-        ):
-            np.multiply(change, by, out=moved)
-            moved += 1.0
-            moved *= value
+    """The iterate after a step of that length, with no outcome nearer to its boundary than 1 − share of what it was.
+
+    The step's arrays are overwritten.
+    """
+    estimator, slack = step.estimator, step.slack
+    estimator *= np.minimum(length, share / np.maximum(step.falls[0], share))[:, None]
+    slack *= length
+    for moved, value in ((estimator, at.estimator), (slack, at.slack)):
+        moved += 1.0
+        moved *= value
     block, place = np.nonzero(length * step.falls[1] > share)
     raised = np.maximum.reduce((1.0 - share) * at.slack[block, :, place] - slack[block, :, place], axis=1)
     slack[block, :, place] += raised[:, None]
+    estimator /= np.add.reduce(estimator, axis=1)[:, None]
     return Iterate(
         estimator,
         slack,

@@ -70,18 +70,18 @@ class Newton:
         self._curvature = at.estimator * self._per_slack
         self._curvature_sum = self._curvature.sum(axis=1)
         self._per_product = self._per_slack / at.estimator
-        guesses = np.arange(at.tilt.shape[0])
-        self._others = guesses[guesses != law.mass.argmax()]
-        self._order = np.append(self._others, law.mass.argmax())  # the reference last
-        self._place = self._order.argsort()
+        guesses, heaviest = np.arange(law.mass.size), law.mass.argmax()
+        self._others = guesses[guesses != heaviest]
+        self._order = np.append(self._others, heaviest)  # the reference last
         if model.perfect:
             self._factorise(self._schur(model.features[:, 1:]))
         else:
-            self._inverse_hessians = _inverse_hessians(model, law)
-            self._tilted = _tilted(model, law)
-            self._tilt_residual = at.tilt - at.multiplier * law.gradient
-            self._budget_residual = law.leakage + at.unused - model.budget
-            self._squares = (law.joint * law.log_ratio**2).sum(axis=1)
+            frame, pulled = model.frame, law.joint * law.log_ratio
+            bent = np.matmul(frame.T, law.deviation[:, :, None] * frame)
+            self._inverse_hessians = bent + law.mass[:, None, None] * np.eye(frame.shape[1])  # so that nothing cancels
+            self._tilted = pulled @ frame
+            self._tilted[:, 0] = law.leakages
+            self._squares = (pulled * law.log_ratio).sum(axis=1)
             self._outcomes = self._schur(model.features)
             self._linearise()
 
@@ -102,8 +102,16 @@ class Newton:
             self._linearise()
 
     def _linearise(self) -> None:
-        self._fixed_right = self._constant_right()
-        self._factorise(self._constrained_matrix())
+        """The matrix, and the right-hand side less what depends on the products aimed at."""
+        at, law = self._at, self._law
+        residual = (at.tilt - at.multiplier * law.gradient)[self._order]
+        residual[:-1] -= residual[-1]
+        matrix = self._log_ratios_matrix()
+        self._fixed_right = -matrix[:, : residual.size] @ residual.ravel()
+        self._fixed_right[-1] += law.leakage - self._model.budget
+        inner = len(self._outcomes)
+        matrix[:inner, :inner] += self._outcomes
+        self._factorise(matrix)
 
     def _factorise(self, matrix: Array) -> None:
         self._matrix = matrix
@@ -144,35 +152,20 @@ class Newton:
         return Step(estimator, slack, np.negative(falls, out=falls), tilt, multiplier, unused)
 
     def _solve(self, reduced: Array, budget_target: float) -> tuple[Array, float, float]:
-        model, at, law = self._model, self._at, self._law
-        if model.perfect:
-            tilt = np.zeros_like(at.tilt)
-            right = (reduced + law.coordinates)[self._others, 1:]
-            tilt[self._others, 1:] = self._refined(right.ravel()).reshape(right.shape)
+        at, others = self._at, self._others
+        tilt = np.zeros_like(reduced)
+        if self._model.perfect:
+            right = (reduced + self._law.coordinates)[others, 1:]
+            tilt[others, 1:] = self._refined(right.ravel()).reshape(right.shape)
             return tilt, 0.0, 0.0
-        m, k = at.tilt.shape
         right = self._fixed_right.copy()
-        right[: (m - 1) * k] += reduced[self._others].ravel()
+        right[: len(self._outcomes)] += reduced[others].ravel()
         right[-1] += budget_target / at.multiplier
         found = self._refined(right)
-        ordered = found[: m * k].reshape(m, k)
-        ordered[:-1] += ordered[-1]
+        tilt[self._order] = found[: tilt.size].reshape(tilt.shape)
+        tilt[others] += tilt[self._order[-1]]
         multiplier = float(found[-1])
-        return ordered[self._place], multiplier, (budget_target - at.unused * multiplier) / at.multiplier - at.unused
-
-    def _constant_right(self) -> Array:
-        """The right-hand side of the system, less what depends on the products aimed at."""
-        at, law = self._at, self._law
-        m, k = at.tilt.shape
-        pulled = np.matmul(self._inverse_hessians, self._tilt_residual[:, :, None])[:, :, 0] / at.multiplier
-        right = np.empty(m * k + m + 1)
-        rows = right[: m * k].reshape(m, k)
-        rows[:-1] = -pulled[self._others]
-        rows[-1] = -pulled.sum(axis=0)
-        right[m * k : m * k + m] = -(law.coordinates * self._tilt_residual).sum(axis=1)[self._order]
-        leaning = float((self._tilted * self._tilt_residual).sum()) / at.multiplier
-        right[-1] = self._budget_residual - at.unused + leaning
-        return right
+        return tilt, multiplier, (budget_target - at.unused * multiplier) / at.multiplier - at.unused
 
     def _schur(self, features: Array) -> Array:
         """M over the guesses but the reference, [(m − 1)·rows, (m − 1)·rows].
@@ -183,65 +176,36 @@ class Newton:
         rows, count = features.shape[1], self._others.size
         total = np.zeros((count * rows, count * rows))
         diagonal = np.zeros((count, rows, rows))
-        shares = self._model.mass / self._curvature_sum
+        shares, but_own = self._model.mass / self._curvature_sum, (1.0 - np.eye(count + 1))[self._others]
         for chosen, curvature, share in zip(features, self._curvature, shares, strict=True):
             own = curvature[self._others]
             if count > 1:
                 spread = (own * np.sqrt(share))[:, None, :] * chosen
                 flat = spread.reshape(count * rows, -1)
                 total -= flat @ flat.T
-            weights = own * (_sums_of_others(curvature)[self._others] * share)
+            weights = own * (but_own @ curvature) * share
             diagonal += np.matmul(weights[:, None, :] * chosen, chosen.T)
         for p in range(count):
             total[p * rows : (p + 1) * rows, p * rows : (p + 1) * rows] = diagonal[p]
         return total
 
-    def _constrained_matrix(self) -> Array:
-        at, law = self._at, self._law
+    def _log_ratios_matrix(self) -> Array:
+        """The system without M: rows by guess, the reference last, whose row is the sum of all."""
+        at, law, order = self._at, self._law, self._order
         m, k = at.tilt.shape
-        matrix = np.zeros((m * k + m + 1, m * k + m + 1))
-        common, inner = slice((m - 1) * k, m * k), slice(0, (m - 1) * k)
-        matrix[inner, inner] = self._outcomes
-        inverse = self._inverse_hessians / at.multiplier
-        for p, i in enumerate(self._others.tolist()):
-            row = slice(p * k, (p + 1) * k)
-            matrix[row, row] += inverse[i]
-            matrix[row, common] = matrix[common, row] = inverse[i]
-            matrix[row, m * k + p] = matrix[m * k + p, row] = law.coordinates[i]
-            matrix[row, -1] = matrix[-1, row] = -self._tilted[i] / at.multiplier
-        order = self._order
-        matrix[common, common] = inverse.sum(axis=0)
-        matrix[common, m * k : m * k + m] = law.coordinates[order].T
-        matrix[m * k : m * k + m, common] = law.coordinates[order]
-        matrix[common, -1] = matrix[-1, common] = -self._tilted.sum(axis=0) / at.multiplier
-        matrix[m * k : m * k + m, -1] = matrix[-1, m * k : m * k + m] = -law.leakages[order]
-        matrix[-1, -1] = (float(self._squares.sum()) + at.unused) / at.multiplier
+        size, every = m * k, np.arange(m)
+        hessians, tilted = self._inverse_hessians[order] / at.multiplier, self._tilted[order] / at.multiplier
+        hessians[-1], tilted[-1] = hessians.sum(axis=0), tilted.sum(axis=0)
+        matrix = np.zeros((size + m + 1, size + m + 1))
+        rows = matrix[:size].reshape(m, k, -1)
+        tilts = rows[:, :, :size].reshape(m, k, m, k)
+        tilts[every, :, every] = tilts[:, :, -1] = hessians
+        tilts[-1] = hessians.transpose(1, 0, 2)
+        rows[every, :, size + every] = law.coordinates[order]
+        rows[-1, :, size:-1] = law.coordinates[order].T
+        rows[:, :, -1] = -tilted
+        matrix[size:-1, -1] = -law.leakages[order]
+        matrix[size:, :size] = matrix[:size, size:].T
+        matrix[-1, size:-1] = matrix[size:-1, -1]
+        matrix[-1, -1] = (self._squares.sum() + at.unused) / at.multiplier
         return matrix
-
-
-def _inverse_hessians(model: Model, law: Law) -> Array:
-    """frame' diag(u_i) frame [m, k, k], from mass and deviation so that nothing cancels."""
-    m, k = law.coordinates.shape
-    found = np.empty((m, k, k))
-    found[:, 0, :] = found[:, :, 0] = law.coordinates
-    basis = model.basis
-    bent = np.matmul(basis.T[None], law.deviation[:, :, None] * basis[None])
-    found[:, 1:, 1:] = bent + law.mass[:, None, None] * np.eye(k - 1)
-    return found
-
-
-def _tilted(model: Model, law: Law) -> Array:
-    """frame' (u_i ∘ v_i) [m, k]; its first coordinate is g(u_i)."""
-    found = (law.joint * law.log_ratio) @ model.frame
-    found[:, 0] = law.leakages
-    return np.asarray(found)
-
-
-def _sums_of_others(values: Array) -> Array:
-    """Σ_{k≠i} of positive values [m, N] for every i; subtracted from the whole only where that cancels nothing."""
-    place = (values.argmax(axis=0), np.arange(values.shape[1]))
-    rest = values.copy()
-    rest[place] = 0.0
-    others = values.sum(axis=0) - values
-    others[place] = rest.sum(axis=0)
-    return np.asarray(others)
