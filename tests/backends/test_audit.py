@@ -12,7 +12,7 @@ from discreet.problems.blocks import BlockProblem
 
 
 class Many:
-    """Blocks of more outcomes than any array here could hold; nobody reads them."""
+    """Blocks of more outcomes than any array here could hold; they are never read."""
 
     n = m = 2
     N = 10**12
@@ -34,7 +34,7 @@ def test_every_form_of_an_answer_is_judged_alike(tmp_path: Path) -> None:
         assert repr(found).startswith("Solution(certified, ")
 
 
-def test_an_estimator_that_leaks_too_much_is_told() -> None:
+def test_an_estimator_that_leaks_too_much_is_reported() -> None:
     problem = ds.problems.paper_single(bins=16, budget=0.001)
     found = ds.audit(problem, problem.bayes_estimator)
     assert found.status is ds.Status.VIOLATED_PRIVACY

@@ -84,7 +84,7 @@ def test_the_first_that_calls_its_answer_optimal_is_taken(monkeypatch: pytest.Mo
     assert solution.iterations == 7
 
 
-def test_who_refuses_is_passed_over_in_the_stated_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backends_that_refuse_are_passed_over_in_the_stated_order(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = contest(monkeypatch, conic={})
     assert ds.solve(PROBLEM, "auto").claimed == "conic: optimal"
     assert asked == list(PREFERENCE[: PREFERENCE.index("conic") + 1])
@@ -103,19 +103,19 @@ def test_answers_that_are_not_called_optimal_are_compared_by_the_judge(monkeypat
     assert solution.status is ds.Status.INACCURATE
 
 
-def test_when_nobody_can_every_reason_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_no_backend_can_every_reason_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     contest(monkeypatch)
     solution = ds.solve(PROBLEM, "auto")
     assert solution.status is ds.Status.FAILED
     assert all(f"{name} is out" in solution.message for name in PREFERENCE)
 
 
-def test_it_has_no_settings_of_its_own() -> None:
+def test_auto_has_no_settings_of_its_own() -> None:
     with pytest.raises(InputError, match="backend auto has no setting 'solver'; it knows: none"):
         ds.solve(PROBLEM, "auto", settings={"solver": "scs"})
 
 
-def test_everybody_it_prefers_exists_and_is_not_itself() -> None:
+def test_every_backend_it_prefers_exists_and_is_not_itself() -> None:
     assert "auto" not in PREFERENCE
     assert all(load_backend(name).name == name for name in PREFERENCE)
 

@@ -172,7 +172,7 @@ def test_the_time_limit_interrupts(solver: str) -> None:
         backend.solve(backend.lower(problem, options), options)
 
 
-def test_an_inaccurate_end_is_told_and_warns_nobody() -> None:
+def test_an_inaccurate_end_is_reported_without_a_warning() -> None:
     """Warnings are errors here: a leak of cvxpy's "Solution may be inaccurate" would fail this test."""
     solution = solve(catalog.build("paper-multi", sensors=14, fraction=0.5), "conic")
     assert solution.claimed == "optimal_inaccurate"

@@ -58,7 +58,7 @@ def test_between_near_neighbours_the_answer_is_certified_without_an_iteration(sh
     assert certificate.upper == pytest.approx(ds.solve(at, "tilt").error_probability, rel=2e-9)
 
 
-def test_it_declines_where_it_cannot_help() -> None:
+def test_continuation_declines_where_it_cannot_help() -> None:
     problem = ds.problems.paper_single(bins=200)
     middle = problem.with_budget(0.3 * problem.bayes_leakage)
     assert continued(middle, [], 1e-9) is None
@@ -97,7 +97,7 @@ def models(seed: int, shape: tuple[int, int, int]) -> Problem:
     st.lists(st.just(0.0) | st.floats(1e-9, 1.2), min_size=2, max_size=6),
 )
 @settings(max_examples=20)
-def test_a_sweep_never_knows_less_than_a_solve(problem: Problem, shares: list[float]) -> None:
+def test_a_sweep_is_never_worse_than_a_solve(problem: Problem, shares: list[float]) -> None:
     sweep = Sweep(problem, "tilt", gap=1e-9)
     for share in shares:
         budget = share * problem.bayes_leakage

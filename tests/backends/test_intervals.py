@@ -75,7 +75,7 @@ def test_every_budget_is_certified(budget: float) -> None:
     check(ds.solve(paper_continuous(budget)))
 
 
-def test_perfect_privacy_needs_no_coin() -> None:
+def test_perfect_privacy_needs_no_randomisation() -> None:
     solution = ds.solve(paper_continuous(0.0))
     check(solution)
     assert solution.rule.deterministic
@@ -257,7 +257,7 @@ def test_what_cannot_be_solved_is_refused() -> None:
         ds.solve(paper_continuous(0.1), gap=0.0)
 
 
-def test_a_solution_knows_itself() -> None:
+def test_the_solution_of_densities_holds_a_rule_and_a_record() -> None:
     solution = ds.solve(paper_continuous(0.01))
     assert solution.rule([0.0, 0.6, 2.0]).tolist() == [0, 1, 0]
     assert solution.equivocation == pytest.approx(solution.problem.entropy_x - 0.01, abs=1e-9)

@@ -78,7 +78,9 @@ def test_a_claim_is_not_believed(model: Problem) -> None:
         ("fake-wrong-shape", "the backend's estimator has shape [3, 3] where [2, 6] is due"),
     ],
 )
-def test_a_death_or_a_wrong_answer_is_a_failed_solution_with_the_reason(model: Problem, backend: str, said: str) -> None:
+def test_a_process_that_dies_or_answers_wrongly_gives_a_failed_solution_with_the_reason(
+    model: Problem, backend: str, said: str
+) -> None:
     solution = solve_isolated(model, backend, time_limit=30)
     assert solution.status is Status.FAILED
     assert said in solution.message
@@ -87,13 +89,13 @@ def test_a_death_or_a_wrong_answer_is_a_failed_solution_with_the_reason(model: P
     json.dumps(solution.to_dict(), allow_nan=False)
 
 
-def test_numbers_that_are_none_are_never_certified(model: Problem) -> None:
+def test_what_is_not_a_number_is_never_certified(model: Problem) -> None:
     solution = solve_isolated(model.with_budget(0.0), "fake-not-a-number")
     assert solution.status in (Status.INACCURATE, Status.VIOLATED_PRIVACY, Status.FAILED)
     assert solution.certificate is None or 0.0 <= solution.certificate.lower <= solution.certificate.upper
 
 
-def test_noise_does_not_disturb_the_exchange(model: Problem) -> None:
+def test_output_of_the_backend_does_not_disturb_the_exchange(model: Problem) -> None:
     assert solve_isolated(model, "fake-noisy", time_limit=30).status is Status.CERTIFIED
 
 
@@ -118,11 +120,11 @@ def test_a_memory_limit_is_kept(model: Problem) -> None:
     assert solve_isolated(model, "fake-bayes", memory_limit=100_000_000).status is Status.CERTIFIED
 
 
-def test_threads_are_limited_when_asked(model: Problem) -> None:
+def test_threads_are_limited_on_request(model: Problem) -> None:
     assert solve_isolated(model, "fake-threads", threads=1).claimed == "1"
 
 
-def test_bad_input_is_the_callers_and_raises(model: Problem) -> None:
+def test_bad_input_raises_in_the_caller(model: Problem) -> None:
     with pytest.raises(InputError, match="there is no backend 'nobody'"):
         solve_isolated(model, "nobody")
     with pytest.raises(InputError, match="has no setting 'handle'; it knows: knob"):
@@ -137,7 +139,7 @@ def test_bad_input_is_the_callers_and_raises(model: Problem) -> None:
         solve_isolated(model, "fake-bayes", memory_limit=-1)
 
 
-def test_probing_survives_a_lethal_import(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probing_survives_an_import_that_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_BACKENDS", f"{fake_backends.TRIAL},{fake_backends.LETHAL}")
     lethal = probe("fake-lethal")
     assert lethal.state == "broken"

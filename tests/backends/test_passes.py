@@ -227,7 +227,7 @@ def test_screened_outcomes_share_a_cell_for_each_label() -> None:
         )
 
 
-def test_too_many_of_equal_margins_are_left_to_the_cells() -> None:
+def test_too_many_outcomes_of_equal_margins_are_left_to_the_cells() -> None:
     p_xz, loss = np.full((2, 100), 0.005), np.tile([[0.004], [0.006]], 100)
     loss[1, :7] = 0.0045
     found = scan(ArrayBlocks(p_xz, loss, 10), np.zeros((2, 2)), 1.0, most=20)

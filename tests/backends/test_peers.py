@@ -60,7 +60,7 @@ SERVED = [pytest.param(name, case, id=f"{name}-{case.label}") for case in CASES 
 
 
 @pytest.mark.parametrize(("name", "case"), SERVED)
-def test_its_answer_and_its_own_duals_close_the_gap(name: str, case: Case) -> None:
+def test_the_answer_and_its_own_duals_close_the_gap(name: str, case: Case) -> None:
     """The judge's gap is small, and the duals as lifted, only shifted to feasibility, prove the optimum: signs, units."""
     problem, best = problem_of(case), solution_of("tilt", case).error_probability
     tried, found = attempt_at(name, case)
@@ -169,7 +169,7 @@ def test_an_iteration_limit_reaches_glop() -> None:
 
 @pytest.mark.parametrize("name", EVERY_BUDGET)
 def test_a_wider_gap_is_met_sooner(name: str) -> None:
-    """Not so for pdlp, whose iterations go into leaks, and glop, which ends at a vertex."""
+    """Except for pdlp, whose iterations reduce leaks, and glop, which ends at a vertex."""
     loose, tight = (solve(SMALL[1], name, gap=gap) for gap in (1e-3, 1e-9))
     assert loose.relative_gap <= 1e-3
     assert loose.iterations is not None
@@ -218,7 +218,7 @@ def test_peers_are_registered_and_known_as_such() -> None:
     assert {"clarabel", "glop", "ipopt", "pdlp", "qics", "trust-constr"} <= set(PEERS) < set(backend_names())
 
 
-def test_nobody_gets_a_peer_without_asking() -> None:
+def test_no_peer_answers_unless_asked() -> None:
     from discreet.backends.auto import Auto
 
     assert not peers() & {each.backend for each in default_configurations()}

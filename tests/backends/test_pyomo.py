@@ -44,7 +44,7 @@ def test_the_model_evaluates_to_the_error_probability_the_column_sums_and_phi(se
             assert value == pytest.approx(size * problem.p_x[j] * phi[i, j], rel=1e-6, abs=1e-12 * max(1.0, size))
 
 
-def test_the_parts_of_the_model_have_names_people_can_read() -> None:
+def test_the_parts_of_the_model_have_readable_names() -> None:
     problem = catalog.build("dirichlet", n=3, m=3, N=8, budget=0.0)
     model = Pyomo().lower(problem, Options()).model
     assert {part.name for part in model.component_objects()} >= {

@@ -74,7 +74,7 @@ def test_same_optimum_as_the_whole_problem(
     assert_kept(mine)
     assert mine.relative_gap <= GAP
     assert max(mine.lower, theirs.lower) <= min(mine.upper, theirs.upper)
-    # What the rounds say themselves is the judge's to within rounding.
+    # The bracket of the rounds themselves is the judge's, up to rounding.
     assert found.found.upper == pytest.approx(mine.upper, rel=1e-8)
     assert abs(found.ending.width) <= 0.25 * GAP
 

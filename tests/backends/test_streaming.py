@@ -192,7 +192,7 @@ def test_what_a_limit_returns_keeps_the_budget_by_itself(fraction: float) -> Non
 
 
 @pytest.mark.parametrize("wrong", [{"gap": 0.0}, {"gap": math.nan}, {"time_limit": -1.0}])
-def test_options_that_make_no_sense(wrong: dict[str, float]) -> None:
+def test_options_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError):
         solve(in_blocks(random_problem("mixture", 2, 2, 50, 0, 0.3)), **wrong)
 
@@ -261,7 +261,7 @@ def test_a_source_with_other_totals_is_refused() -> None:
         solve(replace(problem, blocks=half))
 
 
-def test_compiling_is_told_apart_from_solving() -> None:
+def test_compiling_is_timed_apart_from_solving() -> None:
     problem = Problem.from_joint(ADVERSARIAL["plain"], 0.01)
     assert solve(in_blocks(problem, 50), gap=GAP).to_dict()["compile_seconds"] == 0.0  # too small for kernels
     solution = solve(problem)

@@ -78,7 +78,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_two(arguments: tuple[str, ...],
     assert words in result.stderr
 
 
-def test_a_file_of_results_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_results_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.csv"
     path.write_text("a,b\n1,2\n", encoding="utf-8")
     result = run("paper-single", "--results", str(path))

@@ -123,7 +123,7 @@ def test_a_damaged_cell_is_set_aside_and_measured_again(study: str) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
-def test_interrupted_it_says_what_is_kept(study: str) -> None:
+def test_an_interrupt_says_what_is_kept(study: str) -> None:
     Path(study).write_text(STUDY.replace("[4, 5]", "{ from = 4, to = 60, points = 30 }"))
     running = subprocess.Popen(
         [sys.executable, "-m", "discreet", "bench", study, "--out", "results"],

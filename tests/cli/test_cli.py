@@ -120,7 +120,7 @@ def test_compare_shows_claim_against_truth_and_writes_a_report(tmp_path: Path) -
     out = tmp_path / "report"
     asked = ("compare", "paper-single:bins=6", "--backends", "fake-bayes,fake-constant,fake-crashes", "--out", str(out))
     result = run(*asked, "--fraction", "0.5", "--fail-on-disagreement")
-    assert result.exit_code == 1  # nobody is certified
+    assert result.exit_code == 1  # no backend is certified
     for word in ("violated-privacy", "inaccurate", "failed", "Agreement", "2 ×", "1/1"):
         assert word in result.stdout
     assert "wrote" in result.stderr
@@ -171,7 +171,7 @@ def test_foreign_files_are_left_alone_before_any_work(tmp_path: Path) -> None:
 # -- problems and doctor --------------------------------------------------------------------------------------------------
 
 
-def test_problems_lists_and_shows() -> None:
+def test_problems_lists_the_catalog_and_shows_an_entry() -> None:
     listed = json.loads(run("problems", "--json").stdout)
     names = [entry["name"] for entry in listed]
     assert {"paper-single", "paper-multi"} <= set(names)
@@ -183,7 +183,7 @@ def test_problems_lists_and_shows() -> None:
     assert "number of sensors" in run("problems", "paper-multi").stdout
 
 
-def test_doctor_tells_the_lethal_from_the_able(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_tells_backends_that_crash_from_those_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_BACKENDS", "fake-bayes=fake_backends:Bayes,fake-lethal=fake_backends:DiesAtImport")
     tilt = {"tilt": registry.own_backends()["tilt"]}
     monkeypatch.setattr(registry, "own_backends", lambda: tilt)
@@ -210,7 +210,7 @@ def test_specifications_are_read() -> None:
 
 
 @given(st.text(max_size=40))
-def test_any_text_is_configurations_or_a_sentence(text: str) -> None:
+def test_any_text_is_read_as_configurations_or_refused_in_a_sentence(text: str) -> None:
     try:
         labels = [each.label for each in notation.configurations(text)]
     except InputError as error:
@@ -301,7 +301,7 @@ def test_ctrl_c_exits_with_130_and_one_word(tmp_path: Path) -> None:
     assert complaint == "discreet: interrupted\n"
 
 
-def test_a_reader_that_leaves_is_no_error() -> None:
+def test_a_closed_pipe_is_no_error() -> None:
     command = [sys.executable, "-m", "discreet", "problems", "--json"]
     with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None

@@ -43,7 +43,7 @@ def test_sound_backends_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def lying(change: Any) -> Any:
-    """A judge whose second word, and every other after it, is changed."""
+    """A judge every second verdict of which is changed."""
     calls = iter(range(10**6))
 
     def judge(problem: Problem, answer: Answer) -> Verdict:
@@ -101,7 +101,9 @@ def test_a_required_backend_that_was_left_out_is_found(capsys: pytest.CaptureFix
         (["--seed", "-1"], "the seed is -1 and must be at least 0", "size"),
     ],
 )
-def test_a_wrong_number_is_told_alone(words: list[str], said: str, unsaid: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_number_is_reported_alone(
+    words: list[str], said: str, unsaid: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert call(*words) == 2
     told = capsys.readouterr().err
     assert said in told

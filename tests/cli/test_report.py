@@ -20,7 +20,7 @@ def run(*arguments: str, cwd: Path) -> command.Said:
         return command.run("report", *arguments)
 
 
-def test_bare_it_writes_the_shipped_results_as_one_page(tmp_path: Path) -> None:
+def test_without_arguments_the_shipped_results_become_one_page(tmp_path: Path) -> None:
     done = run(cwd=tmp_path)
     assert (done.exit_code, done.stdout) == (0, "")
     assert "wrote discreet-report.html" in done.stderr

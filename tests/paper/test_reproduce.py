@@ -29,7 +29,7 @@ def study() -> Study:
     return run_study(SMALL)
 
 
-def test_the_numbers_that_are_known(study: Study) -> None:
+def test_the_known_numbers_are_reproduced(study: Study) -> None:
     last = study.sensors[-1]
     assert last.sensors == 10
     assert last.private_y_error == pytest.approx(0.00418235677, rel=1e-8)  # exact arithmetic: tests/backends/test_tilt.py
@@ -71,7 +71,7 @@ def test_the_simulation_is_repeatable_and_covers(study: Study) -> None:
     assert covered >= 41  # of 48, at 95 % each
 
 
-def test_the_watch_hears_every_step() -> None:
+def test_every_step_is_reported_as_progress() -> None:
     heard: list[tuple[int, int]] = []
     settings = Settings(sensors=2, samples=50, guess_sensors=2, curve_sensors=(1,), curve_width=0.1)
     run_study(settings, lambda done, total, what: heard.append((done, total)))
@@ -127,7 +127,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_is_whole_and_needs_nobody(study: Study) -> None:
+def test_the_page_is_complete_and_loads_nothing(study: Study) -> None:
     beside = [name for name in NAMES if name != "index.html"]
     text = page(study, beside)
     reader = Reader()
