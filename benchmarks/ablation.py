@@ -100,8 +100,11 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
         setattr(owner, name, before)
 
 
-def without_law(vertex: Any, tilt: Any, multiplier: float) -> Any:
-    """Shares start in the middle, except at budget 0, where they have to solve the equations of the law."""
+def without_law(active: Any, tilt: Any, multiplier: float) -> Any:
+    """The outcome of the least margin is the tie, with shares that start in the middle; at budget 0 they solve equations."""
+    losses, problem = active._losses, active._problem
+    tie = int((np.abs(losses[0] - losses[1]) / problem.p_z).argmin())
+    active._tie(tie, int(active.labels[tie]), 1 - int(active.labels[tie]))
     return np.zeros_like(tilt) if math.isinf(multiplier) else None
 
 
@@ -169,7 +172,7 @@ def crossover_rows() -> None:
     ):
         with replaced(active, attribute, value):
             crossover_row(name, paths, tilts)
-    with replaced(Vertex, "announced", without_law):
+    with replaced(active, "cut", without_law):
         crossover_row("a start next to the law", paths, tilts)
     with replaced(Vertex, "near", clipped_start):
         crossover_row("leaving before a system is solved", paths, tilts)
@@ -251,13 +254,12 @@ def rounds_rows() -> None:
 class _FewHesitate(crossing._ActiveSet):
     """An interior estimator tells the ties only where no more outcomes hesitate than can be ties."""
 
-    def __init__(self, problem: Problem, losses: Any, columns: Any) -> None:
-        if columns is not None:
-            likeliest, active = columns.argmax(axis=0), columns * problem.p_z > losses - losses.min(axis=0)
-            active[likeliest, np.arange(problem.N)] = True
-            most = (problem.m - 1) * (problem.n - problem.constraint.perfect)
-            columns = columns if (active.sum(axis=0) > 1).sum() <= most else None
-        super().__init__(problem, losses, columns)
+    def hesitate(self, columns: Any) -> bool:
+        problem = self._problem
+        likeliest, active = columns.argmax(axis=0), columns * problem.p_z > self._losses - self._losses.min(axis=0)
+        active[likeliest, np.arange(problem.N)] = True
+        most = (problem.m - 1) * (problem.n - problem.constraint.perfect)
+        return bool((active.sum(axis=0) > 1).sum() <= most) and super().hesitate(columns)
 
 
 def statement_row(name: str, problems: list[BlockProblem]) -> None:

@@ -194,8 +194,8 @@ class Problem(Constrained):
 
     def error_probability(self, estimator: Array) -> float:
         """⟨L, P⟩ of an estimator [m, N]: its error probability under 0/1 loss, its expected loss otherwise."""
-        high, low = Decisions.of(estimator).sums(self.loss[:0], self.loss)
-        return float(high.sum() + low.sum())
+        high, low = Decisions.of(estimator).expected(self.loss)
+        return float(high + low)
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N]."""

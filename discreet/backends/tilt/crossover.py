@@ -12,10 +12,9 @@ these are within [0, 1], it solves the square system of the ties (`vertex`). The
 Where nothing is wrong the optimality conditions hold (docs/theory.md, section 6).
 
 The first active set comes from an interior estimator, in which a guess is active where its probability exceeds its reduced
-loss. Where more outcomes hesitate than an optimum needs, the ties are those of the largest undecided probability. Or it
-comes from the tilt alone: then the outcome of the least margin between any two guesses is a tie. That is the better start
-where X has two values and more outcomes hesitate than an optimum needs: posteriors then lie on a line, and an optimum
-decides nearly in the order of margins.
+loss. Where more outcomes hesitate than an optimum needs, the ties are those of the largest undecided probability. With two
+guesses and two private values it then comes from the tilt alone: posteriors lie on a line, and an optimum decides nearly in
+the order of margins. So the one tie is where outcomes up to it give the law that the duals announce.
 
 Source: discreet, docs/theory.md (at most (m − 1) n ties; the crossover). Changing many entries of the active set at once:
 J. J. Júdice, F. M. Pires, "A block principal pivoting algorithm for large-scale strictly monotone linear complementarity
@@ -32,8 +31,8 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.vertex import Vertex
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import Decisions, label_entries
-from discreet.problems.numerics.tilted_losses import least_two
+from discreet.problems.numerics.estimators import Decisions
+from discreet.problems.numerics.tilted_losses import first_least
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 
@@ -46,22 +45,22 @@ def crossover(
     """The vertex next to duals that are nearly known, and the relative width that it proves, up to rounding.
 
     tilt [m, n], multiplier: μ (inf at budget 0). columns: an interior estimator [m, N], where one is known: it tells which
-    outcomes hesitate. None if no consistent vertex is found within a bounded number of pivots. Outcomes need positive
-    probability; the budget must be 0 or positive, finite and binding.
+    outcomes hesitate; needed for more than two guesses or private values. None if no consistent vertex is found within a
+    bounded number of pivots. Outcomes need positive probability; the budget must be 0 or positive, finite and binding.
     """
     if not problem.p_x.all():
         reduced = reduce(problem, merge=False)
         smaller = crossover(reduced.problem, tilt[:, reduced.private_values], multiplier, precision, columns)
         return None if smaller is None else (smaller[0].restored(reduced), smaller[1])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is nearly known may be far off
-        active = _ActiveSet(problem, problem.loss + tilt @ problem.p_xz, columns)
-        deviation: Array | None = None
+        active = _ActiveSet(problem, problem.loss + tilt @ problem.p_xz)
+        deviation = np.zeros(tilt.shape) if problem.constraint.perfect else None
+        if (columns is None or not active.hesitate(columns)) and problem.n == problem.m == 2:
+            deviation = active.cut(tilt, multiplier)
         for _ in range(_PIVOTS):
             if not active.ties:
                 return None
             vertex = active.vertex()
-            if deviation is None and not active.known:
-                deviation = vertex.announced(tilt, multiplier)
             start = vertex.near(deviation)
             if start is None:
                 return None
@@ -91,31 +90,44 @@ class _ActiveSet:
     That of an interior estimator is where the tie's shares start, too.
     """
 
-    def __init__(self, problem: Problem, losses: Array, columns: Array | None) -> None:
+    def __init__(self, problem: Problem, losses: Array) -> None:
         self._problem, self._losses = problem, losses
-        self.ties: dict[int, Array] = {}
-        self.known = False  # where the shares of the ties start
-        best, least, second, runner = least_two(losses)
-        self.labels = best
+        self.labels, self.ties = first_least(losses), dict[int, Array]()
+
+    def hesitate(self, columns: Array) -> bool:
+        """Make ties where an interior estimator [m, N] hesitates; False where there are none, or the tilt tells more."""
+        problem, outcomes = self._problem, np.arange(self._problem.N)
+        likeliest, active = columns.argmax(axis=0), columns * problem.p_z > self._losses - self._losses.min(axis=0)
+        active[likeliest, outcomes] = True
+        hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
         most = (problem.m - 1) * (problem.n - problem.constraint.perfect)  # that an optimum needs
-        if columns is not None:
-            likeliest, active = columns.argmax(axis=0), columns * problem.p_z > losses - least
-            active[likeliest, np.arange(problem.N)] = True
-            hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
-            if problem.n > 2 or hesitating.size <= most:
-                undecided = problem.p_z[hesitating] * (1.0 - columns[likeliest[hesitating], hesitating])
-                ties = hesitating[undecided.argsort()[-most:]]
-                self.labels = likeliest
-                self.ties = {tie: np.where(active[:, tie], columns[:, tie], 0.0) for tie in ties.tolist()}
-                self.known = bool(self.ties) and not problem.constraint.perfect
-        if not self.ties:
-            margins = (runner - least) / problem.p_z  # between any two guesses the outcome of the least is a tie
-            while margins[outcome := int(margins.argmin())] < math.inf:
-                one, other = int(best[outcome]), int(second[outcome])
-                self._tie(outcome, one, other)
-                if len(self.ties) >= min(most, problem.m * (problem.m - 1) // 2):
-                    break
-                margins[(best == one) & (second == other) | (best == other) & (second == one)] = math.inf
+        if problem.n == problem.m == 2 and hesitating.size > most:
+            return False
+        undecided = problem.p_z[hesitating] * (1.0 - columns[likeliest[hesitating], hesitating])
+        ties = hesitating[undecided.argsort()[-most:]]
+        self.labels = likeliest
+        self.ties = {tie: np.where(active[:, tie], columns[:, tie], 0.0) for tie in ties.tolist()}
+        return bool(self.ties)
+
+    def cut(self, tilt: Array, multiplier: float) -> Array:
+        """The one tie of two guesses at which the law deviates from independence as the duals announce; that deviation.
+
+        It is s_i π_j (r_ij − 1) [2, n], with the masses of the labels and r_ij in proportion to e^{t_ij/μ} so that Σ_i s_i
+        r_ij is one; 0 at budget 0.
+        """
+        problem, losses = self._problem, self._losses
+        tie = int((np.abs(losses[0] - losses[1]) / problem.p_z).argmin())
+        certain = (self.labels == np.arange(2)[:, None]).astype(np.float64)
+        mass, ratio = certain @ problem.p_z, np.expm1(np.maximum(np.minimum(tilt / multiplier, 40.0), -40.0))
+        excess = mass @ ratio  # e^40 of a prior is certainty
+        announced = mass[:, None] * problem.p_x * (ratio - excess) / (1.0 + excess)
+        own = int(self.labels[tie])
+        missing = announced[1 - own, 0] - problem.deviations[0] @ certain[1 - own]
+        column = np.full((2, 1), missing / problem.deviations[0, tie])
+        column[own] = 1.0 - column[own]
+        self._tie(tie, own, 1 - own)
+        self.leave(column)
+        return np.asarray(announced)
 
     def vertex(self) -> Vertex:
         """The equations for what the ties get, in the order of outcomes."""
@@ -126,7 +138,7 @@ class _ActiveSet:
     def relabel(self, losses: Array, least: Array, at: Point, precision: Precision) -> bool:
         """Change the labels of outcomes whose losses exceed the least [N] beyond rounding; whether there are any."""
         problem, self._losses = self._problem, losses
-        excess = losses.take(label_entries(self.labels)) - least
+        excess = losses.take(self.labels * problem.N + np.arange(problem.N)) - least
         excess[list(self.ties)] = 0.0
         wrong = np.flatnonzero(excess > 0.0)
         if not wrong.size:

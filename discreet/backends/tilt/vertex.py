@@ -68,16 +68,6 @@ class Vertex:
         moved = (shares @ self._by_deviation).reshape(self._certain.deviation.shape)
         return OutputLaw(self._certain.mass + shares @ self._by_mass, self._certain.deviation + moved, self._certain.p_x)
 
-    def announced(self, tilt: Array, multiplier: float) -> Array:
-        """The deviation of the law from independence [m, n] that duals announce, next to which shares should start.
-
-        It is s_i π_j (r_ij − 1), with the masses of the labels and r_ij in proportion to e^{t_ij/μ} so that Σ_i s_i r_ij is
-        one; 0 at budget 0.
-        """
-        ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, 40.0), -40.0))  # e^40 of a prior is certainty
-        mass, excess = self._certain.mass, self._certain.mass @ ratio
-        return np.asarray(mass[:, None] * self._certain.p_x * (ratio - excess) / (1.0 + excess))
-
     def near(self, deviation: Array | None, columns: Array | None = None) -> Array | None:
         """The columns [m, K] next to those given, or to the start, with about that deviation of the law [m, n].
 

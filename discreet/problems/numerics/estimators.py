@@ -7,13 +7,12 @@ summed by label without a product. Products are formed only for the columns from
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum
-
-_FEW = 1 << 13  # up to so many products it costs less to form them all than to separate the columns
+from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum, dd_sum_chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,37 +36,29 @@ class Decisions:
         labels = one[1].astype(np.intp) if len(one) == 2 else one.argmax(axis=0)
         return cls(labels, places, estimator.take(places, axis=1))
 
+    @cached_property
+    def entries(self) -> NDArray[np.intp]:
+        """Flat indices, row by row, of the entries (label of b, b) of a matrix [m, B]."""
+        return self.labels * self.labels.size + np.arange(self.labels.size)
+
     def matrix(self) -> Array:
         """The estimator [m, B]."""
         found: Array = (self.labels == np.arange(len(self.columns))[:, None]).astype(np.float64)
         found[:, self.places] = self.columns
         return found
 
-    def sums(self, shared: Array, own: Array | None = None) -> DoubleDouble:
-        """Σ_l P_il (v_l, w_il) as a double-double [m, k + 1], or Σ_l P_il v_l [m, k] without w.
+    def sums(self, values: Array) -> DoubleDouble:
+        """Σ_l P_il v_jl as a double-double [m, k], for values ≥ 0 and under 1e150 [k, B]."""
+        certain = self.matrix()
+        certain[:, self.places] = 0.0
+        drawn = dd_dot(self.columns[:, None, :], values.take(self.places, axis=1))
+        return dd_add(dd_sum_chosen(values, certain), drawn)
 
-        v = shared [k, B] is the same for all guesses; w = own [m, B]. Entries must be under 1e150 in size.
-        """
-        m = len(self.columns)
-        if m * (len(shared) + 1) * self.labels.size < _FEW:
-            return dd_dot(self.matrix()[:, None, :], _for_each_guess(shared, own))
-        labels, sums = self.labels.copy(), []
-        labels[self.places] = m
-        for guess in range(m):
-            mine, rows = labels == guess, [shared] if own is None else [shared, own[guess : guess + 1]]
-            sums.append(dd_sum(np.concatenate([np.compress(mine, each, axis=1) for each in rows])))
-        by_label = np.array([high for high, _ in sums]), np.array([low for _, low in sums])
-        if not self.places.size:
-            return by_label
-        drawn = _for_each_guess(shared[:, self.places], None if own is None else own[:, self.places])
-        return dd_add(by_label, dd_dot(self.columns[:, None, :], drawn))
-
-
-def _for_each_guess(shared: Array, own: Array | None) -> Array:
-    """(v, w_i) for each of m guesses [m, k + 1, ·]; without w, v [k, ·] for all guesses."""
-    if own is None:
-        return shared
-    return np.concatenate([np.broadcast_to(shared, (len(own), *shared.shape)), own[:, None]], axis=1)
+    def expected(self, values: Array) -> DoubleDouble:
+        """Σ_il P_il w_il as a double-double [], for values ≥ 0 and under 1e150 [m, B]."""
+        certain = values.take(self.entries)
+        certain[self.places] = 0.0
+        return dd_add(dd_sum(certain), dd_dot(self.columns.ravel(), values.take(self.places, axis=1).ravel()))
 
 
 def normalise(estimator: Array) -> Array:
@@ -95,8 +86,3 @@ def column_error(estimator: Array) -> float:
     """The largest |Σ_i P_il − 1| of a normalised estimator [m, N], rounded up: 0 without randomisation."""
     high, low = dd_sum(estimator.T)
     return float(np.abs((high - 1.0) + low).max(initial=0.0)) * (1.0 + 2.0**-40)
-
-
-def label_entries(labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Flat indices, row by row, of the entries (labels[b], b) of a matrix [m, B]."""
-    return labels * labels.size + np.arange(labels.size)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_sum, exact_product
-from discreet.problems.numerics.estimators import Decisions, column_error, label_entries
+from discreet.problems.numerics.estimators import Decisions, column_error
 from discreet.problems.numerics.label_strips import StripSums, strip_sums
 from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
 from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt, never_in_doubt
@@ -86,11 +86,10 @@ def sums_over(decide: Callable[[slice], Decisions], p_xz: Array, loss: Array, ti
 
 
 def _block_sums(decided: Decisions, p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
-    (n, _), places, columns = p_xz.shape, decided.places, decided.columns
-    high, low = decided.sums(_lifted(p_xz, lift), loss)
-    losses, entries = np.ascontiguousarray(in_order_losses(p_xz, loss, tilt)), label_entries(decided.labels)
-    chosen, drawn = losses.take(entries), losses.take(places, axis=1)
-    losses.reshape(-1)[entries] = np.inf
+    places, columns = decided.places, decided.columns
+    losses = np.ascontiguousarray(in_order_losses(p_xz, loss, tilt))
+    chosen, drawn = losses.take(decided.entries), losses.take(places, axis=1)
+    losses.reshape(-1)[decided.entries] = np.inf
     rival = losses.min(axis=0)
     clear = rival - chosen > never_in_doubt(p_xz, tilt, chosen)
     clear[places] = True
@@ -109,15 +108,8 @@ def _block_sums(decided: Decisions, p_xz: Array, loss: Array, tilt: Array, lift:
         missed = SMALLEST * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
         lost += float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
         worst = max(worst, _most_per_mass((columns * (drawn - least)).max(axis=0), p_drawn))
-    return Sums(
-        (high[:, :n], low[:, :n]),
-        dd_add(dd_sum(high[:, n]), dd_sum(low[:, n])),
-        random,
-        error,
-        missed,
-        lost * (1.0 + 4.0 * UNIT),
-        worst,
-    )
+    joint, expected = decided.sums(_lifted(p_xz, lift)), decided.expected(loss)
+    return Sums(joint, expected, random, error, missed, lost * (1.0 + 4.0 * UNIT), worst)
 
 
 def _lifted(p_xz: Array, lift: NDArray[np.int32]) -> Array:
