@@ -291,7 +291,7 @@ def statement_rows() -> None:
         statement_row("no vertex where more hesitate than can tie", problems)
     with replaced(rounds._Rounds, "_vertex", lambda _, proof, best: best):
         statement_row("no look for a vertex where bounds have met", problems)
-    with replaced(statement._Classes, "best", lambda *_: None):
+    with replaced(statement, "_in_classes", lambda *_: None):
         statement_row("no tie classes", problems)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import discreet as ds
 from discreet.backends.contract import Reach
+from discreet.problems import BlockProblem, catalog
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 
@@ -240,6 +241,22 @@ def test_random_problems_are_counted(load: Any, monkeypatch: pytest.MonkeyPatch,
     load("random_problems").main()
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[-4:]]
     assert [row[:3] for row in rows] == [[kind, str(2 * (9 if kind == "catalog" else 1)), "0"] for kind in KINDS]
+
+
+def test_every_piece_that_the_ablation_replaces_exists(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ablation = load("ablation")
+    small = catalog.build("paper-single", bins=8, fraction=0.5)
+    rows: list[str] = []
+    for name in [name for name in vars(ablation) if name.endswith("_row")]:
+        monkeypatch.setattr(ablation, name, lambda row, *_: rows.append(row))
+    monkeypatch.setattr(ablation, "instance", lambda _: small)
+    monkeypatch.setattr(ablation, "lattice", lambda *_: BlockProblem.of(small))
+    monkeypatch.setattr(ablation, "iterates", lambda _: [])
+    monkeypatch.setattr(ablation, "near_tilts", lambda _: [])
+    for name in [name for name in vars(ablation) if name.endswith("_rows")]:
+        getattr(ablation, name)()
+    assert rows.count("as it is") == 4
+    assert len(set(rows)) > 30
 
 
 def test_two_trees_solve_the_same_tasks(

@@ -80,7 +80,7 @@ class Rule:
         ignoring = positive(share, "share", zero=True, most=1.0)
         if towards is None and ignoring > 0.0:
             raise InputError(f"share is {ignoring:g} but towards is not given; say which guess is made then")
-        blind = np.eye(m)[:, :1] if towards is None else _columns(np.reshape(towards, (-1, 1)), m, 1, "towards")
+        guess = np.eye(m)[:, :1] if towards is None else _columns(np.reshape(towards, (-1, 1)), m, 1, "towards")
         near = positive(band, "band", zero=True, most=1e100)
         if near > 0.0 and (tie_classes is None or m < 2):
             raise InputError(
@@ -91,7 +91,7 @@ class Rule:
             if tie_classes is None
             else _columns(np.transpose(tie_classes), m, m * m, "tie_classes").T
         )
-        arrays = {"tilt": tilts, "ties": index, "columns": drawn, "towards": blind[:, 0].copy(), "tie_classes": sure.copy()}
+        arrays = {"tilt": tilts, "ties": index, "columns": drawn, "towards": guess[:, 0].copy(), "tie_classes": sure.copy()}
         for name, value in arrays.items():
             value.setflags(write=False)
             object.__setattr__(self, name, value)
@@ -158,8 +158,8 @@ class Rule:
         if share == 0.0:
             return self
         ignoring = share + self.share * (1.0 - share)
-        blind = (share * towards + (1.0 - share) * self.share * self.towards) / ignoring
-        towards = normalise(blind[:, None])[:, 0]
+        guess = (share * towards + (1.0 - share) * self.share * self.towards) / ignoring
+        towards = normalise(guess[:, None])[:, 0]
         return Rule(
             self.tilt,
             self.ties,
