@@ -4,7 +4,7 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const LINES = document.getElementById("lines").textContent.split("\n");
 const NOT_TRIED = new Set(DATA.not_tried);
-const NOTHING = "–";
+const NOTHING = DATA.nothing;
 
 const before = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 const unique = (values) => [...new Set(values)].sort(before);
