@@ -7,10 +7,10 @@ backend raises an exception, the next is asked. The time limit is for all togeth
 
 from __future__ import annotations
 
-from discreet.backends.contract import Capabilities, Kind, Regime
+from discreet.backends.contract import Capabilities, Kind, Policy, Regime
 
 
-class Auto:
+class Auto(Policy):
     """Chooses a backend for any kind of problem, budget and size that some available backend serves."""
 
     name = "auto"

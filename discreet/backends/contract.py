@@ -268,16 +268,12 @@ AnyBackend: TypeAlias = Backend[Any, Any, Any]
 """A backend as the registry gives it; its capabilities name the kinds of problem it serves."""
 
 
-@runtime_checkable
-class Policy(Protocol):
+class Policy:
     """A name for several backends, asked in turn until an answer is certified; otherwise the narrowest bracket counts."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def capabilities(self) -> Capabilities: ...
-    @property
-    def preference(self) -> tuple[str, ...]: ...
+    name: str
+    capabilities: Capabilities
+    preference: tuple[str, ...]
 
 
 Duals: TypeAlias = tuple[Array, float]

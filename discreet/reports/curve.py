@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
-
 from discreet.backends.solution import Solution, Status
 from discreet.backends.sweep import Sweep
 from discreet.problems.checks import positive, whole
@@ -227,14 +225,12 @@ class _Search:
 
     def _place(self, budget: float, width: float) -> float | None:
         """Where to cut the interval of points around a budget; None where another point could not help."""
-        solved = sorted(self.points)
-        left = max((point for point in solved if point < budget), default=0.0)
-        right = min((point for point in solved if point > left), default=0.0)
+        left = max((point for point in self.points if point < budget), default=0.0)
+        right = min((point for point in self.points if point > left), default=0.0)
         if right - left <= _NARROWEST * right or budget == right < self.envelope.horizon:
             return None
-        ends = np.array([left, right])  # no other point will narrow the bracket there
-        if width <= 2.0 * float((self.envelope.upper(ends) - self.envelope.lower(ends)).max()):
-            return None
+        if width <= 2.0 * max(self.points[end].upper - self.points[end].lower for end in (left, right)):
+            return None  # no other point will narrow the bracket at the ends
         if left == 0.0 and budget <= right / _TOWARDS_ZERO:
             return right / _TOWARDS_ZERO
         margin = _FROM_THE_END * (right - left)
