@@ -92,7 +92,6 @@ class _Page:
         told = {name: wording.told(plain(found[name])) for name in found if name not in ("leaks", "work_precision")}
         met = found["agreement"]
         told["agreement"]["said"] = wording.agreement(met["met"], len(met["against"]), met["touching"])
-        told["means"]["rows"] = [row | {"certified": row["tasks"] - row["failures"]} for row in told["means"]["rows"]]
         told["means"]["noise"] = wording.noise(found["means"]["noise_floor"])
         for sweep, words in zip(found["sweeps"], told["sweeps"], strict=True):
             words["figure"] = self.figure(pictures.sweep_figure(sweep, self.tone))

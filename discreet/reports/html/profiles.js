@@ -35,7 +35,7 @@ function meansSection({ means }) {
   const cell = (mean) => (mean.tasks ? { node: make("div", {}, make("span", { class: "count" }, mean.seconds), make("span", { class: "apart" }, `${mean.low} … ${mean.high}`)) } : NOTHING);
   const lines = names.map((name) => {
     const first = of(name, charged[0]);
-    return [name, `${first.certified} of ${first.tasks}`, ...penalties.map((k) => cell(of(name, k)))];
+    return [name, `${first.tasks - first.failures} of ${first.tasks}`, ...penalties.map((k) => cell(of(name, k)))];
   });
   const shared = of(names[0], NOTHING).tasks;
   const sharedWords = shared
