@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.model import Law, Model, law_of
@@ -61,7 +62,7 @@ def solve_interior(
     at = _start(model)
     kappa = 0.0 if model.perfect else at.unused * at.multiplier * len(at.tilt) / _total_product(model, at)
     best, least, narrowest, since_best, ended = at, np.inf, np.inf, 0, ""
-    active, unchanged = at.estimator > at.slack, 0
+    active, unchanged = np.zeros(0, dtype=bool), 0
     for iteration in range(max_iterations + 1):
         law = law_of(model, at.estimator)
         merit, width, error = _merit(model, at, law, gap)
@@ -70,9 +71,9 @@ def solve_interior(
             best, least, since_best = at, merit, 0
         if width < narrowest:
             narrowest, since_best = width, 0
-        before, active = active, at.estimator > at.slack
-        unchanged = unchanged + 1 if iteration and np.array_equal(active, before) else 0
-        if shortcut is not None and gap < width <= narrowest and _worth_a_try(model, iteration, unchanged):
+        before, active = active, model.joined(at.estimator - at.slack) > 0.0
+        unchanged = unchanged + 1 if np.array_equal(active, before) else 0
+        if shortcut is not None and gap < width and _worth_a_try(model, iteration, active, unchanged):
             found = shortcut(_point(model, at))
             if found is not None:
                 return found[0], Ending("optimal", iteration, found[1])
@@ -89,14 +90,16 @@ def solve_interior(
     return point, Ending(ended, iteration, least * gap)
 
 
-def _worth_a_try(model: Model, iteration: int, unchanged: int) -> bool:
+def _worth_a_try(model: Model, iteration: int, active: NDArray[np.bool_], unchanged: int) -> bool:
     """Whether there may be a vertex next to an iterate whose active guesses are those of so many iterates before.
 
-    Between two private values and two guesses the tilt alone finds it early; else once active guesses no longer change.
+    Between two private values and two guesses the tilt alone finds it early. Else active guesses must have stopped changing,
+    and no more outcomes may hesitate than an optimum needs.
     """
-    if model.p_x.size == model.losses.shape[1] == 2:
-        return iteration in (1, 2, 4, 8, 16)
-    return unchanged == 1
+    n, m = model.p_x.size, model.losses.shape[1]
+    if n == m == 2:
+        return iteration in (1 + model.perfect, 2, 4, 8, 16)
+    return unchanged == 1 and np.count_nonzero(active) - active.shape[1] <= (m - 1) * (n - model.perfect)
 
 
 def _point(model: Model, at: Iterate) -> Point:

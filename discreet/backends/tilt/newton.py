@@ -107,7 +107,7 @@ class Newton:
         residual = (at.tilt - at.multiplier * law.gradient)[self._order]
         residual[:-1] -= residual[-1]
         matrix = self._log_ratios_matrix()
-        self._fixed_right = -matrix[:, : residual.size] @ residual.ravel()
+        self._fixed_right = -residual.ravel() @ matrix[: residual.size]
         self._fixed_right[-1] += law.leakage - self._model.budget
         inner = len(self._outcomes)
         matrix[:inner, :inner] += self._outcomes
