@@ -28,7 +28,7 @@ import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.solution import Status
 from discreet.backends.tilt import crossover as crossing
-from discreet.backends.tilt import interior_point, newton, rounds, statement
+from discreet.backends.tilt import interior_point, newton, rounds, statement, vertex
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.backends.tilt.newton import Newton
@@ -114,6 +114,17 @@ def clipped_start(vertex: Vertex, deviation: Any, columns: Any = None, near: Any
     return None if found is None else np.clip(found, 0.0, None) / np.clip(found, 0.0, None).sum(axis=0)
 
 
+def multiplied(factor: float, start: Any = interior_point._start) -> Any:
+    """The start of the interior point with its multiplier and tilt times a factor."""
+
+    def other(model: Model) -> Any:
+        at = start(model)
+        tilt = factor * at.tilt
+        return replace(at, tilt=tilt, multiplier=factor * at.multiplier, slack=interior_point._slack(model, tilt))
+
+    return other
+
+
 def interior_row(name: str, models: list[Model]) -> None:
     """Print one ablation."""
     endings = [solve_interior(model, gap=1e-9, max_iterations=100)[1] for model in models]
@@ -146,6 +157,8 @@ def interior_rows() -> None:
         ("a hundredth may be spoilt, not a tenth", interior_point, "_SPOILT", 0.01),
         ("everything may be spoilt", interior_point, "_SPOILT", 1.0),
         ("masses are anticipated to a tenth only", newton, "_SMALLEST_GROWTH", 0.1),
+        ("a first multiplier three times as large", interior_point, "_start", multiplied(3.0)),
+        ("a first multiplier a third as large", interior_point, "_start", multiplied(1.0 / 3.0)),
         ("half the patience", interior_point, "_PATIENCE", 7),
     ):
         with replaced(owner, attribute, value):
@@ -179,6 +192,9 @@ def crossover_rows() -> None:
     for pivots in (2, 4, 16):
         with replaced(crossing, "_PIVOTS", pivots):
             crossover_row(f"({pivots} pivots instead of 8)", paths, tilts)
+    for steps in (6, 24):
+        with replaced(vertex, "_STEPS", steps):
+            crossover_row(f"({steps} steps for a vertex, not 12)", paths, tilts)
 
 
 def tries_row(name: str, problems: list[Problem]) -> None:
@@ -241,6 +257,14 @@ def rounds_rows() -> None:
     ):
         with replaced(rounds, attribute, value):
             rounds_row(name, problems)
+    margin = rounds.wanted_margin
+    for share, words in ((0.5, "half"), (2.0, "twice")):
+
+        def scaled(columns: Any, counts: Any, tilt: Any, wanted: float, *reach: Any, share: float = share) -> float:
+            return margin(columns, counts, tilt, share * wanted, *reach)
+
+        with replaced(rounds, "wanted_margin", scaled):
+            rounds_row(f"margins of {words} as many outcomes", problems)
     with replaced(rounds._Rounds, "_crossed", lambda *_: None):
         rounds_row("no vertex before the first iteration", problems)
     with replaced(rounds._Rounds, "_vertex", lambda _, proof, best: best):
