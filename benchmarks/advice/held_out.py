@@ -3,7 +3,7 @@
 Every instance is advised from the rows of all other entries, then looked up in its own. *Regret* is the time of the advised
 option ÷ the time of the fastest that was certified there. A difference that repeating a measurement makes too is no
 regret: the noise of a cell is taken from all repeats of the study (A/A), and a time within the noise of the best counts as
-the best. Instances that nobody certified have no regret; they are counted.
+the best. Instances that no backend certified have no regret; they are counted.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """All trials of a cross-validation; `unsolved` instances were certified by nobody."""
+    """All trials of a cross-validation; `unsolved` instances were certified by no backend."""
 
     trials: tuple[Trial, ...]
     unsolved: tuple[str, ...]

@@ -121,7 +121,7 @@ class Step:
     def largest_rate(self, budget: float, guess: float) -> float:
         """The largest β with S ≤ budget, from the safe side: Newton in log β inside a bracket."""
         low, high = -math.inf, math.log(Precision.longest / self._outcomes.spread)
-        target = budget * (1.0 - 0.5 * Precision.searched)
+        target = budget * (1.0 - 0.5 * Precision.searched)  # the middle of where the search may end
         at = min(math.log(guess), high)
         for _ in range(60):
             value, slope = self.model(math.exp(at))

@@ -183,7 +183,7 @@ def _fitted(levels: Array, count: int) -> Array:
 
 
 def _descend(problem: ContinuousProblem, scale: _QuantileScale, start: Array, iterations: int) -> tuple[float, Array]:
-    """L-BFGS on the logarithms of the level gaps; the best point seen."""
+    """L-BFGS on the logarithms of the level gaps, until values or slopes settle to their last digits; best point seen."""
     from scipy.optimize import minimize
 
     seen: list[tuple[float, Array]] = []
