@@ -148,14 +148,14 @@ def interior_rows() -> None:
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)
     for name, owner, attribute, value in (
-        ("no outcome may be left behind", interior_point, "_SPOILT", 1e-200),
+        ("no outcome may be left behind", interior_point, "_ALLOWED", 1e-200),
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
         ("no floor of the products", interior_point, "_FLOOR", 0.0),
         ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", 0.01),
         ("half of the budget used first", interior_point, "_FIRST_USED", 0.5),
-        ("a hundredth may be spoilt, not a tenth", interior_point, "_SPOILT", 0.01),
-        ("everything may be spoilt", interior_point, "_SPOILT", 1.0),
+        ("a hundredth may be spoilt, not a tenth", interior_point, "_ALLOWED", 0.01),
+        ("everything may be spoilt", interior_point, "_ALLOWED", 1.0),
         ("masses are anticipated to a tenth only", newton, "_SMALLEST_GROWTH", 0.1),
         ("a first multiplier three times as large", interior_point, "_start", multiplied(3.0)),
         ("a first multiplier a third as large", interior_point, "_start", multiplied(1.0 / 3.0)),

@@ -1,19 +1,19 @@
 """Primal–dual interior point, predictor and corrector, for budgets from 0 to just under the Bayes rule's leakage.
 
-Start: columns inversely proportional to the slacks that losses have under no tilt, so that products agree for each outcome,
-blended with uniform columns to keep the budget; then the tilt of their law and its slacks.
+Start: columns are inversely proportional to the slacks that losses have under no tilt, so the products of an outcome agree.
+They are blended with uniform columns to keep the budget. The tilt is that of their law, and gives the slacks.
 
-Step: Mehrotra's predictor aims at products of 0. How far it can be followed shows what the products can fall to, and how the
-mass of each guess is going to change, about which the log ratios are linearised again. The step aims there, with his
-second-order correction.
+Step: Mehrotra's predictor aims at products of 0. How far it can be followed shows how far they can fall. It also shows how
+the mass of each guess is going to change, about which the log ratios are linearised again. The corrector aims at products
+that can be reached, with a second-order correction.
 
-Length: outcomes are coupled by the law and the tilt only. A step is therefore as long as all outcomes but a few allow: their
-columns go as far as they can, and their slacks are raised together, which changes nothing but their column dual. How many
-they are is bounded by what they spoil, relative to the products and to the mass of each guess.
+Length: outcomes are coupled by the law and the tilt only. So a step is as long as all outcomes but a few allow. The columns
+of those few go as far as they can. Their slacks are raised together, which changes only the dual of their column sum. The
+error that this causes in the products and in the mass of each guess limits how many they are.
 
-Stop: when the bracket estimated from the iterate itself (its tilt's dual bound; its error probability plus the price of any
-excess leakage) is within the target, or when it no longer improves; the best iterate seen is returned. The estimate is for
-stopping only: the judge certifies.
+End: the bracket is estimated from the tilt's dual bound, and from the error probability plus the price of excess leakage.
+The iteration ends when the bracket is within the gap, or when it no longer improves. It returns the best iterate. The
+estimate only says when to end: the judge certifies.
 
 Source: docs/theory.md, section 13; S. Mehrotra, "On the implementation of a primal–dual interior point method", SIAM J.
 Optim. 2 (1992).
@@ -38,13 +38,13 @@ from discreet.problems.numerics.rounding import UNIT
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
-_SPOILT = 0.1  # by outcomes left behind, at most: of all products; of a guess's mass, for log ratios of order one
+_ALLOWED = 0.1  # error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one
 _FLOOR = 0.1  # of the gap: products need not fall further, where rounding would soon be larger
 _PATIENCE = 15  # iterations without a better merit before giving up
 
 
 Shortcut = Callable[[Point], tuple[Point, float] | None]
-"""Tries to end early from an iterate: the vertex next to it and the width that it proves, if that is within the gap."""
+"""The vertex next to an iterate and the width that it proves, or None if that is not within the gap."""
 
 
 def solve_interior(
@@ -57,11 +57,11 @@ def solve_interior(
 ) -> tuple[Point, Ending]:
     """The iterate with the least merit, or a vertex; `deadline` is on time.perf_counter's clock.
 
-    `shortcut` is tried at the end, and before that where `_worth_a_try`. The ending's width counts all that is lacking.
+    `shortcut` is called at the end, and before that where `_worth_a_try`. The ending's width counts excess leakage, too.
     """
     at = _start(model)
     kappa = 0.0 if model.perfect else at.unused * at.multiplier * len(at.tilt) / _total_product(model, at)
-    best, least, narrowest, since_best, ended = at, np.inf, np.inf, 0, ""
+    best, least, since_best, ended = at, np.inf, 0, ""
     active, unchanged = np.zeros(0, dtype=bool), 0
     for iteration in range(max_iterations + 1):
         law = law_of(model, at.estimator)
@@ -69,8 +69,6 @@ def solve_interior(
         since_best += 1
         if merit < least:
             best, least, since_best = at, merit, 0
-        if width < narrowest:
-            narrowest, since_best = width, 0
         before, active = active, model.joined(at.estimator - at.slack) > 0.0
         unchanged = unchanged + 1 if np.array_equal(active, before) else 0
         if shortcut is not None and gap < width and _worth_a_try(model, iteration, active, unchanged):
@@ -91,10 +89,10 @@ def solve_interior(
 
 
 def _worth_a_try(model: Model, iteration: int, active: NDArray[np.bool_], unchanged: int) -> bool:
-    """Whether there may be a vertex next to an iterate whose active guesses are those of so many iterates before.
+    """Whether there may be a vertex next to an iterate whose active guesses [m, N] are those of so many iterates before.
 
-    Between two private values and two guesses the tilt alone finds it early. Else active guesses must have stopped changing,
-    and no more outcomes may hesitate than an optimum needs.
+    With two private values and two guesses the tilt alone finds it early. Otherwise active guesses must just have stopped
+    changing, and no more outcomes may have several than can be ties.
     """
     n, m = model.p_x.size, model.losses.shape[1]
     if n == m == 2:
@@ -141,7 +139,7 @@ def _start(model: Model) -> Iterate:
 
 
 def _slack(model: Model, tilt: Array) -> Array:
-    """Tilted losses less one number an outcome, so that the least is `_FIRST_SLACK` × barrier [K, m, W]."""
+    """Tilted losses less one number for each outcome, so that its least is `_FIRST_SLACK` × barrier [K, m, W]."""
     tilted = model.losses + tilt @ model.features
     tilted -= tilted.min(axis=1)[:, None]
     tilted += _FIRST_SLACK * model.barrier[:, None]
@@ -157,11 +155,11 @@ def _total_product(model: Model, at: Iterate) -> float:
 
 
 def _merit(model: Model, at: Iterate, law: Law, gap: float) -> tuple[float, float, float]:
-    """(merit, width, error): merit ≤ 1 means done, and is what is lacking in units of what is asked.
+    """(merit, width, error); the iteration is done where merit ≤ 1.
 
-    width is that of the bracket the iterate proves, relative and up to rounding; merit is width over gap. Leakage above the
-    budget is priced at what blending with a constant guess costs, which error includes, and must besides be at the level of
-    rounding.
+    error  error probability, plus what blending with a constant guess costs where leakage exceeds the budget
+    width  relative, of the bracket that the iterate proves, up to rounding
+    merit  width over gap, or excess leakage over what rounding explains, whichever is larger
     """
     error = model.total(np.einsum("bil,bil->bl", model.losses, at.estimator))
     tilted = model.losses + at.tilt @ model.features
@@ -194,7 +192,7 @@ def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, widt
         outcomes = _total_product(model, at)
         total = outcomes if model.perfect else outcomes + at.unused * at.multiplier
         shown = max(UNIT * total, 2.0 * total - abs(width) * error)  # of the products, by the bracket
-        costs = _costs(model, at, law, _SPOILT * shown)
+        costs = _costs(model, at, law, _ALLOWED * shown)
 
         predictor = newton.direction(0.0)
         ahead = min(1.0, _length(model, at, costs, predictor))
@@ -209,20 +207,19 @@ def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, widt
 
 
 def _costs(model: Model, at: Iterate, law: Law, room: float) -> Array:
-    """What is spoilt where an outcome is left behind, as a share of what may be [K, W].
+    """The error caused by leaving an outcome behind, as a share of what is allowed [K, W].
 
-    That is of all products, and of the mass of its guesses: log ratios have the size √(2 ε), so a mass must be right to a
-    share of that.
+    room: error allowed in the products. That in the mass of a guess is a share of √(2 ε), the size of log ratios.
     """
     costs = model.mass / room
     if not model.perfect:
-        prices = 1.0 / (_SPOILT * math.sqrt(2.0 * model.budget) * law.mass)
+        prices = 1.0 / (_ALLOWED * math.sqrt(2.0 * model.budget) * law.mass)
         costs += model.mass * np.matmul(prices, at.estimator)
     return costs
 
 
 def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
-    """The longest step that stays inside, outcomes aside that cost at most what may be spoilt; inf if none ends."""
+    """The longest step that stays inside but for outcomes whose costs add up to at most 1; inf if nothing ends it."""
     falls = np.maximum.reduce(step.falls, axis=0)
     worst = float(np.maximum.reduce(falls, axis=None))
     length = 1.0 / worst if worst > 0.0 else math.inf
@@ -236,7 +233,7 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
 
 
 def _affordable(costs: Array, falls: Array) -> float:
-    """The longest step, at most 1, for which Σ cost × (what is beyond the end < 1 of an outcome's own longest step) ≤ 1."""
+    """The longest step, at most 1, with Σ cost × (its excess over an outcome's own longest step) ≤ 1."""
     order = np.flatnonzero(falls > 1.0)
     order = order[(-falls.take(order)).argsort()]
     costs, ends = costs.take(order), 1.0 / falls.take(order)
@@ -246,9 +243,9 @@ def _affordable(costs: Array, falls: Array) -> float:
 
 
 def _moved(at: Iterate, step: Step, length: float, share: float) -> Iterate:
-    """The iterate after a step of that length, with no outcome nearer to its boundary than 1 − share of what it was.
+    """The iterate after a step of that length. Its arrays are those of the step, which are overwritten.
 
-    The step's arrays are overwritten.
+    No outcome comes nearer to its boundary than 1 − share of what it was.
     """
     estimator, slack = step.estimator, step.slack
     estimator *= np.minimum(length, share / np.maximum(step.falls[0], share))[:, None]
@@ -264,6 +261,6 @@ def _moved(at: Iterate, step: Step, length: float, share: float) -> Iterate:
         estimator,
         slack,
         at.tilt + length * step.tilt,
-        at.multiplier + length * step.multiplier if step.multiplier else at.multiplier,
+        at.multiplier + length * step.multiplier,
         at.unused + length * step.unused,
     )

@@ -8,13 +8,13 @@ leaves, with D = P/z and M_ii' = Σ_l w_l F_l F_l' (D_il δ_ii' − D_il D_i'l /
     [ E'         0      −g_i            ]      E_i = (s_i, d_i)                  (that null vector: g is homogeneous)
     [ −γ'/μ      −g_i'  Σ u v²/μ + c/μ  ]      γ_i = frame' (u_i ∘ v_i)
 
-There is no 1/ε in it. Shifting all t_i together does not change M, so the rows of the guess with the largest mass are
-replaced by the sum of all rows, where M drops out exactly: what determines the common shift is small, and would otherwise
-drown in M's rounding.
+There is no 1/ε in it. Shifting all t_i together does not change M. What determines this common shift is so small that it
+would drown in M's rounding. So the rows of the guess with the largest mass are replaced by the sum of all rows, where M
+drops out exactly.
 
-A guess that the optimum never gives has a mass that falls with τ, by up to a hundred times a step, while log ratios are
-linear in relative changes only. As g is homogeneous, they may be linearised about any multiple of u_i: that which the
-predictor announces costs no accuracy (`anticipate`).
+The mass of a guess that the optimum never gives falls with τ, by up to a hundred times a step. Log ratios are linear in
+small relative changes only. But as g is homogeneous, they may be linearised about any multiple of u_i at no cost of
+accuracy. The predictor announces which (`anticipate`).
 
 At perfect privacy (μ = ∞) only the blocks of M for the directions remain, without that guess.
 
@@ -76,17 +76,17 @@ class Newton:
         if model.perfect:
             self._factorise(self._schur(model.features[:, 1:]))
         else:
-            frame, pulled = model.frame, law.joint * law.log_ratio
+            frame, ratios = model.frame, law.joint * law.log_ratio
             bent = np.matmul(frame.T, law.deviation[:, :, None] * frame)
             self._inverse_hessians = bent + law.mass[:, None, None] * np.eye(frame.shape[1])  # so that nothing cancels
-            self._tilted = pulled @ frame
+            self._tilted = ratios @ frame
             self._tilted[:, 0] = law.leakages
-            self._squares = (pulled * law.log_ratio).sum(axis=1)
+            self._squares = (ratios * law.log_ratio).sum(axis=1)
             self._outcomes = self._schur(model.features)
             self._linearise()
 
     def anticipate(self, step: Step, length: float) -> None:
-        """Linearise each log ratio about the mass that a step so long gives its guess, where some mass will halve or more.
+        """Linearise log ratios about the masses that a step so long gives the guesses, if one of them loses half or more.
 
         At perfect privacy there are no log ratios.
         """
@@ -102,7 +102,7 @@ class Newton:
             self._linearise()
 
     def _linearise(self) -> None:
-        """The matrix, and the right-hand side less what depends on the products aimed at."""
+        """The matrix, and the part of the right-hand side that does not depend on the products aimed at."""
         at, law = self._at, self._law
         residual = (at.tilt - at.multiplier * law.gradient)[self._order]
         residual[:-1] -= residual[-1]
@@ -168,13 +168,13 @@ class Newton:
         return tilt, multiplier, (budget_target - at.unused * multiplier) / at.multiplier - at.unused
 
     def _schur(self, features: Array) -> Array:
-        """M over the guesses but the reference, [(m − 1)·rows, (m − 1)·rows].
+        """M over all guesses but the reference, [(m − 1)·rows, (m − 1)·rows].
 
-        Off the diagonal blocks it is −G G' with G_i = F·D_i sqrt(w / Σ_k D_k), one symmetric product; the diagonal
-        blocks, where D_i − D_i²/Σ D would cancel, are formed from D_i (Σ_{k≠i} D_k)/Σ D.
+        Off the diagonal blocks it is −G G' with G_i = F·D_i sqrt(w / Σ_k D_k), one symmetric product. On them
+        D_i − D_i²/Σ D would cancel, so they are formed from D_i (Σ_{k≠i} D_k)/Σ D.
         """
         rows, count = features.shape[1], self._others.size
-        total = np.zeros((count * rows, count * rows))
+        total, guesses = np.zeros((count * rows, count * rows)), np.arange(count)
         diagonal = np.zeros((count, rows, rows))
         shares, but_own = self._model.mass / self._curvature_sum, (1.0 - np.eye(count + 1))[self._others]
         for chosen, curvature, share in zip(features, self._curvature, shares, strict=True):
@@ -185,12 +185,11 @@ class Newton:
                 total -= flat @ flat.T
             weights = own * (but_own @ curvature) * share
             diagonal += np.matmul(weights[:, None, :] * chosen, chosen.T)
-        for p in range(count):
-            total[p * rows : (p + 1) * rows, p * rows : (p + 1) * rows] = diagonal[p]
+        total.reshape(count, rows, count, rows)[guesses, :, guesses] = diagonal
         return total
 
     def _log_ratios_matrix(self) -> Array:
-        """The system without M: rows by guess, the reference last, whose row is the sum of all."""
+        """The matrix of the system without M; guesses are in order, and the reference's rows are the sums of all."""
         at, law, order = self._at, self._law, self._order
         m, k = at.tilt.shape
         size, every = m * k, np.arange(m)

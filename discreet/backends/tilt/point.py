@@ -1,4 +1,4 @@
-"""What goes through the solver: a primal–dual point of a problem, how an iteration ended, and outcomes put together."""
+"""What the parts of the solver hand on: a primal–dual point, how an iteration ended, and groups of outcomes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from discreet.problems.reduction import Reduced
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A primal–dual pair of the problem it belongs to, which may be one of K aggregated outcomes; nothing is certified.
+    """A primal–dual pair of a problem, which may be one of K aggregated outcomes. Nothing is certified.
 
     columns     column-stochastic estimator      [m, K]
     tilt        duals of u_i                     [m, n]
@@ -57,10 +57,10 @@ class Ending:
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Outcomes put together: those of equal key are one group, groups in the order of their keys.
+    """Outcomes of equal key as one group; groups are in the order of their keys.
 
-    Treating the members of a group alike restricts the estimator, so what is feasible for the merged outcomes is feasible
-    for all, with the same law and error probability (docs/theory.md, aggregation is a restriction).
+    Treating the members of a group alike restricts the estimator. So what is feasible for the groups is feasible for all
+    outcomes, with the same law and error probability (docs/theory.md, aggregation is a restriction).
 
     index   the group of every outcome     [N]
     keys    of the groups, increasing      [K]
