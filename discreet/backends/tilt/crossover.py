@@ -5,14 +5,14 @@ ties. A pivot first looks at the shares that the ties need for the law that is e
 these are within [0, 1], it solves the square system of the ties (`vertex`). Then it looks at what is wrong:
 
 - There is no solution: the tie that weighs least becomes certain.
-- A share is outside [0, 1]: the tie becomes certain. If that leaves no tie at all, the next outcomes in the order of margins
-  follow, until they have moved the law by as much as was missing; where that ends is the new tie.
+- A share is outside [0, 1]: the tie becomes certain. If that leaves no tie at all and there is only one pair of guesses and
+  of private values, the next outcomes in the order of margins follow, until the law has moved by as much as was missing.
 - The new tilt contradicts labels: they change.
 
 Where nothing is wrong the optimality conditions hold (docs/theory.md, section 6).
 
 The first active set comes from an interior estimator, in which a guess is active where its probability exceeds its reduced
-loss. Where more outcomes hesitate than an optimum needs, the ties are those of the largest undecided probability. With two
+loss. Where more guesses hesitate than an optimum needs, the ties are those of the largest undecided probability. With two
 guesses and two private values it then comes from the tilt alone: posteriors lie on a line, and an optimum decides nearly in
 the order of margins. So the one tie is where outcomes up to it give the law that the duals announce.
 
@@ -100,11 +100,12 @@ class _ActiveSet:
         likeliest, active = columns.argmax(axis=0), columns * problem.p_z > self._losses - self._losses.min(axis=0)
         active[likeliest, outcomes] = True
         hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
-        most = (problem.m - 1) * (problem.n - problem.constraint.perfect)  # that an optimum needs
+        most = (problem.m - 1) * (problem.n - problem.constraint.perfect)  # free shares of an optimum
         if problem.n == problem.m == 2 and hesitating.size > most:
             return False
         undecided = problem.p_z[hesitating] * (1.0 - columns[likeliest[hesitating], hesitating])
-        ties = hesitating[undecided.argsort()[-most:]]
+        ties = hesitating[undecided.argsort()[::-1]]
+        ties = ties[np.cumsum(np.add.reduce(active[:, ties], 0) - 1) <= most]
         self.labels = likeliest
         self.ties = {tie: np.where(active[:, tie], columns[:, tie], 0.0) for tie in ties.tolist()}
         return bool(self.ties)
@@ -166,7 +167,7 @@ class _ActiveSet:
             self.labels[tie] = rest.argmax()
             if np.count_nonzero(rest) > 1:
                 self.ties[tie] = rest
-            elif not self.ties:
+            elif not self.ties and self._problem.n == self._problem.m == 2:
                 self._follow(tie, gains, loses, -float(column[loses]))
 
     def _follow(self, tie: int, gains: int, loses: int, share: float) -> None:
