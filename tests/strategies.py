@@ -17,7 +17,22 @@ from hypothesis.extra import numpy as hnp
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
-__all__ = ["anything", "arrays", "budgets", "estimators", "finite_tilts", "garbage", "joints", "masses", "problems", "tilts"]
+__all__ = [
+    "anything",
+    "arrays",
+    "budgets",
+    "characters",
+    "estimators",
+    "finite_tilts",
+    "garbage",
+    "joints",
+    "masses",
+    "problems",
+    "tilts",
+]
+
+characters = st.characters(exclude_categories=["Cs"])
+"""All that UTF-8 encodes. That is also the default of `st.text`, which takes a second to try every code point first."""
 
 masses = st.one_of(
     st.floats(0.01, 1.0),

@@ -17,6 +17,7 @@ import pytest
 from command import environment, process, refused, run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from strategies import characters
 from waiting import within
 
 import discreet
@@ -209,7 +210,7 @@ def test_specifications_are_read() -> None:
     assert notation.read("x:edges=.2,.5,.8,bins=4", "problem") == ("x", {"edges": ".2,.5,.8", "bins": "4"})
 
 
-@given(st.text(max_size=40))
+@given(st.text(characters, max_size=40))
 def test_any_text_is_read_as_configurations_or_refused_in_a_sentence(text: str) -> None:
     try:
         labels = [each.label for each in notation.configurations(text)]
@@ -223,7 +224,7 @@ _WORDS = """solve compare problems doctor paper-single paper-multi dirichlet ind
     bins=-1 sensors=2 seed=1.5 N=0 N=3 n=1 bins= =3 0 1 -1 0.5 1e-9 nan inf -inf 1e400 x fake-bayes fake-constant
     knob=1 paper-single:bins=5 paper-single: : a:b=c independent:N=2 no.npz ./ ../x.npz /dev/null"""
 _flags = st.sampled_from(_WORDS.split())
-_words = st.one_of(_flags, st.text(max_size=12))
+_words = st.one_of(_flags, st.text(characters, max_size=12))
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -247,7 +248,7 @@ def test_no_command_line_gives_a_traceback(
 @settings(max_examples=60, deadline=None)
 @given(
     key=st.sampled_from(["bins", "n", "m", "N", "seed", "sparsity", "copies", "share", "nats", "x"]),
-    value=st.one_of(st.integers(-3, 40).map(str), st.floats().map(repr), st.text(max_size=8)),
+    value=st.one_of(st.integers(-3, 40).map(str), st.floats().map(repr), st.text(characters, max_size=8)),
     name=st.sampled_from(["paper-single", "dirichlet", "zero-mass", "duplicated", "tiny-budget"]),
 )
 def test_no_parameter_gives_a_traceback(key: str, value: str, name: str) -> None:
