@@ -58,3 +58,10 @@ def test_guesses_that_vanish_with_the_budget_do_not_stall_it(name: str) -> None:
     for share in np.geomspace(1e-9, 0.99, 20):
         solution = ds.solve(problem.with_budget(share * problem.bayes_leakage), "tilt")
         assert solution.status is ds.Status.CERTIFIED, share
+
+
+def test_a_bracket_that_narrows_is_progress() -> None:
+    """Here excess leakage grows at first, and takes more than fifteen iterations to become less than at the start."""
+    problem = catalog.build("mixture", n=2, m=2, N=6000, seed=1, fraction=0.5)
+    _, ending = solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=100)
+    assert ending.optimal

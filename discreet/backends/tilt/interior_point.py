@@ -40,7 +40,7 @@ _FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
 _ALLOWED = 0.1  # error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one
 _FLOOR = 0.1  # of the gap: products need not fall further, where rounding would soon be larger
-_PATIENCE = 15  # iterations without a better merit before giving up
+_PATIENCE = 15  # iterations with neither a better merit nor a narrower bracket before giving up
 
 
 Shortcut = Callable[[Point], tuple[Point, float] | None]
@@ -61,7 +61,7 @@ def solve_interior(
     """
     at = _start(model)
     kappa = 0.0 if model.perfect else at.unused * at.multiplier * len(at.tilt) / _total_product(model, at)
-    best, least, since_best, ended = at, np.inf, 0, ""
+    best, least, narrowest, since_best, ended = at, np.inf, np.inf, 0, ""
     active, unchanged = np.zeros(0, dtype=bool), 0
     for iteration in range(max_iterations + 1):
         law = law_of(model, at.estimator)
@@ -69,6 +69,8 @@ def solve_interior(
         since_best += 1
         if merit < least:
             best, least, since_best = at, merit, 0
+        if width < narrowest:
+            narrowest, since_best = width, 0
         before, active = active, model.joined(at.estimator - at.slack) > 0.0
         unchanged = unchanged + 1 if np.array_equal(active, before) else 0
         if shortcut is not None and gap < width and _worth_a_try(model, iteration, active, unchanged):
