@@ -104,7 +104,7 @@ def without_law(active: Any, tilt: Any, multiplier: float) -> Any:
     """The outcome of the least margin is the tie, with shares that start in the middle; at budget 0 they solve equations."""
     losses, problem = active._losses, active._problem
     tie = int((np.abs(losses[0] - losses[1]) / problem.p_z).argmin())
-    active._tie(tie, int(active.labels[tie]), 1 - int(active.labels[tie]))
+    active.ties[tie] = np.full(2, 0.5)
     return np.zeros_like(tilt) if math.isinf(multiplier) else None
 
 

@@ -119,14 +119,15 @@ class _ActiveSet:
         problem, losses = self._problem, self._losses
         tie = int((np.abs(losses[0] - losses[1]) / problem.p_z).argmin())
         certain = (self.labels == np.arange(2)[:, None]).astype(np.float64)
-        mass, ratio = certain @ problem.p_z, np.expm1(np.maximum(np.minimum(tilt / multiplier, 40.0), -40.0))
-        excess = mass @ ratio  # e^40 of a prior is certainty
+        ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, 40.0), -40.0))  # e^40 of a prior is certainty
+        mass = certain @ problem.p_z
+        excess = mass @ ratio
         announced = mass[:, None] * problem.p_x * (ratio - excess) / (1.0 + excess)
         own = int(self.labels[tie])
         missing = announced[1 - own, 0] - problem.deviations[0] @ certain[1 - own]
         column = np.full((2, 1), missing / problem.deviations[0, tie])
         column[own] = 1.0 - column[own]
-        self._tie(tie, own, 1 - own)
+        self.ties[tie] = np.full(2, 0.5)
         self.leave(column)
         return np.asarray(announced)
 
@@ -171,21 +172,16 @@ class _ActiveSet:
                 self._follow(tie, gains, loses, -float(column[loses]))
 
     def _follow(self, tie: int, gains: int, loses: int, share: float) -> None:
-        """Outcomes of the least margins change sides as well, until the law has moved as by that share of the tie.
+        """With two guesses: outcomes of the least margins change sides, until the law has moved as by that share of the tie.
 
         Where that ends is the new tie.
         """
-        deviations, losses = self._problem.deviations, self._losses
-        effect = (deviations[:, tie] / self._problem.p_x) @ deviations
+        problem, losses = self._problem, self._losses
+        effect = problem.deviations[0] / problem.deviations[0, tie]
         outcomes = np.flatnonzero((self.labels == loses) & (effect > 0.0))
         if outcomes.size:
-            margins = (losses[gains, outcomes] - losses[loses, outcomes]) / self._problem.p_z[outcomes]
+            margins = ((losses[gains] - losses[loses]) / problem.p_z)[outcomes]
             outcomes = outcomes[margins.argsort(kind="stable")]
-            place = min(int(np.searchsorted(np.cumsum(effect[outcomes]), share * effect[tie])), outcomes.size - 1)
+            place = min(int(np.searchsorted(np.cumsum(effect[outcomes]), share)), outcomes.size - 1)
             self.labels[outcomes[:place]] = gains
-            self._tie(int(outcomes[place]), loses, gains)
-
-    def _tie(self, outcome: int, one: int, other: int) -> None:
-        column = np.zeros(self._problem.m)
-        column[[one, other]] = 0.5
-        self.ties[outcome], self.labels[outcome] = column, one
+            self.ties[int(outcomes[place])] = np.full(2, 0.5)
