@@ -202,9 +202,8 @@ def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, widt
         newton.anticipate(predictor, ahead)
 
         step = newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)
-        length = _length(model, at, costs, step)
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(width))))
-        moved = _moved(at, step, min(1.0, share * length), share)
+        moved = _moved(at, step, min(1.0, share * _length(model, at, costs, step)), share)
     return moved if moved.estimator.min() > 0.0 and moved.slack.min() > 0.0 else None
 
 
