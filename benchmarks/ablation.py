@@ -151,7 +151,7 @@ def interior_rows() -> None:
         ("no outcome may be left behind", interior_point, "_ALLOWED", 1e-200),
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
-        ("no floor of the products", interior_point, "_FLOOR", 0.0),
+        ("no floor of the products", Precision, "own_gap", 0.0),
         ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", 0.01),
         ("half of the budget used first", interior_point, "_FIRST_USED", 0.5),
         ("a hundredth of the error is allowed", interior_point, "_ALLOWED", 0.01),

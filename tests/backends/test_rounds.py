@@ -30,7 +30,7 @@ FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]
 def few_retained(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few that problems of some hundred outcomes have to be aggregated."""
     importlib.import_module("discreet.backends.tilt.backend")  # has taken its own before this one is replaced
-    monkeypatch.setattr(rounds, "first_retained", lambda n, m, outcomes: max(30, 3 * n * m))
+    monkeypatch.setattr(rounds, "first_retained", lambda n, m: max(30, 3 * n * m))
 
 
 def in_rounds(blocks: BlockProblem, **limits: Any) -> Ended:
@@ -169,7 +169,7 @@ def test_status_of_the_backend_follows_the_judge() -> None:
     problem = random_problem("mixture", 2, 2, 9000, 3, 0.4)
     solution = solve(problem, "tilt", gap=GAP, settings={"threads": 2})
     assert solution.status is Status.CERTIFIED
-    assert solution.problem.N >= 16 * first_retained(2, 2, 0)  # so it was aggregated
+    assert solution.problem.N >= 16 * first_retained(2, 2)  # so it was aggregated
     limited = solve(problem, "tilt", gap=GAP, time_limit=1e-9)
     assert limited.status in (Status.CERTIFIED, Status.INACCURATE)
     assert limited.leakage <= problem.budget
@@ -182,4 +182,4 @@ def test_a_sample_that_keeps_the_budget_still_gives_a_tilt() -> None:
     shuffled = Problem(ordered.p_xz[:, order], ordered.loss[:, order], 0.01)
     ended = in_rounds(in_blocks(shuffled), threads=1)
     assert ended.ending.optimal
-    assert ended.found.source.wanted == rounds.first_retained(2, 2, ordered.N)  # every round made progress
+    assert ended.found.source.wanted == rounds.first_retained(2, 2)  # every round made progress

@@ -57,7 +57,7 @@ class Tilt(Unlifted):
 
     def lower(self, problem: Problem | BlockProblem, options: Options) -> Problem | BlockProblem:
         """Arrays of few outcomes as they are; all else in blocks."""
-        many = problem.N >= _ROUNDS_FROM * first_retained(problem.n, problem.m, 0)
+        many = problem.N >= _ROUNDS_FROM * first_retained(problem.n, problem.m)
         return BlockProblem.of(problem) if isinstance(problem, Problem) and many else problem
 
     def solve(self, lowered: Problem | BlockProblem, options: Options) -> Raw[Answer]:

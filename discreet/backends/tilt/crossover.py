@@ -79,7 +79,7 @@ def crossover(
                 active.leave(solved.columns)
             elif not wrong:
                 found = Decisions(active.labels, np.array(sorted(active.ties)), solved.columns).matrix()
-                wasted = np.vdot(found, losses - least) / max(np.vdot(found, problem.loss), 1e-300)
+                wasted = np.vdot(found, losses - least) / max(np.vdot(found, problem.loss), Precision.nonzero)
                 return Point(found, solved.tilt, multiplier), float(wasted)
     return None
 
@@ -119,8 +119,8 @@ class _ActiveSet:
         problem, losses = self._problem, self._losses
         tie = int((np.abs(losses[0] - losses[1]) / problem.p_z).argmin())
         certain = (self.labels == np.arange(2)[:, None]).astype(np.float64)
-        ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, 40.0), -40.0))  # e^40 of a prior is certainty
-        mass = certain @ problem.p_z
+        log_ratio = np.maximum(np.minimum(tilt / multiplier, -Precision.no_evidence), Precision.no_evidence)
+        mass, ratio = certain @ problem.p_z, np.expm1(log_ratio)
         excess = mass @ ratio
         announced = mass[:, None] * problem.p_x * (ratio - excess) / (1.0 + excess)
         own = int(self.labels[tie])

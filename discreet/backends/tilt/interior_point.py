@@ -39,7 +39,6 @@ _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, a
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
 _ALLOWED = 0.1  # error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one
-_FLOOR = 0.1  # of the gap: products need not fall further, where rounding would soon be larger
 _PATIENCE = 15  # iterations with neither a better merit nor a narrower bracket before giving up
 
 
@@ -198,7 +197,7 @@ def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, widt
 
         predictor = newton.direction(0.0)
         ahead = min(1.0, _length(model, at, costs, predictor))
-        target = max(_FLOOR * gap * error, (1.0 - ahead) ** 2 * total) / (at.estimator.shape[1] + kappa)
+        target = max(Precision.own_gap * gap * error, (1.0 - ahead) ** 2 * total) / (at.estimator.shape[1] + kappa)
         newton.anticipate(predictor, ahead)
 
         step = newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)

@@ -35,7 +35,7 @@ from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.passes import scan, wanted_margin
 from discreet.backends.tilt.point import Ending, Point
-from discreet.problems.blocks import BlockProblem
+from discreet.problems.blocks import ArrayBlocks, BlockProblem
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
@@ -119,9 +119,9 @@ class Ended:
         return self.proof.scan.tilt, self.proof.multiplier
 
 
-def first_retained(n: int, m: int, outcomes: int) -> int:
-    """How many outcomes the first round retains: 100 for each entry of the tilt, ≥ 500, more where passes are long."""
-    return max(500, 100 * n * m, min(2000, outcomes // 10_000))
+def first_retained(n: int, m: int) -> int:
+    """How many outcomes the first round retains at least: 100 for each entry of the tilt, ≥ 500."""
+    return max(500, 100 * n * m)
 
 
 def solve_whole(
@@ -158,7 +158,9 @@ def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits,
 class _Rounds:
     def __init__(self, problem: BlockProblem, precision: Precision, limits: Limits, near: bool) -> None:
         self._problem, self._precision, self._limits = problem, precision, limits
-        self._retained = first_retained(problem.n, problem.m, problem.N) // (4 if near else 1)
+        quick = isinstance(problem.blocks, ArrayBlocks)  # else outcomes are made at every pass: few passes, then
+        worth = min(2000, problem.N // 10_000) * (1 if quick else 4)
+        self._retained = max(first_retained(problem.n, problem.m), worth) // (4 if near else 1)
         self._iterations = self._passes = 0
 
     def run(self, start: Duals | None) -> Ended:
