@@ -39,6 +39,20 @@ def test_dot_is_exact_to_twice_the_precision(data: st.DataObject) -> None:
     assert abs(_exact(dd_dot(a, b)) - sum(terms)) <= sum(map(abs, terms)) / 2**90
 
 
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 400), st.floats(0.0, 60.0))
+def test_sums_of_chosen_terms_keep_that_precision_beside_much_larger_ones(seed: int, count: int, decades: float) -> None:
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 3, count)
+    values = rng.random((2, count)) * 10.0 ** (-decades * (label == 1) - rng.uniform(0, 10, count))
+    chosen = (label == np.arange(3)[:, None]).astype(np.float64)
+    high, low = accurate.dd_sum_chosen(values, chosen)
+    for i in range(3):
+        for j in range(2):
+            exact = sum(_fractions(values[j, label == i]), Fraction(0))
+            assert abs(_exact((high[i, j], low[i, j])) - exact) <= exact / 2**85
+
+
 @given(_ORDINARY, _ORDINARY)
 def test_product_has_no_error(x: float, y: float) -> None:
     high, low = exact_product(np.array(x), np.array(y))
