@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, getcontext
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,9 +12,10 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.interior_point import _start, solve_interior
+from discreet.backends.tilt.interior_point import _start, _support, solve_interior
 from discreet.backends.tilt.model import law_of, model_of
 from discreet.problems import Problem, catalog
+from discreet.problems.numerics.double_double import Array
 
 
 def mixture(m: int, fraction: float) -> Problem:
@@ -65,3 +69,20 @@ def test_a_bracket_that_narrows_is_progress() -> None:
     problem = catalog.build("mixture", n=2, m=2, N=6000, seed=1, fraction=0.5)
     _, ending = solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=100)
     assert ending.optimal
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-3, 1.0, 30.0, 500.0])
+def test_the_support_function_keeps_its_digits_beside_rare_private_values(size: float) -> None:
+    """h = log Σ π e^t, exact in 60 digits: a feasible tilt has h near 0, and a tiny one an h far below its entries."""
+    getcontext().prec = 60
+    p_x = np.array([1.0 - 2.0**-30, 2.0**-30 - 2.0**-40, 2.0**-40])
+    tilts = np.array([[-1.0, 0.5, 1.0], [-1e-6, 1.0, 1.0], [0.0, -1.0, 1.0]]) * size
+
+    def exactly(tilt: Array) -> float:
+        total = sum(Decimal(float(p)) * Decimal(float(t)).exp() for p, t in zip(p_x, tilt, strict=True))
+        return float(Decimal(total).ln())
+
+    model, at = SimpleNamespace(frame=np.eye(3), p_x=p_x), SimpleNamespace(tilt=tilts, multiplier=1.0)
+    found = _support(model, at)  # type: ignore[arg-type]
+    expected = np.array([exactly(tilt) for tilt in tilts])
+    np.testing.assert_allclose(found, expected, rtol=4e-16 * max(1.0, size), atol=8e-16 * min(1.0, size))

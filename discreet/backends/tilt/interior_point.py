@@ -178,9 +178,9 @@ def _merit(model: Model, at: Iterate, law: Law, gap: float) -> tuple[float, floa
 def _support(model: Model, at: Iterate) -> Array:
     """h_i(t, μ) = μ log Σ π e^{t_ij/μ} [m]."""
     scaled = at.tilt @ model.frame.T / at.multiplier
-    largest = scaled.max(axis=1)
-    shift = largest - np.clip(largest, -1.0, 1.0)  # so that a tiny tilt keeps its digits and a large one is in range
-    return np.asarray(at.multiplier * (shift + np.log1p(np.expm1(scaled - shift[:, None]) @ model.p_x)))
+    largest = scaled.max(axis=1)[:, None]
+    close = largest + np.log(np.exp(scaled - largest) @ model.p_x)[:, None]  # but for an absolute rounding
+    return np.asarray(at.multiplier * (close[:, 0] + np.log1p(np.expm1(scaled - close) @ model.p_x)))
 
 
 # -- one step ------------------------------------------------------------------------------------------------------------
