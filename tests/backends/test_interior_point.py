@@ -86,3 +86,9 @@ def test_the_support_function_keeps_its_digits_beside_rare_private_values(size: 
     found = _support(model, at)  # type: ignore[arg-type]
     expected = np.array([exactly(tilt) for tilt in tilts])
     np.testing.assert_allclose(found, expected, rtol=4e-16 * max(1.0, size), atol=8e-16 * min(1.0, size))
+
+
+def test_a_guess_that_is_next_to_never_made_does_not_stall_the_iteration() -> None:
+    """Its mass falls to nothing; here it stalled where the predictor's length alone set how far the products should fall."""
+    problem = catalog.build("weighted-mixture", n=2, m=5, N=300, seed=1, fraction=0.5)
+    assert ds.solve(problem, "tilt").relative_gap <= 1e-9

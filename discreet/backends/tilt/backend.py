@@ -70,21 +70,20 @@ class Tilt(Unlifted):
     def continued(self, problem: Problem, options: Options, starts: Iterable[Duals]) -> Raw[Answer] | None:
         """The solution next to predicted duals; None where it has to be solved afresh.
 
-        Where X has two values the vertex next to the duals is most often the solution. Else the rounds start from the first,
-        unless there are two guesses: then the interior point is as quick from nothing.
+        With two guesses and two private values it is most often the vertex next to the duals; where it is not, the interior
+        point is as quick from nothing. Otherwise the rounds start from the likeliest duals.
         """
-        precision, first = Precision.of(problem, options.gap), None
+        precision = Precision.of(problem, options.gap)
         if precision.unresolved or bayes_answer(problem, precision) is not None:
             return None
-        for start in starts:
-            first = first or start
-            if problem.n > 2:
-                break
-            vertex = crossover(problem, *start, precision)
-            if vertex is not None and vertex[1] <= precision.bracket:
-                point = vertex[0]
-                return Raw("optimal (continued)", Answer(point.columns, point.tilt, point.multiplier), 0)
-        if first is None or problem.n == problem.m == 2:
+        if problem.n == problem.m == 2:
+            found = (crossover(problem, *start, precision) for start in starts)
+            near = next((vertex for vertex in found if vertex is not None and vertex[1] <= precision.bracket), None)
+            if near is None:
+                return None
+            return Raw("optimal (continued)", Answer(near[0].columns, near[0].tilt, near[0].multiplier), 0)
+        first = next(iter(starts), None)
+        if first is None:
             return None
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
             raw = _in_blocks(BlockProblem.of(problem), precision, _limits(options), first)

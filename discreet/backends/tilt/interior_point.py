@@ -197,13 +197,25 @@ def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, widt
 
         predictor = newton.direction(0.0)
         ahead = min(1.0, _length(model, at, costs, predictor))
-        target = max(Precision.own_gap * gap * error, (1.0 - ahead) ** 2 * total) / (at.estimator.shape[1] + kappa)
+        left = min(1.0, max(0.0, _later_product(model, at, predictor, ahead) / total)) ** 2 * total
+        target = max(Precision.own_gap * gap * error, left) / (at.estimator.shape[1] + kappa)
         newton.anticipate(predictor, ahead)
 
         step = newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(width))))
         moved = _moved(at, step, min(1.0, share * _length(model, at, costs, step)), share)
     return moved if moved.estimator.min() > 0.0 and moved.slack.min() > 0.0 else None
+
+
+def _later_product(model: Model, at: Iterate, step: Step, length: float) -> float:
+    """All products after a step of that length, where outcomes that it takes beyond their boundary are moved up to it."""
+    estimator = at.estimator * (1.0 + np.minimum(length, 1.0 / np.maximum(step.falls[0], 1.0))[:, None] * step.estimator)
+    slack = at.slack * (1.0 + length * step.slack)
+    slack += np.maximum(0.0, -slack.min(axis=1))[:, None]
+    outcomes = model.total(np.einsum("bil,bil->bl", estimator, slack))
+    if model.perfect:
+        return outcomes
+    return outcomes + (at.unused + length * step.unused) * (at.multiplier + length * step.multiplier)
 
 
 def _costs(model: Model, at: Iterate, law: Law, room: float) -> Array:
