@@ -19,6 +19,8 @@ from typing import Any
 from discreet.backends.registry import capabilities_of, version_of
 from discreet.reports.measurements import Measurement
 
+_ROOT = Path(__file__).resolve().parents[3]
+
 
 @cache
 def machine() -> dict[str, Any]:
@@ -67,25 +69,24 @@ def _installed(word: str) -> bool:
 @cache
 def commit() -> str:
     """Commit of the checkout this package runs from, with "+changes" where files of the package differ; "" outside one."""
-    root = Path(__file__).resolve().parents[3]
-    if not (root / ".git").exists():
+    if not (_ROOT / ".git").exists():
         return ""
     try:
-        found = _git(root, "rev-parse", "HEAD")
-        return f"{found}+changes" if _git(root, "status", "--porcelain", "--", "discreet") else found
+        found = _git("rev-parse", "HEAD")
+        return f"{found}+changes" if _git("status", "--porcelain", "--", "discreet") else found
     except (OSError, subprocess.SubprocessError):
         return ""
 
 
-def _git(root: Path, *words: str) -> str:
-    done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=10.0)
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", "-C", str(_ROOT), *words], capture_output=True, text=True, check=True, timeout=10.0)
     return done.stdout.strip()
 
 
 def scrubbed(text: str) -> str:
     """The text with folders of this machine cut off paths: what is inside a package stays, home and other folders go."""
     text = re.sub(r"(?:[A-Za-z]:)?[\\/][^\s\"':]*?site-packages[\\/]", "", text)
-    text = text.replace(f"{Path(__file__).resolve().parents[3]}{os.sep}", "")
+    text = text.replace(f"{_ROOT}{os.sep}", "")
     return re.sub(r"(?<![\w.<])(?:[A-Za-z]:)?[\\/](?:[^\s\"'\\/:,;()]+[\\/])+", "…/", text)
 
 
