@@ -273,6 +273,10 @@ def rounds_rows() -> None:
         rounds_row("no bound without a pass", problems)
     with replaced(rounds, "sample", lambda *given, **threads: sample(given[0], given[1], given[2], 50, **threads)):
         rounds_row("a first tilt from 50 outcomes", problems)
+    generated: list[Problem | BlockProblem] = [lattice(30, 8, sigma) for sigma in (1.0, 0.1)]
+    rounds_row("outcomes generated at every pass", generated)
+    with replaced(rounds, "ArrayBlocks", object):
+        rounds_row("retains no more of them than of arrays", generated)
 
 
 class _FewHesitate(crossing._ActiveSet):
