@@ -76,7 +76,7 @@ class Precision:
 
     Not here, on purpose: the judge's allowances, as a judge shares no tolerance with what it judges; the ends of searches in
     `problems`, at the last bits; where a formula gives way to one that does not cancel; step rules (starts, lengths, when to
-    try something or give up), which change the path but not the aim. Those of `tilt` have rows in benchmarks/ablation.py.
+    try something or give up), which change the path but not the aim; for `tilt` see benchmarks/ablation.py.
     """
 
     gap: float

@@ -21,6 +21,7 @@ from discreet.backends.tilt.statement import rule_of
 from discreet.problems import Certificate, Problem, catalog, certify
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.compiled import compiled_available
+from discreet.problems.streams.sample import sample
 
 GAP = 1e-9
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.5]
@@ -183,3 +184,17 @@ def test_a_sample_that_keeps_the_budget_still_gives_a_tilt() -> None:
     ended = in_rounds(in_blocks(shuffled), threads=1)
     assert ended.ending.optimal
     assert ended.found.source.wanted == rounds.first_retained(2, 2)  # every round made progress
+
+
+def test_more_is_retained_at_first_where_outcomes_are_made_at_every_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The draws of the first sample are five times the outcomes that the first round is to retain."""
+    problem, draws = catalog.build("paper-single", bins=400_000, budget=0.01), []
+
+    def noted(blocks: Any, weighed: Any, strip: int, count: int, **threads: int) -> Any:
+        draws.append(count)
+        return sample(blocks, weighed, strip, 5_000, **threads)
+
+    monkeypatch.setattr(rounds, "sample", noted)
+    for blocks in (BlockProblem.of(problem), watched(problem)[0]):
+        in_rounds(blocks)
+    assert draws == [5 * 40, 5 * 160]  # one outcome in ten thousand; four
