@@ -9,6 +9,7 @@ It prints counts, no times:
   of these, for how many instances it never does, and from how many tilts alone it finds the vertex;
 - both together: crossovers called, and iterations;
 - the rounds: instances certified at 1e-9, rules of a tilt and a few ties, passes and iterations;
+- their work: outcomes times iterations of the interior point, outcomes of all passes, and those looked at one by one;
 - 52 problems of 20,000 to 131,072 outcomes: how many are certified, and stated as a tilt with a few ties, with tie classes,
   or with a column for every outcome that does not follow the tilt;
 - how far inside the budget a vertex aims: problems certified at 1e-9, and the mean gap.
@@ -27,15 +28,17 @@ import numpy as np
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.solution import Status
+from discreet.backends.tilt import backend, cells, interior_point, newton, rounds, statement, vertex
 from discreet.backends.tilt import crossover as crossing
-from discreet.backends.tilt import interior_point, newton, rounds, statement, vertex
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.backends.tilt.newton import Newton
+from discreet.backends.tilt.passes import scan
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.vertex import Vertex
 from discreet.problems import BlockProblem, Problem, catalog, lattice_problem, reduce
 from discreet.problems.catalog.paper import paper_edges
+from discreet.problems.numerics.label_strips import strip_sums
 from discreet.problems.sensors import linear_conditional, paper_p_xy
 from discreet.problems.streams.sample import sample
 
@@ -125,6 +128,12 @@ def multiplied(factor: float, start: Any = interior_point._start) -> Any:
     return other
 
 
+def cubed(model: Model, at: Any, step: Any, length: float, later: Any = interior_point._later_product) -> float:
+    """Products after a step of which the square is the cube of their share of all."""
+    total = interior_point._total_product(model, at) + (0.0 if model.perfect else at.unused * at.multiplier)
+    return float(total * (max(0.0, later(model, at, step, length)) / total) ** 1.5)
+
+
 def interior_row(name: str, models: list[Model]) -> None:
     """Print one ablation."""
     endings = [solve_interior(model, gap=1e-9, max_iterations=100)[1] for model in models]
@@ -160,6 +169,7 @@ def interior_rows() -> None:
         ("a first multiplier three times as large", interior_point, "_start", multiplied(3.0)),
         ("a first multiplier a third as large", interior_point, "_start", multiplied(1.0 / 3.0)),
         ("half the patience", interior_point, "_PATIENCE", 7),
+        ("products fall as the cube (Mehrotra)", interior_point, "_later_product", cubed),
     ):
         with replaced(owner, attribute, value):
             interior_row(name, models)
@@ -275,8 +285,62 @@ def rounds_rows() -> None:
         rounds_row("a first tilt from 50 outcomes", problems)
     generated: list[Problem | BlockProblem] = [lattice(30, 8, sigma) for sigma in (1.0, 0.1)]
     rounds_row("outcomes generated at every pass", generated)
-    with replaced(rounds, "ArrayBlocks", object):
+    with replaced(rounds, "stored", lambda blocks: True):
         rounds_row("retains no more of them than of arrays", generated)
+
+
+def work_row(name: str, problems: list[Problem]) -> None:
+    """Print one ablation, in millions of outcomes."""
+    iterated = passed = single = 0
+
+    def interior(model: Model, **how: Any) -> Any:
+        nonlocal iterated
+        found = solve_interior(model, **how)
+        iterated += model.outcomes * found[1].iterations
+        return found
+
+    def scanned(blocks: Any, *given: Any, **how: Any) -> Any:
+        nonlocal passed
+        passed += blocks.N
+        return scan(blocks, *given, **how)
+
+    def summed(*given: Any, **how: Any) -> Any:
+        nonlocal single
+        found = strip_sums(*given, **how)
+        single += found.unclear.size
+        return found
+
+    with (
+        replaced(rounds, "solve_interior", interior),
+        replaced(rounds, "scan", scanned),
+        replaced(cells, "strip_sums", summed),
+    ):
+        for problem in problems:
+            ds.solve(problem, "tilt", gap=1e-9, settings={"kernels": "compiled", "threads": 1})
+    print(f"{name:40} {iterated / 1e6:14.2f} {passed / 1e6:10.2f} {single / 1e6:12.2f}", flush=True)
+
+
+def work_rows() -> None:
+    """Print when rounds pay, and what screening saves: problems near the size from which rounds are taken, and larger."""
+    sizes = ((2, 2, 16_000), (3, 3, 28_800), (4, 4, 25_600), (2, 6, 19_200))
+    near = [
+        instance(f"{name}:n={n},m={m},N={count},seed=1,{budget}")
+        for name in ("dirichlet", "mixture")
+        for n, m, count in sizes
+        for budget in ("fraction=0.5", "budget=0")
+        if name == "dirichlet" or n == m
+    ]
+    print(f"\n{'work, in millions of outcomes':40} {'interior point':>14} {'in passes':>10} {'one by one':>12}")
+    work_row("as it is", near)
+    for times in (4, 64):
+        with replaced(backend, "_ROUNDS_FROM", times):
+            work_row(f"rounds from {times} times the retained, not 16", near)
+    large = [instance(f"mixture:n={k},m={k},N=500000,seed=1,fraction=0.3") for k in (2, 3)]
+    large += [instance(f"paper-single:bins=1000000,{budget}") for budget in ("fraction=0.3", "budget=0")]
+    work_row("half a million outcomes and more", large)
+    for factor in (8.0, 512.0, math.inf):
+        with replaced(rounds, "_SCREENED", factor):
+            work_row(f"screened from {factor:g} times the margin", large)
 
 
 class _FewHesitate(crossing._ActiveSet):
@@ -321,6 +385,8 @@ def statement_rows() -> None:
         statement_row("no look for a vertex where bounds have met", problems)
     with replaced(statement, "_in_classes", lambda *_: None):
         statement_row("no tie classes", problems)
+    with replaced(statement, "MOST_RETAINED", 0):
+        statement_row("no columns for every outcome", problems)
 
 
 def inside_row(name: str, problems: list[BlockProblem]) -> None:
@@ -351,5 +417,6 @@ if __name__ == "__main__":
     crossover_rows()
     tries_rows()
     rounds_rows()
+    work_rows()
     statement_rows()
     inside_rows()

@@ -55,9 +55,14 @@ def in_order(items: Iterable[Item], threads: int, work: Callable[[Item], Found])
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+def stored(blocks: Blocks) -> bool:
+    """Whether the outcomes are in arrays, from which they are read quickly; all others are made anew in every pass."""
+    return isinstance(blocks, ArrayBlocks)
+
+
 def threads_for(blocks: Blocks, asked: int) -> int:
-    """Threads for passes over the blocks: those asked for (0 = all cores), but one for arrays that are read quickly."""
-    return 1 if asked == 0 and isinstance(blocks, ArrayBlocks) and blocks.N < _SHARED_FROM else asked
+    """Threads for passes over the blocks: those asked for (0 = all cores), but one for few that are read quickly."""
+    return 1 if asked == 0 and stored(blocks) and blocks.N < _SHARED_FROM else asked
 
 
 @dataclass(frozen=True, eq=False)

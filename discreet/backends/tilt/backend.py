@@ -34,7 +34,7 @@ from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 
 _KERNELS = {"auto": None, "numpy": False, "compiled": True}
-_ROUNDS_FROM = 16  # times the outcomes that a first round retains
+_ROUNDS_FROM = 16  # times the outcomes that a first round retains: benchmarks/ablation.py
 
 
 class Tilt(Unlifted):

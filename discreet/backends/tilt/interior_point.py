@@ -121,6 +121,7 @@ def _ending(merit: float, since_best: int, exhausted: bool, deadline: float) -> 
 def _start(model: Model) -> Iterate:
     """Columns inversely proportional to the slacks under no tilt, blended with uniform ones until they keep the budget.
 
+    Leakage falls about as the square of the blend; a twentieth more than that asks for, so that the search ends.
     The multiplier has the size that it takes as budgets shrink, and the tilt is μ log ratio of the law.
     """
     m, k = model.losses.shape[1], model.features.shape[1]
@@ -131,7 +132,7 @@ def _start(model: Model) -> Iterate:
     if model.perfect:
         return Iterate(sharp, slack, nothing, math.inf, 0.0)
     estimator, blend = sharp, 1.0
-    while (law := law_of(model, estimator)).leakage > _FIRST_USED * model.budget:  # falls about as the square
+    while (law := law_of(model, estimator)).leakage > _FIRST_USED * model.budget:
         blend *= 0.95 * math.sqrt(_FIRST_USED * model.budget / law.leakage)
         estimator = blend * sharp + (1.0 - blend) / m
     multiplier = 0.3 / math.sqrt(2.0 * model.budget)

@@ -35,7 +35,7 @@ from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.passes import scan, wanted_margin
 from discreet.backends.tilt.point import Ending, Point
-from discreet.problems.blocks import ArrayBlocks, BlockProblem
+from discreet.problems.blocks import BlockProblem, stored
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
@@ -47,6 +47,7 @@ from discreet.problems.streams.sample import sample, strip_for
 MOST_RETAINED = 1 << 18
 """Outcomes held one by one at most, so that memory does not grow with N; problems of up to so many end solved whole."""
 _ROUNDS = 40
+_SCREENED = 64.0  # times the margin up to which outcomes are retained: from there on they are screened
 _PROGRESS = 0.3  # a round must shrink the bracket by this factor, or the next one retains more: benchmarks/ablation.py
 _MORE = 8  # times as many
 
@@ -152,19 +153,18 @@ def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits,
     start: duals that may be nearly optimal. The best so far is returned when time is up, and at an interrupt from the
     keyboard once there is any.
     """
-    return _Rounds(problem, precision, limits, near=start is not None).run(start)
+    return _Rounds(problem, precision, limits).run(start)
 
 
 class _Rounds:
-    def __init__(self, problem: BlockProblem, precision: Precision, limits: Limits, near: bool) -> None:
+    def __init__(self, problem: BlockProblem, precision: Precision, limits: Limits) -> None:
         self._problem, self._precision, self._limits = problem, precision, limits
-        quick = isinstance(problem.blocks, ArrayBlocks)  # else outcomes are made at every pass: few passes, then
-        worth = min(2000, problem.N // 10_000) * (1 if quick else 4)
-        self._retained = max(first_retained(problem.n, problem.m), worth) // (4 if near else 1)
+        dear = 0 if stored(problem.blocks) else min(8000, problem.N // 2500)  # few passes where they make the outcomes
+        self._retained = max(first_retained(problem.n, problem.m), dear)
         self._iterations = self._passes = 0
 
     def run(self, start: Duals | None) -> Ended:
-        proof = self._prove(*start, math.inf, math.inf) if start else self._started()
+        proof = self._prove(*start, math.inf) if start else self._started()
         if isinstance(proof, Found):
             return self._ended(proof, proof.source, "optimal: the Bayes rule keeps the budget")
         best: Found | None = None
@@ -246,7 +246,7 @@ class _Rounds:
             tilt, multiplier = point.tilt, point.multiplier
         wanted, least = 2.0 * self._retained, 0.02 * problem.N  # a sample knows no margins of fewer
         edge = wanted_margin(drawn, counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
-        return self._prove(tilt, multiplier, edge, wanted_margin(drawn, counts, tilt, 0.05 * problem.N))
+        return self._prove(tilt, multiplier, edge)
 
     # -- passes ----------------------------------------------------------------------------------------------------------
 
@@ -255,13 +255,13 @@ class _Rounds:
         limits = self._limits
         return scan(self._problem.blocks, tilt, threshold, threads=limits.threads, compiled=limits.compiled, **how)
 
-    def _prove(self, tilt: Array, multiplier: float, threshold: float, screen: float) -> Proof:
-        """Make duals feasible and pass over the outcomes; screen: margins that decisions may still come to."""
+    def _prove(self, tilt: Array, multiplier: float, threshold: float, screens: bool = True) -> Proof:
+        """Make duals feasible and pass over the outcomes, of which those far from a boundary may be screened."""
         problem = self._problem
         tilt, multiplier = self._feasible(tilt, multiplier)
         if self._retained >= problem.N:
             threshold = math.inf
-        screen = max(screen, 64.0 * threshold) if threshold > 0.0 else math.inf
+        screen = _SCREENED * threshold if screens and threshold > 0.0 else math.inf
         found = self._scan(tilt, threshold, screen=screen, most=self._retained)
         return Proof(found, multiplier, self._retained, found.total - self._price(multiplier))
 
@@ -336,12 +336,12 @@ class _Rounds:
         far = proof.scan.retained.size + np.flatnonzero(proof.scan.screened)
         if (solved.point.columns[:, far].max(axis=0) < 1.0 - self._precision.certain).any():
             return self._again(proof)
-        better = self._prove(solved.point.tilt, solved.point.multiplier, self._expected(proof.scan, solved.point.tilt), 0.0)
+        better = self._prove(solved.point.tilt, solved.point.multiplier, self._expected(proof.scan, solved.point.tilt))
         return better if better.bound > proof.bound else proof
 
     def _again(self, proof: Proof) -> Proof:
         """The same duals, with none screened and as many outcomes retained as are wanted by now."""
-        return self._prove(proof.scan.tilt, proof.multiplier, self._expected(proof.scan, proof.scan.tilt), math.inf)
+        return self._prove(proof.scan.tilt, proof.multiplier, self._expected(proof.scan, proof.scan.tilt), screens=False)
 
 
 def _width(found: Found, proof: Proof) -> float:
