@@ -255,7 +255,7 @@ def test_every_piece_that_the_ablation_replaces_exists(load: Any, monkeypatch: p
     monkeypatch.setattr(ablation, "near_tilts", lambda _: [])
     for name in [name for name in vars(ablation) if name.endswith("_rows")]:
         getattr(ablation, name)()
-    assert rows.count("as it is") == 4
+    assert rows.count("as it is") == 5
     assert len(set(rows)) > 30
 
 
