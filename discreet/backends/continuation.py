@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
@@ -33,18 +33,34 @@ class Known:
     tilt: Array
     multiplier: float
 
+    @cached_property
+    def root(self) -> float:
+        """√ε."""
+        return math.sqrt(self.budget)
+
+    @cached_property
+    def price(self) -> float:
+        """μ √ε, which is finite for positive budgets."""
+        return self.multiplier * self.root
+
+    @cached_property
+    def log_ratio(self) -> Array:
+        """t/μ [m, n] for μ > 0: 0 at budget 0."""
+        return self.tilt / self.multiplier
+
 
 def predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
-    """Duals at the problem's budget, the likeliest first; none if the known budgets do not suffice.
+    """Duals at the problem's budget, the likeliest first; none if the known budgets, all distinct, do not suffice.
 
     The first prediction uses the nearest budgets on both sides, two more one side alone, since a kink may lie between. If
     only perfect privacy and slack budgets are known, its tilt comes first, scaled in √ε to 0 at the least slack budget.
     """
     place, perfect = math.sqrt(problem.budget), [at.tilt for at in known if at.multiplier == math.inf and at.tilt.any()]
     if perfect and all(at.multiplier in (0.0, math.inf) for at in known):
-        left = 1.0 - place / min((math.sqrt(at.budget) for at in known if at.multiplier == 0.0), default=math.inf)
+        left = 1.0 - place / min((at.root for at in known if at.multiplier == 0.0), default=math.inf)
         yield left * perfect[0], left * price_of_perfect(perfect[0], problem)
-    nearest = sorted({at.budget: at for at in known}.values(), key=lambda at: abs(math.sqrt(at.budget) - place))
+    none = np.zeros((problem.m, problem.n))
+    nearest = sorted(known, key=lambda at: abs(at.root - place))
     larger = [at for at in nearest if at.budget > problem.budget]
     if larger and larger[0].multiplier > 0.0:  # a slack budget is of use for the budgets next to it only
         nearest = [at for at in nearest if at.multiplier > 0.0]
@@ -52,9 +68,9 @@ def predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
         points = [at for at in nearest if (at.budget > problem.budget) in sides]
         priced = [at for at in points if at.multiplier < math.inf][:_NEIGHBOURS]
         tilted = [at for at in points if at.multiplier > 0.0][:_NEIGHBOURS]
-        price = _interpolated(priced, [at.multiplier * math.sqrt(at.budget) for at in priced], place)
-        log_ratio = _interpolated(tilted, [at.tilt / at.multiplier for at in tilted], place)
-        if price > 0.0 and np.any(log_ratio):
+        price = sum(weight * at.price for weight, at in _weighted(priced, place))
+        log_ratio = sum((weight * at.log_ratio for weight, at in _weighted(tilted, place)), start=none)
+        if price > 0.0 and log_ratio.any():
             yield price / place * log_ratio, price / place
 
 
@@ -63,11 +79,8 @@ def price_of_perfect(tilt: Array, problem: Constrained) -> float:
     return math.sqrt(float((tilt**2 @ problem.p_x).max()) / (2.0 * problem.budget))
 
 
-def _interpolated(points: Sequence[Known], values: Sequence[Any], place: float) -> Any:
-    """The value at √ε = place of the polynomial in √ε through the values at distinct budgets; 0 without any."""
-    roots = [math.sqrt(at.budget) for at in points]
-    weights = [
-        math.prod((place - other) / (root - other) for k, other in enumerate(roots) if k != own)
-        for own, root in enumerate(roots)
-    ]
-    return sum(weight * value for weight, value in zip(weights, values, strict=True))
+def _weighted(points: Sequence[Known], place: float) -> Iterator[tuple[float, Known]]:
+    """Distinct budgets, each with its weight at √ε = place in the polynomial in √ε through their values."""
+    for own in points:
+        others = (at.root for at in points if at is not own)
+        yield math.prod((place - other) / (own.root - other) for other in others), own

@@ -36,7 +36,7 @@ class Sweep:
         self._continuation = self._solver if isinstance(self._solver, Continuation) else None
         self._options = Options(gap, time_limit, None, dict(settings or {}))
         self._reduced = reduce(problem)
-        self._known: list[Known] = []
+        self._known: dict[float, Known] = {}
 
     def solve(self, budget: float) -> tuple[Solution, float]:
         """The judged solution at a budget in nats, and the seconds it took."""
@@ -44,7 +44,8 @@ class Sweep:
         self._reduced = self._reduced.with_budget(budget)  # keeps what has been computed about the model
         solution = self._continued() or self._afresh()
         if solution.status is Status.CERTIFIED and solution.tilt is not None and solution.multiplier is not None:
-            self._known.append(Known(budget, solution.tilt[:, self._reduced.private_values], solution.multiplier))
+            tilt = solution.tilt[:, self._reduced.private_values]
+            self._known[budget] = Known(budget, tilt, solution.multiplier)
         return solution, time.perf_counter() - started
 
     def _afresh(self) -> Solution:
@@ -58,7 +59,7 @@ class Sweep:
             return None
         started = time.perf_counter()
         try:
-            raw = solver.continued(problem, self._options, predicted(problem, self._known))
+            raw = solver.continued(problem, self._options, predicted(problem, list(self._known.values())))
         except (ArithmeticError, ValueError):  # linear algebra may fail on a bad prediction
             return None
         if raw is None:

@@ -136,14 +136,14 @@ class Rule:
         listed = outcomes[places] == self.ties[here]
         places, columns = places[listed], columns[:, listed]
         if self.band == 0.0:
-            return Decisions(first_least(tilted), places, columns)
+            return Decisions.labelled(first_least(tilted), places, columns)
         best, least, second, runner = least_two(tilted)
         mass = p_xz.sum(axis=0)
         margin = np.divide(runner - least, mass, out=np.full_like(mass, np.nan), where=mass > 0.0)
         within = np.setdiff1d(np.flatnonzero(margin <= self.band), places)
         columns = np.concatenate([columns, self.tie_classes[(best * self.m + second)[within]].T], axis=1)
         places = np.concatenate([places, within])
-        return Decisions(best, places, columns)
+        return Decisions.labelled(best, places, columns)
 
     def columns_for(self, start: int, p_xz: Array, loss: Array) -> Array:
         """Pr(Ŷ = y_i) [m, B] at the outcomes start … start + B − 1, given their p_xz [n, B] and loss [m, B]."""

@@ -57,9 +57,9 @@ def test_off_ties_a_rule_is_the_first_least_tilted_loss(data: st.DataObject) -> 
 def test_equal_losses_go_to_the_first_guess() -> None:
     rule = Rule(np.zeros((3, 2)))
     a, loss = np.full((2, 4), 0.125), np.zeros((3, 4))
-    np.testing.assert_array_equal(rule.decisions(np.arange(4), a, loss).labels, 0)
+    np.testing.assert_array_equal(rule.decisions(np.arange(4), a, loss).certain, np.eye(3)[:, [0] * 4])
     loss = np.array([[1.0], [0.5], [0.5]]) * np.ones(4)
-    np.testing.assert_array_equal(rule.decisions(np.arange(4), a, loss).labels, 1)
+    np.testing.assert_array_equal(rule.decisions(np.arange(4), a, loss).certain, np.eye(3)[:, [1] * 4])
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
@@ -104,7 +104,7 @@ def test_the_compiled_pass_has_the_labels_of_the_rule(n: int, m: int, outcomes: 
     joint[0, 0, 0] += 1.0
     problem = Problem.from_joint(joint / joint.sum(), 0.1)
     tilt = rng.integers(-2, 3, size=(m, n)) / 4 if coarse else rng.normal(size=(m, n))
-    labels = Rule(tilt).decisions(np.arange(outcomes), problem.p_xz, problem.loss).labels
+    labels = Rule(tilt).decisions(np.arange(outcomes), problem.p_xz, problem.loss).certain.argmax(axis=0)
     found = strip_sums(problem.p_xz, problem.loss, tilt, 0.0)  # all outcomes with mass are clear
     np.testing.assert_array_equal(np.flatnonzero(problem.p_z == 0.0), found.unclear)
     rows = np.concatenate([problem.p_xz, problem.loss])

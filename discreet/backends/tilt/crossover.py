@@ -78,7 +78,7 @@ def crossover(
             if solved.columns.min() < 0.0:
                 active.leave(solved.columns)
             elif not wrong:
-                found = Decisions(active.labels, np.array(sorted(active.ties)), solved.columns).matrix()
+                found = Decisions.labelled(active.labels, np.array(sorted(active.ties)), solved.columns).matrix()
                 wasted = np.vdot(found, losses - least) / max(np.vdot(found, problem.loss), Precision.nonzero)
                 return Point(found, solved.tilt, multiplier), float(wasted)
     return None

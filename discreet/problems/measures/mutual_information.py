@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from discreet.problems.numerics.double_double import Array, dd_dot
+from discreet.problems.numerics.double_double import Array, exact_product
 from discreet.problems.numerics.rounding import LARGEST_TILT, SMALLEST, TOTAL_ROUNDING, UNIT
 
 _SERIES_BELOW = 0.1  # up to this |r − 1| φ is summed as a series
@@ -86,10 +86,10 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
 
 
 def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
-    """Upper bound of Σ_j π_j t_ij / Σ_j π_j [m], summed in double-double, with π_j known up to rounding."""
-    high, low = dd_dot(tilt, p_x)
+    """Upper bound of Σ_j π_j t_ij / Σ_j π_j [m], from exact products, with π_j known up to rounding."""
+    mean = np.array([math.fsum(row) for row in np.concatenate(exact_product(tilt, p_x), axis=1).tolist()])
     doubt = 1.5 * UNIT * (np.abs(tilt) @ p_x)
-    return np.asarray(high + np.maximum(low, 0.0) + doubt + TOTAL_ROUNDING * np.abs(high) + 8.0 * SMALLEST * p_x.size)
+    return np.asarray(mean + doubt + 1.125 * TOTAL_ROUNDING * np.abs(mean) + 8.0 * SMALLEST * p_x.size)
 
 
 def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float) -> Array:

@@ -7,7 +7,6 @@ summed by label without a product. Products are formed only for the columns from
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,48 +16,51 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What is guessed at some outcomes: a label at most of them, a draw from a column at the few others.
+    """What is guessed at some outcomes: one guess for certain at most of them, a draw from a column at the few others.
 
-    labels    of the outcomes; not read at a draw           [B]
-    places    of the outcomes whose guess is drawn          [K]
-    columns   probabilities of the guesses there            [m, K]
+    certain   one at an outcome's certain guess, else zeros: a column of zeros where the guess is drawn   [m, B]
+    places    of the outcomes whose guess is drawn                                                        [K]
+    columns   probabilities of the guesses there                                                          [m, K]
     """
 
-    labels: NDArray[np.intp]
+    certain: Array
     places: NDArray[np.intp]
     columns: Array
 
     @classmethod
     def of(cls, estimator: Array) -> Decisions:
         """The decisions of an estimator [m, B]; the guess is drawn wherever a column is not a single one among zeros."""
-        one = estimator == 1.0
-        places = np.flatnonzero(~((one | (estimator == 0.0)).all(axis=0) & (estimator.sum(axis=0) == 1.0)))
-        labels = one[1].astype(np.intp) if len(one) == 2 else one.argmax(axis=0)
-        return cls(labels, places, estimator.take(places, axis=1))
+        certain = (estimator == 1.0).astype(np.float64)
+        places = np.flatnonzero((certain != estimator).any(axis=0) | (certain.sum(axis=0) != 1.0))
+        certain[:, places] = 0.0
+        return cls(certain, places, estimator.take(places, axis=1))
 
-    @cached_property
-    def entries(self) -> NDArray[np.intp]:
-        """Flat indices, row by row, of the entries (label of b, b) of a matrix [m, B]."""
-        return self.labels * self.labels.size + np.arange(self.labels.size)
+    @classmethod
+    def labelled(cls, labels: NDArray[np.intp], places: NDArray[np.intp], columns: Array) -> Decisions:
+        """Each outcome's label [B] for certain, but a draw from the columns [m, K] at some places."""
+        certain = (labels == np.arange(len(columns))[:, None]).astype(np.float64)
+        certain[:, places] = 0.0
+        return cls(certain, places, columns)
 
     def matrix(self) -> Array:
         """The estimator [m, B]."""
-        found: Array = (self.labels == np.arange(len(self.columns))[:, None]).astype(np.float64)
+        found = self.certain.copy()
         found[:, self.places] = self.columns
         return found
 
+    def chosen(self, values: Array) -> Array:
+        """Of values [m, B] those of the certain guesses [B]; 0 where the guess is drawn."""
+        return np.asarray((self.certain * values).sum(axis=0))
+
     def sums(self, values: Array) -> DoubleDouble:
         """Σ_l P_il v_jl as a double-double [m, k], for values ≥ 0 and under 1e150 [k, B]."""
-        certain = self.matrix()
-        certain[:, self.places] = 0.0
         drawn = dd_dot(self.columns[:, None, :], values.take(self.places, axis=1))
-        return dd_add(dd_sum_chosen(values, certain), drawn)
+        return dd_add(dd_sum_chosen(values, self.certain), drawn)
 
     def expected(self, values: Array) -> DoubleDouble:
         """Σ_il P_il w_il as a double-double [], for values ≥ 0 and under 1e150 [m, B]."""
-        certain = values.take(self.entries)
-        certain[self.places] = 0.0
-        return dd_add(dd_sum(certain), dd_dot(self.columns.ravel(), values.take(self.places, axis=1).ravel()))
+        drawn = dd_dot(self.columns.ravel(), values.take(self.places, axis=1).ravel())
+        return dd_add(dd_sum(self.chosen(values)), drawn)
 
 
 def normalise(estimator: Array) -> Array:

@@ -87,16 +87,15 @@ def sums_over(decide: Callable[[slice], Decisions], p_xz: Array, loss: Array, ti
 
 def _block_sums(decided: Decisions, p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
     places, columns = decided.places, decided.columns
-    losses = np.ascontiguousarray(in_order_losses(p_xz, loss, tilt))
-    chosen, drawn = losses.take(decided.entries), losses.take(places, axis=1)
-    losses.reshape(-1)[decided.entries] = np.inf
-    rival = losses.min(axis=0)
-    clear = rival - chosen > never_in_doubt(p_xz, tilt, chosen)
-    clear[places] = True
+    losses = in_order_losses(p_xz, loss, tilt)
+    chosen, drawn = decided.chosen(losses), losses.take(places, axis=1)
+    unclear = ((losses - chosen <= never_in_doubt(p_xz, tilt, chosen)) & (decided.certain == 0.0)).any(axis=0)
+    unclear[places] = False
     lost, worst, random, error, missed = 0.0, 0.0, np.zeros(tilt.shape), 0.0, 0.0
-    if not clear.all():
-        near = np.flatnonzero(~clear)
-        p_near, chosen, rival = p_xz.take(near, axis=1), chosen[near], rival[near]
+    if unclear.any():
+        p_near, chosen = p_xz.compress(unclear, axis=1), chosen.compress(unclear)
+        others = np.where(decided.certain.compress(unclear, axis=1), np.inf, losses.compress(unclear, axis=1))
+        rival = others.min(axis=0)
         lost = float(label_doubt(p_near, tilt, chosen, rival).sum()) * (1.0 + _PAIRWISE)
         worst = _most_per_mass(np.maximum(chosen - rival, 0.0), p_near)
     if places.size:
