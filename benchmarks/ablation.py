@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +28,7 @@ import numpy as np
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.solution import Status
-from discreet.backends.tilt import backend, cells, interior_point, newton, rounds, statement, vertex
+from discreet.backends.tilt import backend, cells, interior_point, newton, passes, rounds, statement, vertex
 from discreet.backends.tilt import crossover as crossing
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Model, model_of
@@ -168,6 +168,7 @@ def interior_rows() -> None:
         ("masses are anticipated to a tenth only", newton, "_SMALLEST_GROWTH", 0.1),
         ("a first multiplier three times as large", interior_point, "_start", multiplied(3.0)),
         ("a first multiplier a third as large", interior_point, "_start", multiplied(1.0 / 3.0)),
+        ("no refinement of the linear system", Newton, "_refined", lambda newton, right: newton._inverse @ right),
         ("half the patience", interior_point, "_PATIENCE", 7),
         ("products fall as the cube (Mehrotra)", interior_point, "_later_product", cubed),
     ):
@@ -238,6 +239,17 @@ def lattice(sensors: int, bins: int, sigma: float) -> BlockProblem:
     return free.with_budget(0.5 * ds.solve(free, "tilt").leakage)
 
 
+@contextmanager
+def shells(bits: int) -> Iterator[None]:
+    """Have 2^bits shells to an octave, in the NumPy passes."""
+    with ExitStack() as stack:
+        for owner in (cells, passes, rounds, statement):
+            stack.enter_context(replaced(owner, "SHELLS", 44 << bits))
+        stack.enter_context(replaced(cells, "_BOTTOM", (1023 - 42) << bits))
+        stack.enter_context(replaced(cells, "_SHIFT", 52 - bits))
+        yield
+
+
 def rounds_row(name: str, problems: list[Problem | BlockProblem]) -> None:
     """Print one ablation."""
     found = [ds.solve(problem, "tilt", gap=1e-9) for problem in problems]
@@ -283,6 +295,9 @@ def rounds_rows() -> None:
         rounds_row("no bound without a pass", problems)
     with replaced(rounds, "sample", lambda *given, **threads: sample(given[0], given[1], given[2], 50, **threads)):
         rounds_row("a first tilt from 50 outcomes", problems)
+    for bits, words in ((0, "one shell"), (3, "eight shells")):
+        with shells(bits):
+            rounds_row(f"{words} to an octave, not two", problems)
     generated: list[Problem | BlockProblem] = [lattice(30, 8, sigma) for sigma in (1.0, 0.1)]
     rounds_row("outcomes generated at every pass", generated)
     with replaced(rounds, "stored", lambda blocks: True):
@@ -339,6 +354,8 @@ def work_rows() -> None:
     for factor in (8.0, 512.0, math.inf):
         with replaced(rounds, "_SCREENED", factor):
             work_row(f"screened from {factor:g} times the margin", large)
+    with replaced(rounds, "_SAMPLED", 1e-9):
+        work_row("a sample tells margins of any few", large)
 
 
 class _FewHesitate(crossing._ActiveSet):

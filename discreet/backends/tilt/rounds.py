@@ -48,6 +48,7 @@ MOST_RETAINED = 1 << 18
 """Outcomes held one by one at most, so that memory does not grow with N; problems of up to so many end solved whole."""
 _ROUNDS = 40
 _SCREENED = 64.0  # times the margin up to which outcomes are retained: from there on they are screened
+_SAMPLED = 0.02  # share of the outcomes of which a sample tells the largest margin: at least 50 of those drawn
 _PROGRESS = 0.3  # a round must shrink the bracket by this factor, or the next one retains more: benchmarks/ablation.py
 _MORE = 8  # times as many
 
@@ -244,7 +245,7 @@ class _Rounds:
             point, ending = solve_whole(small, self._precision, self._precision.sampled, self._limits)
             self._iterations += ending.iterations
             tilt, multiplier = point.tilt, point.multiplier
-        wanted, least = 2.0 * self._retained, 0.02 * problem.N  # a sample knows no margins of fewer
+        wanted, least = 2.0 * self._retained, _SAMPLED * problem.N
         edge = wanted_margin(drawn, counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
         return self._prove(tilt, multiplier, edge)
 
