@@ -284,8 +284,9 @@ Duals: TypeAlias = tuple[Array, float]
 class Continuation(Protocol[_Found]):
     """Optional: a backend that solves faster next to duals predicted from other budgets of the same model (see `sweep`).
 
-    starts: likeliest first; there may be none. If it returns None, or an answer that the judge does not certify, the budget
-    is solved afresh.
+    The budget is positive and finite. It may be slack: whether the Bayes rule keeps it is for the backend to check. starts:
+    likeliest first; there may be none. If it returns None, or an answer that the judge does not certify, the budget is
+    solved afresh.
     """
 
     def continued(self, problem: Problem, options: Options, starts: Iterable[Duals]) -> Raw[_Found] | None: ...

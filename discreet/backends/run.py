@@ -26,7 +26,7 @@ from discreet.backends.registry import capabilities_of, load_backend, refuse_uns
 from discreet.backends.repairs import duals_for, private_versions
 from discreet.backends.solution import Solution, Status, Timings, derive_status
 from discreet.problems import judge
-from discreet.problems.blocks import BlockProblem
+from discreet.problems.blocks import ArrayBlocks, BlockProblem
 from discreet.problems.certificate import Verdict
 from discreet.problems.compiled import compile_seconds
 from discreet.problems.errors import Absent, BackendError, Broken, InputError, Interrupted, Unsupported
@@ -283,7 +283,8 @@ def restored(reduced: Reduced, answer: Answer) -> Answer:
 
 def _matrix(problem: Problem, estimator: Any) -> Array:
     """The estimator [m, N] of a small problem."""
-    return estimator.dense(BlockProblem.of(problem).blocks) if isinstance(estimator, Rule) else np.asarray(estimator)
+    blocks = ArrayBlocks(problem.p_xz, problem.loss)
+    return estimator.dense(blocks) if isinstance(estimator, Rule) else np.asarray(estimator)
 
 
 class _Clock:

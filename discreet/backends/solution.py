@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.backends.contract import AnyProblem
-from discreet.problems.blocks import BlockProblem
 from discreet.problems.certificate import Certificate, Verdict
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.measures.law import LEAK_FREE
@@ -112,12 +111,11 @@ class Solution:
 
         Raises InputError for a continuous measurement, and for more than 2 GiB (`rule.dense` can write it to a file).
         """
-        if self.verdict is None or isinstance(self.verdict.answer, np.ndarray):
-            return None if self.verdict is None else self.verdict.answer
-        if not isinstance(self.verdict.answer, Rule):
+        if self.verdict is None:
+            return None
+        if not isinstance(self.verdict.answer, np.ndarray | Rule):
             raise InputError("a continuous measurement has no estimator matrix; use `solution.rule`")
-        problem = self.problem if isinstance(self.problem, BlockProblem) else BlockProblem.of(self.problem)  # type: ignore[arg-type]
-        return self.verdict.answer.dense(problem.blocks)
+        return self.verdict.estimator
 
     @property
     def error_probability(self) -> float:

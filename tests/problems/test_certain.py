@@ -58,6 +58,16 @@ def test_a_column_is_certain_only_if_it_is_a_one_among_zeros() -> None:
         assert float(Decisions.of(weights).sums(values)[0][1, 0]) == pytest.approx(0.25, rel=1e-15)
 
 
+def test_only_columns_with_other_entries_than_ones_and_zeros_are_multiplied() -> None:
+    estimator, values = _estimator(3, 7, seed=2), np.random.default_rng(3).random((3, _N))
+    found = Decisions.of(estimator)
+    assert found.places.size == 7
+    np.testing.assert_array_equal(found.matrix(), estimator)
+    np.testing.assert_array_equal(found.chosen(values), np.where(estimator == 1.0, values, 0.0).sum(axis=0))
+    several = np.array([[1.0, 0.0], [1.0, 0.0]])  # no estimator, but sums over it are defined as well
+    assert Decisions.of(several).sums(values[:2, :2])[0].tolist() == [values[:2, 0].tolist()] * 2
+
+
 def test_certain_columns_have_no_rounding() -> None:
     assert column_error(_estimator(3, 0, seed=5)) == 0.0
     assert 0.0 <= column_error(_estimator(3, 50, seed=5)) < 1e-15

@@ -29,9 +29,9 @@ class Decisions:
 
     @classmethod
     def of(cls, estimator: Array) -> Decisions:
-        """The decisions of an estimator [m, B]; the guess is drawn wherever a column is not a single one among zeros."""
+        """The decisions of an estimator [m, B]; the guess is drawn wherever a column is not of ones and zeros alone."""
         certain = (estimator == 1.0).astype(np.float64)
-        places = np.flatnonzero((certain != estimator).any(axis=0) | (certain.sum(axis=0) != 1.0))
+        places = np.flatnonzero((certain != estimator).any(axis=0))
         certain[:, places] = 0.0
         return cls(certain, places, estimator.take(places, axis=1))
 

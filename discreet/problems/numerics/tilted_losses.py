@@ -15,7 +15,8 @@ from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 def in_order_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
     """L_il + Σ_j t_ij a_jl [m, ·], added from left to right: the tilted losses by which rules decide."""
-    tilted: Array = loss + tilt[:, :1] * p_xz[:1]
+    tilted: Array = tilt[:, :1] * p_xz[:1]
+    tilted += loss
     for j in range(1, p_xz.shape[0]):
         tilted += tilt[:, j : j + 1] * p_xz[j]
     return tilted
