@@ -166,15 +166,9 @@ def test_no_module_writes_into_the_dictionary_of_an_object() -> None:
 
 
 def test_no_module_imports_through_the_top_level_links() -> None:
+    linked = re.compile(r"^\s*(?:import|from) (?:problems|backends|reports)\b", re.MULTILINE)
     for path in [*MODULES.values(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]:
-        for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.Import):
-                heads = {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                heads = {node.module.split(".")[0]}
-            else:
-                continue
-            assert not heads & {"problems", "backends", "reports"}, f"{path}:{node.lineno} imports through a link"
+        assert not linked.search(path.read_text(encoding="utf-8")), f"{path} imports through a link"
 
 
 # -- public names --------------------------------------------------------------------------------------------------------
@@ -255,7 +249,9 @@ CLOCKS = {"clock_gettime", "monotonic", "monotonic_ns", "perf_counter", "perf_co
 
 
 def clocks_read(path: Path) -> list[str]:
-    """The places at which a file reads a clock."""
+    """The places at which a file reads a clock; most name none, and are not parsed."""
+    if not re.search(r"\b(time|timeit|datetime|date)\b", path.read_text(encoding="utf-8")):
+        return []
     read = [
         f"{path.name}:{node.lineno} {node.value.id}.{node.attr}"
         for node in ast.walk(parsed(path))

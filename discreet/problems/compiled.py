@@ -76,9 +76,13 @@ def _recognisable(compiled: Any, function: Callable[..., Any]) -> Any:
     """The same, with a name and a code object that are the same in every process.
 
     numba finds a function's machine code on disk by the functions that it calls, pickled. By default it gives these random
-    names. Their code pickles differently once read from a file, and options that are sets do in every process.
+    names. Their code pickles differently once read from a file, as does that of numba's own method that restores them, which
+    is pickled too. Options that are sets differ in every process.
     """
-    function.__code__ = marshal.loads(marshal.dumps(function.__code__))
+    from numba.core import serialize
+
+    for each in (function, serialize._CustomPickled._rebuild.__func__):
+        each.__code__ = marshal.loads(marshal.dumps(each.__code__))
     held = (str(getattr(cell.cell_contents, "_uuid", cell.cell_contents)) for cell in function.__closure__ or ())
     name = " ".join([function.__module__, function.__qualname__, function.__code__.co_code.hex(), *held])
     if hasattr(compiled, "_set_uuid"):  # not documented by numba; without it, numba only compiles more often
