@@ -1,4 +1,4 @@
-"""Settings of all tests: threads, disks, Ctrl-C, clocks, examples of Hypothesis, and the tests of one backend alone.
+"""Settings of all tests: threads, garbage, disks, Ctrl-C, clocks, examples of Hypothesis, and tests of one backend alone.
 
 Numerical libraries get one thread, unless the environment says otherwise: the workers of pytest-xdist share the cores.
 
@@ -17,6 +17,7 @@ for new ones, many more of them.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -86,6 +87,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"no test here is one of a backend {name}; DISCREET_BACKENDS names those of other packages")
     config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     items[:] = kept
+
+
+def pytest_collection_finish() -> None:
+    """From here on the garbage collector looks at what tests make only."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """At the exit it takes everything apart, or libraries complain of leaks."""
+    gc.unfreeze()
 
 
 def _parameter(item: pytest.Item) -> object:

@@ -297,7 +297,7 @@ def test_the_bracket_contains_the_reference_value(
 
 PERMUTED = [
     pytest.param(name, Case(instance, budget), id=f"{name}-{Case(instance, budget).label}")
-    for instance in (small("dirichlet", n=3, m=3, N=12, seed=3), small("road", bins=12, segments=3))
+    for instance in (small("dirichlet", n=2, m=4, N=12, seed=1), small("building", temperature_bins=5, co2_bins=4))
     for budget in ("perfect", "half", "none")
     for name in serving(Case(instance, budget))
 ]

@@ -21,7 +21,7 @@ from discreet.problems.streams.sample import sample
 
 NUMBA = pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
 BOTH = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=NUMBA)], ids=["numpy", "numba"])
-SHAPES = [(1, 3), (3, 1), (2, 3), (5, 4)]  # few, as each is compiled: nothing to hide, nothing to choose, m > n and n > m
+SHAPES = [(1, 3), (3, 1), (3, 2)]  # few, as each is compiled: nothing to hide, nothing to choose, n > m
 
 
 def outcomes(n: int, m: int, count: int, seed: int, size: int = 64) -> ArrayBlocks:

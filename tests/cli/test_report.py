@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+from functools import cache
 from pathlib import Path
 
 import command
 import pytest
 
 from discreet.reports.html import report_numbers
-from discreet.reports.measurements import reference_measurements, write_csv
+from discreet.reports.measurements import Measurement, reference_measurements, write_csv
 from discreet.reports.published import NAMES
 
 
@@ -18,6 +19,12 @@ def run(*arguments: str, cwd: Path) -> command.Said:
     """The command in a folder of its own."""
     with contextlib.chdir(cwd):
         return command.run("report", *arguments)
+
+
+@cache
+def some_rows() -> list[Measurement]:
+    """A few of the shipped results, which take longer to read than most commands here."""
+    return reference_measurements()[:60]
 
 
 def test_without_arguments_the_shipped_results_become_one_page(tmp_path: Path) -> None:
@@ -29,7 +36,7 @@ def test_without_arguments_the_shipped_results_become_one_page(tmp_path: Path) -
 
 
 def test_json_is_the_numbers_and_nothing_else(tmp_path: Path) -> None:
-    rows = reference_measurements()[:60]
+    rows = some_rows()
     write_csv(rows, tmp_path / "mine.csv.gz")
     done = run("mine.csv.gz", "--out", "page.html", "--json", cwd=tmp_path)
     assert done.exit_code == 0, done.stderr
@@ -50,12 +57,12 @@ def test_backends_are_ranked_among_themselves(tmp_path: Path) -> None:
 def test_json_alone_writes_no_file(tmp_path: Path) -> None:
     done = run("--json", cwd=tmp_path)
     assert done.exit_code == 0, done.stderr
-    assert set(json.loads(done.stdout)) == set(report_numbers(reference_measurements()[:60]))
+    assert set(json.loads(done.stdout)) == set(report_numbers(some_rows()))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_publish_alone_writes_the_snapshot_alone(tmp_path: Path) -> None:
-    write_csv(reference_measurements()[:60], tmp_path / "mine.csv.gz")
+    write_csv(some_rows(), tmp_path / "mine.csv.gz")
     done = run("mine.csv.gz", "--publish", "snapshot", cwd=tmp_path)
     assert done.exit_code == 0, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.csv.gz", "snapshot"]
@@ -83,7 +90,7 @@ def test_a_mistake_is_one_sentence_and_nothing_is_touched(tmp_path: Path, argume
     (tmp_path / "mine.html").write_text("mine", encoding="utf-8")
     (tmp_path / "broken.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     write_csv([], tmp_path / "empty.csv")
-    write_csv(reference_measurements()[:20], tmp_path / "some.csv")
+    write_csv(some_rows(), tmp_path / "some.csv")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     done = run(*arguments, cwd=tmp_path)
     assert (done.exit_code, done.stdout) == (2, "")

@@ -41,7 +41,7 @@ budgets = ["perfect"]
 parameters = { bins = [4, 8] }
 [[reach]]
 backends = ["highs"]
-outcomes_above = 6
+outcomes_above = 3
 reason = "for the test"
 """
 
@@ -128,7 +128,7 @@ def test_a_skip_is_a_row_that_ran_nothing() -> None:
     cells = cells_of(parse_study(DETERMINISTIC, "kill.toml")).cells
     row = measure("kill", next(cell for cell in cells if cell.skipped))
     assert row.status is Status.UNSUPPORTED
-    assert row.message == "highs is not tried above 6 outcomes: for the test"
+    assert row.message == "highs is not tried above 3 outcomes: for the test"
     assert row.wall_seconds == row.seconds == 0.0
     assert row.samples == ()
 
