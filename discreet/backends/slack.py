@@ -9,6 +9,9 @@ from discreet.backends.precision import Precision
 from discreet.problems.measures.law import LEAK_FREE, phi_residual
 from discreet.problems.problem import Problem
 
+SLACK = "optimal: the Bayes rule keeps the budget"
+"""What a backend claims then."""
+
 
 def bayes_answer(problem: Problem, precision: Precision) -> Answer | None:
     """The Bayes rule with zero duals if it keeps the budget (always when n = 1 or m = 1), else None."""

@@ -66,6 +66,17 @@ def test_continuation_declines_where_it_cannot_help() -> None:
     assert continued(middle, [Known(0.02, np.zeros((2, 2)), 0.0)], 1e-9) is None  # the Bayes rule: no point of the path
 
 
+@pytest.mark.parametrize("share", [1.0, 2.0])
+def test_a_slack_budget_is_answered_by_the_bayes_rule_without_a_pass(share: float) -> None:
+    problem = ds.problems.paper_single(bins=10_000)
+    at = problem.with_budget(share * problem.bayes_leakage)
+    found = continued(at, known(problem, [0.0]))
+    assert found is not None
+    assert found.iterations == 0
+    assert found.passes is None
+    assert judged(at, found).upper == pytest.approx(problem.bayes_error, rel=1e-14)
+
+
 def test_a_useless_prediction_costs_iterations_but_nothing_else() -> None:
     problem = ds.problems.dirichlet(n=2, m=3, N=200)
     middle = problem.with_budget(0.3 * problem.bayes_leakage)

@@ -12,7 +12,7 @@ from discreet.backends.blahut_arimoto.proximal import proximal_sweeps
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice
-from discreet.backends.slack import bayes_answer
+from discreet.backends.slack import SLACK, bayes_answer
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
@@ -59,7 +59,7 @@ class BlahutArimoto(Unlifted):
         deadline = options.deadline()
         slack = bayes_answer(lowered.problem, lowered.precision)
         if slack is not None:
-            return Raw("optimal: the Bayes rule keeps the budget", slack, 0)
+            return Raw(SLACK, slack, 0)
         outcomes, accelerated = lowered.outcomes, lowered.acceleration == "proximal"
         most = options.max_iterations or (3_000 if accelerated else 200_000)
         bracket = Bracket(outcomes, Limits(lowered.precision.small, most, deadline))

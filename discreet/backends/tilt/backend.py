@@ -23,7 +23,7 @@ from discreet.backends.contract import Answer, Capabilities, Duals, Kind, Option
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import constant_share, within_budget
 from discreet.backends.settings import choice, number
-from discreet.backends.slack import bayes_answer
+from discreet.backends.slack import SLACK, bayes_answer
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds, solve_whole
@@ -74,8 +74,10 @@ class Tilt(Unlifted):
         point is as quick from nothing. Otherwise the rounds start from the likeliest duals.
         """
         precision = Precision.of(problem, options.gap)
-        if precision.unresolved or bayes_answer(problem, precision) is not None:
+        if precision.unresolved:
             return None
+        if (slack := bayes_answer(problem, precision)) is not None:
+            return Raw(SLACK, slack, 0)
         if problem.n == problem.m == 2:
             found = (crossover(problem, *start, precision) for start in starts)
             near = next((vertex for vertex in found if vertex is not None and vertex[1] <= precision.bracket), None)
@@ -103,7 +105,7 @@ def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer
     """A matrix; outcomes and private values need positive probability."""
     solved = problem.with_budget(0.0) if precision.unresolved else problem
     if bayes_answer(problem, precision) or (solved is not problem and bayes_answer(solved, precision)):
-        point, claimed, iterations = Point.bayes(problem), "optimal: the Bayes rule keeps the budget", 0
+        point, claimed, iterations = Point.bayes(problem), SLACK, 0
     else:
         point, ending = solve_whole(solved, precision, precision.bracket, limits)
         claimed, iterations = ending.reason, ending.iterations

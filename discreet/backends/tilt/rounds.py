@@ -28,7 +28,7 @@ import numpy as np
 from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import within_budget
-from discreet.backends.slack import bayes_answer
+from discreet.backends.slack import SLACK, bayes_answer
 from discreet.backends.tilt.cells import SHELLS, Scan, shell_top
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
@@ -167,7 +167,7 @@ class _Rounds:
     def run(self, start: Duals | None) -> Ended:
         proof = self._prove(*start, math.inf) if start else self._started()
         if isinstance(proof, Found):
-            return self._ended(proof, proof.source, "optimal: the Bayes rule keeps the budget")
+            return self._ended(proof, proof.source, SLACK)
         best: Found | None = None
         width, ended = math.inf, ""
         for count in range(1, _ROUNDS + 1):
