@@ -139,7 +139,7 @@ class BlockProblem(Constrained):
     def of(cls, problem: Problem) -> BlockProblem:
         """A problem in memory, seen as blocks."""
         blocks = ArrayBlocks(problem.p_xz, problem.loss)
-        return cls(blocks, problem.constraint, problem.p_x, problem.loss.sum(axis=1), problem.name)
+        return cls(blocks, problem.constraint, problem.p_x, problem.loss_totals, problem.name)
 
     @property
     def m(self) -> int:

@@ -97,6 +97,13 @@ def test_totals_are_those_of_the_problem(problem: Problem, size: int) -> None:
     assert found.budget == problem.budget
 
 
+def test_the_losses_of_a_problem_in_memory_are_added_up_once_for_all_budgets() -> None:
+    problem = random_problem(2, 3, 500)
+    one = BlockProblem.of(problem).constant_errors
+    assert BlockProblem.of(problem.with_budget(0.5 * problem.budget)).constant_errors is one
+    np.testing.assert_allclose(one, problem.constant_errors, rtol=1e-14)
+
+
 @pytest.mark.parametrize("total", [1 + 9e-10, 1 - 9e-10, 1 + 1e-14])
 def test_a_total_near_one_is_divided_out(total: float) -> None:
     joint = random_joint() * total
