@@ -54,7 +54,7 @@ def assert_kept(certificate: Certificate) -> None:
         assert certificate.leakage <= certificate.budget
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     st.sampled_from(["mixture", "dirichlet", "sparse"]),
     st.integers(1, 5),
@@ -188,7 +188,7 @@ def test_a_sample_that_keeps_the_budget_still_gives_a_tilt() -> None:
 
 def test_more_is_retained_at_first_where_outcomes_are_made_at_every_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """The draws of the first sample are five times the outcomes that the first round is to retain."""
-    problem, draws = catalog.build("paper-single", bins=400_000, budget=0.01), []
+    problem, draws = catalog.build("paper-single", bins=100_000, budget=0.01), []
 
     def noted(blocks: Any, weighed: Any, strip: int, count: int, **threads: int) -> Any:
         draws.append(count)
@@ -197,4 +197,4 @@ def test_more_is_retained_at_first_where_outcomes_are_made_at_every_pass(monkeyp
     monkeypatch.setattr(rounds, "sample", noted)
     for blocks in (BlockProblem.of(problem), watched(problem)[0]):
         in_rounds(blocks)
-    assert draws == [5 * 40, 5 * 160]  # one outcome in ten thousand; four
+    assert draws == [5 * 30, 5 * 40]  # the least number; one outcome in 2500

@@ -29,7 +29,7 @@ def _small(budget: float) -> Problem:
     return Problem.from_joint(np.random.default_rng(11).dirichlet(np.ones(24)).reshape(2, 3, 4), budget)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data: st.DataObject) -> None:
     problem = data.draw(problems())
@@ -45,7 +45,7 @@ def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data: st.Da
     assert bound == -math.inf or Fraction(bound) <= exactly.bound(problem, tilt, multiplier)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_weak_duality(data: st.DataObject) -> None:
     """With the budget set to an estimator's leakage, its error is at least every bound."""

@@ -294,7 +294,7 @@ def _check_unchanged(found):
     assert (found.budget, found.name) == (0.01, "fuzz")
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_mutated_bytes_are_refused_or_change_nothing(valid, data):
     folder, originals = valid

@@ -51,7 +51,7 @@ def _assert_proven(problem: Problem, verdict: Verdict) -> None:
 # -- any input -----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(st.data())
 def test_certificates_are_proofs_for_arbitrary_input(data: st.DataObject) -> None:
     problem = data.draw(problems())

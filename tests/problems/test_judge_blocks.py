@@ -69,7 +69,7 @@ def assert_proven(problem: Problem, verdict: Verdict[Rule]) -> None:
             assert Fraction(judged.lower) <= exactly.bound(problem, verdict.tilt, verdict.multiplier)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.data())
 def test_certificates_are_proofs_for_arbitrary_rules(data: st.DataObject) -> None:
     problem = data.draw(problems())

@@ -32,7 +32,7 @@ def _assert_stochastic(estimator: Array) -> None:
     assert np.abs(estimator.sum(axis=0) - 1.0).max() <= (estimator.shape[0] + 1) * 2.0**-52
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_any_matrix_becomes_a_feasible_estimator(data: st.DataObject) -> None:
     problem = data.draw(problems(_POSITIVE))
