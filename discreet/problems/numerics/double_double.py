@@ -52,22 +52,21 @@ def _split_sum(values: Array, chosen: Array | None = None) -> DoubleDouble:
 
     chosen [m, N], zeros and ones: the sums [m, k] of the terms of values [k, N] that each of its rows chooses.
     """
-
-    def added(part: Array) -> Array:  # of the first two parts exact in any order
-        return np.asarray(part.sum(axis=-1) if chosen is None else chosen @ part.T)
-
+    parts = np.empty((3, *values.shape))
+    leading, second, rest = parts
     count_bits = (values.shape[-1] + 1).bit_length()
-    exponent = np.frexp(np.abs(values).max(axis=-1, keepdims=True, initial=0.0))[1]
+    exponent = np.frexp(np.abs(values, out=rest).max(axis=-1, keepdims=True, initial=0.0))[1]
     scale = np.ldexp(1.0, exponent + count_bits)
-    leading = values + scale
+    np.add(values, scale, out=leading)
     leading -= scale
-    rest = values - leading
+    np.subtract(values, leading, out=rest)
     scale = np.ldexp(scale, count_bits - 53)  # after the first splitting the rest is at most 2^-53 of its scale
-    second = rest + scale
+    np.add(rest, scale, out=second)
     second -= scale
     rest -= second
-    high, low = _two_sum(added(leading), added(second))
-    return _two_sum(high, low + added(rest))
+    sums = parts.sum(axis=-1) if chosen is None else chosen @ parts.swapaxes(1, 2)  # but for the rest exact in any order
+    high, low = _two_sum(sums[0], sums[1])
+    return _two_sum(high, low + sums[2])
 
 
 def _exact_sum(values: Array) -> DoubleDouble:
