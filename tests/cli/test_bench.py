@@ -113,10 +113,10 @@ def test_a_missing_backend_is_a_row(study: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_damaged_cell_is_set_aside_and_measured_again(study: str) -> None:
-    run(study, "--out", "results")
+    run(study, "--out", "results", "--only", "tilt")
     path = next(Path("results/cells").glob("*.parquet"))
     path.write_bytes(path.read_bytes()[:100])
-    result = run(study, "--out", "results")
+    result = run(study, "--out", "results", "--only", "tilt")
     assert result.exit_code == 0
     assert "moved to set-aside and its cell is measured again" in result.stderr
     assert "1 cells measured" in result.stderr
