@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import discreet as ds
 from discreet.backends.solution import Status
@@ -38,6 +39,7 @@ def row(
     )  # fmt: skip
 
 
+@cache
 def sensor(bins: int, fraction: float = 0.5) -> Problem:
     """The paper's single sensor at a share of the Bayes leakage."""
     return ds.problems.paper_single(bins=bins, fraction=fraction)
