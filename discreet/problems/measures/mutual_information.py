@@ -22,25 +22,39 @@ from discreet.problems.numerics.double_double import Array, exact_product
 from discreet.problems.numerics.rounding import LARGEST_TILT, SMALLEST, TOTAL_ROUNDING, UNIT
 
 _SERIES_BELOW = 0.1  # up to this |r − 1| φ is summed as a series
-_SERIES = np.array([(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)])  # further terms round away
-_CURVATURE = np.array([1.0 / math.factorial(k) for k in range(2, 21)])  # e^z − 1 − z; for |z| ≤ 1 further terms round away
+_SERIES = [(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)]  # further terms round away
+_CURVATURE = [1.0 / math.factorial(k) for k in range(2, 21)]  # e^z − 1 − z; for |z| ≤ 1 further terms round away
+_FEW = 64  # numbers up to which a loop in Python is quicker than NumPy
 
 
 def phi_divergence(x: Array) -> Array:
     """φ(1 + x) = (1 + x) log(1 + x) − x for x ≥ −1, to full relative accuracy even near x = 0."""
+    if x.size <= _FEW:
+        return np.array([_phi(each) for each in x.ravel().tolist()]).reshape(x.shape)
     x = np.maximum(x, -1.0)
     near = np.maximum(np.minimum(x, _SERIES_BELOW), -_SERIES_BELOW)
     log = np.log1p(np.maximum(x, -1.0 + UNIT))  # 0 log 0 = 0
     return np.where(near == x, near * near * _series(near, _SERIES), (1.0 + x) * log - x)
 
 
-def _series(x: Array, coefficients: Array) -> Array:
+def _phi(x: float) -> float:
+    if abs(x) <= _SERIES_BELOW:
+        return x * x * _polynomial(x, _SERIES)
+    return (1.0 + x) * math.log1p(x) - x if x > -1.0 else 1.0  # 0 log 0 = 0
+
+
+def _series(x: Array, coefficients: list[float]) -> Array:
     """Σ_k c_k x^k for |x| ≤ 1."""
-    if x.size > 64:
+    if x.size > _FEW:
         return np.asarray(np.polynomial.polynomial.polyval(x, coefficients))
-    powers = np.empty((*x.shape, coefficients.size))  # all powers at once: for few numbers several times as fast as Horner
-    powers[..., 0], powers[..., 1:] = 1.0, x[..., None]
-    return np.asarray(np.multiply.accumulate(powers, axis=-1, out=powers) @ coefficients)
+    return np.array([_polynomial(each, coefficients) for each in x.ravel().tolist()]).reshape(x.shape)
+
+
+def _polynomial(x: float, coefficients: list[float]) -> float:
+    total = 0.0
+    for coefficient in reversed(coefficients):
+        total = total * x + coefficient
+    return total
 
 
 def feasible_duals(tilt: Array, multiplier: float, p_x: Array, budget: float) -> tuple[Array, float] | None:
