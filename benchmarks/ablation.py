@@ -75,9 +75,9 @@ def near_tilts(problem: Problem) -> Iterator[tuple[Problem, Any, float]]:
     """The optimal duals with relative errors between 1e-6 and 0.5."""
     best, rng = ds.solve(problem, "tilt"), np.random.default_rng(4)
     assert best.tilt is not None
-    assert best.multiplier is not None
+    multiplier = math.inf if best.multiplier is None else best.multiplier
     for size in np.geomspace(1e-6, 0.5, 30):
-        yield problem, best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape)), (1.0 + size) * best.multiplier
+        yield problem, best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape)), (1.0 + size) * multiplier
 
 
 def crossover_row(name: str, paths: list[tuple[Problem, list[Point]]], tilts: list[tuple[Problem, Any, float]]) -> None:
@@ -103,17 +103,40 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
         setattr(owner, name, before)
 
 
-def without_law(active: Any, tilt: Any, multiplier: float) -> Any:
-    """The outcome of the least margin is the tie, with shares that start in the middle; at budget 0 they solve equations."""
-    losses, problem = active._losses, active._problem
-    tie = int((np.abs(losses[0] - losses[1]) / problem.p_z).argmin())
-    active.ties[tie] = np.full(2, 0.5)
-    return np.zeros_like(tilt) if math.isinf(multiplier) else None
+class _Unlike(crossing._ActiveSet):
+    """Active sets of which one piece is taken."""
+
+    without = ""
+
+    def cut(self, tilt: Any, multiplier: float) -> Any:
+        announced = super().cut(tilt, multiplier)
+        if self.without == "a law that the tilt implies":
+            return np.zeros_like(announced)
+        if self.without == "more than one tie from a tilt":
+            self.ties = dict(list(self.ties.items())[:1])
+        return announced
+
+    def hesitate(self, columns: Any) -> Any:
+        return None if self.without == "ties of the interior point" else super().hesitate(columns)
+
+    def relabel(self, *given: Any) -> bool:
+        if self.without == "ties of what changes twice":
+            self._changed[:] = False
+        return super().relabel(*given)
+
+    def leave(self, vertex: Any, columns: Any) -> None:
+        super().leave(vertex, columns)
+        if self.without == "going on where nothing is solved" and columns.min() >= 0.0:
+            self.ties.clear()
+
+    def _enter(self, direction: Any, missing: float) -> None:
+        if self.without != "entering of other ties":
+            super()._enter(direction, missing)
 
 
-def clipped_start(vertex: Vertex, deviation: Any, columns: Any = None, near: Any = Vertex.near) -> Any:
+def clipped_start(vertex: Vertex, deviation: Any, near: Any = Vertex.near) -> Any:
     """Shares outside [0, 1] at the start are moved inside, so no tie is dropped before the system is solved."""
-    found = near(vertex, deviation, columns)
+    found = near(vertex, deviation)
     return None if found is None else np.clip(found, 0.0, None) / np.clip(found, 0.0, None).sum(axis=0)
 
 
@@ -187,17 +210,21 @@ def crossover_rows() -> None:
     tilts = [
         case for share in (1e-3, 0.05, 0.4, 0.8) for case in near_tilts(single.with_budget(share * single.bayes_leakage))
     ]
+    for text in ("n=3,m=3", "n=4,m=4", "n=2,m=5,N=300", "n=5,m=2,N=300"):
+        for budget in ("fraction=0.1", "budget=0"):
+            tilts += near_tilts(instance(f"dirichlet:{text},{budget}"))
     print(f"\n{'the crossover without':34s} ended first never from a tilt alone")
-    active = crossing._ActiveSet
     crossover_row("(nothing)", paths, tilts)
-    for name, attribute, value in (
-        ("lightening of ties", "lighten", lambda active: active.ties.clear()),
-        ("followers by margins", "_follow", lambda active, tie, gains, loses, share: None),
+    for piece in (
+        "a law that the tilt implies",
+        "more than one tie from a tilt",
+        "ties of the interior point",
+        "ties of what changes twice",
+        "going on where nothing is solved",
+        "entering of other ties",
     ):
-        with replaced(active, attribute, value):
-            crossover_row(name, paths, tilts)
-    with replaced(active, "cut", without_law):
-        crossover_row("a start next to the law", paths, tilts)
+        with replaced(_Unlike, "without", piece), replaced(crossing, "_ActiveSet", _Unlike):
+            crossover_row(piece, paths, tilts)
     with replaced(Vertex, "near", clipped_start):
         crossover_row("leaving before a system is solved", paths, tilts)
     for pivots in (2, 4, 16):
@@ -227,7 +254,13 @@ def tries_rows() -> None:
     problems = [instance(text) for text in _INSTANCES]
     print(f"\n{'crossovers on the way':40} {'called':>10} {'iterations':>10}")
     tries_row("as it is", problems)
-    for name, when in (("at every iterate", lambda *_: True), ("only at the end", lambda *_: False)):
+    plain = interior_point._worth_a_try
+    for name, when in (
+        ("at every iterate", lambda *_: True),
+        ("only at the end", lambda *_: False),
+        ("not from the start", lambda *given: given[1] > 0 and plain(*given)),
+        ("from the start of all", lambda *given: given[1] == 0 or plain(*given)),
+    ):
         with replaced(interior_point, "_worth_a_try", when):
             tries_row(name, problems)
 
@@ -358,17 +391,6 @@ def work_rows() -> None:
         work_row("a sample tells margins of any few", large)
 
 
-class _FewHesitate(crossing._ActiveSet):
-    """An interior estimator tells the ties only where no more outcomes hesitate than can be ties."""
-
-    def hesitate(self, columns: Any) -> bool:
-        problem = self._problem
-        likeliest, active = columns.argmax(axis=0), columns * problem.p_z > self._losses - self._losses.min(axis=0)
-        active[likeliest, np.arange(problem.N)] = True
-        most = (problem.m - 1) * (problem.n - problem.constraint.perfect)
-        return bool((active.sum(axis=0) > 1).sum() <= most) and super().hesitate(columns)
-
-
 def statement_row(name: str, problems: list[BlockProblem]) -> None:
     """Print one ablation."""
     found = [ds.solve(problem, "tilt", gap=1e-9) for problem in problems]
@@ -394,8 +416,9 @@ def statement_rows() -> None:
     problems = [BlockProblem.of(instance(text)) for text in texts]
     print(f"\n{'large problems':44} {'certified':>9} {'vertices':>9} {'tie classes':>12} {'columns':>8}")
     statement_row("as it is", problems)
-    with replaced(crossing, "_ActiveSet", _FewHesitate):
-        statement_row("no vertex where more hesitate than can tie", problems)
+    for piece in ("entering of other ties", "more than one tie from a tilt", "ties of the interior point"):
+        with replaced(_Unlike, "without", piece), replaced(crossing, "_ActiveSet", _Unlike):
+            statement_row(f"without {piece}", problems)
     with replaced(rounds._Rounds, "_vertex", lambda _, proof, best: best):
         statement_row("no look for a vertex where bounds have met", problems)
     with replaced(statement, "_in_classes", lambda *_: None):

@@ -18,7 +18,7 @@ from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.point import Ending, Point
 from discreet.backends.tilt.vertex import Vertex, _Newton
-from discreet.problems import Problem, catalog, certify
+from discreet.problems import Problem, catalog, certify, reduce
 
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
 
@@ -188,6 +188,33 @@ def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins: int, 
     assert count >= 10
 
 
+@pytest.mark.parametrize(("n", "m", "outcomes"), [(3, 3, 100), (4, 4, 100), (2, 5, 300), (5, 2, 300)])
+@pytest.mark.parametrize("fraction", [0.0, 0.1])
+def test_a_tilt_alone_leads_to_the_optimum_for_any_number_of_guesses(n: int, m: int, outcomes: int, fraction: float) -> None:
+    problem = catalog.build("dirichlet", n=n, m=m, N=outcomes, fraction=fraction)
+    best = ds.solve(problem, "tilt")
+    assert best.tilt is not None
+    multiplier = math.inf if best.multiplier is None else best.multiplier
+    rng, count = np.random.default_rng(4), 0
+    for size in np.geomspace(1e-6, 1e-2, 20):
+        tilt = best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape))
+        found = crossover(problem, tilt, (1.0 + size) * multiplier, Precision.of(problem, 1e-9))
+        if found is not None:
+            assert_consistent(problem, found[0])
+            assert found[1] <= 1e-12
+            count += 1
+    assert count >= 5
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.5])
+@pytest.mark.parametrize("name", ["paper-single", "paper-multi", "random", "smart-meter", "multi-mixed"])
+def test_with_two_values_and_guesses_no_iteration_is_needed(name: str, fraction: float) -> None:
+    problem = random_problem(2, 2, 100, 0, fraction) if name == "random" else catalog.build(name, fraction=fraction)
+    best = ds.solve(problem, "tilt")
+    assert best.status is ds.Status.CERTIFIED
+    assert best.iterations == 0
+
+
 @pytest.mark.parametrize("bins", [4, 16, 64, 256])
 @pytest.mark.parametrize("budget", [0.0, 1e-6, 1e-4, 0.01])
 def test_where_x_has_two_values_it_works_far_from_the_optimum(bins: int, budget: float) -> None:
@@ -207,6 +234,20 @@ def test_it_ends_the_iteration_early_at_the_same_optimum(fraction: float) -> Non
     assert early.iterations is not None
     assert early.iterations < ending.iterations
     assert early.error_probability == pytest.approx(problem.error_probability(plain.columns), rel=1e-9)
+
+
+def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any() -> None:
+    """Here the likeliest outcomes have all but one posterior, and weigh ten thousand times what is to be proven."""
+    problem = reduce(ds.problems.paper_multi(sensors=30, fraction=0.5)).problem
+    precision = Precision.of(problem, 1e-9)
+    for iterations in range(1, 10):
+        at, _ = solve_interior(model_of(problem, precision), gap=1e-10, max_iterations=iterations)
+        found = crossed(problem, at)
+        assert found is not None
+        assert found[1] <= 1e-10
+    best = ds.solve(problem, "tilt")
+    assert best.status is ds.Status.CERTIFIED
+    assert best.iterations == 0
 
 
 def test_the_width_of_a_vertex_is_relative_to_its_own_error() -> None:

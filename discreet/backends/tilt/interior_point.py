@@ -42,21 +42,18 @@ _ALLOWED = 0.1  # error by outcomes left behind: of all products; of a guess's m
 _PATIENCE = 15  # iterations with neither a better merit nor a narrower bracket before giving up
 
 
-Shortcut = Callable[[Point], tuple[Point, float] | None]
-"""The vertex next to an iterate and the width that it proves, or None if that is not within the gap."""
-
-
 def solve_interior(
     model: Model,
     *,
     gap: float,
     max_iterations: int,
     deadline: float = math.inf,
-    shortcut: Shortcut | None = None,
+    shortcut: Callable[[Point], tuple[Point, float] | None] | None = None,
 ) -> tuple[Point, Ending]:
     """The iterate with the least merit, or a vertex; `deadline` is on time.perf_counter's clock.
 
-    `shortcut` is called at the end, and before that where `_worth_a_try`. The ending's width counts excess leakage, too.
+    `shortcut` finds a vertex next to an iterate and the width that it proves, or None. It is called at the end, and before
+    that where `_worth_a_try`. The ending's width counts excess leakage, too.
     """
     at = _start(model)
     kappa = 0.0 if model.perfect else at.unused * at.multiplier * len(at.tilt) / _total_product(model, at)
@@ -74,7 +71,7 @@ def solve_interior(
         unchanged = unchanged + 1 if np.array_equal(active, before) else 0
         if shortcut is not None and gap < width and _worth_a_try(model, iteration, active, unchanged):
             found = shortcut(_point(model, at))
-            if found is not None:
+            if found is not None and found[1] <= gap:
                 return found[0], Ending("optimal", iteration, found[1])
         ended = _ending(merit, since_best, iteration == max_iterations, deadline)
         moved = None if ended else _advance(model, at, law, kappa, gap, width, error)
@@ -84,7 +81,7 @@ def solve_interior(
         at = moved
     point = _point(model, best)
     found = shortcut(point) if shortcut is not None else None
-    if found is not None:
+    if found is not None and found[1] <= gap:
         return found[0], Ending("optimal", iteration, found[1])
     return point, Ending(ended, iteration, least * gap)
 
@@ -92,13 +89,12 @@ def solve_interior(
 def _worth_a_try(model: Model, iteration: int, active: NDArray[np.bool_], unchanged: int) -> bool:
     """Whether there may be a vertex next to an iterate whose active guesses [m, N] are those of so many iterates before.
 
-    With two private values and two guesses the tilt alone finds it early. Otherwise active guesses must just have stopped
-    changing, and no more outcomes may have several than can be ties.
+    Active guesses must just have stopped changing, and no more outcomes may have several than can be ties. With two private
+    values and two guesses the law has one equation, and the tilt of the start most often leads to the vertex.
     """
     n, m = model.p_x.size, model.losses.shape[1]
-    if n == m == 2:
-        return iteration in (1 + model.perfect, 2, 4, 8, 16)
-    return unchanged == 1 and np.count_nonzero(active) - active.shape[1] <= (m - 1) * (n - model.perfect)
+    few = np.count_nonzero(active) - active.shape[1] <= (m - 1) * (n - model.perfect)
+    return n == m == 2 if iteration == 0 else bool(few and unchanged == 1)
 
 
 def _point(model: Model, at: Iterate) -> Point:

@@ -126,25 +126,18 @@ def first_retained(n: int, m: int) -> int:
     return max(500, 100 * n * m)
 
 
-def solve_whole(
-    problem: Problem, precision: Precision, gap: float, limits: Limits, vertex: bool = True
-) -> tuple[Point, Ending]:
-    """The interior point, with its crossover where a vertex is wanted; the Bayes rule must not keep the budget."""
+def solve_whole(problem: Problem, precision: Precision, gap: float, limits: Limits) -> tuple[Point, Ending]:
+    """The interior point with its crossover; the Bayes rule must not keep the budget."""
     if not problem.p_x.all():
         reduced = reduce(problem, merge=False)
-        point, ending = solve_whole(reduced.problem, precision, gap, limits, vertex)
+        point, ending = solve_whole(reduced.problem, precision, gap, limits)
         return point.restored(reduced), ending
-
-    def vertex_near(at: Point) -> tuple[Point, float] | None:
-        found = crossover(problem, at.tilt, at.multiplier, precision, at.columns)
-        return found if found is not None and found[1] <= gap else None
-
     return solve_interior(
         model_of(problem, precision),
         gap=gap,
         max_iterations=limits.iterations,
         deadline=limits.deadline,
-        shortcut=vertex_near if vertex else None,
+        shortcut=lambda at: crossover(problem, at.tilt, at.multiplier, precision, at.columns),
     )
 
 
@@ -293,22 +286,17 @@ class _Rounds:
 
     def _crossed(self, proof: Proof) -> Found | None:
         """The vertex of the small problem next to the duals at hand, without an iteration."""
-        if not proof.multiplier > 0.0:
-            return None
         small = self._small(proof)
+        if not (proof.multiplier > 0.0 and small.p_x.all()):
+            return None
         vertex = crossover(small, proof.scan.tilt, proof.multiplier, self._precision)
         return None if vertex is None or vertex[1] > self._precision.bracket else self._found(small, proof, vertex[0])
 
     def _iterated(self, proof: Proof) -> Found:
         """The small problem by the interior point, and its vertex."""
-        precision, small, whole = self._precision, self._small(proof), not proof.scan.counts.size
-        gap = precision.small
-        point, ending = solve_whole(small, precision, gap, self._limits, vertex=whole)
+        small = self._small(proof)
+        point, ending = solve_whole(small, self._precision, self._precision.small, self._limits)
         self._iterations += ending.iterations
-        if not whole and self._carried(small, proof, *self._feasible(point.tilt, point.multiplier)) > -math.inf:
-            vertex = crossover(small, point.tilt, point.multiplier, precision, point.columns)
-            if vertex is not None and vertex[1] <= gap:
-                return self._found(small, proof, vertex[0])
         kept = point if ending.optimal else replace(point, columns=within_budget(small, point.columns))
         return self._found(small, proof, kept)
 

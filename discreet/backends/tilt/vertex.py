@@ -68,17 +68,18 @@ class Vertex:
         moved = (shares @ self._by_deviation).reshape(self._certain.deviation.shape)
         return OutputLaw(self._certain.mass + shares @ self._by_mass, self._certain.deviation + moved, self._certain.p_x)
 
-    def near(self, deviation: Array | None, columns: Array | None = None) -> Array | None:
-        """The columns [m, K] next to those given, or to the start, with about that deviation of the law [m, n].
+    def near(self, deviation: Array) -> Array | None:
+        """The columns [m, K] next to the start with about that deviation of the law [m, n].
 
-        The change of shares is of least norm, counted in effects; some probability may be outside [0, 1]. The start itself
-        where no deviation is given; None beyond range.
+        The change of shares is of least norm, counted in effects; some probability may be outside [0, 1]. None beyond range.
         """
-        columns = self._start if columns is None else columns
-        if deviation is None:
-            return columns
-        step = _least_squares(self._effect.T, (deviation - self.law(columns).deviation).ravel() / self._scale)
-        return None if step is None else self.columns(columns[self._guesses, self._places] + step / self._size)
+        missing = deviation - self.law(self._start).deviation
+        step = _least_squares(self._effect.T, missing.ravel() / self._scale)
+        return None if step is None else self.columns(self._start[self._guesses, self._places] + step / self._size)
+
+    def direction(self, place: int, loses: int) -> Array | None:
+        """The least change of tilts [m, n] by which that guess of a tie becomes dearer by 1; all other ties stay."""
+        return self._moved((self._places == place) * ((self._guesses == loses) - 1.0 * (self._own[place] == loses)))
 
     def solve(self, columns: Array, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
         """Columns of the ties [m, K] and duals, from columns to start from; None where there are none.
@@ -86,7 +87,9 @@ class Vertex:
         Some probability may be outside [0, 1]. tilt [m, n]: at ε = 0 the nearest that the ties allow is taken, and for
         guesses that never occur its rows are. At ε > 0 by Newton's method for a leakage just inside the budget: as little
         inside as rounding allows. The masses of outcomes are rounded by 2⁻⁵³ of themselves, and so are their sums: leakage
-        grows by at most 2⁻⁵¹ Σ u |log r| with that, which is what a perturbation of 2⁻⁵² of the ratios r costs.
+        grows by at most 2⁻⁵¹ Σ u |log r| with that, which is what a perturbation of 2⁻⁵² of the ratios r costs. Where it is
+        above the budget, the next law, rounded anew, aims inside by twice of what this one was above its aim. Rounded shares
+        change tilts μ log r. These are moved until ties are equal, since a misaligned tilt costs its square only.
         """
         if self._problem.constraint.perfect:
             return self._solve_perfect(columns, tilt, precision)
@@ -107,19 +110,26 @@ class Vertex:
                 duals = multiplier * np.log1p(ratio)
                 if never.any():
                     duals[never] = tilt[never] - support_ceiling(tilt[never], law.p_x, multiplier)[:, None]
-                return Point(columns, duals, multiplier)
-            inside = 2.0 * inside + 1.5 * excess
+                equal = self._equal(duals)
+                return None if equal is None else Point(columns, equal, multiplier)
+            inside = 2.0 * (inside + excess)
         return None
 
     def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
-        refined = self.near(np.zeros_like(tilt), columns)  # a linear system: the repeat only refines
-        if refined is None or not np.abs(self.law(refined).excess).max() <= precision.leak_free:
+        if not np.abs(self.law(columns).excess).max() <= precision.leak_free:
             return None  # too few ties to cancel what others leak
-        move = _least_squares(self._effect, -(self._lost + self._by_deviation @ tilt.ravel()) / self._size)
-        if move is None:
-            return None
-        tilt = tilt + (move / self._scale).reshape(tilt.shape)
-        return Point(refined, tilt - (tilt @ self._problem.p_x)[:, None], math.inf)
+        equal = self._equal(tilt - (tilt @ self._problem.p_x)[:, None])
+        return None if equal is None else Point(columns, equal, math.inf)
+
+    def _equal(self, tilt: Array) -> Array | None:
+        """The nearest tilt [m, n] under which the ties' losses are equal."""
+        move = self._moved(-self._lost - self._by_deviation @ tilt.ravel() - self._by_mass @ (tilt @ self._problem.p_x))
+        return None if move is None else tilt + move
+
+    def _moved(self, losses: Array) -> Array | None:
+        """The least change of tilts [m, n], of mean 0 under p(x), that changes the losses L_guess − L_label [F] by those."""
+        move = _least_squares(self._effect, losses / self._size)
+        return None if move is None else (move / self._scale).reshape(self._certain.deviation.shape)
 
 
 class _Newton:
