@@ -58,7 +58,7 @@ def test_three_bins_reach_the_continuous_optimum_on_the_papers_model(budget: flo
 def test_with_two_bins_no_single_edge_is_better() -> None:
     problem = paper_continuous(0.01)
     design = ds.design_quantiser(problem, 2)
-    tried = [optimum(problem, np.array([-np.inf, edge, np.inf])).error_probability for edge in np.linspace(-0.3, 1.3, 161)]
+    tried = [optimum(problem, np.array([-np.inf, edge, np.inf])).error_probability for edge in np.linspace(-0.3, 1.3, 81)]
     assert design.error_probability <= min(tried) + 1e-12
     assert 0.2 < design.excess < 0.22
 
