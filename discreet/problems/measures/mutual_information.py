@@ -24,30 +24,22 @@ from discreet.problems.numerics.rounding import LARGEST_TILT, SMALLEST, TOTAL_RO
 _SERIES_BELOW = 0.1  # up to this |r − 1| φ is summed as a series
 _SERIES = [(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)]  # further terms round away
 _CURVATURE = [1.0 / math.factorial(k) for k in range(2, 21)]  # e^z − 1 − z; for |z| ≤ 1 further terms round away
-_FEW = 64  # numbers up to which a loop in Python is quicker than NumPy
 
 
 def phi_divergence(x: Array) -> Array:
     """φ(1 + x) = (1 + x) log(1 + x) − x for x ≥ −1, to full relative accuracy even near x = 0."""
-    if x.size <= _FEW:
+    if x.size <= 64:  # a call of NumPy takes as long as some of these
         return np.array([_phi(each) for each in x.ravel().tolist()]).reshape(x.shape)
     x = np.maximum(x, -1.0)
-    near = np.maximum(np.minimum(x, _SERIES_BELOW), -_SERIES_BELOW)
-    log = np.log1p(np.maximum(x, -1.0 + UNIT))  # 0 log 0 = 0
-    return np.where(near == x, near * near * _series(near, _SERIES), (1.0 + x) * log - x)
+    far = (1.0 + x) * np.log1p(np.maximum(x, -1.0 + UNIT)) - x  # 0 log 0 = 0
+    near = np.minimum(np.maximum(x, -_SERIES_BELOW), _SERIES_BELOW)
+    return np.where(near == x, near * near * np.polynomial.polynomial.polyval(near, _SERIES), far)
 
 
 def _phi(x: float) -> float:
     if abs(x) <= _SERIES_BELOW:
         return x * x * _polynomial(x, _SERIES)
     return (1.0 + x) * math.log1p(x) - x if x > -1.0 else 1.0  # 0 log 0 = 0
-
-
-def _series(x: Array, coefficients: list[float]) -> Array:
-    """Σ_k c_k x^k for |x| ≤ 1."""
-    if x.size > _FEW:
-        return np.asarray(np.polynomial.polynomial.polyval(x, coefficients))
-    return np.array([_polynomial(each, coefficients) for each in x.ravel().tolist()]).reshape(x.shape)
 
 
 def _polynomial(x: float, coefficients: list[float]) -> float:
@@ -108,7 +100,8 @@ def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
 
 def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float) -> Array:
     """h_i for |z| ≤ 1, z = t/μ: μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)), whose second sum has terms ≥ 0 only."""
-    curve = ((scaled * scaled * _series(scaled, _CURVATURE)) @ p_x) * (1.0 + unit + 128.0 * UNIT)
+    series = np.array([_polynomial(each, _CURVATURE) for each in scaled.ravel().tolist()]).reshape(scaled.shape)
+    curve = ((scaled * scaled * series) @ p_x) * (1.0 + unit + 128.0 * UNIT)
     slope = mean / multiplier
     growth = slope + curve + 4.0 * UNIT * (np.abs(slope) + curve) + 4 * p_x.size * SMALLEST
     log = np.log1p(growth)
