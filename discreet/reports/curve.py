@@ -169,17 +169,21 @@ def frontier(
     target = DEFAULT_WIDTH if width is None and points is None else width
     wanted = None if target is None else positive(target, "width")
     search = _Search(problem, gap, Sweep(problem, backend, gap=gap, time_limit=time_limit, settings=settings))
-    budget: float | None = 0.0
-    while budget is not None:
+    waiting = [0.0]
+    while waiting:
+        budget = waiting.pop(0)
         if watch is not None:
             watch(len(search.points), most, f"budget {budget:.4g} nats")
         search.add(budget)
-        budget = search.next(wanted) if len(search.points) < most else None
+        if len(search.points) == most:
+            break
+        waiting = waiting or search.next(wanted)
+    envelope = search.envelope()
     return Frontier(
         problem=problem.name,
         backend=backend,
         rows=tuple(search.points[budget] for budget in sorted(search.points)),
-        envelope=search.envelope,
+        envelope=envelope,
         entropy_x_nats=problem.entropy_x,
         bayes_leakage_nats=problem.bayes_leakage,
         bayes_error_probability=problem.bayes_error,
@@ -191,13 +195,12 @@ def frontier(
 
 
 class _Search:
-    """Points so far, what they prove, and where the next one should be."""
+    """Points so far, what they prove, and where the next ones should be."""
 
     def __init__(self, problem: Problem, gap: float, sweep: Sweep) -> None:
         self._problem, self._gap, self._sweep = problem, gap, sweep
         self._bounds: list[Bound] = []
         self.points: dict[float, FrontierPoint] = {}
-        self.envelope = envelope_of(problem, ())
 
     def add(self, budget: float) -> None:
         """Solve one more budget."""
@@ -205,29 +208,37 @@ class _Search:
         self.points[budget] = FrontierPoint.of(solution, seconds)
         if solution.certificate is not None and solution.multiplier is not None:
             self._bounds.append(Bound.of(solution.certificate, solution.multiplier))
-            self.envelope = envelope_of(self._problem, self._bounds)
 
-    def next(self, wanted: float | None) -> float | None:
-        """The budget that narrows the bracket most; None if it is narrow enough or cannot be narrowed."""
-        horizon = self.envelope.horizon
-        for end in (horizon, self._problem.budget):
-            if end <= horizon and end not in self.points:
-                return float(end)
-        highest = float(self.envelope.vertices[0, 1])
-        enough = max(self._gap * highest, wanted * self.envelope.height if wanted else 0.0)
-        for budget, width in zip(*self.envelope.candidates(), strict=True):
-            if width <= enough:
-                return None
-            place = self._place(float(budget), float(width))
+    def envelope(self) -> Envelope:
+        """What the points prove."""
+        return envelope_of(self._problem, self._bounds)
+
+    def next(self, wanted: float | None) -> list[float]:
+        """The budgets that narrow the bracket most, widest first; none if it is narrow enough or cannot be narrowed.
+
+        One for each interval at least a quarter as wide as the widest: cut in the middle, that leaves about a quarter.
+        """
+        envelope = self.envelope()
+        ends = [
+            end for end in (envelope.horizon, self._problem.budget) if end <= envelope.horizon and end not in self.points
+        ]
+        if ends:
+            return [float(ends[0])]
+        least = max(self._gap * float(envelope.vertices[0, 1]), wanted * envelope.height if wanted else 0.0)
+        places: dict[float, float] = {}
+        for budget, width in zip(*(each.tolist() for each in envelope.candidates()), strict=True):
+            if width <= least:
+                break
+            left = max((point for point in self.points if point < budget), default=0.0)
+            place = None if left in places else self._place(left, budget, width)
             if place is not None:
-                return place
-        return None
+                places[left], least = place, max(least, 0.25 * width)
+        return list(places.values())
 
-    def _place(self, budget: float, width: float) -> float | None:
-        """Where to cut the interval of points around a budget; None where another point could not help."""
-        left = max((point for point in self.points if point < budget), default=0.0)
+    def _place(self, left: float, budget: float, width: float) -> float | None:
+        """Where to cut the interval of points around a budget, from its left end; None where a point could not help."""
         right = min((point for point in self.points if point > left), default=0.0)
-        if right - left <= _NARROWEST * right or budget == right < self.envelope.horizon:
+        if right - left <= _NARROWEST * right or budget == right < self._problem.bayes_leakage:
             return None
         if width <= 2.0 * max(self.points[end].upper - self.points[end].lower for end in (left, right)):
             return None  # no other point will narrow the bracket at the ends
