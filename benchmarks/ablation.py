@@ -389,6 +389,10 @@ def work_rows() -> None:
             work_row(f"screened from {factor:g} times the margin", large)
     with replaced(rounds, "_SAMPLED", 1e-9):
         work_row("a sample tells margins of any few", large)
+    thirty = [instance("paper-single:bins=30000000,budget=0.01")]
+    work_row("thirty million outcomes", thirty)
+    with replaced(rounds, "saving_passes", lambda blocks: 0):
+        work_row("no more retained because there are many", thirty)
 
 
 def statement_row(name: str, problems: list[BlockProblem]) -> None:

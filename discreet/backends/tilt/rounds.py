@@ -35,7 +35,7 @@ from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.passes import scan, wanted_margin
 from discreet.backends.tilt.point import Ending, Point
-from discreet.problems.blocks import BlockProblem, stored
+from discreet.problems.blocks import BlockProblem, Blocks, stored
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
@@ -126,6 +126,11 @@ def first_retained(n: int, m: int) -> int:
     return max(500, 100 * n * m)
 
 
+def saving_passes(blocks: Blocks) -> int:
+    """How many outcomes to retain at least where a pass costs more than they do, most where it makes the outcomes."""
+    return min(2000, blocks.N // 10_000) * (1 if stored(blocks) else 4)
+
+
 def solve_whole(problem: Problem, precision: Precision, gap: float, limits: Limits) -> tuple[Point, Ending]:
     """The interior point with its crossover; the Bayes rule must not keep the budget."""
     if not problem.p_x.all():
@@ -153,8 +158,7 @@ def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits,
 class _Rounds:
     def __init__(self, problem: BlockProblem, precision: Precision, limits: Limits) -> None:
         self._problem, self._precision, self._limits = problem, precision, limits
-        dear = 0 if stored(problem.blocks) else min(8000, problem.N // 2500)  # few passes where they make the outcomes
-        self._retained = max(first_retained(problem.n, problem.m), dear)
+        self._retained = max(first_retained(problem.n, problem.m), saving_passes(problem.blocks))
         self._iterations = self._passes = 0
 
     def run(self, start: Duals | None) -> Ended:
