@@ -172,13 +172,25 @@ class Solution:
             "versions": dict(self.versions),
         }
 
+    @property
+    def _stated(self) -> tuple[Array | Rule, Array, float]:
+        """What a file states: the rule of a problem in blocks, else the estimator; and the duals. FileError without them."""
+        found = self.rule if isinstance(self.problem, BlockProblem) else self.estimator
+        if self.verdict is None or not isinstance(found, np.ndarray | Rule):
+            raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
+        return found, self.verdict.tilt, self.verdict.multiplier
+
+    def members(self) -> dict[str, Any]:
+        """The arrays that `save` writes, by name: the estimator or, of a problem in blocks, its rule; and the duals."""
+        from discreet.problems.files.records import solution_members
+
+        return solution_members(*self._stated)
+
     def save(self, path: str) -> None:
-        """Write estimator, tilt, multiplier and `to_dict()` as one `.npz`, atomically; raises FileError."""
+        """Write `members()` and `to_dict()` as one `.npz`, atomically; raises FileError."""
         from discreet.problems.files.records import save_solution
 
-        if self.verdict is None or self.estimator is None:
-            raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
-        save_solution(path, self.estimator, self.verdict.tilt, self.verdict.multiplier, self.to_dict())
+        save_solution(path, *self._stated, self.to_dict())
 
     def __repr__(self) -> str:
         who = f"{self.backend}: " if self.backend else ""

@@ -49,7 +49,7 @@ def audit(
         model = notation.problem(problem, notation.pairs(parameters or (), "--set"), budget)
         stored = load_solution(solution)
         judged = audited(model, stored.estimator, stored.tilt, stored.multiplier, gap=gap)
-        found = inference(model, normalise(stored.estimator))
+        found = inference(model, normalise(stored.matrix(model)))
     status, certificate = judged.status, judged.certificate
     assert certificate is not None  # an estimator was given
     if as_json:

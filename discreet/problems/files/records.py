@@ -1,7 +1,7 @@
 """Problems and solutions as files.
 
 A problem is an `.npz` with `joint` [n, m, N], or `p_xz` [n, N] and `loss` [m, N]; optionally `budget` (nats) and `name`.
-A solution is an `.npz` with `estimator` [m, N], `tilt` [m, n], `multiplier` and `metadata` (JSON text).
+A solution is an `.npz` with `estimator` [m, N] or the members of a rule, `tilt` [m, n], `multiplier` and `metadata` (JSON).
 
 Anything else is refused in one sentence that names the file and the member (`FileError`). Nothing is ever unpickled, and
 writing is all or nothing (`archive`). Laws (tests/problems/test_files.py): what is saved is loaded bit for bit; changing any
@@ -26,6 +26,7 @@ from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, read_archive, write_archive
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
 
 _PathLike = str | os.PathLike[str]
 _AnyModel = TypeVar("_AnyModel", Problem, BlockProblem)
@@ -119,67 +120,99 @@ def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) 
 class StoredSolution:
     """The content of a solution file: data, not a proof; judge it with `certify(problem, estimator, tilt, multiplier)`.
 
-    estimator    P_il [m, N], column-stochastic
-    tilt         t_ij [m, n]; the rule off ties is argmin_i L_il + Σ_j t_ij a_jl
+    estimator    P_il [m, N], column-stochastic; or a rule
+    tilt         t_ij [m, n] of the dual bound; the rule off ties is argmin_i L_il + Σ_j t_ij a_jl
     multiplier   μ ≥ 0, error probability per nat; inf at perfect privacy
     metadata     the record of the solution (`Solution.to_dict()`)
     """
 
-    estimator: Array
+    estimator: Array | Rule
     tilt: Array
     multiplier: float
     metadata: Mapping[str, Any]
+
+    def matrix(self, problem: Problem) -> Array:
+        """The estimator as a matrix [m, N], also of a rule."""
+        return self.estimator.dense(BlockProblem.of(problem).blocks) if isinstance(self.estimator, Rule) else self.estimator
 
 
 def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> StoredSolution:
     """Read a solution file. Raises FileError for anything wrong with it."""
     where = os.fspath(path)
-    stored = read_archive(path, arrays=("estimator", "tilt", "multiplier"), texts=("metadata",), max_bytes=max_bytes)
-    missing = {"estimator", "tilt", "multiplier", "metadata"} - {*stored.arrays, *stored.texts}
+    known = ("estimator", "tilt", "multiplier", *_RULE)
+    stored = read_archive(path, arrays=known, texts=("metadata",), max_bytes=max_bytes)
+    form = set(_RULE) if "rule_tilt" in stored.arrays else {"estimator"}
+    missing = {*form, "tilt", "multiplier", "metadata"} - {*stored.arrays, *stored.texts}
     if missing:
         raise FileError(f"{where} has no {sorted(missing)[0]}; a solution holds estimator, tilt, multiplier and metadata")
-    multiplier = _scalar(where, stored, "multiplier")
-    estimator, tilt = stored.arrays["estimator"], stored.arrays["tilt"]
+    multiplier, tilt = _scalar(where, stored, "multiplier"), stored.arrays["tilt"]
+    estimator = _rule(where, stored) if "rule_tilt" in form else stored.arrays["estimator"]
     _check_solution(where, estimator, tilt, multiplier)
-    for array in (estimator, tilt):
+    for array in stored.arrays.values():
         array.setflags(write=False)
     return StoredSolution(estimator, tilt, multiplier, _metadata(where, stored.texts["metadata"]))
 
 
+_RULE = ("rule_tilt", "ties", "columns", "share", "towards", "band", "tie_classes")
+
+
+def _rule(where: str, stored: Archive) -> Rule:
+    """The rule of a solution file."""
+    tilt, ties, columns, _, towards, _, classes = (stored.arrays[name] for name in _RULE)
+    try:
+        share, band = _scalar(where, stored, "share"), _scalar(where, stored, "band")
+        return Rule(tilt, ties.astype(np.int64), columns, share, towards, band, classes)
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None
+
+
+def solution_members(estimator: Array | Rule, tilt: Array, multiplier: float) -> dict[str, Any]:
+    """The arrays of a solution file by name: an estimator [m, N] or a rule, and the duals."""
+    duals = {"tilt": tilt, "multiplier": np.float64(multiplier)}
+    if not isinstance(estimator, Rule):
+        return {"estimator": estimator, **duals}
+    parts = {name: getattr(estimator, name.removeprefix("rule_")) for name in _RULE}
+    return {**{name: np.asarray(value) for name, value in parts.items()}, **duals}
+
+
 def save_solution(
     path: _PathLike,
-    estimator: Array,
+    estimator: Array | Rule,
     tilt: Array,
     multiplier: float,
     metadata: Mapping[str, Any],
     *,
     overwrite: bool = True,
 ) -> None:
-    """Write a solution, all or nothing: estimator [m, N], tilt [m, n], multiplier ≥ 0 (inf allowed), JSON-able metadata.
+    """Write a solution, all or nothing: estimator [m, N] or rule, tilt [m, n], multiplier ≥ 0 (or inf), JSON-able metadata.
 
     Raises FileError if the arrays are not those of a solution, the metadata cannot be written as JSON (NaN and inf cannot)
     or the file cannot be written.
     """
     where = os.fspath(path)
-    estimator, tilt = np.asarray(estimator, dtype=np.float64), np.asarray(tilt, dtype=np.float64)
+    if not isinstance(estimator, Rule):
+        estimator = np.asarray(estimator, dtype=np.float64)
+    tilt = np.asarray(tilt, dtype=np.float64)
     _check_solution(where, estimator, tilt, float(multiplier))
     try:
         text = json.dumps(dict(metadata), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
         raise FileError(f"{where}: the metadata cannot be written as JSON ({error}); give plain finite values") from None
-    members = {"estimator": estimator, "tilt": tilt, "multiplier": np.float64(multiplier), "metadata": np.array(text)}
-    write_archive(path, members, overwrite=overwrite)
+    members = solution_members(estimator, tilt, multiplier)
+    write_archive(path, members | {"metadata": np.array(text)}, overwrite=overwrite)
 
 
-def _check_solution(where: str, estimator: Array, tilt: Array, multiplier: float) -> None:
+def _check_solution(where: str, estimator: Array | Rule, tilt: Array, multiplier: float) -> None:
+    estimator = estimator.tilt if (rule := isinstance(estimator, Rule)) else estimator  # a rule has checked itself
     if estimator.ndim != 2 or tilt.ndim != 2 or 0 in estimator.shape + tilt.shape or len(estimator) != len(tilt):
         raise FileError(
             f"{where}: estimator has shape {list(estimator.shape)} and tilt {list(tilt.shape)}; "
             "give [m, N] and [m, n] with the same m"
         )
     try:
-        check_entries(estimator, "estimator")
-        check_columns(estimator, "estimator")
+        if not rule:
+            check_entries(estimator, "estimator")
+            check_columns(estimator, "estimator")
         check_entries(tilt, "tilt", signed=True)
     except InputError as error:
         raise FileError(f"{where}: {error}") from None

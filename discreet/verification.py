@@ -1,0 +1,400 @@
+"""The second opinion: what is true of a solution, by rational numbers and ball arithmetic alone, in one file.
+
+It shares no line with the solvers or the judge, and imports only the standard library, NumPy and python-flint. Every stored
+double stands for the rational number that it is.
+
+**What is meant**
+  problem    p(x_j, z_l) = a_jl / τ and loss mass L_il / τ with τ = Σ a, which must be 1 within 1e-9. Of a joint tensor
+             a_jl = Σ_i p_jil and L_il = Σ_{k≠i} Σ_j p_jkl, 0/1 loss.
+  estimator  P_il = Pr(Ŷ = y_i given z_l) as stored, but for the likeliest guess of every column (the first of several): it
+             gets one minus the sum of the others. Columns must sum to 1 within 1e-9.
+  rule       Without an estimator the guess is the first i with the least v_i = L_i + d_i1 a_1 + d_i2 a_2 + … (d is
+             `rule_tilt`), added from the left in doubles, whose roundings are part of the rule. In a tie class, where the
+             second least v minus the least, divided by a_1 + a_2 + …, is at most `band`, `tie_classes` has the column.
+  both       Listed ties have columns of their own, in doubles or rationals. With probability `share` a guess is drawn from
+             `towards` instead.
+
+**What is shown**, with u_ij = Σ_l P_il a_jl / τ, π_j = Σ_i u_ij, s_i = Σ_j u_ij:
+  error      Σ_il P_il L_il / τ, exact
+  leakage    Σ_ij u_ij log(u_ij / (π_j s_i)); 0 exactly when u_ij = π_j s_i for all i and j, which is decided exactly
+  deviation  max_ij |u_ij / (π_j s_i) − 1|: how far a posterior is from the prior, exact
+  bound      Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl) / τ − μ ε, exact, with doubles κ_i ≥ μ log Σ_j π_j e^{t_ij/μ} (at
+             budget 0: κ_i ≥ Σ_j π_j t_ij; at μ = 0: κ_i = max_j t_ij). No estimator that leaks at most ε errs less. Without
+             duals t = 0 and μ = 0, which gives the error probability of the Bayes rule.
+
+**How.** The integer of a double is cut into digits of 20 bits, each at its place 2^(20 k). Products of two are below 2^40,
+so int64 adds up 2^22 of them and nothing is rounded. Only m·n logarithms and exponentials are irrational: they are balls,
+whose precision is doubled until the question is decided.
+
+Source: docs/theory.md, sections 3 and 5; balls: F. Johansson, "Arb", IEEE Transactions on Computers 66 (2017).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+try:
+    from flint import arb, ctx, fmpq
+except ImportError:  # said in a sentence by `verify`
+    fmpq = None  # type: ignore[assignment,misc]
+
+BITS = 20  # of a digit
+PART = 1 << 16  # outcomes that are read at once; 2^22 products of digits can be added up
+TOLERANCE = 1e-9  # how far Σ a and the columns of an estimator may be from one before they count as a mistake
+LARGEST = 1e200  # losses, tilts and finite multipliers beyond it are refused
+
+_Array = Any  # of numpy, [..., B]; the last axis counts outcomes
+_Digits = dict[int, Any]  # place k → int64 [..., B], meaning Σ_k 2^(20 k) digits[k]
+_Member = tuple[tuple[int, ...], Callable[[int, int], _Array]]  # shape, and what reads columns: (start, count) → doubles
+_Part = tuple[_Array, ...]  # (joint [n, m, B],) or (p_xz [n, B], loss [m, B]) of consecutive outcomes
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What is proven. Intervals are pairs of doubles (low, high), rounded outwards.
+
+    error          error probability of the estimator
+    leakage        I(X; Ŷ), nats; (0, 0) exactly if the guess is independent of X
+    deviation      largest |posterior / prior − 1| over guesses and private values
+    budget         ε, nats
+    budget_kept    True or False if proven; None if leakage and budget agree to 16,000 bits
+    lower_bound    no estimator that keeps the budget errs less
+    bracket        of the optimum: from lower_bound to `error` if the budget is kept, otherwise to that of a constant guess
+    """
+
+    error: tuple[float, float]
+    leakage: tuple[float, float]
+    deviation: tuple[float, float]
+    budget: float
+    budget_kept: bool | None
+    lower_bound: float
+    bracket: tuple[float, float]
+
+
+def verify(problem: Any, solution: Any, *, budget: float | None = None) -> Verification:
+    """What is true of a solution of a problem; nothing that its file says about itself is believed.
+
+    problem    path of a problem file, its members by name (joint, or p_xz and loss; budget), a Problem or a BlockProblem
+    solution   path of a solution file, its members by name, an estimator [m, N], or a Solution
+    budget     nats; replaces the problem's
+    Raises ValueError for anything that cannot be checked, and ImportError without python-flint.
+    """
+    if fmpq is None:
+        raise ImportError("verify needs python-flint; install it with: pip install 'discreet[verify]'")
+    try:
+        with ExitStack() as files:
+            model = _model(problem, budget, files)
+            answer = _answer(solution, model, files)
+            total, prior, law, error, constants = _sums(model, answer)
+            nats, kept = _leakage(law, prior, model.budget)
+            lower = _outward(max(Fraction(0), _bound(model, answer, prior, total)))[0]
+    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, ArithmeticError, RuntimeError) as fault:
+        raise ValueError(f"a file cannot be read ({fault}); give .npz files as numpy.savez writes them") from fault
+    bracket = lower, _outward(error if kept else min(constants))[1]
+    return Verification(_outward(error), nats, _outward(_deviation(law, prior)), model.budget, kept, lower, bracket)
+
+
+# -- exact sums, leakage, the dual bound ---------------------------------------------------------------------------------
+
+
+def _digits(values: _Array) -> _Digits:
+    """The digits of doubles, each with the sign of its number."""
+    fraction, exponent = np.frexp(values)
+    integer, exponent = (fraction * 2.0**53).astype(np.int64), exponent.astype(np.int64) - 53
+    size, used = np.abs(integer), exponent[integer != 0]
+    digits = {}
+    for k in range(used.min() // BITS, (used.max() + 53) // BITS + 1) if used.size else ():
+        shift = exponent - BITS * k
+        digit = ((size << np.clip(shift, 0, BITS)) >> np.clip(-shift, 0, 53)) & ((1 << BITS) - 1)
+        if digit.any():
+            digits[int(k)] = np.sign(integer) * digit
+    return digits or {0: integer}
+
+
+def _carried(x: _Digits) -> tuple[_Digits, _Array]:
+    """The same numbers with digits from 0 to 2^20 − 1, and which are negative: these have −1 in the last place."""
+    digits, carry = {}, np.zeros_like(next(iter(x.values())))
+    for k in range(min(x), max(x) + 5):  # four more places take all 64 bits
+        amount = x.get(k, 0) + carry
+        digits[k], carry = amount & ((1 << BITS) - 1), amount >> BITS
+    digits[max(x) + 5] = carry
+    return {k: digit for k, digit in digits.items() if digit.any()} or {0: carry}, carry < 0
+
+
+def _product(x: _Digits, y: _Digits) -> _Digits:
+    """A matrix product, not carried."""
+    found: _Digits = {}
+    for k, one in x.items():
+        for h, other in y.items():
+            found[k + h] = found.get(k + h, 0) + one @ other
+    return found
+
+
+def _exact(x: _Digits) -> _Array:
+    """The numbers as an array of fractions."""
+    low = min(x)
+    return sum(digit.astype(object) << BITS * (k - low) for k, digit in x.items()) * Fraction(2) ** (BITS * low)
+
+
+def _masses(part: _Part) -> _Digits:
+    """The digits of p_xz and, below it, the loss masses [n + m, B]."""
+    if not all(((array >= 0.0) & (array <= LARGEST)).all() for array in part):
+        raise ValueError(f"the problem has an entry that is not a number from 0 to {LARGEST:g}; correct it")
+    if len(part) == 2:
+        return _digits(np.concatenate(part))
+    cells = _digits(part[0])
+    return _carried({k: np.concatenate([d.sum(axis=1), d.sum(axis=(0, 1)) - d.sum(axis=0)]) for k, d in cells.items()})[0]
+
+
+def _completed(columns: _Array, start: int) -> _Digits:
+    """The digits of an estimator's columns [m, B], in each of which the likeliest guess gets what the others leave."""
+    wrong = (columns < 0.0).any(axis=0) | ~(np.abs(columns.sum(axis=0) - 1.0) <= TOLERANCE)
+    if wrong.any():
+        raise ValueError(f"column {start + wrong.argmax()} of the estimator is not ≥ 0 with sum 1 within 1e-9; correct it")
+    likeliest, places = columns.argmax(axis=0), np.arange(columns.shape[1])
+    others = columns.copy()
+    others[likeliest, places] = 0.0
+    digits = _digits(others)
+    for digit in digits.values():
+        digit[likeliest, places] = -digit.sum(axis=0)
+    digits.setdefault(0, np.zeros(columns.shape, dtype=np.int64))[likeliest, places] += 1
+    return _carried(digits)[0]
+
+
+def _sums(model: _Model, answer: _Answer) -> tuple[Fraction, _Array, _Array, Fraction, _Array]:
+    """τ, and divided by it: prior [n], law of guess and X [m, n], error probability, errors of constant guesses [m]."""
+    n, m = model.n, model.m
+    totals = np.full(n + m, Fraction(0))
+    drawn = np.outer(totals[:m], totals)  # by guess: masses of X, then losses
+    for start, part in model.parts():
+        masses = _masses(part)
+        totals += _exact({k: digit.sum(axis=1) for k, digit in masses.items()})
+        guess = _completed(answer.columns(start, part), start)
+        drawn += _exact(_product(guess, {k: digit.T for k, digit in masses.items()}))
+        for tie in [tie for tie in answer.rational if start <= tie < start + part[0].shape[-1]]:
+            change = answer.rational[tie] - np.eye(m, dtype=int)[0]  # its column in `guess` is that of the first guess
+            drawn += np.outer(change, _exact({k: digit[:, tie - start] for k, digit in masses.items()}))
+    total = sum(totals[:n], Fraction(0))
+    if abs(total - 1) > TOLERANCE:
+        raise ValueError(f"the masses of the problem sum to {float(total)!r}, not to 1; divide them by their sum")
+    drawn = ((1 - answer.share) * drawn + answer.share * np.outer(answer.towards, totals)) / total
+    return total, totals[:n] / total, drawn[:, :n], np.trace(drawn[:, n:]), totals[n:] / total
+
+
+def _leakage(law: _Array, prior: _Array, budget: float) -> tuple[tuple[float, float], bool | None]:
+    """I(X; Ŷ) as an interval, and whether it is at most the budget."""
+    if _deviation(law, prior) == 0:
+        return (0.0, 0.0), True
+    cells = [(u, u / (p * row.sum())) for row in law for u, p in zip(row, prior, strict=True) if u]
+    for precision in (2**k for k in range(7, 15)):
+        with ctx.workprec(precision):
+            nats = sum(_ball(mass) * _ball(ratio).log() for mass, ratio in cells)
+            kept = True if nats <= arb(budget) else False if nats > arb(budget) else None
+            interval = max(0.0, _outward(_end(nats.lower()))[0]), _outward(_end(nats.upper()))[1]
+        if kept is not None and nats.rel_accuracy_bits() > 60:
+            break
+    return interval, kept
+
+
+def _deviation(law: _Array, prior: _Array) -> Fraction:
+    """max |u_ij / (π_j s_i) − 1| over s_i > 0 and π_j > 0."""
+    cells = ((u, p * sum(row)) for row in law if any(row) for u, p in zip(row, prior, strict=True) if p)
+    return Fraction(max(abs(u / alike - 1) for u, alike in cells))
+
+
+def _bound(model: _Model, answer: _Answer, prior: _Array, total: Fraction) -> Fraction:
+    """The dual bound; 0 where an infinite multiplier proves nothing."""
+    mu, budget = answer.multiplier, model.budget
+    if math.isinf(mu) and 0.0 < budget < math.inf:
+        return Fraction(0)
+    mu = math.inf if budget == 0.0 else 0.0 if math.isinf(budget) else mu
+    shifts = np.array([[-_shift(row, prior, mu)] for row in answer.tilt])
+    weights, value = _digits(np.hstack([answer.tilt, np.eye(model.m), shifts])), Fraction(0)
+    for _, part in model.parts():
+        masses = _masses(part).items()
+        tilted = _product(weights, {k: np.vstack([digit, digit[: model.n].sum(axis=0)]) for k, digit in masses})
+        places, best = np.arange(part[0].shape[-1]), np.zeros(part[0].shape[-1], dtype=np.intp)
+        for i in range(1, model.m):
+            best[_carried({k: digit[i] - digit[best, places] for k, digit in tilted.items()})[1]] = i
+        least, _ = _carried({k: digit[best, places] for k, digit in tilted.items()})
+        value += _exact({k: digit.sum(keepdims=True) for k, digit in least.items()})[0]
+    return value / total - (Fraction(mu) * Fraction(budget) if 0.0 < mu < math.inf else 0)
+
+
+def _shift(row: _Array, prior: _Array, mu: float) -> float:
+    """A double κ ≥ μ log Σ_j π_j e^{t_j/μ}, hardly above it; μ = ∞ stands for Σ_j π_j t_j."""
+    pairs = [(p, Fraction(t)) for p, t in zip(prior, row.tolist(), strict=True) if p]
+    largest = max(t for _, t in pairs)
+    if mu == 0.0:
+        return float(largest)
+    if math.isinf(mu):
+        return _outward(sum((p * t for p, t in pairs), Fraction(0)))[1]
+    with ctx.workprec(256):
+        powers = (_ball(p) * _ball((t - largest) / Fraction(mu)).exp() for p, t in pairs)
+        return _outward(largest + Fraction(mu) * _end(sum(powers).log().upper()))[1]
+
+
+def _ball(value: Fraction) -> Any:
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+def _end(ball: Any) -> Fraction:
+    """The value of a ball of radius 0."""
+    integer, exponent = ball.man_exp()
+    return Fraction(int(integer)) * Fraction(2) ** int(exponent)
+
+
+def _outward(value: Fraction) -> tuple[float, float]:
+    """The largest double ≤ value and the smallest ≥ value."""
+    nearest = float(value)
+    low = nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+    return low, nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+# -- what is read ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Model:
+    n: int
+    m: int
+    N: int
+    budget: float
+    parts: Callable[[], Iterator[tuple[int, _Part]]]  # each with the index of its first outcome
+
+
+@dataclass(frozen=True)
+class _Answer:
+    columns: Callable[[int, _Part], _Array]  # of an estimator [m, B] at the outcomes of a part
+    rational: Mapping[int, _Array]  # outcome → column of fractions [m]
+    share: Fraction
+    towards: _Array
+    tilt: _Array
+    multiplier: float
+
+
+def _members(source: Any, files: ExitStack) -> dict[str, _Member]:
+    """The arrays of an `.npz` file, or of a mapping, by name."""
+    if isinstance(source, str | os.PathLike):
+        archive = files.enter_context(zipfile.ZipFile(source))
+        return {info.filename.removesuffix(".npy"): _stored(archive, info) for info in archive.infolist()}
+    arrays = {name: np.atleast_1d(values) for name, values in source.items()}
+    return {name: (each.shape, partial(_doubles, each)) for name, each in arrays.items()}
+
+
+def _doubles(array: _Array, start: int, count: int) -> _Array:
+    """Columns as doubles of the same value; texts stay texts."""
+    kind, part = array.dtype.kind, array[..., start : start + count]
+    if kind not in "fiubU" or (kind == "f" and array.itemsize > 8) or (kind in "iu" and (abs(part) > 2**53).any()):
+        raise ValueError(f"elements of type {array.dtype} are no doubles; give arrays of float64")
+    return part if kind == "U" else part.astype(np.float64)
+
+
+def _stored(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Member:
+    """A member of an `.npz`, of which few columns at a time are in memory. Nothing is unpickled."""
+    with archive.open(info) as stream:
+        first = np.lib.format.read_magic(stream) == (1, 0)
+        header = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = header(stream)
+        offset, shape = stream.tell(), shape or (1,)
+    rows, together = (1, math.prod(shape[:-1])) if fortran else (math.prod(shape[:-1]), 1)
+    if dtype.hasobject or rows > 10_000 or offset + math.prod(shape) * dtype.itemsize != info.file_size:
+        raise ValueError(f"{archive.filename}: {info.filename} holds no numbers of shape {list(shape)}; write it again")
+    step, streams = together * dtype.itemsize, [archive.open(info) for _ in range(rows)]
+
+    def take(start: int, count: int) -> _Array:
+        for row, stream in enumerate(streams):
+            stream.seek(offset + (row * shape[-1] + start) * step)
+        raw = b"".join(stream.read(count * step) for stream in streams)
+        return _doubles(np.frombuffer(raw, dtype).reshape((*shape[:-1], count), order="F" if fortran else "C"), 0, count)
+
+    return shape, take
+
+
+def _model(source: Any, budget: float | None, files: ExitStack) -> _Model:
+    """The problem of a file, a mapping, a Problem or a BlockProblem."""
+    stated, blocks = getattr(source, "budget", None), getattr(source, "blocks", None)
+    if blocks is None:
+        members = _members({"p_xz": source.p_xz, "loss": source.loss} if hasattr(source, "p_xz") else source, files)
+        stated = members["budget"][1](0, 1)[0] if "budget" in members else stated
+        arrays = [members[name] for name in ("joint", "p_xz", "loss") if name in members]
+        shapes = [shape for shape, _ in arrays]
+        if [len(shape) for shape in shapes] not in ([3], [2, 2]) or len({shape[-1] for shape in shapes}) > 1:
+            raise ValueError(f"the problem holds shapes {shapes}; give joint [n, m, N], or p_xz [n, N] and loss [m, N]")
+    n, m, size = (shapes[0][0], *shapes[-1][-2:]) if blocks is None else (blocks.n, blocks.m, blocks.N)
+    limit = stated if budget is None else budget
+    if limit is None or not limit >= 0.0:
+        raise ValueError(f"the budget is {limit}; give nats ≥ 0, inf for no constraint")
+
+    def parts() -> Iterator[tuple[int, _Part]]:
+        step = min(PART, -(-(1 << 20) // (n * m)))
+        for start in range(0, size, step) if blocks is None else ():
+            yield start, tuple(take(start, min(step, size - start)) for _, take in arrays)
+        for chunk in blocks.chunks() if blocks is not None else ():
+            whole = chunk.read()
+            for at in range(0, chunk.count, step):
+                yield chunk.start + at, tuple(array[:, at : at + step] for array in whole)
+
+    return _Model(n, m, size, float(limit), parts)
+
+
+def _answer(source: Any, model: _Model, files: ExitStack) -> _Answer:
+    """The solution of a file, a mapping, an estimator [m, N] or a Solution."""
+    arrays = {"estimator": source} if isinstance(source, np.ndarray) else source
+    members = _members(source.members() if hasattr(source, "members") else arrays, files)
+    n, m, whole = model.n, model.m, members.get("estimator")
+
+    def small(name: str, *shape: int, most: float = LARGEST) -> _Array:
+        size, take = members.get(name, (shape, lambda _, count: np.zeros(shape)))
+        found = take(0, shape[-1]) if size == shape else np.full(1, math.nan)
+        if found.dtype.kind != "U" and not (np.abs(found) <= most).all():
+            raise ValueError(f"{name} of the solution is not {list(shape)} with entries up to {most:g}; correct it")
+        return found
+
+    (mu,), (share,), (band,) = small("multiplier", 1, most=math.inf), small("share", 1, most=1.0), small("band", 1)
+    ties = small("ties", *members["ties"][0] if "ties" in members else (0,), most=model.N - 1).astype(np.int64)
+    if min(mu, share, band, *ties) < 0.0 or LARGEST < mu < math.inf or len(set(ties.tolist())) < ties.size:
+        raise ValueError("the solution needs multiplier, share, band and ties ≥ 0, ties without repetition; correct it")
+    if whole[0] != (m, model.N) if whole is not None else "rule_tilt" not in members:
+        raise ValueError(f"the solution has neither an estimator {[m, model.N]} nor a rule_tilt; give one of them")
+    towards = _exact(_completed((small("towards", m) if share else np.eye(m)[0])[:, None], 0))[:, 0]
+    decide, classes, drawn = small("rule_tilt", m, n), small("tie_classes", m * m, m), small("columns", m, ties.size)
+    texts = zip(ties.tolist(), drawn.T.tolist(), strict=True) if drawn.dtype.kind == "U" else ()
+    rational = {tie: np.array([Fraction(*(int(x, 0) for x in text.split("/"))) for text in each]) for tie, each in texts}
+    if any(min(column) < 0 or sum(column) != 1 for column in rational.values()):
+        raise ValueError("a column of rationals is not ≥ 0 with sum 1; correct it")
+
+    def columns(start: int, part: _Part) -> _Array:
+        count = part[0].shape[-1]
+        found = _by_rule(decide, band or -1.0, classes, *part) if whole is None else whole[1](start, count)
+        here = (ties >= start) & (ties < start + count)
+        found[:, ties[here] - start] = np.eye(m)[:, :1] if rational else drawn[:, here]
+        return found
+
+    return _Answer(columns, rational, Fraction(share), towards, small("tilt", m, n), float(mu))
+
+
+def _by_rule(tilt: _Array, band: float, classes: _Array, a: _Array, loss: _Array | None = None) -> _Array:
+    """The columns [m, B] of a rule, whose labels and tie classes are decided in doubles."""
+    if loss is None:
+        raise ValueError("a rule needs the doubles of p_xz and loss to decide; write the problem with save_problem")
+    value, mass = loss + tilt[:, :1] * a[:1], a[0]
+    for j in range(1, len(a)):
+        value, mass = value + tilt[:, j : j + 1] * a[j], mass + a[j]
+    best, places = value.argmin(axis=0), np.arange(mass.size)
+    columns, least = np.eye(len(value))[:, best], value.min(axis=0)
+    value[best, places] = math.inf
+    near = np.divide(value.min(axis=0) - least, mass, out=np.full(mass.size, math.inf), where=mass > 0.0) <= band
+    columns[:, near] = classes[best[near] * len(value) + value.argmin(axis=0)[near]].T
+    return columns

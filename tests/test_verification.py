@@ -1,0 +1,490 @@
+"""`verify` against fractions and logarithms of 120 digits, on files of any maker, on false claims and on what is no file.
+
+The reference here is written loop by loop from the definitions at the head of `discreet.verification`.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import tracemalloc
+import zipfile
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import strategies as make
+from hypothesis import given
+from hypothesis import strategies as st
+
+import discreet as ds
+from discreet import verification
+from discreet.problems import BlockProblem, blocks_from, write_blocks
+from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
+from discreet.verification import Verification, verify
+
+mpmath.mp.dps = 120
+
+Column = list[Fraction]
+
+
+# -- the reference -------------------------------------------------------------------------------------------------------
+
+
+def completed(column: Any) -> Column:
+    """A column in which the likeliest guess gets what the others leave."""
+    values = [Fraction(float(value)) for value in column]
+    likeliest = values.index(max(values))
+    values[likeliest] = 1 - sum(values) + values[likeliest]
+    return values
+
+
+def real(value: Fraction) -> Any:
+    return mpmath.mpf(value.numerator) / mpmath.mpf(value.denominator)
+
+
+class Reference:
+    """Everything of a problem of arrays and an estimator, as columns of fractions."""
+
+    def __init__(self, p_xz: Any, loss: Any, columns: list[Column]) -> None:
+        a = [[Fraction(float(value)) for value in row] for row in p_xz]
+        losses = [[Fraction(float(value)) for value in row] for row in loss]
+        total = sum(map(sum, a))  # type: ignore[arg-type]
+        self.n, self.m, self.outcomes = len(a), len(losses), range(len(a[0]))
+        self.a = [[value / total for value in row] for row in a]
+        self.loss = [[value / total for value in row] for row in losses]
+        self.prior = [sum(row, Fraction(0)) for row in self.a]
+        guesses = range(self.m)
+        self.law = [[sum((columns[k][i] * row[k] for k in self.outcomes), Fraction(0)) for row in self.a] for i in guesses]
+        self.error = sum((columns[k][i] * self.loss[i][k] for i in guesses for k in self.outcomes), Fraction(0))
+
+    def leakage(self) -> Any:
+        value = mpmath.mpf(0)
+        for row in self.law:
+            for u, p in zip(row, self.prior, strict=True):
+                ratio = u / (p * sum(row)) if u else Fraction(1)
+                value += real(u) * (mpmath.log1p(real(ratio - 1)) if ratio > 0.5 else mpmath.log(real(ratio)))
+        return value
+
+    def deviation(self) -> Fraction:
+        used = [(u / (p * sum(row)), 1) for row in self.law if sum(row) for u, p in zip(row, self.prior, strict=True) if p]
+        return max(abs(ratio - one) for ratio, one in used)
+
+    def bound(self, tilt: Any, mu: float, budget: float) -> Any:
+        shifts = [self.support([Fraction(float(t)) for t in row], mu, budget) for row in tilt]
+        value = mpmath.mpf(0)
+        for k in self.outcomes:
+            mass = real(sum(row[k] for row in self.a))  # type: ignore[arg-type]
+            value += min(
+                real(self.loss[i][k] + sum(Fraction(float(tilt[i][j])) * self.a[j][k] for j in range(self.n)))
+                - shifts[i] * mass
+                for i in range(self.m)
+            )
+        return value if budget in (0.0, math.inf) else value - mpmath.mpf(mu) * mpmath.mpf(budget)
+
+    def support(self, row: Column, mu: float, budget: float) -> Any:
+        pairs = [(p, t) for p, t in zip(self.prior, row, strict=True) if p]
+        if budget == 0.0:
+            return real(sum((p * t for p, t in pairs), Fraction(0)))
+        largest = max(t for _, t in pairs)
+        if mu == 0.0 or math.isinf(budget):
+            return real(largest)
+        powers = sum(real(p) * mpmath.exp(real((t - largest) / Fraction(mu))) for p, t in pairs)
+        return real(largest) + mu * mpmath.log(powers)
+
+
+def close(interval: tuple[float, float], value: Any) -> bool:
+    """Whether an interval holds a value and is at most three doubles wide."""
+    low, high = (mpmath.mpf(end) for end in interval)
+    narrow = high <= math.nextafter(math.nextafter(math.nextafter(interval[0], math.inf), math.inf), math.inf)
+    return bool(low <= value <= high and narrow)
+
+
+def columns_of(estimator: Any) -> list[Column]:
+    return [completed(column) for column in np.asarray(estimator).T]
+
+
+def stochastic(raw: Any) -> Any:
+    raw = np.asarray(raw, dtype=float)
+    raw[0, raw.sum(axis=0) == 0.0] = 1.0
+    return raw / raw.sum(axis=0)
+
+
+duals = st.tuples(st.integers(0, 1000), st.sampled_from([0.0, 1e-3, 0.1, 1.0, 30.0]))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Problem, Any, Any, float]:
+    """A problem, an estimator, a tilt and a multiplier."""
+    problem = draw(make.problems())
+    raw = draw(make.arrays((problem.m, problem.N), make.masses))
+    seed, multiplier = draw(duals)
+    tilt = np.random.default_rng(seed).normal(size=(problem.m, problem.n)) * multiplier
+    return problem, stochastic(raw), tilt, multiplier
+
+
+# -- exactness -----------------------------------------------------------------------------------------------------------
+
+
+@given(cases())
+def test_every_number_is_that_of_fractions(case: tuple[Problem, Any, Any, float]) -> None:
+    problem, estimator, tilt, multiplier = case
+    found = verify(problem, {"estimator": estimator, "tilt": tilt, "multiplier": multiplier})
+    true = Reference(problem.p_xz, problem.loss, columns_of(estimator))
+    leakage = true.leakage()
+    assert close(found.error, real(true.error))
+    assert close(found.deviation, real(true.deviation()))
+    assert found.leakage[0] <= leakage * (1 + mpmath.mpf(10) ** -60) + mpmath.mpf(10) ** -110
+    assert leakage <= found.leakage[1] * (1 + mpmath.mpf(10) ** -60) + mpmath.mpf(10) ** -110
+    assert (found.leakage == (0.0, 0.0)) == (true.deviation() == 0)
+    if leakage > 1e-90:
+        assert found.leakage[1] <= found.leakage[0] * (1 + 1e-15)
+    assert found.budget_kept == (true.deviation() == 0 or leakage <= problem.budget)
+    bound = true.bound(tilt, multiplier, problem.budget)
+    scale = 1 + abs(tilt).max() + multiplier
+    assert max(0, bound - 1e-14 * scale) <= found.lower_bound <= max(0, bound + 1e-100)
+
+
+@given(cases())
+def test_no_estimator_that_keeps_the_budget_errs_less_than_the_bound(case: tuple[Problem, Any, Any, float]) -> None:
+    problem, estimator, tilt, multiplier = case
+    found = verify(problem, {"estimator": estimator, "tilt": tilt, "multiplier": multiplier})
+    assert found.bracket[0] == found.lower_bound <= found.bracket[1]
+    if found.budget_kept:
+        assert found.lower_bound <= found.error[1] == found.bracket[1]
+
+
+@given(make.joints(), st.integers(0, 1000))
+def test_a_joint_tensor_is_summed_exactly(joint: Any, seed: int) -> None:
+    n, m, outcomes = joint.shape
+    estimator = np.random.default_rng(seed).dirichlet(np.ones(m), size=outcomes).T
+    cells = {index: Fraction(float(joint[index])) for index in product(range(n), range(m), range(outcomes))}
+    a = [[sum(cells[j, i, k] for i in range(m)) for k in range(outcomes)] for j in range(n)]
+    loss = [[sum(cells[j, h, k] for j in range(n) for h in range(m) if h != i) for k in range(outcomes)] for i in range(m)]
+    total = sum(cells.values())
+    columns = columns_of(estimator)
+    error = sum(columns[k][i] * loss[i][k] for i in range(m) for k in range(outcomes)) / total
+    law = [[sum(columns[k][i] * a[j][k] for k in range(outcomes)) / total for j in range(n)] for i in range(m)]
+    prior = [sum(row[j] for row in law) for j in range(n)]
+    ratios = [(u, u / (p * sum(row))) for row in law for u, p in zip(row, prior, strict=True) if u]
+    leakage = sum(real(u) * mpmath.log(real(ratio)) for u, ratio in ratios)
+    found = verify({"joint": joint, "budget": 1.0}, estimator)
+    assert close(found.error, real(error))
+    assert found.leakage[0] - mpmath.mpf(10) ** -110 <= leakage <= found.leakage[1] + mpmath.mpf(10) ** -110
+
+
+def test_answers_of_the_solver_are_verified_as_certified() -> None:
+    for build, budgets in ((ds.problems.paper_single, (0.01, 1e-7)), (ds.problems.smart_meter, (0.02,))):
+        for budget in budgets:
+            problem = build(budget=budget)
+            solution = ds.solve(problem, "tilt")
+            found = verify(problem, solution)
+            assert solution.certificate is not None
+            assert found.budget_kept
+            assert solution.certificate.lower <= found.lower_bound <= found.error[1] <= solution.certificate.upper
+
+
+# -- perfect privacy -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-14, 3e-14, 1e-30])
+def test_nearly_independent_is_not_private(scale: float) -> None:
+    """X, Z binary with p(z given x) = ½(1 ± scale): the plain rule is no perfectly private one, whatever the scale."""
+    joint = np.array([[[0.25 + scale, 0.0], [0.0, 0.25 - scale]], [[0.25 - scale, 0.0], [0.0, 0.25 + scale]]])
+    found = verify({"joint": joint, "budget": 0.0}, np.eye(2))
+    assert found.budget_kept is (scale < 1e-17)  # 0.25 ± 1e-30 is 0.25
+    assert found.leakage[0] > 0.0 or scale < 1e-17
+
+
+def test_a_rare_guess_that_tells_x_is_not_private() -> None:
+    """A guess of mass 1e-14 that is made only with one value of X: its posterior is certain."""
+    p_xz = np.array([[0.5, 0.0], [0.5 - 1e-14, 1e-14]])
+    loss = np.array([[0.5, 0.0], [0.5 - 1e-14, 1e-14]])
+    found = verify({"p_xz": p_xz, "loss": loss, "budget": 0.0}, np.eye(2))
+    assert found.budget_kept is False
+    assert found.deviation[0] > 0.9
+    assert found.bracket[1] == 0.5
+
+
+def test_a_guess_that_ignores_the_outcome_is_private_exactly() -> None:
+    rng = np.random.default_rng(3)
+    joint = rng.dirichlet(np.ones(3 * 3 * 40)).reshape(3, 3, 40)
+    for column in (rng.dirichlet(np.ones(3)), [1.0, 0.0, 0.0], [0.1, 0.2, 0.7]):
+        found = verify({"joint": joint, "budget": 0.0}, np.repeat(np.reshape(column, (3, 1)), 40, axis=1))
+        assert (found.budget_kept, found.leakage, found.deviation) == (True, (0.0, 0.0), (0.0, 0.0))
+
+
+def test_rational_columns_make_an_estimator_exactly_private() -> None:
+    """y_0 is guessed with probabilities (p, q, 0): (3p + 5q)/16 = (p + 10q)/16 given either x, so p = 1/3 needs q = 2/15."""
+    p_xz = np.array([[3.0, 5.0, 8.0], [1.0, 10.0, 5.0]]) / 32.0
+    loss = np.array([[0.0, 0.25, 0.25], [0.125, 0.1875, 0.1875]])
+    estimator = np.array([[1 / 3, 2 / 15, 0.0], [2 / 3, 13 / 15, 1.0]])
+    rough = verify({"p_xz": p_xz, "loss": loss, "budget": 0.0}, estimator)
+    assert rough.budget_kept is False
+    assert 0.0 < rough.leakage[1] < 1e-30
+    columns = np.array([["1/3", "0x2/0xf"], ["2/3", "13/15"]])
+    exact = verify({"p_xz": p_xz, "loss": loss, "budget": 0.0}, {"estimator": estimator, "ties": [0, 1], "columns": columns})
+    assert exact.budget_kept is True
+    assert exact.leakage == exact.deviation == (0.0, 0.0)
+    error = Fraction(2, 3) / 8 + Fraction(2, 15) / 4 + Fraction(13, 15) * 3 / 16 + Fraction(3, 16)
+    assert close(exact.error, real(error))
+
+
+# -- false claims --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def solved() -> tuple[Problem, ds.Solution]:
+    problem = ds.problems.paper_single(bins=32, budget=0.005)
+    return problem, ds.solve(problem, "tilt")
+
+
+def test_an_estimator_that_leaks_slightly_more_is_caught(solved: tuple[Problem, ds.Solution]) -> None:
+    problem, solution = solved
+    honest = verify(problem, solution)
+    assert honest.budget_kept
+    for share in (1e-4, 1e-8, 1e-11):
+        leaking = (1.0 - share) * np.asarray(solution.estimator) + share * problem.bayes_estimator
+        found = verify(problem, leaking)
+        assert found.budget_kept is False
+        assert problem.budget < found.leakage[0]
+        assert found.bracket[1] == pytest.approx(0.5)
+    assert verify(problem, solution, budget=honest.leakage[0] * (1 - 1e-15)).budget_kept is False
+    assert verify(problem, solution, budget=honest.leakage[1]).budget_kept is True
+
+
+def test_the_error_that_a_file_states_is_not_believed(tmp_path: Path, solved: tuple[Problem, ds.Solution]) -> None:
+    problem, solution = solved
+    ds.save_problem(tmp_path / "problem.npz", problem)
+    lie = solution.to_dict() | {"error_probability": 0.01, "upper_bound": 0.01, "lower_bound": 0.01}
+    assert solution.tilt is not None
+    ds.save_solution(tmp_path / "solution.npz", solution.estimator, solution.tilt, solution.multiplier or 0.0, lie)
+    found = verify(tmp_path / "problem.npz", str(tmp_path / "solution.npz"))
+    assert found == verify(problem, solution)
+    assert found.error[0] > 0.07
+
+
+def test_altered_duals_prove_less_and_never_too_much(solved: tuple[Problem, ds.Solution]) -> None:
+    problem, solution = solved
+    honest = verify(problem, solution)
+    rng = np.random.default_rng(0)
+    for size in (1e-6, 1e-2, 1.0, 1e100):
+        tilt = solution.tilt + size * rng.normal(size=(2, 2))
+        found = verify(problem, {"estimator": solution.estimator, "tilt": tilt, "multiplier": solution.multiplier})
+        assert found.lower_bound < honest.lower_bound <= honest.error[0]
+    for multiplier in (0.0, 1e-300, 1e3, math.inf):
+        found = verify(problem, {"estimator": solution.estimator, "tilt": solution.tilt, "multiplier": multiplier})
+        assert found.lower_bound < honest.lower_bound
+    assert verify(problem, np.asarray(solution.estimator)).lower_bound == pytest.approx(problem.bayes_error, rel=1e-12)
+
+
+# -- rules and blocks ----------------------------------------------------------------------------------------------------
+
+
+@given(make.problems(), st.integers(0, 10_000))
+def test_a_rule_is_verified_as_the_matrix_that_it_makes(problem: Problem, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m, n = problem.m, problem.n
+    tilt = rng.normal(size=(m, n)) * rng.choice([0.0, 1e-9, 0.1, 1.0])
+    ties = rng.choice(problem.N, size=int(rng.integers(0, problem.N + 1)), replace=False)
+    columns = rng.multinomial(8, np.ones(m) / m, size=ties.size).T / 8
+    classes = rng.multinomial(4, np.ones(m) / m, size=m * m) / 4
+    band = float(rng.choice([0.0, 0.1, 10.0])) if m > 1 else 0.0
+    share = float(rng.choice([0.0, 0.25]))
+    towards = rng.multinomial(16, np.ones(m) / m) / 16
+    rule = Rule(tilt, ties, columns, share, towards, band, classes if band else None)
+    blocks = BlockProblem.of(problem)
+    members = {
+        "tilt": tilt,
+        "rule_tilt": tilt,
+        "ties": ties,
+        "columns": columns,
+        "share": share,
+        "towards": towards,
+        "band": band,
+    }
+    members |= {"tie_classes": classes, "multiplier": 0.3}
+    found = verify(problem, members)
+    dense = verify(problem, {"estimator": rule.dense(blocks.blocks), "tilt": tilt, "multiplier": 0.3})
+    assert found == dense
+    assert verify(blocks, members) == found
+
+
+def test_blocks_are_verified_like_arrays(tmp_path: Path) -> None:
+    problem = ds.problems.paper_single(bins=1000, budget=0.01)
+    streamed = ds.problems.block_problem(
+        blocks_from(
+            lambda: ((problem.p_xz[:, k : k + 300], problem.loss[:, k : k + 300]) for k in range(0, 1000, 300)), 2, 2
+        ),
+        budget=0.01,
+    )
+    solution = ds.solve(streamed, "tilt")
+    found = verify(streamed, solution)
+    assert found.budget_kept
+    assert found.bracket[1] / found.bracket[0] < 1 + 1e-9
+    write_blocks(tmp_path / "blocks.npz", streamed.blocks, budget=0.01)
+    solution.save(str(tmp_path / "rule.npz"))
+    assert verify(tmp_path / "blocks.npz", tmp_path / "rule.npz") == found
+    assert verify(problem, solution.estimator) == verify(tmp_path / "blocks.npz", np.asarray(solution.estimator))
+
+
+# -- files ---------------------------------------------------------------------------------------------------------------
+
+
+def test_files_of_other_programs_are_read(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    joint = rng.dirichlet(np.ones(2 * 3 * 700)).reshape(2, 3, 700)
+    estimator = rng.dirichlet(np.ones(3), size=700).T
+    expected = verify({"joint": joint, "budget": 0.1}, estimator)
+    for save in (np.savez, np.savez_compressed):
+        for one, other in (
+            (joint, estimator),
+            (np.asfortranarray(joint), np.asfortranarray(estimator)),
+            (joint.astype(">f8"),) * 2,
+        ):
+            save(tmp_path / "problem.npz", joint=one, budget=0.1)
+            save(tmp_path / "solution.npz", estimator=estimator if other is one else other)
+            assert verify(tmp_path / "problem.npz", tmp_path / "solution.npz") == expected
+    labels = np.eye(3, dtype=np.int8)[:, estimator.argmax(axis=0)]
+    np.savez(tmp_path / "solution.npz", estimator=labels, comment="made elsewhere")
+    assert verify(tmp_path / "problem.npz", tmp_path / "solution.npz") == verify(
+        {"joint": joint, "budget": 0.1}, labels.astype(float)
+    )
+
+
+GOOD = {"p_xz": np.full((2, 3), 1 / 6), "loss": np.full((2, 3), 1 / 6), "budget": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("problem", "solution", "words"),
+    [
+        (GOOD | {"budget": -1.0}, np.eye(2, 3), "budget"),
+        (GOOD | {"budget": math.nan}, np.eye(2, 3), "budget"),
+        ({"p_xz": GOOD["p_xz"], "loss": GOOD["loss"]}, np.full((2, 3), 0.5), "budget"),
+        ({"p_xz": GOOD["p_xz"], "budget": 0.1}, np.full((2, 3), 0.5), "shapes"),
+        (GOOD | {"loss": np.ones((2, 4))}, np.full((2, 3), 0.5), "shapes"),
+        (GOOD | {"joint": np.ones((2, 2, 3))}, np.full((2, 3), 0.5), "shapes"),
+        (GOOD | {"p_xz": np.full((2, 3), 0.2)}, np.full((2, 3), 0.5), "sum to 1.2"),
+        (GOOD | {"p_xz": np.zeros((2, 3))}, np.full((2, 3), 0.5), "sum to 0"),
+        (GOOD | {"p_xz": np.array([[1.2, -0.2, 0], [0, 0, 0]])}, np.full((2, 3), 0.5), "entry"),
+        (GOOD | {"loss": np.full((2, 3), math.inf)}, np.full((2, 3), 0.5), "entry"),
+        (GOOD | {"loss": np.full((2, 3), math.nan)}, np.full((2, 3), 0.5), "entry"),
+        (GOOD | {"p_xz": GOOD["p_xz"] + 0j}, np.full((2, 3), 0.5), "doubles"),
+        (GOOD, np.full((2, 4), 0.5), "estimator"),
+        (GOOD, np.full((3, 3), 0.5), "estimator"),
+        (GOOD, np.full((2, 3), 0.4), "column 0"),
+        (GOOD, np.array([[0.5, 1.5, 0.5], [0.5, -0.5, 0.5]]), "column 1"),
+        (GOOD, np.full((2, 3), math.nan), "column 0"),
+        (GOOD, {"multiplier": 1.0}, "estimator"),
+        (GOOD, {"tilt": np.ones((2, 2)), "multiplier": -1.0}, "multiplier"),
+        (GOOD, {"tilt": np.ones((2, 2)), "multiplier": 1e300}, "multiplier"),
+        (GOOD, {"tilt": np.ones((2, 2)), "multiplier": math.nan}, "multiplier"),
+        (GOOD, {"estimator": np.full((2, 3), 0.5), "tilt": np.full((2, 2), math.inf)}, "tilt"),
+        (GOOD, {"rule_tilt": np.ones((2, 4))}, "tilt"),
+        (GOOD, {"rule_tilt": np.ones((2, 2)), "share": 2.0}, "share"),
+        (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [0, 0], "columns": np.full((2, 2), 0.5)}, "repetition"),
+        (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [3], "columns": np.full((2, 1), 0.5)}, "ties"),
+        (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [-1], "columns": np.full((2, 1), 0.5)}, "ties"),
+        (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [0], "columns": np.array([["1/3"], ["1/3"]])}, "rationals"),
+        (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [0], "columns": np.array([["4/3"], ["-1/3"]])}, "rationals"),
+        (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [0], "columns": np.array([["one"], ["0"]])}, "one"),
+        (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [0], "columns": np.array([["1/0"], ["0"]])}, "Fraction"),
+        ({"joint": np.full((2, 2, 3), 1 / 12), "budget": 0.1}, {"rule_tilt": np.ones((2, 2))}, "rule"),
+        ("missing.npz", np.full((2, 3), 0.5), "missing.npz"),
+        (GOOD, "missing.npz", "missing.npz"),
+        (__file__, np.full((2, 3), 0.5), "zip"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused(problem: Any, solution: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        verify(problem, solution)
+
+
+def test_objects_are_never_loaded(tmp_path: Path) -> None:
+    np.savez(tmp_path / "bad.npz", estimator=np.array([[1], [None]], dtype=object))
+    with pytest.raises(ValueError, match=r"estimator\.npy holds no numbers"):
+        verify(GOOD, tmp_path / "bad.npz")
+
+
+def altered(content: bytes, seed: int) -> bytes:
+    rng = np.random.default_rng(seed)
+    changed = bytearray(content)
+    for _ in range(int(rng.integers(1, 4))):
+        changed[int(rng.integers(len(changed)))] = int(rng.integers(256))
+    return bytes(changed[: int(rng.integers(1, len(changed)))] if seed % 5 == 0 else changed)
+
+
+def test_altered_files_are_refused_or_judged_by_what_they_hold(tmp_path: Path) -> None:
+    problem = ds.problems.paper_single(bins=4, budget=0.01)
+    solution = ds.solve(problem, "tilt")
+    for save in (np.savez, np.savez_compressed):
+        stream = io.BytesIO()
+        save(stream, estimator=solution.estimator, tilt=solution.tilt, multiplier=solution.multiplier)
+        for seed in range(300):
+            (tmp_path / "altered.npz").write_bytes(altered(stream.getvalue(), seed))
+            try:
+                found = verify(problem, tmp_path / "altered.npz")
+            except ValueError:
+                continue
+            assert isinstance(found, Verification)
+
+
+def test_a_header_that_promises_too_much_costs_nothing(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "vast.npz", "w") as archive, archive.open("estimator.npy", "w") as stream:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (10**9, 3)}
+        np.lib.format.write_array_header_1_0(stream, header)
+    with pytest.raises(ValueError, match="holds no numbers"):
+        verify(GOOD, tmp_path / "vast.npz")
+
+
+# -- size ----------------------------------------------------------------------------------------------------------------
+
+
+def peak(path: Path) -> int:
+    """Most bytes that Python held while verifying."""
+    tracemalloc.start()
+    try:
+        verify(path / "problem.npz", path / "solution.npz")
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_the_outcomes(tmp_path: Path) -> None:
+    used = []
+    for outcomes in (1 << 17, 1 << 19):
+        rng = np.random.default_rng(0)
+        p_xz = rng.random((2, outcomes))
+        p_xz /= p_xz.sum()
+        np.savez(tmp_path / "problem.npz", p_xz=p_xz, loss=p_xz[::-1], budget=0.1)
+        np.savez(tmp_path / "solution.npz", estimator=np.eye(2)[:, rng.integers(0, 2, outcomes)])
+        used.append(peak(tmp_path))
+    assert used[1] < 1.2 * used[0]
+
+
+def test_a_million_outcomes_take_few_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Digits are made once a part and pass: 16 parts of 65,536 outcomes, two passes, and one estimator."""
+    counted: list[int] = []
+    digits = verification._digits
+    monkeypatch.setattr(verification, "_digits", lambda values: counted.append(np.size(values)) or digits(values))
+    outcomes = 10**6
+    p_xz = np.full((2, outcomes), 0.5 / outcomes)
+    labels = np.eye(2)[:, np.arange(outcomes) % 2]
+    found = verify({"p_xz": p_xz, "loss": p_xz, "budget": 0.0}, labels)
+    assert found.leakage == (0.0, 0.0)
+    assert len(counted) <= 3 * 16 + 4
+    assert sum(counted) <= 10 * outcomes + 20
+
+
+# -- what it trusts ------------------------------------------------------------------------------------------------------
+
+
+def test_without_python_flint_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "fmpq", None)
+    with pytest.raises(ImportError, match=r"pip install 'discreet\[verify\]'"):
+        verify(GOOD, np.full((2, 3), 0.5))
