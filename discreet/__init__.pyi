@@ -26,5 +26,6 @@ from .problems.rule import Rule as Rule
 from .reports.advice.choose import advise as advise
 from .reports.curve import Frontier as Frontier
 from .reports.curve import frontier as frontier
+from .verification import verify as verify
 
 __version__: str

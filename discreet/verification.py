@@ -11,8 +11,8 @@ double stands for the rational number that it is.
   rule       Without an estimator the guess is the first i with the least v_i = L_i + d_i1 a_1 + d_i2 a_2 + … (d is
              `rule_tilt`), added from the left in doubles, whose roundings are part of the rule. In a tie class, where the
              second least v minus the least, divided by a_1 + a_2 + …, is at most `band`, `tie_classes` has the column.
-  both       Listed ties have columns of their own, in doubles or rationals. With probability `share` a guess is drawn from
-             `towards` instead.
+  both       Outcomes in `ties` have the columns `columns`, those in `exact_columns` columns in proportion to its integers.
+             With probability `share` the guess is drawn from `towards` instead.
 
 **What is shown**, with u_ij = Σ_l P_il a_jl / τ, π_j = Σ_i u_ij, s_i = Σ_j u_ij:
   error      Σ_il P_il L_il / τ, exact
@@ -31,6 +31,7 @@ Source: docs/theory.md, sections 3 and 5; balls: F. Johansson, "Arb", IEEE Trans
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import zipfile
@@ -99,7 +100,7 @@ def verify(problem: Any, solution: Any, *, budget: float | None = None) -> Verif
             total, prior, law, error, constants = _sums(model, answer)
             nats, kept = _leakage(law, prior, model.budget)
             lower = _outward(max(Fraction(0), _bound(model, answer, prior, total)))[0]
-    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, ArithmeticError, RuntimeError) as fault:
+    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, ArithmeticError, TypeError, RuntimeError) as fault:
         raise ValueError(f"a file cannot be read ({fault}); give .npz files as numpy.savez writes them") from fault
     bracket = lower, _outward(error if kept else min(constants))[1]
     return Verification(_outward(error), nats, _outward(_deviation(law, prior)), model.budget, kept, lower, bracket)
@@ -174,22 +175,21 @@ def _completed(columns: _Array, start: int) -> _Digits:
 
 def _sums(model: _Model, answer: _Answer) -> tuple[Fraction, _Array, _Array, Fraction, _Array]:
     """τ, and divided by it: prior [n], law of guess and X [m, n], error probability, errors of constant guesses [m]."""
-    n, m = model.n, model.m
-    totals = np.full(n + m, Fraction(0))
-    drawn = np.outer(totals[:m], totals)  # by guess: masses of X, then losses
+    totals = np.full(model.n + model.m, Fraction(0))
+    drawn = np.outer(totals[model.n :], totals)  # by guess: masses of X, then losses
     for start, part in model.parts():
         masses = _masses(part)
         totals += _exact({k: digit.sum(axis=1) for k, digit in masses.items()})
         guess = _completed(answer.columns(start, part), start)
         drawn += _exact(_product(guess, {k: digit.T for k, digit in masses.items()}))
         for tie in [tie for tie in answer.rational if start <= tie < start + part[0].shape[-1]]:
-            change = answer.rational[tie] - np.eye(m, dtype=int)[0]  # its column in `guess` is that of the first guess
+            change = answer.rational[tie] - np.eye(model.m, dtype=int)[0]  # its column in `guess` is that of the first guess
             drawn += np.outer(change, _exact({k: digit[:, tie - start] for k, digit in masses.items()}))
-    total = sum(totals[:n], Fraction(0))
+    total = sum(totals[: model.n], Fraction(0))
     if abs(total - 1) > TOLERANCE:
         raise ValueError(f"the masses of the problem sum to {float(total)!r}, not to 1; divide them by their sum")
     drawn = ((1 - answer.share) * drawn + answer.share * np.outer(answer.towards, totals)) / total
-    return total, totals[:n] / total, drawn[:, :n], np.trace(drawn[:, n:]), totals[n:] / total
+    return total, totals[: model.n] / total, drawn[:, : model.n], np.trace(drawn[:, model.n :]), totals[model.n :] / total
 
 
 def _leakage(law: _Array, prior: _Array, budget: float) -> tuple[tuple[float, float], bool | None]:
@@ -207,10 +207,9 @@ def _leakage(law: _Array, prior: _Array, budget: float) -> tuple[tuple[float, fl
     return interval, kept
 
 
-def _deviation(law: _Array, prior: _Array) -> Fraction:
-    """max |u_ij / (π_j s_i) − 1| over s_i > 0 and π_j > 0."""
-    cells = ((u, p * sum(row)) for row in law if any(row) for u, p in zip(row, prior, strict=True) if p)
-    return Fraction(max(abs(u / alike - 1) for u, alike in cells))
+def _deviation(law: _Array, prior: _Array) -> Any:
+    """max |u_ij / (π_j s_i) − 1| over s_i > 0 and π_j > 0, a fraction."""
+    return max(abs(u / (p * sum(row)) - 1) for row in law if any(row) for u, p in zip(row, prior, strict=True) if p)
 
 
 def _bound(model: _Model, answer: _Answer, prior: _Array, total: Fraction) -> Fraction:
@@ -358,33 +357,35 @@ def _answer(source: Any, model: _Model, files: ExitStack) -> _Answer:
     def small(name: str, *shape: int, most: float = LARGEST) -> _Array:
         size, take = members.get(name, (shape, lambda _, count: np.zeros(shape)))
         found = take(0, shape[-1]) if size == shape else np.full(1, math.nan)
-        if found.dtype.kind != "U" and not (np.abs(found) <= most).all():
+        if found.dtype.kind == "U" or not (np.abs(found) <= most).all():
             raise ValueError(f"{name} of the solution is not {list(shape)} with entries up to {most:g}; correct it")
         return found
 
     (mu,), (share,), (band,) = small("multiplier", 1, most=math.inf), small("share", 1, most=1.0), small("band", 1)
     ties = small("ties", *members["ties"][0] if "ties" in members else (0,), most=model.N - 1).astype(np.int64)
-    if min(mu, share, band, *ties) < 0.0 or LARGEST < mu < math.inf or len(set(ties.tolist())) < ties.size:
-        raise ValueError("the solution needs multiplier, share, band and ties ≥ 0, ties without repetition; correct it")
-    if whole[0] != (m, model.N) if whole is not None else "rule_tilt" not in members:
-        raise ValueError(f"the solution has neither an estimator {[m, model.N]} nor a rule_tilt; give one of them")
+    stated = whole[0] == (m, model.N) if whole is not None else "rule_tilt" in members
+    if not stated or min(mu, share, band, *ties) < 0.0 or LARGEST < mu < math.inf or len(set(ties.tolist())) < ties.size:
+        raise ValueError(f"the solution needs an estimator {[m, model.N]} or a rule_tilt, all else ≥ 0, each of ties once")
     towards = _exact(_completed((small("towards", m) if share else np.eye(m)[0])[:, None], 0))[:, 0]
     decide, classes, drawn = small("rule_tilt", m, n), small("tie_classes", m * m, m), small("columns", m, ties.size)
-    texts = zip(ties.tolist(), drawn.T.tolist(), strict=True) if drawn.dtype.kind == "U" else ()
-    rational = {tie: np.array([Fraction(*(int(x, 0) for x in text.split("/"))) for text in each]) for tie, each in texts}
-    if any(min(column) < 0 or sum(column) != 1 for column in rational.values()):
-        raise ValueError("a column of rationals is not ≥ 0 with sum 1; correct it")
+    texts = json.loads(str(members["exact_columns"][1](0, 1)[0])) if "exact_columns" in members else {}
+    weights = {int(tie): [int(str(weight), 0) for weight in texts[tie]] for tie in texts}
+    if any(len(column) != m or min(column) < 0 for column in weights.values()):
+        raise ValueError(f"a column of exact_columns is not {m} integers ≥ 0, in texts; correct it")
+    rational = {tie: np.array([Fraction(weight, sum(column)) for weight in column]) for tie, column in weights.items()}
 
     def columns(start: int, part: _Part) -> _Array:
         count = part[0].shape[-1]
         found = _by_rule(decide, band or -1.0, classes, *part) if whole is None else whole[1](start, count)
         here = (ties >= start) & (ties < start + count)
-        found[:, ties[here] - start] = np.eye(m)[:, :1] if rational else drawn[:, here]
+        found[:, ties[here] - start] = drawn[:, here]
+        found[:, [tie - start for tie in rational if start <= tie < start + count]] = np.eye(m)[:, :1]
         return found
 
     return _Answer(columns, rational, Fraction(share), towards, small("tilt", m, n), float(mu))
 
 
+@np.errstate(all="ignore")
 def _by_rule(tilt: _Array, band: float, classes: _Array, a: _Array, loss: _Array | None = None) -> _Array:
     """The columns [m, B] of a rule, whose labels and tie classes are decided in doubles."""
     if loss is None:

@@ -82,7 +82,7 @@ def imports_of(name: str, nodes: list[ast.stmt] | None = None) -> set[str]:
 
 
 def layer_of(name: str) -> int:
-    layers = ("discreet.problems", "discreet.backends", "discreet.reports")
+    layers = ("discreet.verification", "discreet.problems", "discreet.backends", "discreet.reports")
     return next((k for k, layer in enumerate(layers) if name == layer or name.startswith(f"{layer}.")), len(layers))
 
 
@@ -148,6 +148,20 @@ def test_the_judge_imports_no_backend_and_keeps_nothing_between_calls() -> None:
         text = MODULES[name].read_text(encoding="utf-8")
         for word in ("global ", "threading", "lru_cache", "__dict__"):
             assert word not in text, f"{name} holds state: {word}"
+
+
+def test_the_second_opinion_shares_no_line_with_the_rest() -> None:
+    """It imports the standard library, NumPy and python-flint only, and is short enough to be read in a sitting."""
+    checker = "discreet.verification"
+    heads = set()
+    for node in ast.walk(tree_of(checker)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "discreet"]
+            heads.update(name.split(".")[0] for name in names)
+    assert heads - sys.stdlib_module_names == {"numpy", "flint"}
+    assert len(MODULES[checker].read_text(encoding="utf-8").splitlines()) <= 400
+    users = {name.split(".")[1] for name in MODULES if checker in imports_of(name)}
+    assert users <= {"cli", "reports"}, "neither solvers nor the judge may use it"
 
 
 def test_the_theory_lists_what_the_judge_shares() -> None:

@@ -14,7 +14,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from discreet.cli import advise, audit, bench, compare, crosscheck, doctor, frontier, problems, report, reproduce, solve
+from discreet.cli import (
+    advise,
+    audit,
+    bench,
+    compare,
+    crosscheck,
+    doctor,
+    frontier,
+    problems,
+    report,
+    reproduce,
+    solve,
+    verify,
+)
 from discreet.problems.errors import DiscreetError
 
 BAD_INPUT = 2
@@ -71,7 +84,7 @@ app = typer.Typer(
 )
 for command in (
     solve.solve, compare.compare, advise.advise, bench.bench, report.report, frontier.frontier, audit.audit,
-    reproduce.reproduce, problems.problems, crosscheck.crosscheck, doctor.doctor,
+    verify.verify, reproduce.reproduce, problems.problems, crosscheck.crosscheck, doctor.doctor,
 ):  # fmt: skip
     app.command()(command)
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from discreet.reports.advice.prediction import Prospect
     from discreet.reports.compare import Comparison
     from discreet.reports.curve import Frontier, FrontierPoint
+    from discreet.verification import Verification
 
 _Cell = str | Text
 _STYLES = {
@@ -95,6 +96,27 @@ def audit_table(title: str, status: Status, judged: Certificate, found: Inferenc
     if found.y_error is not None:
         lines.append(("infers Y", f"errs {wording.number(found.y_error, 6)}"))
     return facts(title, lines)
+
+
+def verification_table(title: str, found: Verification) -> Table:
+    """What `verify` proves of a solution."""
+    kept = {
+        True: Text("kept, proven", "green"),
+        False: Text("exceeded, proven", "bold red"),
+        None: Text("undecided", "yellow"),
+    }
+    return facts(
+        title,
+        [
+            ("budget", wording.budget(found.budget)),
+            ("the estimator", kept[found.budget_kept]),
+            ("leakage", f"in [{found.leakage[0]!r}, {found.leakage[1]!r}] nats"),
+            ("posterior / prior − 1", f"at most {wording.number(found.deviation[1], 6)} in size"),
+            ("error probability", f"in [{found.error[0]!r}, {found.error[1]!r}]"),
+            ("no estimator errs less than", f"{found.lower_bound!r}"),
+            ("best possible", f"in [{found.bracket[0]!r}, {found.bracket[1]!r}]"),
+        ],
+    )
 
 
 def curve_table(curve: Frontier) -> Table:
