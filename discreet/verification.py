@@ -1,7 +1,6 @@
 """The second opinion: what is true of a solution, by rational numbers and ball arithmetic alone, in one file.
 
-It shares no line with the solvers or the judge, and imports only the standard library, NumPy and python-flint. Every stored
-double stands for the rational number that it is.
+It shares no line with solvers or judge and imports the standard library, NumPy and python-flint. Stored doubles are exact.
 
 **What is meant**
   problem    p(x_j, z_l) = a_jl / τ and loss mass L_il / τ with τ = Σ a, which must be 1 within 1e-9. Of a joint tensor

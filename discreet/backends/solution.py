@@ -173,15 +173,26 @@ class Solution:
         }
 
     @property
-    def _stated(self) -> tuple[Array | Rule, Array, float]:
-        """What a file states: the rule of a problem in blocks, else the estimator; and the duals. FileError without them."""
+    def _stated(self) -> tuple[Array | Rule, Array, float, dict[int, list[int]]]:
+        """What a file states: the rule of a problem in blocks, else the estimator; duals; columns of integers at budget 0.
+
+        Raises FileError without an answer.
+        """
+        from discreet.problems.exact_privacy import exactly_private
+
         found = self.rule if isinstance(self.problem, BlockProblem) else self.estimator
         if self.verdict is None or not isinstance(found, np.ndarray | Rule):
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
-        return found, self.verdict.tilt, self.verdict.multiplier
+        columns: dict[int, list[int]] = {}
+        if isinstance(self.problem, Problem) and self.problem.constraint.perfect:
+            found, columns = exactly_private(self.problem, np.asarray(found))
+        return found, self.verdict.tilt, self.verdict.multiplier, columns
 
     def members(self) -> dict[str, Any]:
-        """The arrays that `save` writes, by name: the estimator or, of a problem in blocks, its rule; and the duals."""
+        """The arrays that `save` writes, by name: the estimator or, of a problem in blocks, its rule; and the duals.
+
+        At budget 0 some columns come as integers too, with which the estimator is exactly private (`exact_columns`).
+        """
         from discreet.problems.files.records import solution_members
 
         return solution_members(*self._stated)
@@ -190,7 +201,8 @@ class Solution:
         """Write `members()` and `to_dict()` as one `.npz`, atomically; raises FileError."""
         from discreet.problems.files.records import save_solution
 
-        save_solution(path, *self._stated, self.to_dict())
+        estimator, tilt, multiplier, exact = self._stated
+        save_solution(path, estimator, tilt, multiplier, self.to_dict(), exact=exact)
 
     def __repr__(self) -> str:
         who = f"{self.backend}: " if self.backend else ""

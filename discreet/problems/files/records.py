@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -140,7 +140,7 @@ def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Sto
     """Read a solution file. Raises FileError for anything wrong with it."""
     where = os.fspath(path)
     known = ("estimator", "tilt", "multiplier", *_RULE)
-    stored = read_archive(path, arrays=known, texts=("metadata",), max_bytes=max_bytes)
+    stored = read_archive(path, arrays=known, texts=("metadata", "exact_columns"), max_bytes=max_bytes)
     form = set(_RULE) if "rule_tilt" in stored.arrays else {"estimator"}
     missing = {*form, "tilt", "multiplier", "metadata"} - {*stored.arrays, *stored.texts}
     if missing:
@@ -166,13 +166,22 @@ def _rule(where: str, stored: Archive) -> Rule:
         raise FileError(f"{where}: {error}") from None
 
 
-def solution_members(estimator: Array | Rule, tilt: Array, multiplier: float) -> dict[str, Any]:
-    """The arrays of a solution file by name: an estimator [m, N] or a rule, and the duals."""
-    duals = {"tilt": tilt, "multiplier": np.float64(multiplier)}
-    if not isinstance(estimator, Rule):
-        return {"estimator": estimator, **duals}
-    parts = {name: getattr(estimator, name.removeprefix("rule_")) for name in _RULE}
-    return {**{name: np.asarray(value) for name, value in parts.items()}, **duals}
+def solution_members(
+    estimator: Array | Rule, tilt: Array, multiplier: float, exact: Mapping[int, Sequence[int]] | None = None
+) -> dict[str, Any]:
+    """What a solution file holds beside its record, by name: an estimator [m, N] or a rule, the duals, and exact columns.
+
+    exact: outcome → integers in proportion to its column, which replaces the one of the estimator.
+    """
+    members = {"tilt": tilt, "multiplier": np.float64(multiplier)}
+    if isinstance(estimator, Rule):
+        members |= {name: np.asarray(getattr(estimator, name.removeprefix("rule_"))) for name in _RULE}
+    else:
+        members["estimator"] = estimator
+    if exact:
+        text = json.dumps({str(outcome): [hex(weight) for weight in column] for outcome, column in exact.items()})
+        members["exact_columns"] = np.array(text)
+    return members
 
 
 def save_solution(
@@ -182,9 +191,12 @@ def save_solution(
     multiplier: float,
     metadata: Mapping[str, Any],
     *,
+    exact: Mapping[int, Sequence[int]] | None = None,
     overwrite: bool = True,
 ) -> None:
     """Write a solution, all or nothing: estimator [m, N] or rule, tilt [m, n], multiplier ≥ 0 (or inf), JSON-able metadata.
+
+    exact: outcome → integers in proportion to its column, for `verify` (perfect privacy).
 
     Raises FileError if the arrays are not those of a solution, the metadata cannot be written as JSON (NaN and inf cannot)
     or the file cannot be written.
@@ -198,7 +210,7 @@ def save_solution(
         text = json.dumps(dict(metadata), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
         raise FileError(f"{where}: the metadata cannot be written as JSON ({error}); give plain finite values") from None
-    members = solution_members(estimator, tilt, multiplier)
+    members = solution_members(estimator, tilt, multiplier, exact)
     write_archive(path, members | {"metadata": np.array(text)}, overwrite=overwrite)
 
 

@@ -1,0 +1,105 @@
+"""Columns of integers make perfectly private estimators exactly private: laws, checked with fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import strategies as make
+from hypothesis import given
+from hypothesis import strategies as st
+
+import discreet as ds
+from discreet.problems.exact_privacy import _solve, exact_columns, exactly_private
+from discreet.problems.problem import Problem
+
+
+def columns_of(estimator: Any, exact: dict[int, list[int]]) -> list[list[Fraction]]:
+    """The columns as fractions: those of integers, and otherwise those of doubles, completed at the likeliest guess."""
+    found = []
+    for outcome, column in enumerate(np.asarray(estimator).T.tolist()):
+        values = [Fraction(value) for value in column]
+        likeliest = column.index(max(column))
+        values[likeliest] += 1 - sum(values)
+        weights = exact.get(outcome)
+        found.append(values if weights is None else [Fraction(weight, sum(weights)) for weight in weights])
+    return found
+
+
+def excess(problem: Problem, columns: list[list[Fraction]]) -> Fraction:
+    """max |u_ij − s_i π_j|."""
+    a = [[Fraction(value) for value in row] for row in problem.p_xz.tolist()]
+    total = sum(map(sum, a))  # type: ignore[arg-type]
+    law = [[sum(column[i] * mass for column, mass in zip(columns, row, strict=True)) for row in a] for i in range(problem.m)]
+    return max(abs(u * total - sum(row) * sum(a[j])) for row in law for j, u in enumerate(row))  # type: ignore[arg-type, type-var]
+
+
+@given(make.problems(st.just(0.0), general=False))
+def test_what_is_returned_is_exactly_private_and_hardly_different(problem: Problem) -> None:
+    solution = ds.solve(problem, "tilt")
+    if solution.estimator is None:
+        return
+    estimator, exact = exactly_private(problem, solution.estimator)
+    columns = columns_of(estimator, exact)
+    assert all(min(column) >= 0 and sum(column) == 1 for column in columns)
+    if excess(problem, columns) > 0:
+        assert exact == {}
+        assert (estimator == solution.estimator).all()
+    else:
+        pairs = zip(columns, problem.loss.T.tolist(), strict=True)
+        error = sum(p * Fraction(cost) for column, costs in pairs for p, cost in zip(column, costs, strict=True))
+        assert abs(error - Fraction(solution.error_probability)) <= 1e-9
+
+
+@pytest.mark.parametrize("backend", ["tilt", "highs"])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ds.problems.paper_single(bins=20, budget=0.0),
+        ds.problems.paper_multi(sensors=2, bins=2, budget=0.0),  # the vertex randomises nowhere
+        ds.problems.dirichlet(n=4, m=3, N=30, seed=1, budget=0.0),
+        ds.problems.x_equals_y(n=3, N=12, budget=0.0),
+        ds.problems.duplicated(N=6, copies=3, budget=0.0),
+    ],
+    ids=["single", "multi", "dirichlet", "x-equals-y", "duplicated"],
+)
+def test_answers_of_solvers_are_verified_as_private(problem: Problem, backend: str) -> None:
+    solution = ds.solve(problem, backend)
+    estimator, exact = exactly_private(problem, np.asarray(solution.estimator))
+    assert excess(problem, columns_of(estimator, exact)) == 0
+    assert solution.certificate is not None
+    found = ds.verify(problem, solution)
+    assert found.budget_kept
+    assert found.deviation == found.leakage == (0.0, 0.0)
+    assert found.bracket[1] - found.bracket[0] <= 1e-9 * found.bracket[1]
+
+
+def test_an_estimator_that_ignores_the_outcome_needs_no_integers() -> None:
+    problem = ds.problems.dirichlet(n=3, m=3, N=10, seed=2, budget=0.0)
+    constant = np.repeat([[0.1], [0.2], [0.7]], 10, axis=1)
+    assert exact_columns(problem, constant) == {}
+
+
+def test_an_estimator_that_leaks_is_not_called_private() -> None:
+    """p(z given x) = ½(1 ± 2e-14): the Bayes rule is within rounding of privacy, and no small change makes it private."""
+    p_xz = np.array([[0.25 + 5e-15, 0.25 - 5e-15], [0.25 - 5e-15, 0.25 + 5e-15]])
+    problem = Problem(p_xz, p_xz[::-1], 0.0)
+    assert exact_columns(problem, np.eye(2)) is None
+    assert exact_columns(problem, problem.bayes_estimator) is None
+    found = ds.verify(problem, problem.bayes_estimator)
+    assert found.budget_kept is False
+    assert found.lower_bound < 0.5 == found.bracket[1]
+
+
+@given(st.integers(1, 5), st.integers(0, 10_000))
+def test_the_integer_equations_are_solved_exactly(size: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    matrix = rng.integers(-9, 10, (size, size)) * rng.integers(0, 2, (size, size))
+    system = np.column_stack([matrix, rng.integers(-9, 10, size)]).tolist()
+    values, scale = _solve(system)
+    singular = abs(np.linalg.det(matrix)) < 0.5
+    assert (scale == 0) == singular
+    for row in system if scale else ():
+        assert sum(a * x for a, x in zip(row, values, strict=False)) == row[-1] * scale
