@@ -4,7 +4,8 @@ Doubles cannot state an estimator with Φ P = 0 in general. But these equations 
 probabilities, solved for in rationals while all others stay as they are, remove the last 1e-17. An estimator from a vertex
 of the linear program has about as many that are neither 0 nor 1. They are chosen by elimination with complete pivoting in
 doubles; then the equations are solved over the integers (Bareiss), and all of them are checked. An estimator that randomises
-too little is first mixed with a tiny share of a draw that ignores the outcome.
+too little is first mixed with a tiny share of a draw that ignores the outcome, and guesses that are hardly ever made are
+left out: what they tell about X can be anything.
 
 A column of doubles means what it means to `discreet.verification`: its likeliest guess gets what the others leave.
 
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
 _Integers = Any  # numpy arrays of Python integers
@@ -28,6 +30,7 @@ _Entry = tuple[int, int]  # (guess, outcome)
 _LARGEST_SYSTEM = 100  # equations; the integers have some 50 digits for each of them
 _CANDIDATES = 2000  # probabilities among which those to solve for are chosen
 _SHARES = (0.0, 2.0**-44, 2.0**-34)  # of the draw that ignores the outcome: far above 1e-17, far below any gap
+_RARE = 2.0**-40  # probability of a guess that is left out
 
 
 def exactly_private(problem: Problem, estimator: Array) -> tuple[Array, dict[int, list[int]]]:
@@ -36,9 +39,15 @@ def exactly_private(problem: Problem, estimator: Array) -> tuple[Array, dict[int
     They are stated as outcome → integers in proportion to the probabilities of the guesses. If none are found, the estimator
     comes back as it was, without columns. Law: under 0/1 loss the error probability changes by less than 1e-9.
     """
+    columns = exact_columns(problem, estimator)
+    if columns is not None:
+        return estimator, columns
     law = estimator @ problem.p_z
+    common = np.where(law[:, None] > _RARE, estimator, 0.0)
+    common[law.argmax(), common.sum(axis=0) == 0.0] = 1.0
+    law = np.where(law > _RARE, law, 0.0)
     for share in _SHARES:
-        mixed = (1.0 - share) * estimator + share * (law / law.sum())[:, None]
+        mixed = normalise((1.0 - share) * normalise(common) + share * (law / law.sum())[:, None])
         columns = exact_columns(problem, mixed)
         if columns is not None:
             return mixed, columns
