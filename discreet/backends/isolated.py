@@ -26,6 +26,9 @@ from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
+NOT_BEGUN = "not begun: the time for this backend was over"
+"""What is said of an attempt that `attempt_all` had no time for: nothing about the backend."""
+
 
 def solve_isolated(
     problem: Problem,
@@ -133,7 +136,7 @@ def attempt_all(backend: str, problems: Sequence[Problem], gap: float, time_limi
         deaths = 0 if len(done) > before or fault is None else deaths + 1
         if fault is not None:
             done.append(fault)
-    rest = Attempt(backend, None, Status.TIMED_OUT, "not begun: the time for this backend was over")
+    rest = Attempt(backend, None, Status.TIMED_OUT, NOT_BEGUN)
     if deaths == most:
         rest = Attempt(backend, None, Status.FAILED, f"given up after {most} processes ended")
     return [*done, *[rest] * (len(problems) - len(done))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,10 +33,11 @@ def crosscheck(
     github: Annotated[bool, typer.Option("--github", help="Annotations for GitHub, also outside its runners.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Solve a seeded set of problems with every backend and check every certificate a second time.
+    """Solve a seeded set of problems with every backend and check every certificate a second and a third time.
 
     Exits with 1 if two certified brackets exclude one another, a certificate does not hold when recomputed in long
-    decimal arithmetic, or a required backend answered nothing.
+    decimal arithmetic or by `discreet verify`, a backend of the project fails or runs out of time, or a required backend
+    answered nothing. Without python-flint (the extra verify) the third check is left out, which is said.
 
     Examples:
 
@@ -90,4 +92,5 @@ def _show(result: Crosscheck) -> None:
     for sentence in result.selection.left_out:
         console.print(f"left out: {sentence}")
     counted = f"{len(result.selection.instances)} instances, {len(result.solutions)} attempts"
-    console.print(f"{counted}, {len(result.findings)} findings, {result.seconds:.0f} s")
+    verified = f"{len(result.verified)} verified" if find_spec("flint") else "none verified, as python-flint is missing"
+    console.print(f"{counted}, {verified}, {len(result.findings)} findings, {result.seconds:.0f} s")

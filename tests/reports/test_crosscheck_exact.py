@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet import verification
+from discreet.backends.isolated import NOT_BEGUN
+from discreet.reports.crosscheck import gate
 from discreet.reports.crosscheck.exact import broken, recompute
 from discreet.reports.crosscheck.instances import REGIMES, select
+from discreet.reports.crosscheck.second_opinion import second_opinion
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +52,57 @@ def test_an_unsound_certificate_is_named(sound: ds.Solution, change: Any, said: 
     assert sound.verdict is not None
     unsound = replace(sound, verdict=replace(sound.verdict, **change(sound)))
     assert any(said in fault for fault in broken(unsound, 1e-9))
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-10, 0.01, math.inf])
+def test_the_second_opinion_agrees_with_sound_certificates(budget: float) -> None:
+    found, faults = second_opinion(ds.solve(ds.problems.paper_single(bins=8, budget=budget), "tilt"))
+    assert found is not None
+    assert found.budget_kept
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda s: {"tilt": s.tilt * 0.5}, "less than the lower bound"),
+        (lambda s: {"answer": s.problem.bayes_estimator}, "the estimator leaks"),
+        (lambda s: {"answer": np.eye(2)[:, [0] * s.problem.N]}, "above the upper bound"),
+        (lambda s: {"certificate": replace(s.certificate, upper=s.certificate.lower)}, "above the upper bound"),
+        (lambda s: {"certificate": replace(s.certificate, lower=s.certificate.upper)}, "less than the lower bound"),
+    ],
+)
+def test_the_second_opinion_contradicts_what_is_false(sound: ds.Solution, change: Any, said: str) -> None:
+    assert sound.verdict is not None
+    found, faults = second_opinion(replace(sound, verdict=replace(sound.verdict, **change(sound))))
+    assert found is not None
+    assert any(said in fault for fault in faults)
+
+
+def test_without_python_flint_there_is_no_second_opinion(sound: ds.Solution, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "fmpq", None)
+    assert second_opinion(sound) == (None, [])
+    assert second_opinion(replace(sound, status=ds.Status.INACCURATE)) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "findings"),
+    [
+        (ds.Status.FAILED, "the solver reports: error", 1),
+        (ds.Status.TIMED_OUT, "stopped at the time limit of 5 s", 1),
+        (ds.Status.TIMED_OUT, NOT_BEGUN, 0),
+        (ds.Status.ABSENT, "highspy is not installed", 0),
+    ],
+)
+def test_a_backend_of_the_project_that_fails_is_a_finding(status: ds.Status, message: str, findings: int) -> None:
+    instance = select(0, 1).instances[0]
+    solved = ds.solve(instance.problem, "tilt")
+    failed = replace(solved, backend="highs", status=status, message=message, verdict=None)
+    for name, expected in (("highs", findings), ("somebody-elses", 0)):
+        solutions = {(instance.title, "tilt"): solved, (instance.title, name): failed}
+        opinions = {key: second_opinion(solution) for key, solution in solutions.items()}
+        found = gate._findings(instance, ("tilt", name), solutions, opinions, 1e-9)
+        assert [(each.kind, each.backends) for each in found] == [("failure", (name,))] * expected
 
 
 def test_the_default_set_meets_every_family_in_every_regime_and_is_repeatable() -> None:

@@ -1,7 +1,7 @@
 """The verdict: do certified brackets intersect, does every certificate hold, did every required backend take part.
 
-A *finding* is a reason to fail, with the command that shows it again. Backends that crash, refuse or run out of time are
-rows, not findings, unless a required backend answers nothing at all.
+A *finding* is a reason to fail, with the command that shows it again. So is a backend of the project that is installed and
+fails or runs out of time. Other backends that do so are rows, unless a required one answers nothing at all.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from typing import Any
 
 from discreet.backends import run
 from discreet.backends.contract import Kind, Options
-from discreet.backends.isolated import attempt_all
-from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
-from discreet.backends.solution import Solution
+from discreet.backends.isolated import NOT_BEGUN, attempt_all
+from discreet.backends.registry import backend_names, capabilities, own_backends, peers, refuse_unknown_names
+from discreet.backends.solution import Solution, Status
 from discreet.problems.errors import InputError
 from discreet.reports.crosscheck.exact import allowance, broken
 from discreet.reports.crosscheck.instances import Instance, Selection
-from discreet.reports.outputs import replace_file
+from discreet.reports.crosscheck.second_opinion import second_opinion
+from discreet.reports.outputs import plain, replace_file
+from discreet.verification import Verification
 
 REQUIRED_VARIABLE = "DISCREET_REQUIRED_BACKENDS"
 """Environment variable with backends that must take part, separated by commas."""
@@ -31,7 +33,7 @@ REQUIRED_VARIABLE = "DISCREET_REQUIRED_BACKENDS"
 
 @dataclass(frozen=True)
 class Finding:
-    """A reason to fail. kind is disagreement, certificate or skipped; instance and command are empty for the last."""
+    """A reason to fail. kind is disagreement, certificate, failure or skipped, the last without instance and command."""
 
     kind: str
     backends: tuple[str, ...]
@@ -42,17 +44,21 @@ class Finding:
 
 @dataclass(frozen=True)
 class Crosscheck:
-    """The result: solutions by (instance title, backend), findings, and what could not be drawn."""
+    """The result: solutions by (instance title, backend), what `verify` proves of them, findings, what was left out."""
 
     selection: Selection
     backends: tuple[str, ...]
     solutions: dict[tuple[str, str], Solution]
+    verified: dict[tuple[str, str], Verification]
     findings: tuple[Finding, ...]
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
         """The record for machines."""
-        rows = [solution.to_dict() | {"instance": title} for (title, _), solution in self.solutions.items()]
+        rows = [
+            found.to_dict() | {"instance": key[0], "verification": plain(self.verified.get(key))}
+            for key, found in self.solutions.items()
+        ]
         return {
             "made_by": "discreet crosscheck",
             "seconds": self.seconds,
@@ -96,11 +102,13 @@ def run_crosscheck(
     with ThreadPoolExecutor(jobs) as pool:
         found = dict(zip(names, pool.map(run_through, names), strict=True))
     solutions = {(each.title, name): solution for name, pairs in found.items() for each, solution in pairs}
+    opinions = {key: second_opinion(solution) for key, solution in solutions.items()}
     findings = [
         *(_skipped(name, solutions) for name in dict.fromkeys(required) if not _answers(name, solutions)),
-        *(finding for each in selection.instances for finding in _findings(each, names, solutions, gap)),
+        *(finding for each in selection.instances for finding in _findings(each, names, solutions, opinions, gap)),
     ]
-    return Crosscheck(selection, names, solutions, tuple(findings), time.monotonic() - started)
+    verified = {key: found for key, (found, _) in opinions.items() if found is not None}
+    return Crosscheck(selection, names, solutions, verified, tuple(findings), time.monotonic() - started)
 
 
 def _usual(required: Sequence[str]) -> tuple[str, ...]:
@@ -123,7 +131,11 @@ def _skipped(name: str, solutions: dict[tuple[str, str], Solution]) -> Finding:
 
 
 def _findings(
-    instance: Instance, names: Sequence[str], solutions: dict[tuple[str, str], Solution], gap: float
+    instance: Instance,
+    names: Sequence[str],
+    solutions: dict[tuple[str, str], Solution],
+    opinions: dict[tuple[str, str], tuple[Verification | None, list[str]]],
+    gap: float,
 ) -> list[Finding]:
     answered = [(name, solutions[instance.title, name]) for name in names if (instance.title, name) in solutions]
     judged = [(name, found, found.certificate) for name, found in answered if found.certificate is not None]
@@ -135,6 +147,17 @@ def _findings(
         finding("certificate", (name,), f"certificate of {name} is broken: {fault}")
         for name, solution, _ in judged
         for fault in broken(solution, gap)
+    ]
+    found += [
+        finding("certificate", (name,), f"verify contradicts the certificate of {name}: {fault}")
+        for name, _, _ in judged
+        for fault in opinions[instance.title, name][1]
+    ]
+    found += [
+        finding("failure", (name,), f"{name}, a backend of the project, {solution.status.value}: {solution.message}")
+        for name, solution in answered
+        if name in own_backends() and solution.status in (Status.FAILED, Status.TIMED_OUT)
+        if solution.message != NOT_BEGUN
     ]
     for (name, one, its), (rival, other, theirs) in combinations(judged, 2):
         if its.lower - allowance(one) > theirs.upper or theirs.lower - allowance(other) > its.upper:
