@@ -286,7 +286,7 @@ def _members(source: Any, files: ExitStack) -> dict[str, _Member]:
     """The arrays of an `.npz` file, or of a mapping, by name."""
     if isinstance(source, str | os.PathLike):
         archive = files.enter_context(zipfile.ZipFile(source))
-        return {info.filename.removesuffix(".npy"): _stored(archive, info) for info in archive.infolist()}
+        return {info.filename.removesuffix(".npy"): _stored(archive, info, files) for info in archive.infolist()}
     arrays = {name: np.atleast_1d(values) for name, values in source.items()}
     return {name: (each.shape, partial(_doubles, each)) for name, each in arrays.items()}
 
@@ -299,7 +299,7 @@ def _doubles(array: _Array, start: int, count: int) -> _Array:
     return part if kind == "U" else part.astype(np.float64)
 
 
-def _stored(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Member:
+def _stored(archive: zipfile.ZipFile, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
     """A member of an `.npz`, of which few columns at a time are in memory. Nothing is unpickled."""
     with archive.open(info) as stream:
         first = np.lib.format.read_magic(stream) == (1, 0)
@@ -309,7 +309,7 @@ def _stored(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Member:
     rows, together = (1, math.prod(shape[:-1])) if fortran else (math.prod(shape[:-1]), 1)
     if dtype.hasobject or rows > 10_000 or offset + math.prod(shape) * dtype.itemsize != info.file_size:
         raise ValueError(f"{archive.filename}: {info.filename} holds no numbers of shape {list(shape)}; write it again")
-    step, streams = together * dtype.itemsize, [archive.open(info) for _ in range(rows)]
+    step, streams = together * dtype.itemsize, [files.enter_context(archive.open(info)) for _ in range(rows)]
 
     def take(start: int, count: int) -> _Array:
         for row, stream in enumerate(streams):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import os
 import pickle
@@ -20,10 +21,20 @@ from discreet.problems import Problem, catalog
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files import archive
 from discreet.problems.files.records import load_problem, load_solution, save_problem, save_solution
+from discreet.problems.rule import Rule
 
 JOINT = np.arange(1.0, 13.0).reshape(2, 2, 3) / 78.0
 ESTIMATOR = np.array([[1.0, 0.25, 0.0], [0.0, 0.75, 1.0]])
 TILT = np.array([[0.1, -0.2], [0.0, 0.3]])
+RULE = {
+    "rule_tilt": TILT,
+    "ties": np.zeros(0),
+    "columns": np.zeros((2, 0)),
+    "share": 0.0,
+    "towards": np.array([1.0, 0.0]),
+    "band": 0.0,
+    "tie_classes": np.full((4, 2), 0.5),
+}
 
 
 def npz(path, **members):
@@ -350,6 +361,40 @@ def test_a_saved_solution_is_loaded_bit_for_bit(tmp_path, multiplier):
     assert found.metadata == metadata
     with pytest.raises(ValueError, match="read-only"):
         found.estimator[0, 0] = 2.0
+
+
+@pytest.mark.parametrize("rule", [
+    Rule(TILT),
+    Rule(TILT, [2, 0], np.array([[0.5, 0.25], [0.5, 0.75]]), 0.125, [0.0, 1.0], 1e-3, np.full((4, 2), 0.5)),
+])  # fmt: skip
+def test_a_rule_is_saved_and_loaded_bit_for_bit(tmp_path, rule):
+    save_solution(tmp_path / "s.npz", rule, TILT, 1.0, {})
+    found = load_solution(tmp_path / "s.npz").estimator
+    for name in ("tilt", "ties", "columns", "share", "towards", "band", "tie_classes"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(rule, name))
+
+
+def test_exact_columns_are_written_for_verify(tmp_path):
+    save_solution(tmp_path / "s.npz", ESTIMATOR, TILT, 1.0, {}, exact={2: [1, 2**100], 0: [3, 0]})
+    assert load_solution(tmp_path / "s.npz").estimator.tolist() == ESTIMATOR.tolist()
+    with np.load(tmp_path / "s.npz") as stored:
+        text = str(stored["exact_columns"])
+    assert json.loads(text) == {"2": ["0x1", hex(2**100)], "0": ["0x3", "0x0"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rule_tilt": TILT}, "has no"),
+        (RULE | {"band": [1.0, 2.0]}, r"band has shape \[2\]"),
+        (RULE | {"share": 2.0}, "share is 2.0"),
+        (RULE | {"ties": [5.0, 5.0], "columns": np.full((2, 2), 0.5)}, "outcome 5 is listed twice"),
+    ],
+)
+def test_bad_rules_are_refused_in_one_sentence(tmp_path, change, message):
+    path = npz(tmp_path / "s.npz", **{"tilt": TILT, "multiplier": 1.0, "metadata": "{}"} | change)
+    with pytest.raises(FileError, match=message):
+        load_solution(path)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,94 @@
+"""`discreet verify`: exit codes, JSON, budgets and refusals."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import refused, run
+
+import discreet as ds
+from discreet import verification
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """model.npz with its budget, and answers to it: answer.npz (kept), bayes.npz (not), private.npz (budget 0)."""
+    found = tmp_path_factory.mktemp("verify")
+    problem = ds.problems.paper_single(bins=8, budget=0.005)
+    ds.save_problem(found / "model.npz", problem)
+    ds.solve(problem, "tilt").save(str(found / "answer.npz"))
+    ds.solve(problem.with_budget(0.0), "tilt").save(str(found / "private.npz"))
+    np.savez(found / "bayes.npz", estimator=problem.bayes_estimator)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("solution", "budget", "code"),
+    [
+        ("answer.npz", [], 0),
+        ("answer.npz", ["--leakage", "0.004999"], 1),
+        ("answer.npz", ["--leakage", "inf"], 0),
+        ("answer.npz", ["--perfect"], 1),
+        ("bayes.npz", [], 1),
+        ("bayes.npz", ["--fraction", "1"], 0),
+        ("bayes.npz", ["--fraction", "0.999999"], 1),
+        ("private.npz", ["--perfect"], 0),
+        ("private.npz", [], 0),
+    ],
+)
+@pytest.mark.parametrize("catalog", [False, True])
+def test_the_exit_code_says_whether_the_budget_is_kept(
+    folder: Path, solution: str, budget: list[str], code: int, catalog: bool
+) -> None:
+    problem = "paper-single:bins=8" if catalog else str(folder / "model.npz")
+    budget = budget or (["--leakage", "0.005"] if catalog else [])
+    result = run("verify", problem, str(folder / solution), *budget, "--json")
+    assert result.exit_code == code
+    record = json.loads(result.stdout)
+    assert record["budget_kept"] is (code == 0)
+    for name in ("error", "leakage", "deviation", "bracket"):
+        assert record[name][0] <= record[name][1]
+    assert record["lower_bound"] == record["bracket"][0]
+    assert (record["budget"] is None) == ("inf" in budget)
+    words = run("verify", problem, str(folder / solution), *budget)
+    assert words.exit_code == code
+    assert ("kept, proven" if code == 0 else "exceeded, proven") in words.stdout
+
+
+def test_an_equivocation_is_a_budget_too(folder: Path) -> None:
+    entropy = ds.problems.paper_single(bins=8, budget=0.0).entropy_x
+    problem, answer = str(folder / "model.npz"), str(folder / "answer.npz")
+    assert run("verify", problem, answer, "--equivocation", repr(entropy - 0.0051)).exit_code == 0
+    assert run("verify", problem, answer, "--equivocation", repr(entropy - 0.0049)).exit_code == 1
+
+
+def test_refusals_are_one_sentence(folder: Path) -> None:
+    problem, answer = str(folder / "model.npz"), str(folder / "answer.npz")
+    assert "missing.npz" in refused("verify", problem, str(folder / "missing.npz"))
+    assert "missing.npz" in refused("verify", str(folder / "missing.npz"), answer)
+    assert "estimator [2, 4]" in refused("verify", "paper-single:bins=4", answer, "--perfect")
+    assert "budget" in refused("verify", problem, answer, "--leakage", "-1")
+    assert "budget" in refused("verify", problem, answer, "--leakage", "nan")
+    assert "both set the leakage budget" in refused("verify", problem, answer, "--leakage", "1", "--perfect")
+    (folder / "noise.npz").write_bytes(b"nothing")
+    assert "zip" in refused("verify", problem, str(folder / "noise.npz"))
+
+
+def test_without_python_flint_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "fmpq", None)
+    said = refused("verify", str(folder / "model.npz"), str(folder / "answer.npz"))
+    assert "pip install 'discreet[verify]'" in said
+
+
+def test_what_a_file_says_of_itself_changes_nothing(folder: Path, tmp_path: Path) -> None:
+    """A record that claims another error probability, another budget, another leakage."""
+    with np.load(folder / "answer.npz") as archive:
+        stored = dict(archive)
+    stored["metadata"] = np.array(json.dumps({"error_probability": 0.0, "budget_nats": math.pi, "leakage_nats": 0.0}))
+    np.savez(tmp_path / "lie.npz", **stored)
+    true = run("verify", str(folder / "model.npz"), str(folder / "answer.npz"), "--json")
+    assert run("verify", str(folder / "model.npz"), str(tmp_path / "lie.npz"), "--json") == true
