@@ -180,7 +180,7 @@ class Solution:
         """
         from discreet.problems.exact_privacy import exactly_private
 
-        found = self.rule if isinstance(self.problem, BlockProblem) else self.estimator
+        found = self.estimator if isinstance(self.problem, Problem) else self.rule
         if self.verdict is None or not isinstance(found, np.ndarray | Rule):
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
         columns: dict[int, list[int]] = {}
