@@ -117,7 +117,10 @@ def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, as_json:
             screen.say(sentence)
         summary = _measure(study, cells, store, known)
     _report(study, summary, place, notices, as_json)
-    if not any(row.certified for row in summary.rows):
+    contradicted = [row for row in summary.rows if row.contradictions]
+    for row in contradicted:
+        screen.say(f"verify contradicts the certificate of {row.label} on {row.instance}")
+    if contradicted or not any(row.certified for row in summary.rows):
         raise typer.Exit(1)
 
 

@@ -97,6 +97,7 @@ class Measurement:
                              of the median of the other runs, or of the first where it is alone; the answer is the first's
     wall_seconds             of the whole cell: starting the process, importing, all runs, judging; 0 where nothing ran
     distinct_outcomes        N after merging proportional outcomes and pruning those of no mass; None if not counted
+    contradictions           how many statements of a certified row `verify` contradicts; None where it was not asked
     """
 
     study: str
@@ -148,6 +149,7 @@ class Measurement:
     samples: tuple[float, ...] = ()
     wall_seconds: float = 0.0
     distinct_outcomes: int | None = None
+    contradictions: int | None = None
 
     @cached_property
     def label(self) -> str:

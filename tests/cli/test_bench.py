@@ -15,7 +15,9 @@ import pytest
 from waiting import within
 
 from discreet.reports.measurements import read_csv
+from discreet.reports.study import runner
 from discreet.reports.study.store import rows
+from discreet.verification import Verification
 
 pytest.importorskip("duckdb")
 
@@ -96,6 +98,14 @@ def test_what_is_wrong_is_one_sentence(study: str) -> None:
     assert "the query is refused" in refused("done", "--query", "SELEC 1")
     assert "let it end in .csv.gz" in refused("done", "--reference", "rows.txt")
     assert "cannot be written" in refused("done", "--reference", "nowhere/rows.csv")
+
+
+def test_a_study_with_a_contradicted_certificate_fails(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opinion = (Verification((1.0, 1.0), (1.0, 1.0), (1.0, 1.0), 0.0, False, 0.0, (0.0, 1.0)), ["it leaks"])
+    monkeypatch.setattr(runner, "second_opinion", lambda solution, gap: opinion)
+    result = run(study, "--out", "results", "--only", "tilt on paper-single:bins=4")
+    assert result.exit_code == 1
+    assert "verify contradicts the certificate of tilt on paper-single:bins=4" in result.stderr
 
 
 def test_a_study_in_which_nothing_is_certified_fails(study: str) -> None:

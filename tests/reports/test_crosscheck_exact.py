@@ -15,7 +15,7 @@ from discreet.backends.isolated import NOT_BEGUN
 from discreet.reports.crosscheck import gate
 from discreet.reports.crosscheck.exact import broken, recompute
 from discreet.reports.crosscheck.instances import REGIMES, select
-from discreet.reports.crosscheck.second_opinion import second_opinion
+from discreet.reports.second_opinion import second_opinion
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_an_unsound_certificate_is_named(sound: ds.Solution, change: Any, said: 
 
 @pytest.mark.parametrize("budget", [0.0, 1e-10, 0.01, math.inf])
 def test_the_second_opinion_agrees_with_sound_certificates(budget: float) -> None:
-    found, faults = second_opinion(ds.solve(ds.problems.paper_single(bins=8, budget=budget), "tilt"))
+    found, faults = second_opinion(ds.solve(ds.problems.paper_single(bins=8, budget=budget), "tilt"), 1e-9)
     assert found is not None
     assert found.budget_kept
     assert faults == []
@@ -74,15 +74,15 @@ def test_the_second_opinion_agrees_with_sound_certificates(budget: float) -> Non
 )
 def test_the_second_opinion_contradicts_what_is_false(sound: ds.Solution, change: Any, said: str) -> None:
     assert sound.verdict is not None
-    found, faults = second_opinion(replace(sound, verdict=replace(sound.verdict, **change(sound))))
+    found, faults = second_opinion(replace(sound, verdict=replace(sound.verdict, **change(sound))), 1e-9)
     assert found is not None
     assert any(said in fault for fault in faults)
 
 
 def test_without_python_flint_there_is_no_second_opinion(sound: ds.Solution, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verification, "fmpq", None)
-    assert second_opinion(sound) == (None, [])
-    assert second_opinion(replace(sound, status=ds.Status.INACCURATE)) == (None, [])
+    assert second_opinion(sound, 1e-9) == (None, [])
+    assert second_opinion(replace(sound, status=ds.Status.INACCURATE), 1e-9) == (None, [])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_backend_of_the_project_that_fails_is_a_finding(status: ds.Status, mes
     failed = replace(solved, backend="highs", status=status, message=message, verdict=None)
     for name, expected in (("highs", findings), ("somebody-elses", 0)):
         solutions = {(instance.title, "tilt"): solved, (instance.title, name): failed}
-        opinions = {key: second_opinion(solution) for key, solution in solutions.items()}
+        opinions = {key: second_opinion(solution, 1e-9) for key, solution in solutions.items()}
         found = gate._findings(instance, ("tilt", name), solutions, opinions, 1e-9)
         assert [(each.kind, each.backends) for each in found] == [("failure", (name,))] * expected
 

@@ -104,7 +104,15 @@ def test_a_row_survives_parquet(row: Measurement, tmp_path_factory: pytest.TempP
 
 def test_a_file_of_before_the_later_columns_reads(tmp_path: Path) -> None:
     record = to_record(example())
-    for name in ("samples", "wall_seconds", "profile_settings", "distinct_outcomes", "traceback", "peak_bytes"):
+    for name in (
+        "samples",
+        "wall_seconds",
+        "profile_settings",
+        "distinct_outcomes",
+        "traceback",
+        "peak_bytes",
+        "contradictions",
+    ):
         del record[name]
     assert from_record(record | {"unheard_of": 3}, "here") == example()
 

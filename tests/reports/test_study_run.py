@@ -13,6 +13,7 @@ import pytest
 from command import environment
 from waiting import within
 
+from discreet import verification
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
 from discreet.reports.measurements import Measurement
@@ -122,6 +123,14 @@ def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path: Pat
     assert good.versions["python"].startswith("3.")
     assert good.claimed == "optimal"
     assert good.violated
+
+
+def test_a_certified_row_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = cells_of(parse_study(DETERMINISTIC, "t")).cells[0]
+    row = measure("t", cell)
+    assert (row.status, row.contradictions) == (Status.CERTIFIED, 0)
+    monkeypatch.setattr(verification, "fmpq", None)
+    assert measure("t", cell).contradictions is None
 
 
 def test_a_skip_is_a_row_that_ran_nothing() -> None:

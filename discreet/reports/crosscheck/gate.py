@@ -23,8 +23,8 @@ from discreet.backends.solution import Solution, Status
 from discreet.problems.errors import InputError
 from discreet.reports.crosscheck.exact import allowance, broken
 from discreet.reports.crosscheck.instances import Instance, Selection
-from discreet.reports.crosscheck.second_opinion import second_opinion
 from discreet.reports.outputs import plain, replace_file
+from discreet.reports.second_opinion import second_opinion
 from discreet.verification import Verification
 
 REQUIRED_VARIABLE = "DISCREET_REQUIRED_BACKENDS"
@@ -102,7 +102,7 @@ def run_crosscheck(
     with ThreadPoolExecutor(jobs) as pool:
         found = dict(zip(names, pool.map(run_through, names), strict=True))
     solutions = {(each.title, name): solution for name, pairs in found.items() for each, solution in pairs}
-    opinions = {key: second_opinion(solution) for key, solution in solutions.items()}
+    opinions = {key: second_opinion(solution, gap) for key, solution in solutions.items()}
     findings = [
         *(_skipped(name, solutions) for name in dict.fromkeys(required) if not _answers(name, solutions)),
         *(finding for each in selection.instances for finding in _findings(each, names, solutions, opinions, gap)),

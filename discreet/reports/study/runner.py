@@ -19,6 +19,7 @@ from discreet.backends.solution import Solution, Status
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.reduction import reduce
 from discreet.reports.measurements import Measurement
+from discreet.reports.second_opinion import second_opinion
 from discreet.reports.study.cells import Cell
 from discreet.reports.study.machine import commit, machine, scrubbed
 from discreet.reports.study.store import Store
@@ -111,6 +112,7 @@ def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:
 
 def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurement:
     problem, instance, judged, times = cell.instance.problem, cell.instance, solution.certificate, solution.timings
+    verified, faults = second_opinion(solution, cell.profile.gap)
     return Measurement(
         study=study,
         cell=cell.key,
@@ -148,4 +150,5 @@ def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurem
         machine=machine(),
         commit=commit(),
         profile_settings=cell.extra,
+        contradictions=None if verified is None else len(faults),
     )

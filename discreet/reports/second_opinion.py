@@ -6,12 +6,12 @@ from discreet.backends.solution import Solution, Status
 from discreet.verification import Verification, verify
 
 
-def second_opinion(solution: Solution) -> tuple[Verification | None, list[str]]:
+def second_opinion(solution: Solution, gap: float) -> tuple[Verification | None, list[str]]:
     """What is proven of a certified solution of arrays, and a sentence for every contradiction.
 
     At positive budgets the numbers of the certificate must hold to the last bit. At budget 0 they are those of an estimator
-    that is private up to a tolerance; the one of the solution's file must be exactly private, and as good within the gap.
-    None without python-flint, and for what is not certified.
+    that is private up to a tolerance; the one of the solution's file must be exactly private, and as good within the gap
+    (relative) that was asked for. None without python-flint, and for what is not certified.
     """
     judged = solution.certificate
     if judged is None or solution.status is not Status.CERTIFIED:
@@ -23,7 +23,7 @@ def second_opinion(solution: Solution) -> tuple[Verification | None, list[str]]:
     faults = []
     if not found.budget_kept:
         faults.append(f"the estimator leaks {found.leakage[0]!r} to {found.leakage[1]!r} of {found.budget!r} nats")
-    slack = 1e-9 * judged.upper if solution.problem.constraint.perfect else 0.0
+    slack = gap * judged.upper if solution.problem.constraint.perfect else 0.0
     if found.error[0] > judged.upper + slack:
         faults.append(f"the estimator errs with probability {found.error[0]!r}, above the upper bound {judged.upper!r}")
     if judged.lower > found.lower_bound + slack:
