@@ -287,7 +287,7 @@ def _members(source: Any, files: ExitStack) -> dict[str, _Member]:
     if isinstance(source, str | os.PathLike):
         archive = files.enter_context(zipfile.ZipFile(source))
         return {info.filename.removesuffix(".npy"): _stored(archive, info, files) for info in archive.infolist()}
-    arrays = {name: np.atleast_1d(values) for name, values in source.items()}
+    arrays = {name: np.atleast_1d(values) for name, values in dict(source).items()}
     return {name: (each.shape, partial(_doubles, each)) for name, each in arrays.items()}
 
 

@@ -109,12 +109,6 @@ def columns_of(estimator: Any) -> list[Column]:
     return [completed(column) for column in np.asarray(estimator).T]
 
 
-def stochastic(raw: Any) -> Any:
-    raw = np.asarray(raw, dtype=float)
-    raw[0, raw.sum(axis=0) == 0.0] = 1.0
-    return raw / raw.sum(axis=0)
-
-
 duals = st.tuples(st.integers(0, 1000), st.sampled_from([0.0, 1e-3, 0.1, 1.0, 30.0]))
 
 
@@ -122,10 +116,10 @@ duals = st.tuples(st.integers(0, 1000), st.sampled_from([0.0, 1e-3, 0.1, 1.0, 30
 def cases(draw: st.DrawFn) -> tuple[Problem, Any, Any, float]:
     """A problem, an estimator, a tilt and a multiplier."""
     problem = draw(make.problems())
-    raw = draw(make.arrays((problem.m, problem.N), make.masses))
+    estimator = draw(make.estimators((problem.m, problem.N)))
     seed, multiplier = draw(duals)
     tilt = np.random.default_rng(seed).normal(size=(problem.m, problem.n)) * multiplier
-    return problem, stochastic(raw), tilt, multiplier
+    return problem, estimator, tilt, multiplier
 
 
 # -- exactness -----------------------------------------------------------------------------------------------------------
@@ -400,6 +394,10 @@ GOOD = {"p_xz": np.full((2, 3), 1 / 6), "loss": np.full((2, 3), 1 / 6), "budget"
         (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": "[0]"}, "cannot be read"),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "exact_columns": "{"}, "Expecting"),
         ({"joint": np.full((2, 2, 3), 1 / 12), "budget": 0.1}, {"rule_tilt": np.ones((2, 2))}, "rule"),
+        (None, np.full((2, 3), 0.5), "cannot be read"),
+        (ds.problems.paper_continuous(budget=0.1), np.full((2, 3), 0.5), "cannot be read"),
+        (GOOD, 5, "cannot be read"),
+        (GOOD | {"budget": "one"}, np.full((2, 3), 0.5), "cannot be read"),
         ("missing.npz", np.full((2, 3), 0.5), "missing.npz"),
         (GOOD, "missing.npz", "missing.npz"),
         (__file__, np.full((2, 3), 0.5), "zip"),
@@ -408,6 +406,14 @@ GOOD = {"p_xz": np.full((2, 3), 1 / 6), "loss": np.full((2, 3), 1 / 6), "budget"
 def test_what_cannot_be_checked_is_refused(problem: Any, solution: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         verify(problem, solution)
+
+
+def test_a_solution_without_an_answer_is_refused() -> None:
+    problem = ds.problems.paper_single(bins=4, budget=0.01)
+    failed = ds.solve(problem, "highs")
+    assert failed.estimator is None
+    with pytest.raises(ValueError, match="there is no estimator"):
+        verify(problem, failed)
 
 
 def test_objects_are_never_loaded(tmp_path: Path) -> None:
