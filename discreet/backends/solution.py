@@ -178,14 +178,17 @@ class Solution:
 
         Raises FileError without an answer.
         """
-        from discreet.problems.exact_privacy import exactly_private
+        from discreet.problems.exact_privacy import exactly_private, exactly_private_ties
 
         found = self.estimator if isinstance(self.problem, Problem) else self.rule
         if self.verdict is None or not isinstance(found, np.ndarray | Rule):
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
         columns: dict[int, list[int]] = {}
-        if isinstance(self.problem, Problem) and self.problem.constraint.perfect:
-            found, columns = exactly_private(self.problem, np.asarray(found))
+        if self.problem.constraint.perfect and isinstance(found, Rule):
+            assert self.verdict.blocks is not None  # the rule was judged on them
+            columns = exactly_private_ties(self.verdict.blocks, found)
+        elif self.problem.constraint.perfect:
+            found, columns = exactly_private(self.problem, np.asarray(found))  # type: ignore[arg-type]
         return found, self.verdict.tilt, self.verdict.multiplier, columns
 
     def members(self) -> dict[str, Any]:

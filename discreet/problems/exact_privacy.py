@@ -16,16 +16,18 @@ elimination", Mathematics of Computation 22 (1968).
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from discreet.problems.blocks import Blocks
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
 
 _Integers = Any  # numpy arrays of Python integers
-_Entry = tuple[int, int]  # (guess, outcome)
 
 _LARGEST_SYSTEM = 100  # equations; the integers have some 50 digits for each of them
 _CANDIDATES = 2000  # probabilities among which those to solve for are chosen
@@ -39,7 +41,8 @@ def exactly_private(problem: Problem, estimator: Array) -> tuple[Array, dict[int
     They are stated as outcome → integers in proportion to the probabilities of the guesses. If none are found, the estimator
     comes back as it was, without columns. Law: under 0/1 loss the error probability changes by less than 1e-9.
     """
-    columns = exact_columns(problem, estimator)
+    masses, _ = _integers(problem.p_xz)
+    columns = exact_columns(masses, estimator)
     if columns is not None:
         return estimator, columns
     law = estimator @ problem.p_z
@@ -48,17 +51,45 @@ def exactly_private(problem: Problem, estimator: Array) -> tuple[Array, dict[int
     law = np.where(law > _RARE, law, 0.0)
     for share in _SHARES:
         mixed = normalise((1.0 - share) * normalise(common) + share * (law / law.sum())[:, None])
-        columns = exact_columns(problem, mixed)
+        columns = exact_columns(masses, mixed)
         if columns is not None:
             return mixed, columns
     return estimator, {}
 
 
-def exact_columns(problem: Problem, estimator: Array) -> dict[int, list[int]] | None:
-    """Outcome → integers in proportion to the column that it needs; None if the estimator randomises too little for that."""
-    masses, _ = _integers(problem.p_xz)
+def exactly_private_ties(blocks: Blocks, rule: Rule) -> dict[int, list[int]]:
+    """Outcome → integers in proportion to its column, with which the rule is exactly private; empty if none are found.
+
+    Two outcomes with the same guess count as one here, so what is solved has as many columns as there are ties and guesses.
+    """
+    sums = np.full((blocks.n, rule.m), Fraction(0))
+    ties: list[int] = []
+    tied, drawn = [sums[:, :0]], [np.zeros((rule.m, 0))]
+    for chunk in blocks.chunks():
+        p_xz, loss = chunk.read()
+        made = rule.decisions(np.arange(chunk.start, chunk.start + chunk.count), p_xz, loss)
+        masses, bits = _integers(p_xz)
+        for guess, certain in enumerate(made.certain > 0.0):
+            sums[:, guess] += masses[:, certain].sum(axis=1) * Fraction(1, 1 << bits)
+        ties += (chunk.start + made.places).tolist()
+        tied.append(masses[:, made.places] * Fraction(1, 1 << bits))
+        drawn.append(made.columns)
+        if len(ties) > _CANDIDATES:
+            return {}
+    together = np.hstack([*tied, sums])
+    unit = max(value.denominator for value in together.flat)
+    columns = exact_columns(np.vectorize(int, otypes=[object])(together * unit), np.hstack([*drawn, np.eye(rule.m)]))
+    return {ties[place]: column for place, column in (columns or {}).items()}
+
+
+def exact_columns(masses: _Integers, estimator: Array) -> dict[int, list[int]] | None:
+    """Outcome → integers in proportion to the column that it needs; None if the estimator randomises too little for that.
+
+    masses: p(x_j, z_l) up to a factor, in integers [n, N]; estimator [m, N].
+    """
+    m, n = len(estimator), len(masses)
     shares, unit = _integers(estimator)
-    likeliest, places = estimator.argmax(axis=0), np.arange(problem.N)
+    likeliest, places = estimator.argmax(axis=0), np.arange(estimator.shape[1])
     prior, mass = masses.sum(axis=1), masses.sum(axis=0)
     total = prior.sum()
 
@@ -71,30 +102,32 @@ def exact_columns(problem: Problem, estimator: Array) -> dict[int, list[int]] | 
 
     if not excess_of_law().any():
         return {}
-    guesses, outcomes = np.nonzero((estimator > 0.0) & (np.arange(problem.m)[:, None] != likeliest))
+    guesses, outcomes = np.nonzero((estimator > 0.0) & (np.arange(m)[:, None] != likeliest))
     slack = np.minimum(estimator[guesses, outcomes], estimator[likeliest[outcomes], outcomes])
-    order = np.argsort(-slack * problem.p_z[outcomes], kind="stable")[:_CANDIDATES]
-    free = list(zip(guesses[order].tolist(), outcomes[order].tolist(), strict=True))
-    rows, chosen = _pivots(_effects(problem, free, likeliest) * slack[order])
+    order = np.argsort(-slack * (mass[outcomes] / total).astype(np.float64), kind="stable")[:_CANDIDATES]
+    guesses, outcomes, slack = guesses[order], outcomes[order], slack[order]
+    apart = masses[:, outcomes] * total - np.outer(prior, mass[outcomes])  # [n, V]
+    change = np.zeros((m, n, order.size), dtype=object)  # of the excess, by every free probability
+    change[guesses, :, np.arange(order.size)] += apart.T
+    change[likeliest[outcomes], :, np.arange(order.size)] -= apart.T
+    scale = np.sqrt(np.maximum((prior / total).astype(np.float64), 5e-324))
+    effects = (change / total**2).astype(np.float64) / scale[:, None]
+    rows, chosen = _pivots(effects.reshape(m * n, -1) * slack)
     if not rows or len(rows) > _LARGEST_SYSTEM:
         return None
-    solved = [free[k] for k in chosen]
-    for guess, outcome in solved:
-        shares[guess, outcome] = 0
-    excess = excess_of_law()
-    change = np.zeros((len(solved), problem.m, problem.n), dtype=object)
-    for k, (guess, outcome) in enumerate(solved):
-        apart = masses[:, outcome] * total - prior * mass[outcome]
-        change[k, guess] += apart
-        change[k, likeliest[outcome]] -= apart
-    pairs = [divmod(row, problem.n) for row in rows]
-    system = [[change[k, i, j] for k in range(len(solved))] + [-excess[i, j]] for i, j in pairs]
-    values, scale = _solve(system)
-    if scale == 0 or (excess * scale + np.tensordot(np.array(values, dtype=object), change, 1)).any():
+    before = estimator[guesses[chosen], outcomes[chosen]]
+    shares[guesses[chosen], outcomes[chosen]] = 0
+    excess, change = excess_of_law(), change[:, :, chosen]
+    system = [[*change[i, j], -excess[i, j]] for i, j in (divmod(row, n) for row in rows)]
+    values, unit_of_values = _solve(system)
+    if unit_of_values == 0 or (excess * unit_of_values + change @ np.array(values, dtype=object)).any():
         return None
+    moved = [abs(value / (unit_of_values << unit) - old) for value, old in zip(values, before.tolist(), strict=True)]
+    if sum(mass[outcomes[chosen]] / total * np.array(moved)) > _SHARES[-1]:
+        return None  # private, but another estimator
     found: dict[int, list[int]] = {}
-    for (guess, outcome), value in zip(solved, values, strict=True):
-        column = found.setdefault(outcome, [share * scale for share in shares[:, outcome]])
+    for guess, outcome, value in zip(guesses[chosen].tolist(), outcomes[chosen].tolist(), values, strict=True):
+        column = found.setdefault(outcome, [share * unit_of_values for share in shares[:, outcome]])
         column[guess] += value
         column[likeliest[outcome]] -= value
     return None if any(min(column) < 0 for column in found.values()) else {k: _reduced(found[k]) for k in sorted(found)}
@@ -107,16 +140,6 @@ def _integers(array: Array) -> tuple[_Integers, int]:
     low = min(0, int(exponent[whole != 0].min(initial=0)) - 53)
     shift = np.where(whole != 0, exponent - 53 - low, 0)
     return whole.astype(object) << shift.astype(object), -low
-
-
-def _effects(problem: Problem, free: list[_Entry], likeliest: Any) -> Array:
-    """By how much every u_ij − s_i π_j rises with every free probability, scaled by 1/√π_j [m·n, V]."""
-    apart = problem.deviations / np.sqrt(np.where(problem.p_x > 0.0, problem.p_x, 1.0))[:, None]
-    effects = np.zeros((problem.m, problem.n, len(free)))
-    for k, (guess, outcome) in enumerate(free):
-        effects[guess, :, k] += apart[:, outcome]
-        effects[likeliest[outcome], :, k] -= apart[:, outcome]
-    return effects.reshape(problem.m * problem.n, len(free))
 
 
 def _pivots(matrix: Array) -> tuple[list[int], list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as ds
+from discreet.problems import blocks_from
 from discreet.problems.exact_privacy import _solve, exact_columns, exactly_private
 from discreet.problems.problem import Problem
 
@@ -79,18 +81,35 @@ def test_answers_of_solvers_are_verified_as_private(problem: Problem, backend: s
 def test_an_estimator_that_ignores_the_outcome_needs_no_integers() -> None:
     problem = ds.problems.dirichlet(n=3, m=3, N=10, seed=2, budget=0.0)
     constant = np.repeat([[0.1], [0.2], [0.7]], 10, axis=1)
-    assert exact_columns(problem, constant) == {}
+    assert exactly_private(problem, constant)[1] == {}
 
 
 def test_an_estimator_that_leaks_is_not_called_private() -> None:
     """p(z given x) = ½(1 ± 2e-14): the Bayes rule is within rounding of privacy, and no small change makes it private."""
     p_xz = np.array([[0.25 + 5e-15, 0.25 - 5e-15], [0.25 - 5e-15, 0.25 + 5e-15]])
     problem = Problem(p_xz, p_xz[::-1], 0.0)
-    assert exact_columns(problem, np.eye(2)) is None
-    assert exact_columns(problem, problem.bayes_estimator) is None
+    assert exact_columns(np.array([[7, 5], [5, 7]], dtype=object), np.eye(2)) is None
+    assert exactly_private(problem, problem.bayes_estimator)[1] == {}
     found = ds.verify(problem, problem.bayes_estimator)
     assert found.budget_kept is False
     assert found.lower_bound < 0.5 == found.bracket[1]
+
+
+def test_a_rule_of_blocks_is_verified_as_private() -> None:
+    problem = ds.problems.paper_single(bins=3000, budget=0.0)
+    pieces = [slice(start, start + 700) for start in range(0, 3000, 700)]
+    blocks = blocks_from(lambda: ((problem.p_xz[:, piece], problem.loss[:, piece]) for piece in pieces), 2, 2)
+    streamed = ds.problems.block_problem(blocks, budget=0.0)
+    solution = ds.solve(streamed, "tilt")
+    members = solution.members()
+    assert set(json.loads(str(members["exact_columns"]))) == {str(tie) for tie in members["ties"].tolist()}
+    for source in (streamed, problem):
+        found = ds.verify(source, members)
+        assert found.budget_kept
+        assert found.bracket[1] - found.bracket[0] < 1e-12
+    without = ds.verify(streamed, {name: value for name, value in members.items() if name != "exact_columns"})
+    assert without.budget_kept is False
+    assert without.deviation[1] < 1e-12
 
 
 @given(st.integers(1, 5), st.integers(0, 10_000))
