@@ -105,9 +105,6 @@ def verify(problem: Any, solution: Any, *, budget: float | None = None) -> Verif
     return Verification(_outward(error), nats, _outward(_deviation(law, prior)), model.budget, kept, lower, bracket)
 
 
-# -- exact sums, leakage, the dual bound ---------------------------------------------------------------------------------
-
-
 def _digits(values: _Array) -> _Digits:
     """The digits of doubles, each with the sign of its number."""
     fraction, exponent = np.frexp(values)
@@ -286,6 +283,8 @@ def _members(source: Any, files: ExitStack) -> dict[str, _Member]:
     """The arrays of an `.npz` file, or of a mapping, by name."""
     if isinstance(source, str | os.PathLike):
         archive = files.enter_context(zipfile.ZipFile(source))
+        if len(set(archive.namelist())) < len(archive.namelist()):
+            raise ValueError(f"{archive.filename} has two members of the same name; keep one of them")
         return {info.filename.removesuffix(".npy"): _stored(archive, info, files) for info in archive.infolist()}
     arrays = {name: np.atleast_1d(values) for name, values in dict(source).items()}
     return {name: (each.shape, partial(_doubles, each)) for name, each in arrays.items()}

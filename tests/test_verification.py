@@ -445,6 +445,17 @@ def test_altered_files_are_refused_or_judged_by_what_they_hold(tmp_path: Path) -
             assert isinstance(found, Verification)
 
 
+def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    np.save(stream, np.full((2, 3), 0.5))
+    with zipfile.ZipFile(tmp_path / "twice.npz", "w") as archive:
+        archive.writestr("estimator.npy", stream.getvalue())
+        with pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr("estimator.npy", stream.getvalue())
+    with pytest.raises(ValueError, match="two members"):
+        verify(GOOD, tmp_path / "twice.npz")
+
+
 def test_a_header_that_promises_too_much_costs_nothing(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "vast.npz", "w") as archive, archive.open("estimator.npy", "w") as stream:
         header = {"descr": "<f8", "fortran_order": False, "shape": (10**9, 3)}
