@@ -36,8 +36,9 @@ def crosscheck(
     """Solve a seeded set of problems with every backend and check every certificate a second and a third time.
 
     Exits with 1 if two certified brackets exclude one another, a certificate does not hold when recomputed in long
-    decimal arithmetic or by `discreet verify`, a backend of the project fails or runs out of time, or a required backend
-    answered nothing. Without python-flint (the extra verify) the third check is left out, which is said.
+    decimal arithmetic or by `discreet verify`, a backend of the project fails, runs out of time or is wrong beyond its class
+    of methods, or a required backend answered nothing. Without python-flint (the extra verify) the third check is left out,
+    which is said.
 
     Examples:
 

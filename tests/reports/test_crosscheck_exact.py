@@ -14,7 +14,7 @@ from discreet import verification
 from discreet.backends.isolated import NOT_BEGUN
 from discreet.reports.crosscheck import gate
 from discreet.reports.crosscheck.exact import broken, recompute
-from discreet.reports.crosscheck.instances import REGIMES, select
+from discreet.reports.crosscheck.instances import REGIMES, Instance, select
 from discreet.reports.second_opinion import second_opinion
 
 
@@ -103,6 +103,31 @@ def test_a_backend_of_the_project_that_fails_is_a_finding(status: ds.Status, mes
         opinions = {key: second_opinion(solution, 1e-9) for key, solution in solutions.items()}
         found = gate._findings(instance, ("tilt", name), solutions, opinions, 1e-9)
         assert [(each.kind, each.backends) for each in found] == [("failure", (name,))] * expected
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, ""),
+        ({"lower": 0.07}, "is wider than a gap of 1e-08"),
+        ({"own_leakage": 0.0100001}, "leaks 0.0100001 of 0.01 nats"),
+    ],
+)
+def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(change: Any, said: str) -> None:
+    instance = Instance(
+        "paper-single:bins=8", "--leakage 0.01", "paper", "fraction", ds.problems.paper_single(bins=8, budget=0.01)
+    )
+    solved = ds.solve(instance.problem, "tilt")
+    assert solved.verdict is not None
+    wrong = replace(solved.verdict, certificate=replace(solved.verdict.certificate, **change))
+    solution = replace(solved, verdict=wrong, status=ds.Status.INACCURATE)
+    for name, expected in (("tilt", [said] if said else []), ("somebody-elses", [])):
+        key = (instance.title, name)
+        found = gate._findings(instance, (name,), {key: solution}, {key: (None, [])}, 1e-9)
+        assert [each.kind for each in found] == ["accuracy"] * len(expected)
+        assert all(words in each.message for words, each in zip(expected, found, strict=True))
+    tiny = replace(instance, family="adversarial", regime="tiny")
+    assert gate._beyond_its_class(tiny, "structured", wrong.certificate) == []
 
 
 def test_the_default_set_meets_every_family_in_every_regime_and_is_repeatable() -> None:

@@ -1,7 +1,8 @@
 """The verdict: do certified brackets intersect, does every certificate hold, did every required backend take part.
 
 A *finding* is a reason to fail, with the command that shows it again. So is a backend of the project that is installed and
-fails or runs out of time. Other backends that do so are rows, unless a required one answers nothing at all.
+fails, runs out of time or is wrong beyond its class of methods. Other backends that do so are rows, unless a required one
+answers nothing at all.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from discreet.backends import run
-from discreet.backends.contract import Kind, Options
+from discreet.backends.contract import ACCURACY, Kind, Options
 from discreet.backends.isolated import NOT_BEGUN, attempt_all
 from discreet.backends.registry import backend_names, capabilities, own_backends, peers, refuse_unknown_names
 from discreet.backends.solution import Solution, Status
+from discreet.problems.certificate import Certificate
 from discreet.problems.errors import InputError
 from discreet.reports.crosscheck.exact import allowance, broken
 from discreet.reports.crosscheck.instances import Instance, Selection
@@ -33,7 +35,7 @@ REQUIRED_VARIABLE = "DISCREET_REQUIRED_BACKENDS"
 
 @dataclass(frozen=True)
 class Finding:
-    """A reason to fail. kind is disagreement, certificate, failure or skipped, the last without instance and command."""
+    """A reason to fail: a disagreement, certificate, failure or accuracy; or skipped, without instance and command."""
 
     kind: str
     backends: tuple[str, ...]
@@ -159,11 +161,36 @@ def _findings(
         if name in own_backends() and solution.status in (Status.FAILED, Status.TIMED_OUT)
         if solution.message != NOT_BEGUN
     ]
+    found += [
+        finding("accuracy", (name,), f"{name}, a backend of the project, is wrong beyond its class of methods: {fault}")
+        for name, _, certificate in judged
+        if name in own_backends() and not any(name in each.backends for each in found)  # of a broken one nothing is known
+        for fault in _beyond_its_class(instance, capabilities()[name].method_class, certificate)
+    ]
     for (name, one, its), (rival, other, theirs) in combinations(judged, 2):
         if its.lower - allowance(one) > theirs.upper or theirs.lower - allowance(other) > its.upper:
             first, second = (f"{who} proves [{c.lower!r}, {c.upper!r}]" for who, c in ((name, its), (rival, theirs)))
             found.append(finding("disagreement", (name, rival), f"brackets exclude one another: {first} and {second}"))
     return found
+
+
+def _beyond_its_class(instance: Instance, method_class: str, judged: Certificate) -> list[str]:
+    """A sentence for a gap, and for an excess over a positive budget, more than a digit beyond what the class reaches.
+
+    The classes are declared for the small problems of the conformance tests; a drawn one may cost a digit more. For
+    degenerate problems under a tiny budget nothing is declared. Gaps are relative, or to 1e-9 of the worst constant guess.
+    """
+    problem, degenerate = instance.problem, instance.family == "adversarial"
+    if instance.regime == "tiny" and degenerate:
+        return []
+    column = 2 if instance.regime == "tiny" else int(degenerate)
+    gap, excess = (10.0 * row[column] for row in (ACCURACY[method_class].gap, ACCURACY[method_class].excess))
+    faults = []
+    if judged.upper - judged.lower > max(gap * judged.upper, 1e-9 * float(problem.constant_errors.max())):
+        faults.append(f"its bracket [{judged.lower!r}, {judged.upper!r}] is wider than a gap of {gap:g}")
+    if 0.0 < judged.budget and judged.own_leakage > judged.budget * (1.0 + excess + 1e-9):
+        faults.append(f"its own answer leaks {judged.own_leakage!r} of {judged.budget!r} nats")
+    return faults
 
 
 # -- for people and machines ---------------------------------------------------------------------------------------------
