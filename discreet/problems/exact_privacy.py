@@ -15,6 +15,7 @@ elimination", Mathematics of Computation 22 (1968).
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -32,7 +33,7 @@ _Integers = Any  # numpy arrays of Python integers
 _LARGEST_SYSTEM = 100  # equations; the integers have some 50 digits for each of them
 _CANDIDATES = 2000  # probabilities among which those to solve for are chosen
 _SHARES = (0.0, 2.0**-44, 2.0**-34)  # of the draw that ignores the outcome: far above 1e-17, far below any gap
-_RARE = 2.0**-40  # probability of a guess that is left out
+_RARE = (2.0**-40, 2.0**-31)  # probability of all guesses that are left out, together at most
 
 
 def exactly_private(problem: Problem, estimator: Array) -> tuple[Array, dict[int, list[int]]]:
@@ -45,11 +46,11 @@ def exactly_private(problem: Problem, estimator: Array) -> tuple[Array, dict[int
     columns = exact_columns(masses, estimator)
     if columns is not None:
         return estimator, columns
-    law = estimator @ problem.p_z
-    common = np.where(law[:, None] > _RARE, estimator, 0.0)
-    common[law.argmax(), common.sum(axis=0) == 0.0] = 1.0
-    law = np.where(law > _RARE, law, 0.0)
-    for share in _SHARES:
+    given = estimator @ problem.p_z
+    for rare, share in itertools.product(_RARE, _SHARES):
+        law = np.where(given > rare / problem.m, given, 0.0)
+        common = np.where(law[:, None] > 0.0, estimator, 0.0)
+        common[law.argmax(), common.sum(axis=0) == 0.0] = 1.0
         mixed = normalise((1.0 - share) * normalise(common) + share * (law / law.sum())[:, None])
         columns = exact_columns(masses, mixed)
         if columns is not None:
@@ -110,8 +111,10 @@ def exact_columns(masses: _Integers, estimator: Array) -> dict[int, list[int]] |
     change = np.zeros((m, n, order.size), dtype=object)  # of the excess, by every free probability
     change[guesses, :, np.arange(order.size)] += apart.T
     change[likeliest[outcomes], :, np.arange(order.size)] -= apart.T
-    scale = np.sqrt(np.maximum((prior / total).astype(np.float64), 5e-324))
-    effects = (change / total**2).astype(np.float64) / scale[:, None]
+    law = estimator @ (mass / total).astype(np.float64)
+    scale = np.sqrt((prior / total).astype(np.float64)) * law[:, None]  # rare guesses count like others
+    scale[scale < 1e-290] = 1.0  # a guess or a private value that plays no part
+    effects = (change / total**2).astype(np.float64) / scale[:, :, None]
     rows, chosen = _pivots(effects.reshape(m * n, -1) * slack)
     if not rows or len(rows) > _LARGEST_SYSTEM:
         return None
