@@ -55,6 +55,17 @@ def test_what_is_returned_is_exactly_private_and_hardly_different(problem: Probl
         assert abs(error - Fraction(solution.error_probability)) <= 1e-9
 
 
+def test_an_estimator_that_would_err_more_than_the_gap_allows_stays_as_it_is() -> None:
+    """A guess of probability 2⁻³³ is right wherever it is made; without it all of the error probability would be new."""
+    rare, apart = 2.0**-33, 2.0**-17
+    often = [0.5 - rare * (0.5 + apart), 0.5 - rare * (0.5 - apart)]
+    joint = np.array([[[often[0], 0.0], [often[1], 0.0]], [[0.0, rare * (0.5 + apart)], [0.0, rare * (0.5 - apart)]]])
+    problem = Problem.from_joint(joint.swapaxes(0, 1), budget=0.0)
+    estimator, exact = exactly_private(problem, np.eye(2))
+    assert (estimator == np.eye(2)).all()
+    assert exact == {}
+
+
 @pytest.mark.parametrize("backend", ["tilt", "highs"])
 @pytest.mark.parametrize(
     "problem",
