@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set
+from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set, SolutionFile
 
 if TYPE_CHECKING:
     from discreet.backends.solution import Status
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def audit(
     problem: Problem,
-    solution: Annotated[str, typer.Argument(metavar="SOLUTION.npz", help="A solution file; only its arrays are read.")],
+    solution: SolutionFile,
     parameters: Set = None,
     leakage: Leakage = None,
     equivocation: Equivocation = None,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 Problem = Annotated[str, typer.Argument(metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.")]
+SolutionFile = Annotated[str, typer.Argument(metavar="SOLUTION.npz", help="A solution file; only its arrays are read.")]
 Backend = Annotated[str, typer.Option(metavar="NAME", help="Which backend; see discreet doctor.")]
 Set = Annotated[
     list[str] | None,
