@@ -19,7 +19,7 @@ from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
-KINDS = ("dirichlet", "weighted", "sparse", "catalog")
+KINDS = ("dirichlet", "weighted", "sparse", "catalog", "edge")
 QUESTIONS = ("bins", "sensors", "alphabets", "budget", "perfect", "frontier")
 STUDY = """
 name = "small"
@@ -239,8 +239,20 @@ def test_the_configuration_of_asv_names_this_project() -> None:
 def test_random_problems_are_counted(load: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["random_problems.py", "--count", "2"])
     load("random_problems").main()
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[-4:]]
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[-len(KINDS) :]]
     assert [row[:3] for row in rows] == [[kind, str(2 * (9 if kind == "catalog" else 1)), "0"] for kind in KINDS]
+
+
+def test_edge_problems_follow_from_their_seed_and_reach_the_edge(load: Any) -> None:
+    edge_problem = load("random_problems").edge_problem
+    problems = [edge_problem(seed) for seed in range(100)]
+    assert (problems[7].p_xz == edge_problem(7).p_xz).all()
+    assert all(max(p.n, p.m) <= 6 and p.N <= 60 for p in problems)
+    assert min(p.p_x[p.p_x > 0.0].min() for p in problems) < 1e-100
+    assert sum(p.budget == 0.0 for p in problems) >= 5
+    shares = [p.budget / p.bayes_leakage for p in problems if p.budget > 0.0]
+    assert min(shares) < 1e-11
+    assert max(shares) > 0.1
 
 
 def test_every_piece_that_the_ablation_replaces_exists(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
