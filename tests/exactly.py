@@ -7,7 +7,6 @@ estimator by their sums.
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import mpmath
@@ -18,6 +17,7 @@ from discreet.problems.problem import Problem
 
 __all__ = [
     "bound",
+    "distance",
     "error_probability",
     "leakage",
     "perfect_privacy_optimum",
@@ -120,32 +120,85 @@ def support(problem: Problem, tilt: Array, multiplier: float) -> Any:
     return worst
 
 
-def perfect_privacy_optimum(problem: Problem) -> Fraction:
-    """The least error probability with Φ P = 0 exactly, m = 2, by enumerating the vertices of {0 ≤ p ≤ 1, Φ p = 0}.
+def distance(problem: Problem, estimator: Array) -> Fraction:
+    """max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses made; columns are divided by their sums."""
+    a, guess, whole = _rows(problem.p_xz), _columns_to_one(_rows(estimator)), total(problem)
+    found = Fraction(0)
+    for row in guess:
+        u = [sum((p * q for p, q in zip(row, masses, strict=True)), Fraction(0)) for masses in a]
+        for mass, masses in zip(u, a, strict=True):
+            if sum(u) and sum(masses):
+                found = max(found, abs(mass * whole / (sum(u) * sum(masses)) - 1))
+    return found
 
-    At a vertex at most rank Φ entries of the row p = P_2 are strictly between 0 and 1; n = 2 has rank at most one.
+
+def perfect_privacy_optimum(problem: Problem, within: float = 0.0) -> Fraction:
+    """The least error probability of all estimators under which |p(x_j given ŷ_i) / p(x_j) − 1| ≤ `within`, for any n and m.
+
+    The linear program over P_il with Σ_i P_il = 1 and Σ_l P_il (±(a_jl − π_j w_l) − δ π_j w_l) ≤ 0, in fractions.
     """
-    if problem.n != 2 or problem.m != 2:
-        raise ValueError("vertex enumeration is written for n = m = 2")
-    a, losses, whole = _rows(problem.p_xz), _rows(problem.loss), total(problem)
+    a, losses, whole, share = _rows(problem.p_xz), _rows(problem.loss), total(problem), Fraction(within)
     prior = [sum(row, Fraction(0)) / whole for row in a]
-    outcomes = range(problem.N)
-    phi = [a[0][k] - prior[0] * (a[0][k] + a[1][k]) for k in outcomes]
-    price = [losses[1][k] - losses[0][k] for k in outcomes]
-    best = None
-    for corner in product((Fraction(0), Fraction(1)), repeat=problem.N):
-        for loose in (None, *outcomes):
-            point = list(corner)
-            rest = sum((phi[k] * point[k] for k in outcomes if k != loose), Fraction(0))
-            if loose is None:
-                if rest != 0:
-                    continue
-            elif phi[loose] == 0 or not 0 <= -rest / phi[loose] <= 1:
-                continue
-            else:
-                point[loose] = -rest / phi[loose]
-            value = sum((price[k] * point[k] for k in outcomes), sum(losses[0], Fraction(0)))
-            best = value if best is None else min(best, value)
-    if best is None:
-        raise ValueError("no vertex is feasible, not even the constants")
-    return best
+    expected = [[pi * sum(masses) for masses in zip(*a, strict=True)] for pi in prior]
+    limits = [
+        [sign * (mass - mean) - share * mean for mass, mean in zip(row, means, strict=True)]
+        for row, means in zip(a, expected, strict=True)
+        for sign in ((1, -1) if share else (1,))
+    ]
+    m, count, zero = problem.m, problem.N, Fraction(0)
+    slacks = m * len(limits) if share else 0
+    rows, right = [], []
+    for place in range(count):
+        rows.append([Fraction(k % count == place) for k in range(m * count)] + [zero] * slacks)
+        right.append(Fraction(1))
+    for i in range(m):
+        for limit in limits:
+            row = [zero] * (m * count + slacks)
+            row[i * count : (i + 1) * count] = limit
+            if share:
+                row[m * count + len(right) - count] = Fraction(1)
+            rows.append(row)
+            right.append(zero)
+    return _linear_program([value for row in losses for value in row] + [zero] * slacks, rows, right)
+
+
+def _linear_program(costs: list[Fraction], rows: Rows, right: list[Fraction]) -> Fraction:
+    """The least Σ costs·x over x ≥ 0 with rows·x = right ≥ 0: the simplex method in two phases, by Bland's rule."""
+    count, artificial = len(costs), len(rows)
+    table = [
+        [*row, *(Fraction(k == r) for k in range(artificial)), value]
+        for r, (row, value) in enumerate(zip(rows, right, strict=True))
+    ]
+    basis = list(range(count, count + artificial))
+    for phase in (1, 2):
+        price = [Fraction(0)] * count + [Fraction(1)] * artificial if phase == 1 else [*costs, *[Fraction(0)] * artificial]
+        allowed = count + artificial if phase == 1 else count
+        while True:
+            entering = next((k for k in range(allowed) if _reduced(price, basis, table, k) < 0), None)
+            if entering is None:
+                break
+            leaving = min(
+                (
+                    r
+                    for r, row in enumerate(table)
+                    if row[entering] > 0 or (basis[r] >= count and row[entering] and phase == 2)
+                ),
+                key=lambda r: (abs(table[r][-1] / table[r][entering]), basis[r]),
+            )
+            _pivot(table, leaving, entering)
+            basis[leaving] = entering
+        value = sum((price[k] * row[-1] for k, row in zip(basis, table, strict=True)), Fraction(0))
+        if phase == 1 and value:
+            raise ValueError("no point is feasible")
+    return value
+
+
+def _reduced(price: list[Fraction], basis: list[int], table: Rows, k: int) -> Fraction:
+    return price[k] - sum((price[b] * row[k] for b, row in zip(basis, table, strict=True)), Fraction(0))
+
+
+def _pivot(table: Rows, leaving: int, entering: int) -> None:
+    own = [value / table[leaving][entering] for value in table[leaving]]
+    for r, row in enumerate(table):
+        factor = row[entering]
+        table[r] = own if r == leaving else [value - factor * mine for value, mine in zip(row, own, strict=True)]

@@ -10,7 +10,7 @@ import numpy as np
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.certificate import Verdict
 from discreet.problems.judge.cases import MatrixCase, RuleCase
-from discreet.problems.judge.conclusion import Duals, _bound, _within_budget, conclude
+from discreet.problems.judge.conclusion import Duals, Worth, _bound, _within_budget, conclude
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import in_order_losses
@@ -39,9 +39,9 @@ def lower_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
     """The bound that feasible duals prove by themselves."""
     best = np.argmin(in_order_losses(problem.p_xz, problem.loss, tilt), axis=0)
     case = MatrixCase(problem, np.eye(problem.m)[:, best], None, None)
-    exactly_private = OutputLaw(np.full(problem.m, 1.0 / problem.m), np.zeros((problem.m, problem.n)), problem.p_x)
+    even = OutputLaw(np.full(problem.m, 1.0 / problem.m), np.zeros((problem.m, problem.n)), problem.p_x)
     parts = case._sums_under(case.answer, tilt).least(tilt, case._lift)
-    return _bound(problem.constraint, Duals(tilt, multiplier, parts), exactly_private)
+    return _bound(problem.constraint, Duals(tilt, multiplier, parts), Worth(even, 0.0, 0.0, within=0.0))
 
 
 def certify_rule(

@@ -39,7 +39,9 @@ class Precision:
     sampled     width of the bracket of a sample of outcomes or draws: 10⁻⁵, as N draws leave an error of about 1/√N
     designed    gap of a quantiser design: 10⁻⁸. At a minimum, an error δ of the value moves the edges by about √δ
     compared    gap of the optima that a design compares: 10⁻¹⁰, a hundredth of `designed`, to tell them apart
-    leak_free   largest |p(ŷ_i given x_j) − p(ŷ_i)| that counts as zero at budget 0: 2⁻⁴⁴, about half of the 10⁻¹³ that the
+    leak_free   largest |p(ŷ_i given x_j) − p(ŷ_i)| that counts as zero at budget 0: 2⁻⁴⁴ = 512 u, the rounding of sums over
+                many outcomes
+    private     largest |p(x_j given ŷ_i) / p(x_j) − 1| of an answer at budget 0: 2⁻⁴¹, about half of the 10⁻¹² that the
                 judge allows, since restoring the outcomes rounds once more
     contradicted  by how much another guess must be better before a label counts as wrong, relative to the sizes summed into
                 a tilted loss (and to μ w / 8, as tilts μ log r round r): 2⁻⁵⁰ = 8 u, the rounding of n + 1 terms
@@ -90,6 +92,7 @@ class Precision:
     designed: float = 1e-8
     compared: float = 1e-10
     leak_free: float = 2.0**-44
+    private: float = 2.0**-41
     contradicted: float = 2.0**-50
     off_budget: float = 2.0**-10
     longest: float = 2.0**60

@@ -12,6 +12,7 @@ Source: docs/theory.md, sections 6, 8 and 9.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ import numpy as np
 from discreet.backends.precision import Precision
 from discreet.problems.blend import least_share
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.measures.law import LEAK_FREE, OutputLaw, output_law, phi_residual
+from discreet.problems.measures.law import OutputLaw, distance_from_private, output_law
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.numerics.rounding import LARGEST_TILT, UNIT
@@ -30,6 +31,9 @@ from discreet.problems.roots import midpoints
 if TYPE_CHECKING:
     from discreet.problems.continuous.model import ContinuousProblem
     from discreet.problems.continuous.rule import IntervalRule
+
+
+_NO_MASS = UNIT**2  # of a guess: giving it up at budget 0 costs less than rounding
 
 
 def private_versions(problem: Any, answer: Any) -> list[Array]:
@@ -63,14 +67,20 @@ def _finely(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Problem, Ar
     return problem.on(edges), rule.probabilities(edges[1:])
 
 
-def within_budget(problem: Problem, columns: Array) -> Array:
+def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
     """An estimator [m, N] moved until it keeps the budget, rounding included.
 
-    At budget 0 by what least removes its leakage, where that is in reach; else by blending in the best constant guess.
+    At budget 0 by what least removes its leakage, where that is in reach; else by blending in the best constant guess. That
+    guess itself replaces it at budget 0 if it errs no more than the relative `gap` above it.
     """
-    private = private_versions(problem, columns) if problem.constraint.perfect else []
-    if private:
-        return private[0]
+    if problem.constraint.perfect:
+        if problem.constant_error <= problem.error_probability(columns) * (1.0 + gap):
+            return np.repeat(np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]], problem.N, axis=1)
+        law = problem.output_law(columns)
+        if distance_from_private(law) <= Precision.private and law.mass[law.mass > 0.0].min() >= _NO_MASS:
+            return columns
+        if private := private_versions(problem, columns):
+            return private[0]
     share, towards = constant_share(problem, columns)
     return normalise((1.0 - share) * columns + share * towards[:, None])
 
@@ -87,21 +97,36 @@ def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
 def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tuple[Array, OutputLaw] | None:
     """Move a column-stochastic estimator [m, N] onto Φ P = 0; None if it randomises too little for that.
 
-    p_xz [n, N], marginal Σ_l p_xz as in `output_law`. Returns the estimator and its law, ‖Φ P‖∞ ≤ `LEAK_FREE`.
+    p_xz [n, N], marginal Σ_l p_xz as in `output_law`. Returns the estimator and its law, private within `Precision.private`.
 
     Newton steps P_il ← P_il (1 + y_i·f_l − Σ_k P_kl y_k·f_l), f_l = a_l/w_l − π: zero entries stay zero, columns stay
-    stochastic, and y [m, n] solves the normal equations. At a vertex, which cannot move, a
-    small share of a guess that ignores the outcome is blended in first.
+    stochastic, and y [m, n] solves the normal equations. Guesses of next to no mass, and where that is not enough
+    rare ones, are given up first. At a vertex, which cannot move, a small share of a guess that ignores the outcome is
+    blended in before.
     """
     p_z = p_xz.sum(axis=0)
     posterior = np.divide(p_xz, p_z, out=np.zeros_like(p_xz), where=p_z > 0)
     feature = np.where(p_z > 0, posterior - marginal[0][:, None], 0.0)
-    ignoring = (estimator @ p_z)[:, None] / p_z.sum()
-    for room in (0.0, *(Precision.derived * 100.0**k for k in range(5))):  # the least first, as it costs least
-        found = _project(p_xz, marginal, normalise((1.0 - room) * estimator + room * ignoring), feature)
+    frequent = _without_rare(estimator, p_z, Precision.unseen)
+    ignoring = (frequent @ p_z)[:, None] / p_z.sum()
+    starts = [_without_rare(estimator, p_z, _NO_MASS)] + [frequent] * (frequent is not estimator)
+    rooms = (Precision.derived * 100.0**k for k in range(5))  # the least first, as it costs least
+    for start in itertools.chain(starts, (normalise((1.0 - room) * frequent + room * ignoring) for room in rooms)):
+        found = _project(p_xz, marginal, start, feature)
         if found is not None:
             return found
     return None
+
+
+def _without_rare(estimator: Array, p_z: Array, least: float) -> Array:
+    """The estimator itself, or without guesses of less mass: their outcomes go to the likeliest other guess there."""
+    rare = estimator @ p_z < least
+    if not rare.any() or not estimator[rare].any():
+        return estimator
+    kept = np.where(rare[:, None], 0.0, estimator)
+    others = np.where(rare[:, None], -1.0, estimator).argmax(axis=0)
+    kept[others, np.arange(others.size)] += estimator[rare].sum(axis=0)
+    return kept
 
 
 def _project(p_xz: Array, marginal: DoubleDouble, estimator: Array, feature: Array) -> tuple[Array, OutputLaw] | None:
@@ -109,7 +134,7 @@ def _project(p_xz: Array, marginal: DoubleDouble, estimator: Array, feature: Arr
     residual = np.inf
     for _ in range(8):
         law = output_law(p_xz, estimator, marginal)
-        now = phi_residual(law)
+        now = distance_from_private(law)
         if now >= 0.5 * residual:
             break
         best, residual = (estimator, law), now
@@ -117,7 +142,7 @@ def _project(p_xz: Array, marginal: DoubleDouble, estimator: Array, feature: Arr
         if not np.isfinite(step).all() or step.min() < -0.5:
             break
         estimator = normalise(estimator * (1.0 + step))
-    return best if residual <= LEAK_FREE else None
+    return best if residual <= Precision.private else None
 
 
 def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Array) -> Array:
@@ -130,7 +155,10 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
             block = (feature * weight) @ feature.T
             system[i, :, k, :] = block
             system[k, :, i, :] = block
-    y = np.linalg.lstsq(system.reshape(m * n, m * n), -deviation.ravel(), rcond=Precision.rank)[0].reshape(m, n)
+    diagonal = np.sqrt(np.einsum("ijij->ij", system))
+    scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)  # so that a rare guess counts too
+    system = (system * scale[:, :, None, None] * scale).reshape(m * n, m * n)
+    y = scale * np.linalg.lstsq(system, -(scale * deviation).ravel(), rcond=Precision.rank)[0].reshape(m, n)
     with np.errstate(over="ignore", invalid="ignore"):  # steps that are not finite are given up
         move = y @ feature
         return np.asarray(move - (estimator * move).sum(axis=0))

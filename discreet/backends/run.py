@@ -10,6 +10,7 @@ longer than solving. Its answer is then a `Rule`, and the matrix is made only wh
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import traceback
@@ -27,7 +28,7 @@ from discreet.backends.repairs import duals_for, private_versions
 from discreet.backends.solution import Solution, Status, Timings, derive_status
 from discreet.problems import judge
 from discreet.problems.blocks import ArrayBlocks, BlockProblem
-from discreet.problems.certificate import Verdict
+from discreet.problems.certificate import Certificate, Verdict
 from discreet.problems.compiled import compile_seconds
 from discreet.problems.errors import Absent, BackendError, Broken, InputError, Interrupted, Unsupported
 from discreet.problems.numerics.double_double import Array
@@ -210,11 +211,19 @@ def conclude(problem: AnyProblem, tried: Attempt, options: Options) -> Solution:
         verdict = judged(problem, answer)
         timings = replace(timings, certify_seconds=time.perf_counter() - started)
         status = derive_status(verdict.certificate, options.gap)
-        message = status.meaning
+        message = status.meaning + _tolerance(verdict.certificate)
     return Solution(
         problem, tried.backend, status, message, tried.claimed, verdict, tried.iterations, tried.passes, timings,
         tried.versions,
     )  # fmt: skip
+
+
+def _tolerance(certificate: Certificate) -> str:
+    """At budget 0, what is meant by private where an exactly private answer is not proven; else nothing."""
+    within = certificate.private_within
+    if not 0.0 < within < math.inf:
+        return ""
+    return f"; private within {within:.1e}: no guess changes the probability of a private value by a larger share of it"
 
 
 def judged(problem: Any, answer: Answer) -> Verdict[Any]:

@@ -14,7 +14,6 @@ import numpy as np
 from discreet.backends.contract import AnyProblem
 from discreet.problems.certificate import Certificate, Verdict
 from discreet.problems.errors import FileError, InputError
-from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
@@ -164,6 +163,8 @@ class Solution:
             "own_leakage_nats": number(judged.own_leakage) if judged else None,
             "own_phi_residual": number(judged.own_phi_residual) if judged else None,
             "phi_residual": number(judged.phi_residual) if judged else None,
+            "own_private_within": number(judged.own_private_within) if judged else None,
+            "private_within": number(judged.private_within) if judged else None,
             "blend": number(judged.blend) if judged else None,
             "kkt": {name: number(value) for name, value in judged.kkt.to_dict().items()} if judged else None,
             "multiplier": number(self.multiplier),
@@ -220,7 +221,7 @@ class Solution:
 def derive_status(certificate: Certificate, gap: float) -> Status:
     """The status of an answer, from the judge's certificate and the asked relative gap."""
     if certificate.budget == 0.0:
-        violated = certificate.own_phi_residual > LEAK_FREE
+        violated = certificate.blend > 0.0
     else:
         violated = certificate.own_leakage > certificate.budget * (1.0 + PRIVACY_TOLERANCE)
     if violated:

@@ -70,6 +70,7 @@ def _record(status: Status, certificate: Certificate, found: Inference) -> dict[
         "error_probability": certificate.own_error,
         "leakage_nats": certificate.own_leakage,
         "phi_residual": certificate.own_phi_residual,
+        "private_within": certificate.own_private_within,
         "budget_nats": certificate.budget,
         "lower_bound": certificate.lower,
         "upper_bound": certificate.upper,

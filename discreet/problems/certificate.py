@@ -9,7 +9,6 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from discreet.problems.blocks import Blocks
-from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.rule import Rule
 
@@ -44,10 +43,13 @@ class Certificate:
     lower, upper       bracket of the optimal error probability; `upper` is reached by the repaired answer
     leakage            of the repaired answer, nats; ≤ budget
     phi_residual       ‖Φ P‖∞ of the repaired answer
+    private_within     at budget 0, δ: the bracket is about the estimators under which |p(x given ŷ) / p(x) − 1| ≤ δ for
+                       every guess and every x. 0: about the exactly private ones, of which one is proven to lie next to the
+                       answer and to err no more than `upper`. inf at other budgets, where nothing is relaxed
     budget             ε, nats
     blend              share of a leak-free estimator that the repair mixed in (0 = none needed); at budget 0, the
                        probability that the guess was changed
-    own_error, own_leakage, own_phi_residual
+    own_error, own_leakage, own_phi_residual, own_private_within
                        the same of the answer as given, after clipping and normalising columns only
     kkt                the gap's three parts
     """
@@ -56,11 +58,13 @@ class Certificate:
     upper: float
     leakage: float
     phi_residual: float
+    private_within: float
     budget: float
     blend: float
     own_error: float
     own_leakage: float
     own_phi_residual: float
+    own_private_within: float
     kkt: KKTResiduals
 
     @property
@@ -73,12 +77,16 @@ class Certificate:
         """(upper − lower) / upper; 0 when both are 0."""
         return 0.0 if self.gap == 0.0 else self.gap / self.upper
 
+    def excludes(self, other: Certificate) -> bool:
+        """Whether this lower bound, which holds for what the other is about, lies above the other's upper one."""
+        return other.private_within <= self.private_within and self.lower > other.upper
+
     @property
     def own_leakage_ratio(self) -> float:
-        """Leakage of the answer as given ÷ budget; 0 without constraint, inf if anything leaks at budget 0."""
+        """Leakage of the answer as given ÷ budget; 0 without constraint, inf if it had to be replaced at budget 0."""
         if self.budget > 0.0:
             return self.own_leakage / self.budget
-        return math.inf if self.own_phi_residual > LEAK_FREE else 0.0
+        return math.inf if self.blend > 0.0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,6 @@ from typing import Any, get_type_hints
 from discreet.backends.solution import PRIVACY_TOLERANCE, Status
 from discreet.problems.checks import shown
 from discreet.problems.errors import FileError
-from discreet.problems.measures.law import LEAK_FREE
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import csv_text, plain, replace_file
 
@@ -96,6 +95,8 @@ class Measurement:
     samples                  seconds of every run of the cell in its process, the first (cold) first. The *_seconds are those
                              of the median of the other runs, or of the first where it is alone; the answer is the first's
     wall_seconds             of the whole cell: starting the process, importing, all runs, judging; 0 where nothing ran
+    private_within           at budget 0, δ: the bracket is about the estimators private within it (0: the exactly private
+                             ones); inf at other budgets, and in rows of before this column
     distinct_outcomes        N after merging proportional outcomes and pruning those of no mass; None if not counted
     contradictions           how many statements of a certified row `verify` contradicts; None where it was not asked
     """
@@ -150,6 +151,7 @@ class Measurement:
     wall_seconds: float = 0.0
     distinct_outcomes: int | None = None
     contradictions: int | None = None
+    private_within: float = math.inf
 
     @cached_property
     def label(self) -> str:
@@ -188,11 +190,11 @@ class Measurement:
 
     @property
     def leakage_over_budget(self) -> float:
-        """What the own answer leaks ÷ budget; at budget 0, ‖ΦP‖∞ ÷ what counts as zero; 0 without a constraint."""
+        """What the own answer leaks ÷ budget; at budget 0, ‖ΦP‖∞ ÷ 1e-13, to have a scale; 0 without a constraint."""
         if not self.answered:
             return math.inf
         if self.budget_nats == 0.0:
-            return self.own_phi_residual / LEAK_FREE
+            return self.own_phi_residual / 1e-13
         return self.own_leakage_nats / self.budget_nats
 
     @property
@@ -203,8 +205,9 @@ class Measurement:
     @property
     def violated(self) -> bool:
         """Whether the own answer broke the privacy budget."""
-        allowed = 1.0 if self.budget_nats == 0.0 else 1.0 + PRIVACY_TOLERANCE
-        return self.answered and self.leakage_over_budget > allowed
+        if self.budget_nats == 0.0:
+            return self.status is Status.VIOLATED_PRIVACY
+        return self.answered and self.leakage_over_budget > 1.0 + PRIVACY_TOLERANCE
 
 
 def landmarks(problem: Problem) -> dict[str, Any]:

@@ -161,7 +161,7 @@ def _means(found: Sequence[Mapping[str, Any]]) -> str:
 
 def _agreement(found: Mapping[str, Any]) -> str:
     against = "".join(f"\n- {pair['case']}: {pair['first']} and {pair['second']}" for pair in found["against"])
-    return f"{wording.agreement(found['met'], len(found['against']), found['touching'])}\n{against}\n"
+    return f"{wording.agreement(found['met'], len(found['against']))}\n{against}\n"
 
 
 def _failures(found: Sequence[Mapping[str, Any]]) -> str:

@@ -82,12 +82,11 @@ def solution_table(solution: Solution) -> Table:
 
 def audit_table(title: str, status: Status, judged: Certificate, found: Inference) -> Table:
     """What the judge says of a given estimator, and what its guess reveals."""
-    residual = f"‖ΦP‖ {judged.own_phi_residual:.1e}"
     lines: list[tuple[_Cell, _Cell]] = [
         ("status", Text(f"{status.value}: {status.meaning}", _STYLES[status])),
         ("error probability", f"{judged.own_error:.12g}"),
         ("best possible", _bracket_words(judged)),
-        ("leaks", f"{judged.own_leakage:.6g} nats, {residual}; {wording.budget(judged.budget)}"),
+        ("leaks", f"{_revealed(judged)}; {wording.budget(judged.budget)}"),
         ("infers X", f"errs {wording.number(found.x_error, 6)}; without seeing it {found.x_error_blind:.6g}"),
         ("H(X given what is seen)", wording.information(found.equivocation_nats)),
         ("leakage", wording.information(found.leakage_nats)),
@@ -96,6 +95,12 @@ def audit_table(title: str, status: Status, judged: Certificate, found: Inferenc
     if found.y_error is not None:
         lines.append(("infers Y", f"errs {wording.number(found.y_error, 6)}"))
     return facts(title, lines)
+
+
+def _revealed(judged: Certificate) -> str:
+    """What the answer as given leaks."""
+    words = f"{judged.own_leakage:.6g} nats, ‖ΦP‖ {judged.own_phi_residual:.1e}"
+    return f"{words}, private within {judged.own_private_within:.1e}" if judged.budget == 0.0 else words
 
 
 def verification_table(title: str, found: Verification) -> Table:
@@ -156,7 +161,7 @@ def _solution_lines(solution: Solution) -> list[tuple[_Cell, _Cell]]:
     ]
     if solution.certificate is not None:
         judged = solution.certificate
-        own = f"leakage {judged.own_leakage:.6g} nats, ‖ΦP‖ {judged.own_phi_residual:.1e}"
+        own = f"leakage {_revealed(judged)}"
         lines += [
             ("error probability", f"{solution.error_probability:.12g}"),
             ("certified bracket", _bracket_words(judged)),

@@ -101,16 +101,13 @@ def budget(nats: float) -> str:
     return f"budget {information(nats)}"
 
 
-def agreement(pairs: int, against: int, touching: int = 0) -> str:
-    """How many pairs of certified brackets exclude one another, and how many only touch, in sentences."""
+def agreement(pairs: int, against: int) -> str:
+    """How many pairs of certified brackets exclude one another, in a sentence."""
     if not pairs:
         return "No two backends answered the same problem."
-    near = f" {touching} of them, under perfect privacy, intersect only within what counts as leak-free." if touching else ""
     if against:
-        return (
-            f"{against} of {pairs} pairs of certified brackets exclude one another: at least one certificate is wrong.{near}"
-        )
-    return f"All {pairs} pairs of certified brackets intersect.{near}"
+        return f"{against} of {pairs} pairs of certified brackets exclude one another: at least one certificate is wrong."
+    return f"All {pairs} pairs of certified brackets intersect."
 
 
 def noise(floor: float | None) -> str:

@@ -13,9 +13,11 @@ from strategies import budgets, estimators, problems
 
 import discreet as ds
 from discreet.backends import run
+from discreet.backends.precision import Precision
 from discreet.backends.repairs import remove_leakage, tilts_from_ratio
 from discreet.problems.judge import certify
-from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
+from discreet.problems.judge.privacy import PRIVATE_LIMIT
+from discreet.problems.measures.law import OutputLaw, distance_from_private
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
@@ -79,7 +81,7 @@ def test_projection_reaches_perfect_privacy_from_nearby(shape: tuple[int, int, i
     projected = remove_leakage(problem.p_xz, own, problem.marginal)
     assert projected is not None
     estimator, law = projected
-    assert phi_residual(law) <= LEAK_FREE
+    assert distance_from_private(law) <= Precision.leak_free
     assert 0.0 < 0.5 * float(np.abs(estimator - own).sum(axis=0) @ problem.p_z) < 0.05
     assert problem.error_probability(estimator) == pytest.approx(problem.error_probability(own), rel=0.05)
 
@@ -96,7 +98,7 @@ def test_projection_keeps_zeros_where_it_can() -> None:
 def test_vertices_without_room_still_end_feasible() -> None:
     problem = _dirichlet(0.0)
     judged = ds.certify(problem, problem.bayes_estimator)
-    assert judged.certificate.phi_residual <= LEAK_FREE
+    assert judged.certificate.private_within == 0.0
     assert problem.error_probability(judged.estimator) <= problem.constant_error
 
 
@@ -104,7 +106,8 @@ def test_vertices_without_room_still_end_feasible() -> None:
 def test_steps_that_overflow_are_given_up(faint: float) -> None:
     p_xz = np.array([[24.0, 24.0], [24.0, 20.0], [14.0, 24.0]])
     problem = Problem(p_xz / p_xz.sum(), np.ones((3, 2)), 0.0)
-    assert ds.certify(problem, np.array([[1.0, faint], [0.0, 1.0], [0.0, 0.0]])).certificate.phi_residual <= LEAK_FREE
+    judged = ds.certify(problem, np.array([[1.0, faint], [0.0, 1.0], [0.0, 0.0]])).certificate
+    assert judged.private_within <= PRIVATE_LIMIT
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -21,6 +21,7 @@ from discreet.problems import blend
 from discreet.problems.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.errors import InputError
 from discreet.problems.judge import certify, conclusion
+from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -37,7 +38,9 @@ def _assert_proven(problem: Problem, verdict: Verdict) -> None:
     assert exactly.error_probability(problem, verdict.estimator, normalised=True) <= Fraction(judged.upper)
     assert exactly.error_probability(problem, verdict.estimator) <= Fraction(judged.upper)
     if problem.constraint.perfect:
-        assert judged.phi_residual <= 1e-13
+        assert exactly.distance(problem, verdict.estimator) <= PRIVATE_LIMIT
+        optimum = exactly.perfect_privacy_optimum(problem, judged.private_within)
+        assert Fraction(judged.lower) <= optimum <= Fraction(judged.upper)
     elif not problem.constraint.oblivious:
         assert exactly.leakage(problem, verdict.estimator) <= problem.budget
         assert exactly.leakage(problem, verdict.estimator, normalised=True) <= problem.budget
@@ -115,13 +118,13 @@ def test_bracket_holds_the_exact_perfect_privacy_optimum(seed: int) -> None:
     verdict = certify(problem, solved[0], solved[1])
     _assert_proven(problem, verdict)
     judged = verdict.certificate
-    assert Fraction(judged.lower) <= optimum
-    assert float(optimum) <= judged.upper + 1e-12
+    assert judged.private_within == 0.0
+    assert Fraction(judged.lower) <= optimum <= Fraction(judged.upper)
     assert judged.gap <= 1e-9
     for estimator in (problem.bayes_estimator, np.full((2, 4), 0.5), np.eye(2)[:, [0, 1, 0, 1]]):
         other = certify(problem, estimator, solved[1] * 1.7).certificate
-        assert Fraction(other.lower) <= optimum
-        assert float(optimum) <= other.upper + 1e-12
+        assert other.private_within == 0.0
+        assert Fraction(other.lower) <= optimum <= Fraction(other.upper)
 
 
 def _linear_program(problem: Problem) -> tuple[Array, Array]:
@@ -324,9 +327,9 @@ def test_the_certificate_of_a_violated_budget_reports_the_given_answer() -> None
 
 def test_relative_gap_of_certificates() -> None:
     nothing = KKTResiduals(0.0, 0.0, 0.0, 0.0)
-    assert Certificate(0.0, 0.5, 0, 0, 1, 0, 0, 0, 0, nothing).relative_gap == 1.0
-    assert Certificate(0.5, 0.5, 0, 0, 1, 0, 0, 0, 0, nothing).relative_gap == 0.0
-    assert Certificate(0.0, 0.0, 0, 0, 1, 0, 0, 0, 0, nothing).relative_gap == 0.0
+    assert Certificate(0.0, 0.5, 0, 0, 0, 1, 0, 0, 0, 0, 0, nothing).relative_gap == 1.0
+    assert Certificate(0.5, 0.5, 0, 0, 0, 1, 0, 0, 0, 0, 0, nothing).relative_gap == 0.0
+    assert Certificate(0.0, 0.0, 0, 0, 0, 1, 0, 0, 0, 0, 0, nothing).relative_gap == 0.0
 
 
 @pytest.mark.parametrize(

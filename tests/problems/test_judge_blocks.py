@@ -25,6 +25,7 @@ from discreet.problems.blocks import BlockProblem, Chunk
 from discreet.problems.certificate import Verdict
 from discreet.problems.errors import InputError
 from discreet.problems.judge import certify
+from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -60,7 +61,7 @@ def assert_proven(problem: Problem, verdict: Verdict[Rule]) -> None:
     assert 0.0 <= judged.lower <= judged.upper
     assert exactly.error_probability(problem, dense, normalised=True) <= Fraction(judged.upper) * Fraction(1 + 2.0**-50)
     if problem.constraint.perfect:
-        assert judged.phi_residual <= 1e-13
+        assert judged.private_within <= PRIVATE_LIMIT
     elif not problem.constraint.oblivious and problem.budget > 1e-25:
         assert exactly.leakage(problem, dense, normalised=True) <= problem.budget * (1 + 1e-13) + 1e-30
     if not problem.constraint.oblivious:

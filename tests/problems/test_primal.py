@@ -13,7 +13,8 @@ from judging import repaired as _repaired
 from strategies import budgets, estimators, garbage, problems
 
 from discreet.backends.repairs import remove_leakage
-from discreet.problems.measures.law import LEAK_FREE, phi_residual
+from discreet.problems.judge.privacy import PRIVATE_LIMIT
+from discreet.problems.measures.law import distance_from_private, phi_residual
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import column_error, normalise
 from discreet.problems.problem import Problem
@@ -50,8 +51,8 @@ def test_any_matrix_becomes_perfectly_private(data: st.DataObject) -> None:
     problem = data.draw(problems(st.just(0.0)))
     repaired = _repaired(problem, data.draw(garbage((problem.m, problem.N))))
     _assert_stochastic(repaired.estimator)
-    assert phi_residual(repaired.law) <= LEAK_FREE
-    assert exactly.leakage(problem, repaired.estimator) <= problem.m * 40 * LEAK_FREE  # a guess of mass 1e-13 may reveal X
+    assert distance_from_private(repaired.law) <= PRIVATE_LIMIT
+    assert exactly.leakage(problem, repaired.estimator) <= PRIVATE_LIMIT**2
     if repaired.share > 0.0:
         assert repaired.error <= problem.constant_error * (1 + 1e-14)
 

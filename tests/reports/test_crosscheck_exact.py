@@ -130,6 +130,24 @@ def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(ch
     assert gate._beyond_its_class(tiny, "structured", wrong.certificate) == []
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda s: {"answer": s.problem.bayes_estimator}, "no exactly private estimator is found"),
+        (
+            lambda s: {"certificate": replace(s.certificate, upper=s.certificate.upper * (1.0 - 1e-9))},
+            "private estimator errs",
+        ),
+        (lambda s: {"certificate": replace(s.certificate, private_within=1e-30)}, "a guess moves p(x)"),
+    ],
+)
+def test_an_unsound_certificate_of_perfect_privacy_is_named(change: Any, said: str) -> None:
+    private = ds.solve(ds.problems.paper_single(bins=8, budget=0.0), "tilt")
+    assert private.verdict is not None
+    unsound = replace(private, verdict=replace(private.verdict, **change(private)))
+    assert any(said in fault for fault in broken(unsound, 1e-9))
+
+
 def test_the_default_set_meets_every_family_in_every_regime_and_is_repeatable() -> None:
     chosen = select(3, 42).instances
     families = {each.family for each in chosen}

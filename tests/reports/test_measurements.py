@@ -210,7 +210,7 @@ def test_derived_values_fail_safe() -> None:
     assert not row.answered
     assert row.leakage_over_budget == math.inf
     assert not row.violated
-    assert example(upper=0.2, own_phi_residual=1.0).violated
+    assert example(upper=0.2, status=Status.VIOLATED_PRIVACY).violated
     assert not example(upper=0.2, own_phi_residual=0.0).violated
     assert example(upper=0.2, budget_nats=0.1, own_leakage_nats=0.11).violated
     assert example(settings={"solver": "scs"}, backend="conic").label == "conic:solver=scs"

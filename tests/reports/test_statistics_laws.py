@@ -232,15 +232,19 @@ def test_pairs_are_summed_up_over_the_cases_both_answered() -> None:
     assert pair.largest_difference == pytest.approx(0.1)
 
 
-def test_at_budget_zero_a_miss_within_what_counts_as_leak_free_is_told_apart() -> None:
-    off = 0.2 - 2e-13
-    rows = [measured("a", budget_nats=0.0), measured("b", budget_nats=0.0, lower=off, upper=off)]
-    (near,) = agreements(rows)
-    assert (near.agree, near.touching) == (True, True)
-    (far,) = agreements([rows[0], measured("b", budget_nats=0.0, lower=0.19, upper=0.19)])
-    assert (far.agree, far.touching) == (False, False)
-    (positive,) = agreements([measured("a"), measured("b", lower=off, upper=off)])
-    assert not positive.agree
+def test_at_budget_zero_brackets_are_compared_only_where_one_lower_bound_holds_for_both() -> None:
+    def agree(one: float, other: float, budget: float = 0.0) -> bool:
+        """Whether a bracket [.2, .2] private within one number and a lower bracket within another agree."""
+        low = 0.2 - 2e-15
+        first = measured("a", budget_nats=budget, private_within=one)
+        (pair,) = agreements([first, measured("b", budget_nats=budget, lower=low, upper=low, private_within=other)])
+        return pair.agree
+
+    assert agree(0.0, 1e-14)  # a less private estimator may err less
+    assert not agree(1e-14, 0.0)
+    assert not agree(0.0, 0.0)
+    assert agree(math.inf, math.inf)  # rows of before the column
+    assert not agree(math.inf, math.inf, budget=0.01)
 
 
 def test_an_exponent_whose_interval_says_nothing_is_not_told() -> None:

@@ -11,6 +11,7 @@ from discreet.backends.blahut_arimoto.plain import plain_sweeps
 from discreet.backends.blahut_arimoto.proximal import proximal_sweeps
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
+from discreet.backends.repairs import within_budget
 from discreet.backends.settings import choice
 from discreet.backends.slack import SLACK, bayes_answer
 from discreet.problems.numerics.estimators import normalise
@@ -69,5 +70,6 @@ class BlahutArimoto(Unlifted):
             else:
                 claimed = plain_sweeps(outcomes, bracket)
         anchors = () if outcomes.perfect else (bracket.leak_free,)
-        duals = bracket.duals
-        return Raw(claimed, Answer(normalise(bracket.estimator), duals.tilt, duals.multiplier, anchors), bracket.passes)
+        estimator, duals = normalise(bracket.estimator), bracket.duals
+        kept = within_budget(lowered.problem, estimator) if outcomes.perfect else estimator
+        return Raw(claimed, Answer(kept, duals.tilt, duals.multiplier, anchors), bracket.passes)

@@ -22,7 +22,7 @@ import numpy as np
 
 from discreet.backends.precision import Precision
 from discreet.problems.blend import least_share
-from discreet.problems.measures.law import LEAK_FREE, OutputLaw, phi_residual
+from discreet.problems.measures.law import OutputLaw, distance_from_private
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array, dd_add, dd_multiply, dd_sum
 from discreet.problems.problem import Problem
@@ -154,7 +154,7 @@ class Outcomes:
         """
         law = self.law(estimator)
         if self.perfect:
-            private = phi_residual(law) <= LEAK_FREE
+            private = distance_from_private(law) <= Precision.private
             return self.error(estimator) if private else math.inf, estimator
         if law.leakage() > self.budget:
             share = least_share(law, self.law(leak_free), self.target, 0.0)

@@ -36,7 +36,7 @@ from discreet.problems.continuous.bound import Sweep, sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.errors import BackendError
-from discreet.problems.measures.law import LEAK_FREE, phi_residual
+from discreet.problems.measures.law import distance_from_private
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -165,7 +165,8 @@ def _within_budget(problem: ContinuousProblem, rule: IntervalRule, precision: Pr
     discrete = rule.on(problem)
     law = discrete.output_law(rule.estimator)
     perfect = problem.constraint.perfect
-    if phi_residual(law) <= LEAK_FREE if perfect else law.leakage_ceiling(problem.accuracy) <= problem.budget:
+    leak_free = perfect and distance_from_private(law) <= Precision.private
+    if leak_free or (not perfect and law.leakage_ceiling(problem.accuracy) <= problem.budget):
         return rule, discrete.error_probability(rule.estimator)
     private = remove_leakage(discrete.p_xz, rule.estimator, discrete.marginal)
     if perfect:

@@ -109,8 +109,8 @@ def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer
     else:
         point, ending = solve_whole(solved, precision, precision.bracket, limits)
         claimed, iterations = ending.reason, ending.iterations
-    stopped = precision.unresolved or not claimed.startswith("optimal")  # what it has may still leak too much
-    columns = within_budget(problem, point.columns) if stopped else point.columns
+    inside = claimed.startswith("optimal") and not (precision.unresolved or problem.constraint.perfect)
+    columns = point.columns if inside else within_budget(problem, point.columns, precision.bracket)
     return Raw(claimed, _answer(columns, point.tilt, point.multiplier, problem), iterations)
 
 

@@ -181,7 +181,7 @@ class Newton:
             own = curvature[self._others]
             if count > 1:
                 spread = (own * np.sqrt(share))[:, None, :] * chosen
-                flat = spread.reshape(count * rows, -1)
+                flat = spread.reshape(count * rows, chosen.shape[1])
                 total -= flat @ flat.T
             weights = own * (but_own @ curvature) * share
             diagonal += np.matmul(weights[:, None, :] * chosen, chosen.T)

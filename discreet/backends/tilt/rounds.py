@@ -301,7 +301,8 @@ class _Rounds:
         small = self._small(proof)
         point, ending = solve_whole(small, self._precision, self._precision.small, self._limits)
         self._iterations += ending.iterations
-        kept = point if ending.optimal else replace(point, columns=within_budget(small, point.columns))
+        done = ending.optimal and not small.constraint.perfect
+        kept = point if done else replace(point, columns=within_budget(small, point.columns))
         return self._found(small, proof, kept)
 
     def _found(self, small: Problem, proof: Proof, point: Point) -> Found:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
-from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.law import OutputLaw, distance_from_private, phi_residual
 from discreet.problems.measures.mutual_information import phi_divergence, support_ceiling
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -116,8 +116,9 @@ class Vertex:
         return None
 
     def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
-        if not np.abs(self.law(columns).excess).max() <= precision.leak_free:
-            return None  # too few ties to cancel what others leak
+        law = self.law(columns)
+        if not phi_residual(law) <= precision.leak_free or distance_from_private(law) > precision.certain:
+            return None  # too few ties to cancel what others leak, or what a rare guess does
         equal = self._equal(tilt - (tilt @ self._problem.p_x)[:, None])
         return None if equal is None else Point(columns, equal, math.inf)
 

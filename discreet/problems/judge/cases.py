@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -27,6 +28,7 @@ from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, i
 from discreet.problems.checks import are_masses, real_numbers
 from discreet.problems.errors import InputError
 from discreet.problems.judge.conclusion import Duals, End, Worth, rounded_up, usable_duals, worth_of
+from discreet.problems.judge.privacy import Moves, distance, recording
 from discreet.problems.measures.law import OutputLaw, faint_lift
 from discreet.problems.measures.mutual_information import support_ceiling
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
@@ -40,43 +42,66 @@ from discreet.problems.rule import Rule
 
 Progress = Callable[[int, int], None]
 _NOT_COUNTED: DoubleDouble = (np.zeros(0), np.zeros(0))
-_Found = tuple[Sums, DoubleDouble, tuple[Array, Array]]
+_Found = tuple[Sums, DoubleDouble, tuple[Array, Array], Moves]
+
+
+def _added(found: _Found, more: _Found) -> _Found:
+    return found[0].plus(more[0]), dd_add(found[1], more[1]), more[2], found[3].plus(more[3])
 
 
 class MatrixCase:
     """An estimator [m, N] of any numbers, with optional duals and anchors to blend towards."""
 
     def __init__(
-        self, problem: Problem, estimator: Array, tilt: Array | None, multiplier: float | None, anchors: Iterable[Array] = ()
+        self,
+        problem: Problem,
+        estimator: Array,
+        tilt: Array | None,
+        multiplier: float | None,
+        anchors: Iterable[Array] = (),
+        accuracy: float = 0.0,
     ) -> None:
-        """Raises InputError for wrong shapes and for entries that are not real numbers."""
-        self._problem, self._towards = problem, anchors
+        """Raises InputError for wrong shapes and entries that are not real numbers. accuracy: of every mass, relative."""
+        self._problem, self._towards, self._accuracy = problem, anchors, accuracy
         self._tilt, self._multiplier = usable_duals(problem, tilt, multiplier)
         self._lift = faint_lift(problem.p_x)
         self.constraint = problem.constraint
         self.answer = normalise(real_numbers("estimator", estimator, (problem.m, problem.N)))
         self.own = self._worth(self.answer)
         self._sums = self._latest[1]
-        self.blended_doubt = 2.0 * (problem.m + 1) * UNIT  # rounding of the blended entries, and of their columns
+        self.blended_doubt = 2.0 * (problem.m + 1) * UNIT + accuracy  # rounding of the blended entries and their columns
 
     @property
     def constant_errors(self) -> Array:
         """Error probability of always guessing y_i [m]."""
         return self._problem.constant_errors
 
-    def _sums_under(self, estimator: Array, tilt: Array) -> Sums:
+    def _sums_under(self, estimator: Array, tilt: Array, found: list[Moves] | None = None) -> Sums:
         p_xz, loss = self._problem.p_xz, self._problem.loss
-        return sums_over(lambda block: Decisions.of(estimator[:, block]), p_xz, loss, tilt, self._lift)
+
+        def decide(block: slice) -> Decisions:
+            return Decisions.of(estimator[:, block])
+
+        return sums_over(
+            decide if found is None else recording(decide, p_xz, loss, self._problem.p_x, found),
+            p_xz,
+            loss,
+            tilt,
+            self._lift,
+        )
 
     def _worth(self, estimator: Array) -> Worth:
-        self._latest = estimator, self._sums_under(estimator, self._tilt)
-        return worth_of(self._latest[1], self._problem.marginal, self._lift)
+        found: list[Moves] | None = [] if self.constraint.perfect else None
+        self._latest = estimator, self._sums_under(estimator, self._tilt, found)
+        moves = None if found is None else reduce(Moves.plus, found)
+        return worth_of(self._latest[1], self._problem.marginal, self._lift, moves=moves, accuracy=self._accuracy)
 
     def blended(self, share: float, end: End) -> tuple[Array, Worth]:
         """Entries are rounded and columns normalised again; at share 1 the end as it is."""
         towards = end.answer if end.answer.ndim == 2 else end.answer[:, None]
         if share == 1.0:
-            return np.array(np.broadcast_to(towards, self.answer.shape)), end.worth
+            worth = replace(end.worth, upper=end.worth.upper * (1.0 + self._accuracy))
+            return np.array(np.broadcast_to(towards, self.answer.shape)), worth
         estimator = normalise((1.0 - share) * self.answer + share * towards)
         return estimator, self._worth(estimator)
 
@@ -131,14 +156,15 @@ class RuleCase:
         self._tilt, self._multiplier = usable_duals(problem, rule.tilt if tilt is None else tilt, multiplier)
         self._lift = faint_lift(problem.p_x)
         self._compiled = compiled_pays(problem.N) if compiled is None else compiled
-        self._sums, (high, low), self._last = self._pass(threads, progress)
+        self._sums, (high, low), self._last, moves = self._pass(threads, progress)
         if isinstance(problem, BlockProblem):
             self._marginal, self._total = (high[: problem.n], low[: problem.n]), float(high[: problem.n].sum())
             self._errors = high[problem.n :] / self._total
             problem.check_totals(self._marginal[0], self._total, self._errors)
         else:
             self._marginal, self._total = problem.marginal, 1.0
-        self._plain = worth_of(self._sums, self._marginal, self._lift, self._total)
+        recorded = moves if self.constraint.perfect else None
+        self._plain = worth_of(self._sums, self._marginal, self._lift, self._total, recorded)
         self.blended_doubt = SUM_ROUNDING + (rule.m + 1) * UNIT * self._sums.drawn_share()
         self.own = self._worth(rule)
 
@@ -154,7 +180,7 @@ class RuleCase:
         found: _Found | None = None
         visited = 0
         for size, more in in_order(self.blocks.chunks(), threads_for(self.blocks, threads), self._chunk):
-            found = more if found is None else (found[0].plus(more[0]), dd_add(found[1], more[1]), more[2])
+            found = more if found is None else _added(found, more)
             visited += size
             if progress is not None:
                 progress(visited, self._problem.N)
@@ -172,7 +198,7 @@ class RuleCase:
             clear = clear_strips(self._without_ties(chunk.start, a), loss, rule.tilt, self._tilt, rule.band)
             parts.append(sums_of_strips(clear, self._lift))
             a, loss = a[:, clear.unclear], loss[:, clear.unclear]
-        counted = _NOT_COUNTED
+        counted, found = _NOT_COUNTED, [Moves.none(rule.m, self._problem.p_x)]
         if isinstance(self._problem, BlockProblem):
             if not are_masses(a, loss):
                 raise InputError(
@@ -186,8 +212,9 @@ class RuleCase:
             def decide(block: slice) -> Decisions:
                 return rule.decisions(outcomes[block], a[:, block], loss[:, block])
 
-            parts.append(sums_over(decide, a, loss, self._tilt, self._lift))
-        return chunk.count, (reduce(Sums.plus, parts), counted, last)
+            decided = recording(decide, a, loss, self._problem.p_x, found) if self.constraint.perfect else decide
+            parts.append(sums_over(decided, a, loss, self._tilt, self._lift))
+        return chunk.count, (reduce(Sums.plus, parts), counted, last, reduce(Moves.plus, found))
 
     def _without_ties(self, start: int, p_xz: Array) -> Array:
         """The same outcomes with the mass of ties set to 0, so that no tie is clear."""
@@ -208,7 +235,8 @@ class RuleCase:
         law = ignoring if share == 1.0 else plain.law.blend(ignoring, share)
         error = (1.0 - share) * plain.error + share * float(self.constant_errors @ rule.towards)
         missed = self._sums.missed + (SMALLEST * 2 * rule.m if error < 1e-290 else 0.0)
-        return Worth(law, error, rounded_up(error, rule.m, missed), self.blended_doubt)
+        within = 0.0 if share == 1.0 else distance(law, self.blended_doubt)
+        return Worth(law, error, rounded_up(error, rule.m, missed), self.blended_doubt, within)
 
     def blended(self, share: float, end: End) -> tuple[Rule, Worth]:
         """The rule that ignores the outcome with a larger probability."""

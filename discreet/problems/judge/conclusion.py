@@ -7,9 +7,10 @@ rounding. It blends the answer towards another estimator. And it bounds the sum 
     upper   the error probability, rounded upward, of the answer blended until its leakage *provably* keeps the budget
     lower   Σ_l min_i (L_il + Σ_j t_ij a_jl) − μ ε, rounded downward, for feasible duals (t, μ)
 
-By weak duality lower ≤ optimum ≤ upper. At budget 0 the answer returned is private only within `LEAK_FREE`. There the bound
-is lowered by Σ_ij |t_ij| |deviation_ij|, so that it holds for every estimator as private as the one returned. The gap splits
-exactly into the three residuals of the paper's Lemma 3, each ≥ 0:
+By weak duality lower ≤ optimum ≤ upper. At budget 0 both sides are about exactly private estimators where one is proven to
+lie next to the answer (`privacy`), and `upper` is then its error probability. Else both are about all estimators that are
+private within δ, a number of the certificate; for these the bound is δ max_i min_c Σ_j π_j |t_ij − c| lower. The gap splits
+into the three residuals of the paper's Lemma 3, each ≥ 0, and at budget 0 these two corrections:
 
     upper − lower = Σ_il P_il r_il  +  Σ_i (μ g(u_i) − t_i·u_i)  +  μ (ε − leakage)
                     complementarity    alignment                    slackness
@@ -38,7 +39,8 @@ from discreet.problems.blend import blends, next_blend
 from discreet.problems.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.measures.law import LEAK_FREE, OutputLaw, law_of, phi_residual
+from discreet.problems.judge.privacy import Moves, is_private, privacy
+from discreet.problems.measures.law import OutputLaw, law_of, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, TOTAL_ROUNDING, UNIT
@@ -56,14 +58,16 @@ class Worth:
 
     law       the joint law of (X, Ŷ)
     error     error probability
-    upper     upper bound of the exact error probability
+    upper     upper bound of the exact error probability; at budget 0, of an estimator private within `within`
     doubt     relative error of every entry Pr(X = x_j, Ŷ = y_i) of the law, at most
+    within    at budget 0: the proven δ of `privacy`; else inf
     """
 
     law: OutputLaw
     error: float
     upper: float
     doubt: float = 0.0
+    within: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +94,17 @@ class Duals:
     parts: tuple[float, ...]
 
 
-def worth_of(sums: Sums, marginal: DoubleDouble, lift: NDArray[np.int32], total: float = 1.0) -> Worth:
-    """The worth of an answer with these sums; a total probability other than one is divided out. marginal: Σ_l a_l.
+def worth_of(
+    sums: Sums,
+    marginal: DoubleDouble,
+    lift: NDArray[np.int32],
+    total: float = 1.0,
+    moves: Moves | None = None,
+    accuracy: float = 0.0,
+) -> Worth:
+    """The worth of an answer with these sums; a total probability other than one is divided out.
+
+    marginal: Σ_l a_l. moves: of the answer, at budget 0. accuracy: assumed relative error of every mass.
 
     Double-double sums of terms ≥ 0 lose `SUM_ROUNDING` at most. Columns sum to one within m + 1 units; their error is a
     doubt about the part of every entry that is drawn.
@@ -100,8 +113,10 @@ def worth_of(sums: Sums, marginal: DoubleDouble, lift: NDArray[np.int32], total:
     if total != 1.0:  # the ratios of the law do not change
         law = OutputLaw(law.mass / total, law.deviation / total / total, law.p_x / total)
     error = max(0.0, float(sums.loss[0] + sums.loss[1])) / total
-    doubt = sums.column_error * sums.drawn_share() + SUM_ROUNDING
-    return Worth(law, error, rounded_up(error, law.mass.size, sums.missed), doubt)
+    doubt = sums.column_error * sums.drawn_share() + SUM_ROUNDING + accuracy
+    within, rise = (math.inf, 0.0) if moves is None else privacy(law, moves, marginal, doubt, accuracy)
+    upper = rounded_up(error + rise, law.mass.size, sums.missed) * (1.0 + accuracy)
+    return Worth(law, error, upper, doubt, within)
 
 
 def rounded_up(error: float, m: int, missed: float) -> float:
@@ -142,17 +157,19 @@ class Case(Protocol):
 def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
     """Repair, bracket and residuals of a case; blocks: the outcomes of a rule. Law: lower ≤ upper for every case."""
     answer, worth, share = _within_budget(case)
-    duals, bound = _best_duals(case, worth.law)
+    duals, bound = _best_duals(case, worth)
     certificate = Certificate(
         lower=max(0.0, bound) if bound <= worth.upper else 0.0,  # a bound above the upper side would be wrong: claim nothing
         upper=worth.upper,
         leakage=worth.law.leakage(),
         phi_residual=phi_residual(worth.law),
+        private_within=worth.within if case.constraint.perfect else math.inf,
         budget=case.constraint.nats,
         blend=share,
         own_error=case.own.error,
         own_leakage=case.own.law.leakage(),
         own_phi_residual=phi_residual(case.own.law),
+        own_private_within=case.own.within if case.constraint.perfect else math.inf,
         kkt=_residuals(case.constraint, worth, duals, case.worst_entry(answer, duals.tilt)),
     )
     return Verdict(answer, duals.tilt, duals.multiplier, certificate, blocks)
@@ -163,7 +180,7 @@ def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
 
 def _keeps_budget(constraint: LeakageBudget, worth: Worth) -> bool:
     if constraint.perfect:
-        return phi_residual(worth.law) <= LEAK_FREE
+        return is_private(worth.within, worth.doubt)
     return constraint.oblivious or worth.law.leakage_ceiling(worth.doubt) <= constraint.nats
 
 
@@ -175,7 +192,8 @@ def _ignoring(case: Case) -> list[End]:
     for column in [*np.eye(m)[np.argsort(errors, kind="stable")], law.mass / law.mass.sum()]:
         error = float(errors @ column)
         vanished = SMALLEST * m if error < 1e-290 and column.max() < 1.0 and errors.any() else 0.0
-        ends.append(End(column, Worth(OutputLaw(column, nothing, law.p_x), error, rounded_up(error, m, vanished))))
+        upper = rounded_up(error, m, vanished)
+        ends.append(End(column, Worth(OutputLaw(column, nothing, law.p_x), error, upper, within=0.0)))
     return ends
 
 
@@ -216,26 +234,31 @@ def usable_duals(
     return found
 
 
-def _best_duals(case: Case, reached: OutputLaw) -> tuple[Duals, float]:
+def _best_duals(case: Case, reached: Worth) -> tuple[Duals, float]:
     """The duals with the largest bound, and that bound."""
     return max(((each, _bound(case.constraint, each, reached)) for each in case.duals()), key=lambda entry: entry[1])
 
 
-def _bound(constraint: LeakageBudget, duals: Duals, reached: OutputLaw) -> float:
-    """The bound that feasible duals prove, rounded downward: Σ parts − μ ε, at budget 0 Σ parts − Σ |t_ij| |deviation_ij|.
+def _bound(constraint: LeakageBudget, duals: Duals, reached: Worth) -> float:
+    """The bound that feasible duals prove, rounded downward: Σ parts − μ ε, at budget 0 Σ parts − δ·spread.
 
     μ ε holds for a total probability of one; stored problems have it within `TOTAL_ROUNDING`.
     """
     cost = 0.0
     if constraint.perfect:
-        with np.errstate(over="ignore"):
-            cost = float((np.abs(duals.tilt) * (np.abs(reached.deviation) + SMALLEST)).sum()) * (1.0 + 2.0**-30)
+        cost = 0.0 if reached.within == 0.0 else reached.within * _spread(duals.tilt, reached.law.p_x)
     elif duals.multiplier > 0.0:
         cost = duals.multiplier * constraint.nats * (1.0 + TOTAL_ROUNDING) + SMALLEST
     if not all(map(math.isfinite, (cost, *duals.parts))):
         return -math.inf
     bound = math.fsum([*duals.parts, -cost])
     return bound - 4.0 * UNIT * (abs(bound) + cost)
+
+
+def _spread(tilt: Array, p_x: Array) -> float:
+    """Upper bound of max_i min_c Σ_j π_j |t_ij − c|, whose minimum is at one of the t_ij."""
+    apart = np.abs(tilt[:, :, None] - tilt[:, None, :])
+    return float((apart @ p_x).min(axis=1).max()) * (1.0 + 2.0**-30) + SMALLEST
 
 
 def _residuals(constraint: LeakageBudget, worth: Worth, duals: Duals, worst_entry: float) -> KKTResiduals:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -31,23 +30,18 @@ class DensityCase:
         """Raises InputError for wrong shapes. Without duals the bound is the Bayes error."""
         self._problem, self._rule = problem, rule
         self._feasible = usable_duals(problem, tilt, multiplier)
-        self._matrix = MatrixCase(rule.on(problem), rule.estimator, None, None)
+        self._matrix = MatrixCase(rule.on(problem), rule.estimator, None, None, accuracy=problem.accuracy)
         self.constraint = problem.constraint
         kept = np.array_equal(rule.estimator, self._matrix.answer)
         self.answer = rule if kept else IntervalRule(rule.edges, self._matrix.answer)
-        self.own = self._widened(self._matrix.own)
+        self.own = self._matrix.own
         self.constant_errors = self._matrix.constant_errors
-        self.blended_doubt = self._matrix.blended_doubt + problem.accuracy
-
-    def _widened(self, worth: Worth) -> Worth:
-        """The worth with the assumed inaccuracy of interval masses added."""
-        accuracy = self._problem.accuracy
-        return replace(worth, upper=worth.upper * (1.0 + accuracy), doubt=worth.doubt + accuracy)
+        self.blended_doubt = self._matrix.blended_doubt
 
     def blended(self, share: float, end: End) -> tuple[IntervalRule, Worth]:
         """A blend on the rule's own partition."""
         estimator, worth = self._matrix.blended(share, end)
-        return IntervalRule(self._rule.edges, estimator), self._widened(worth)
+        return IntervalRule(self._rule.edges, estimator), worth
 
     def duals(self) -> Iterator[Duals]:
         """The feasible duals, with the lower bound of their integral that a certified subdivision proves."""

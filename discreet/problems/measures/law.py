@@ -20,9 +20,6 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import UNIT
 
-LEAK_FREE = 1e-13
-"""‖Φ P‖∞ that counts as zero in double precision."""
-
 
 @dataclass(frozen=True)
 class OutputLaw:
@@ -128,6 +125,11 @@ def _deviation(joint: DoubleDouble, mass: DoubleDouble, p_x: DoubleDouble, total
 def _row_sums(numbers: DoubleDouble) -> DoubleDouble:
     high = dd_sum(numbers[0])
     return high[0], high[1] + numbers[1].sum(axis=-1)
+
+
+def distance_from_private(law: OutputLaw) -> float:
+    """max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses that are made: how far one guess moves a belief about X."""
+    return float(np.abs(law.ratio_minus_one()).max())
 
 
 def phi_residual(law: OutputLaw) -> float:

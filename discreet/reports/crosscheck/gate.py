@@ -23,7 +23,7 @@ from discreet.backends.registry import backend_names, capabilities, own_backends
 from discreet.backends.solution import Solution, Status
 from discreet.problems.certificate import Certificate
 from discreet.problems.errors import InputError
-from discreet.reports.crosscheck.exact import allowance, broken
+from discreet.reports.crosscheck.exact import broken
 from discreet.reports.crosscheck.instances import Instance, Selection
 from discreet.reports.outputs import plain, replace_file
 from discreet.reports.second_opinion import second_opinion
@@ -167,8 +167,8 @@ def _findings(
         if name in own_backends() and not any(name in each.backends for each in found)  # of a broken one nothing is known
         for fault in _beyond_its_class(instance, capabilities()[name].method_class, certificate)
     ]
-    for (name, one, its), (rival, other, theirs) in combinations(judged, 2):
-        if its.lower - allowance(one) > theirs.upper or theirs.lower - allowance(other) > its.upper:
+    for (name, _, its), (rival, _, theirs) in combinations(judged, 2):
+        if its.excludes(theirs) or theirs.excludes(its):
             first, second = (f"{who} proves [{c.lower!r}, {c.upper!r}]" for who, c in ((name, its), (rival, theirs)))
             found.append(finding("disagreement", (name, rival), f"brackets exclude one another: {first} and {second}"))
     return found

@@ -3,34 +3,28 @@
 Each bracket contains the optimum of the same problem, or a proof is wrong; brackets that exclude one another are therefore
 never a matter of accuracy. How far apart the error probabilities are is a matter of accuracy, and is shown beside it.
 
-At budget 0 a rule counts as leak-free up to a residual of `LEAK_FREE`, which lets its error probability fall below the exact
-optimum by a few times that: brackets that miss one another there by less than ten times it are `touching`, and agree.
+At budget 0 a bracket is about all estimators that are private within a number δ of its own. A lower bound for one δ and an
+upper bound for a larger one cannot contradict each other, so they are not compared; nor are rows of before that number.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations, groupby
+from itertools import combinations, product
 
-from discreet.problems.measures.law import LEAK_FREE
 from discreet.reports.measurements import Measurement
-
-ALLOWED = 10.0 * LEAK_FREE
-"""By how much brackets may miss one another at budget 0."""
-
-_Answer = tuple[tuple[str, str, str], tuple[float, float, float]]  # hash, instance, configuration; lower, upper, budget
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two solver configurations on one case: whether their brackets intersect, and |difference| of error probabilities."""
+    """Two solver configurations on one case: whether no bracket excludes one of the other; |difference| of best errors."""
 
     case: str
     first: str
     second: str
     agree: bool
-    touching: bool
     difference: float
 
 
@@ -46,18 +40,16 @@ class Pair:
 
 
 def agreements(rows: Iterable[Measurement]) -> tuple[Agreement, ...]:
-    """Every pair of configurations on every problem that both answered.
-
-    A configuration's bracket is the intersection of those of its own repeats and gaps.
-    """
-    best: dict[tuple[str, str, str], tuple[float, float, float]] = {}
+    """Every pair of configurations on every problem that both answered, with all repeats and gaps of both."""
+    found: dict[tuple[str, str], dict[str, list[Measurement]]] = {}
     for row in rows:
         if row.answered:
-            key = (row.problem_hash, row.instance, row.label)
-            lower, upper, _ = best.get(key, (row.lower, row.upper, row.budget_nats))
-            best[key] = max(row.lower, lower), min(row.upper, upper), row.budget_nats
-    cases = groupby(sorted(best.items()), key=lambda found: found[0][:2])
-    return tuple(_agreement(one, other) for _, found in cases for one, other in combinations(list(found), 2))
+            found.setdefault((row.problem_hash, row.instance), {}).setdefault(row.label, []).append(row)
+    return tuple(
+        _agreement(case, *one, *other)
+        for (_, case), answers in sorted(found.items())
+        for one, other in combinations(sorted(answers.items()), 2)
+    )
 
 
 def summarise(pairs: Sequence[Agreement]) -> list[Pair]:
@@ -71,9 +63,13 @@ def summarise(pairs: Sequence[Agreement]) -> list[Pair]:
     ]
 
 
-def _agreement(one: _Answer, other: _Answer) -> Agreement:
-    (_, case, first), (lower, upper, budget) = one
-    (_, _, second), (other_lower, other_upper, _) = other
-    missed = max(lower, other_lower) - min(upper, other_upper)
-    touching = 0.0 < missed <= ALLOWED and budget == 0.0
-    return Agreement(case, first, second, missed <= 0.0 or touching, touching, abs(upper - other_upper))
+def _agreement(case: str, first: str, ones: list[Measurement], second: str, others: list[Measurement]) -> Agreement:
+    excluded = any(_excludes(one, other) or _excludes(other, one) for one, other in product(ones, others))
+    difference = abs(min(row.upper for row in ones) - min(row.upper for row in others))
+    return Agreement(case, first, second, not excluded, difference)
+
+
+def _excludes(one: Measurement, other: Measurement) -> bool:
+    """As `Certificate.excludes`; an unknown δ at budget 0 excludes nothing."""
+    known = one.budget_nats > 0.0 or math.isfinite(one.private_within)
+    return known and other.private_within <= one.private_within and one.lower > other.upper

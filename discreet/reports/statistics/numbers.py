@@ -90,7 +90,6 @@ def _agreement(rows: Sequence[Measurement]) -> dict[str, Any]:
     return {
         "contestants": sorted({row.label for row in rows if row.answered}),
         "met": len(found),
-        "touching": sum(pair.touching for pair in found),
         "against": [{"case": pair.case, "first": pair.first, "second": pair.second} for pair in found if not pair.agree],
         "pairs": summarise(found),
     }

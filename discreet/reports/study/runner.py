@@ -137,7 +137,11 @@ def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurem
         message=scrubbed(solution.message),
         traceback=scrubbed(tried.traceback),
         claimed=scrubbed(solution.claimed or ""),
-        **{name: getattr(judged, name) for name in ("upper", "lower", "own_error", "own_phi_residual") if judged},
+        **{
+            name: getattr(judged, name)
+            for name in ("upper", "lower", "private_within", "own_error", "own_phi_residual")
+            if judged
+        },
         relative_gap=solution.relative_gap,
         own_leakage_nats=judged.own_leakage if judged else math.inf,
         iterations=solution.iterations,

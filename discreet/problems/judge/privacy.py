@@ -1,0 +1,227 @@
+"""How private an answer is at budget 0: exactly, or within a published number.
+
+*Within δ* means |p(x_j given ŷ_i) / p(x_j) − 1| ≤ δ for every guess that is ever made, however rare, and every private
+value. `distance` bounds that number from above.
+
+*Exactly.* Stored probabilities are rounded, so a stored estimator P is hardly ever exactly private. But an exactly private
+one often lies next to it. A *move* shifts probability y·r from one guess to another at an outcome whose guess is drawn; r
+is the *room*, so that |y| ≤ 1 keeps all probabilities in [0, 1]. P with moves is exactly private when M y = −d, where d
+holds the deviations u_ij − s_i π_j of P and M those by which a move of full room changes them. Both need one guess and one
+private value less, as deviations add up to 0 over guesses and over private values. So (m − 1)(n − 1) moves make M square.
+If R is any matrix with ‖I − R M‖∞ ≤ ρ < 1, then M is not singular, and y = (I − R M) y − R d gives
+
+    ‖y‖∞ ≤ ‖R d‖∞ / (1 − ρ),      |y_k| ≤ |R d|_k + ρ_k ‖y‖∞,      ρ_k = Σ_l |I − R M|_kl ≤ ρ.
+
+Every number here is known up to bounds of its rounding, and the bounds are added. If no |y_k| exceeds 1, an exactly private
+estimator exists, and its error probability exceeds that of P by at most Σ_k |y_k| r_k |difference of the two losses|.
+
+Source: docs/theory.md, section 8 (perfect privacy); enclosures by approximate inverses: S. M. Rump, "Verification methods:
+rigorous results using floating-point arithmetic", Acta Numerica 19 (2010).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.measures.law import OutputLaw, distance_from_private, law_of
+from discreet.problems.numerics.double_double import Array, DoubleDouble
+from discreet.problems.numerics.estimators import Decisions
+from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
+
+PRIVATE_LIMIT = 1e-12
+"""Largest δ of an answer that counts as private at budget 0: some thousand roundings of its probabilities, and as leakage is
+at most δ², no more than 1e-24 nats."""
+
+_FAINTEST = 1e-250  # products of a guess's and a private value's probability below it have no digits to spare
+_SPARE = 1.0 + 2.0**-30  # more than the bounds below are rounded by, as sums of fewer than 2^20 terms ≥ 0
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Moves of probability between two guesses at outcomes whose guess is drawn, K of them.
+
+    towards, base   the guesses; base is the likeliest at its outcome            [K]
+    room            the largest change of probability                            [K]
+    p_xz            of the outcomes                                              [n, K]
+    p_x             π_j, to choose by only                                       [n]
+    cost            |difference of the two losses|                               [K]
+    made            whether a guess is drawn with a positive probability         [m]
+    """
+
+    towards: NDArray[np.intp]
+    base: NDArray[np.intp]
+    room: Array
+    p_xz: Array
+    p_x: Array
+    cost: Array
+    made: NDArray[np.bool_]
+
+    @classmethod
+    def none(cls, m: int, p_x: Array) -> Moves:
+        """No moves for m guesses."""
+        nowhere, nothing = np.zeros(0, dtype=np.intp), np.zeros((p_x.size, 0))
+        return cls(nowhere, nowhere, np.zeros(0), nothing, p_x, np.zeros(0), np.zeros(m, dtype=np.bool_))
+
+    @classmethod
+    def of(cls, decided: Decisions, p_xz: Array, loss: Array, p_x: Array) -> Moves:
+        """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow."""
+        columns, p_xz, loss = decided.columns, p_xz.take(decided.places, axis=1), loss.take(decided.places, axis=1)
+        columns = columns * p_xz.any(axis=0)
+        base, every = columns.argmax(axis=0), np.arange(columns.shape[1])
+        room = np.minimum(columns, columns[base, every] / max(1, len(columns) - 1))
+        room[base, every] = 0.0
+        towards, place = np.nonzero(room)
+        cost = np.abs(loss[towards, place] - loss[base[place], place])
+        made = np.asarray(columns.any(axis=1))
+        return cls(towards, base[place], room[towards, place], p_xz[:, place], p_x, cost, made)._spanning()
+
+    def plus(self, other: Moves) -> Moves:
+        """The moves of both."""
+        return Moves(
+            np.concatenate([self.towards, other.towards]),
+            np.concatenate([self.base, other.base]),
+            np.concatenate([self.room, other.room]),
+            np.concatenate([self.p_xz, other.p_xz], axis=1),
+            self.p_x,
+            np.concatenate([self.cost, other.cost]),
+            np.logical_or(self.made, other.made),
+        )._spanning()
+
+    def _spanning(self) -> Moves:
+        """For each guess 2(n − 1) moves: twice as many independent ones as needed, those of most effect first."""
+        lift = np.divide(self.p_xz, self.p_x[:, None], out=np.zeros_like(self.p_xz), where=self.p_x[:, None] > 0.0)
+        effect = (lift - self.p_xz.sum(axis=0)) * self.room
+        kept = np.zeros(self.room.size, dtype=np.bool_)
+        for guess in range(self.made.size):
+            for _ in range(2):
+                mine = np.flatnonzero((self.towards == guess) & ~kept)
+                kept[mine[_largest_apart(effect[:, mine])]] = True
+        if kept.all():
+            return self
+        towards, base, room = self.towards[kept], self.base[kept], self.room[kept]
+        return Moves(towards, base, room, self.p_xz[:, kept], self.p_x, self.cost[kept], self.made)
+
+
+def _largest_apart(vectors: Array) -> list[int]:
+    """Up to n − 1 of the vectors [n, K]: the largest, then the one with the largest part orthogonal to those before, …"""
+    count = min(len(vectors) - 1, vectors.shape[1])
+    if count == vectors.shape[1]:
+        return list(range(count))
+    left, found = vectors / (np.abs(vectors).max(initial=0.0) or 1.0), list[int]()
+    for _ in range(count):
+        sizes = np.einsum("jk,jk->k", left, left)
+        found.append(int(sizes.argmax()))
+        direction = left[:, found[-1]] / (math.sqrt(sizes.max()) or 1.0)
+        left -= direction[:, None] * (direction @ left)
+    return found
+
+
+def recording(
+    decide: Callable[[slice], Decisions], p_xz: Array, loss: Array, p_x: Array, found: list[Moves]
+) -> Callable[[slice], Decisions]:
+    """The same decisions, whose moves are appended to a list as they are made."""
+
+    def decided(block: slice) -> Decisions:
+        here = decide(block)
+        found.append(Moves.of(here, p_xz[:, block], loss[:, block], p_x))
+        return here
+
+    return decided
+
+
+def privacy(
+    law: OutputLaw, moves: Moves, marginal: DoubleDouble, doubt: float, accuracy: float = 0.0
+) -> tuple[float, float]:
+    """(δ, at most by how much an estimator private within δ errs more than the one of this law), with δ = 0 where possible.
+
+    law        of the stored estimator; every entry errs by at most the relative `doubt`
+    moves      that its drawn guesses allow
+    marginal   Σ_l a_l of the same outcomes, for any total
+    accuracy   relative error of the stored masses, of which `doubt` already holds the effect on the law
+    """
+    if np.count_nonzero(law.p_x) == 1:
+        return 0.0, 0.0
+    within = math.inf if (moves.made & (law.mass == 0.0)).any() else distance(law, doubt)
+    rise = _to_exactly_private(law, moves, marginal, doubt, accuracy) if is_private(within, doubt) else None
+    return (within, 0.0) if rise is None else (0.0, rise)
+
+
+def is_private(within: float, doubt: float) -> bool:
+    """Whether an answer private within that number counts as private; what it is in doubt by does not count against it."""
+    return within <= PRIVATE_LIMIT + 5.0 * doubt
+
+
+def distance(law: OutputLaw, doubt: float) -> float:
+    """Upper bound of max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses made; entries of the law err by `doubt`.
+
+    doubt: relative, at least `SUM_ROUNDING`, and so by no less than the totals s_i, π_j and Σ π err.
+    """
+    if ((law.mass > 0.0) & (law.mass < _FAINTEST)).any():
+        return math.inf
+    largest = distance_from_private(law)
+    return (largest + 4.5 * doubt * (1.0 + largest)) * (1.0 + 2.0**-45)
+
+
+def _to_exactly_private(law: OutputLaw, moves: Moves, marginal: DoubleDouble, doubt: float, accuracy: float) -> float | None:
+    """At most by how much an exactly private estimator next to the one of this law errs more; None if none is proven."""
+    guesses, values = np.flatnonzero(law.mass > 0.0), np.flatnonzero(law.p_x > 0.0)
+    if guesses.size == 1:
+        return 0.0
+    if law.mass[guesses].min() * law.p_x[values].min() < _FAINTEST:
+        return None
+    guesses, values = _all_but_largest(guesses, law.mass), _all_but_largest(values, law.p_x)
+    total, every = float(marginal[0].sum()), np.arange(moves.room.size)
+    outcomes = law_of((moves.p_xz.T, np.zeros_like(moves.p_xz.T)), marginal, np.zeros(law.p_x.size, dtype=np.int32))
+    effect = np.zeros((every.size, *law.deviation.shape))
+    for guess, sign in ((moves.base, -1.0), (moves.towards, 1.0)):
+        effect[every, guess] = outcomes.excess * (sign * moves.room / total / law.mass[guess])[:, None]
+    matrix = effect[np.ix_(every, guesses, values)].reshape(every.size, guesses.size * values.size).T
+    right = np.abs(law.ratio_minus_one()[np.ix_(guesses, values)]).ravel()
+    right = (right * (1.0 + 16.0 * UNIT) + 5.0 * doubt * (1.0 + right)) * _SPARE
+    chosen = _independent(matrix)
+    bounds = None if chosen is None else _enclosed(matrix[:, chosen], right, 5.0 * (accuracy + SUM_ROUNDING))
+    if bounds is None or not bounds.max() <= 1.0 / _SPARE:
+        return None
+    room, cost = moves.room[chosen], moves.cost[chosen]
+    rise = float((bounds * room + SMALLEST) @ cost) * _SPARE / total
+    return rise + 2.0 * SMALLEST * int(np.count_nonzero(cost))
+
+
+def _all_but_largest(indices: NDArray[np.intp], sizes: Array) -> NDArray[np.intp]:
+    return np.delete(indices, sizes[indices].argmax())
+
+
+def _independent(matrix: Array) -> NDArray[np.intp] | None:
+    """As many columns as there are rows, as independent as they come; None if there are too few."""
+    rows, columns = matrix.shape
+    if columns <= rows:
+        return np.arange(rows) if columns == rows else None
+    if not np.isfinite(matrix).all():
+        return None
+    from scipy.linalg import qr
+
+    return np.asarray(qr(matrix, mode="r", pivoting=True)[1][:rows])
+
+
+def _enclosed(matrix: Array, right: Array, error: float) -> Array | None:
+    """Bounds of |y| for every y with M y = d, |d| ≤ right, where M is known up to `error`; None if M may be singular.
+
+    The entries of M err by 16 u of themselves besides.
+    """
+    try:
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    size, terms = np.abs(inverse), len(matrix) + 20
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounding = (terms * UNIT * np.abs(matrix) + error).sum(axis=1)
+        row = (np.abs(inverse @ matrix - np.eye(len(matrix))).sum(axis=1) + size @ rounding) * _SPARE
+        first = size @ right * _SPARE
+    if not (row.max() <= 0.5 and math.isfinite(first.max())):
+        return None
+    return np.asarray((first + row * (first.max() / (1.0 - row.max()))) * _SPARE)

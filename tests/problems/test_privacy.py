@@ -1,0 +1,239 @@
+"""Perfect privacy, proven: brackets at budget 0 hold the exact optimum of the estimators that they are about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import exactly
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judging import certify_rule
+from strategies import estimators, garbage, problems, tilts
+
+import discreet as ds
+from discreet.backends.solution import Solution, Status
+from discreet.problems import certify
+from discreet.problems.certificate import Certificate
+from discreet.problems.judge.privacy import PRIVATE_LIMIT, Moves
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import Decisions
+from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
+
+
+def assert_true(problem: Problem, judged: Certificate) -> None:
+    """The bracket holds the least error of all estimators private within what it states, in exact arithmetic."""
+    optimum = exactly.perfect_privacy_optimum(problem, judged.private_within)
+    assert Fraction(judged.lower) <= optimum <= Fraction(judged.upper)
+
+
+def solved(problem: Problem, backend: str) -> tuple[Solution, Certificate]:
+    """A solution whose bracket is true."""
+    solution = ds.solve(problem, backend)
+    assert solution.certificate is not None, solution.message
+    assert solution.estimator is not None
+    assert_true(problem, solution.certificate)
+    if solution.certificate.private_within > 0.0:
+        assert exactly.distance(problem, solution.estimator) <= Fraction(solution.certificate.private_within)
+    return solution, solution.certificate
+
+
+# -- what was once certified and is not so -------------------------------------------------------------------------------
+
+
+def nearly_independent(apart: float) -> Problem:
+    """X and Z binary and almost independent; Y is Z. The Bayes rule never errs, an exactly private one half the time."""
+    p_xz = 0.25 * np.array([[1.0 + apart, 1.0 - apart], [1.0 - apart, 1.0 + apart]])
+    return Problem(p_xz, p_xz.sum(axis=0) * np.array([[0.0, 1.0], [1.0, 0.0]]), 0.0)
+
+
+def nearly_equal_values() -> Problem:
+    """Two of three private values have laws that differ by 3e-14."""
+    rng = np.random.default_rng(0)
+    first, second = rng.dirichlet(np.ones(4), size=2)
+    third = second * (1.0 + 3e-14 * np.array([1.0, -1.0, 1.0, -1.0]))
+    p_xz = np.array([first, second, third / third.sum()]) / 3.0
+    share = rng.random(4)
+    return Problem(p_xz, p_xz.sum(axis=0) * np.array([share, 1.0 - share]), 0.0)
+
+
+def rare_outcome(loss: float) -> Problem:
+    """An outcome of mass 1e-14 that tells X, and where guess 0 loses that much; guess 1 loses everywhere else."""
+    p_xz = np.array([[0.5 - 1e-14, 1e-14], [0.5, 0.0]])
+    return Problem(p_xz, np.array([[0.0, loss * 1e-14], [1.0 - 1e-14, 0.0]]), 0.0)
+
+
+@pytest.mark.parametrize("backend", ["tilt", "highs"])
+@pytest.mark.parametrize("apart", [2e-14, 2e-12, 2e-8])
+def test_an_almost_independent_outcome_is_certified_only_with_its_tolerance(backend: str, apart: float) -> None:
+    problem = nearly_independent(apart)
+    assert exactly.perfect_privacy_optimum(problem) > Fraction(0.49)
+    solution, judged = solved(problem, backend)
+    if judged.upper < 0.4:
+        assert judged.private_within >= apart * 0.9
+        assert f"{judged.private_within:.1e}" in solution.message
+
+
+@pytest.mark.parametrize("backend", ["tilt", "highs"])
+def test_private_values_almost_alike_are_certified_only_with_their_tolerance(backend: str) -> None:
+    problem = nearly_equal_values()
+    _, judged = solved(problem, backend)
+    assert judged.private_within > 0.0 or Fraction(judged.upper) >= exactly.perfect_privacy_optimum(problem)
+
+
+@pytest.mark.parametrize("backend", ["tilt", "highs", "auto"])
+@pytest.mark.parametrize("loss", [1.0, 1e12])
+def test_a_rare_guess_that_tells_x_is_not_private(backend: str, loss: float) -> None:
+    problem = rare_outcome(loss)
+    telling = np.array([[1.0, 0.0], [0.0, 1.0]])
+    judged = ds.certify(problem, telling)
+    assert judged.status is Status.VIOLATED_PRIVACY
+    assert judged.certificate is not None
+    assert judged.certificate.own_private_within >= 1.0
+    assert_true(problem, judged.certificate)
+    _, found = solved(problem, backend)
+    assert found.upper >= loss * 1e-14 * (1.0 - 1e-12)
+
+
+@pytest.mark.parametrize("sensors", [3, 10, 30])
+def test_the_answer_of_tilt_is_next_to_an_exactly_private_one(sensors: int) -> None:
+    """Its exact dual bound lay above its upper bound once, by 2e-13 of it."""
+    problem = ds.problems.paper_multi(sensors=sensors, budget=0.0)
+    solution = ds.solve(problem, "tilt")
+    judged = solution.certificate
+    assert judged is not None
+    assert judged.private_within == 0.0
+    assert solution.tilt is not None
+    bound = exactly.bound(problem, solution.tilt, np.inf)
+    assert Fraction(judged.lower) <= bound <= Fraction(judged.upper)
+
+
+def test_outcomes_that_say_nothing_about_x_but_for_rounding_are_solved() -> None:
+    """Their deviations are larger than what rounding leaves of independence, and smaller than any direction that is kept."""
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        p_xz = np.outer(rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(4))) * (1.0 + 1e-13 * rng.standard_normal((3, 4)))
+        p_xz /= p_xz.sum()
+        solution, _ = solved(Problem(p_xz, p_xz.sum(axis=0) * rng.random((3, 4)), 0.0), "tilt")
+        assert solution.status is Status.CERTIFIED, solution
+
+
+# -- laws ----------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_brackets_hold_the_optimum_of_what_they_are_about(data: st.DataObject) -> None:
+    problem = data.draw(problems(st.just(0.0)))
+    shape = (problem.m, problem.N)
+    tilt = data.draw(st.one_of(st.none(), tilts((problem.m, problem.n))))
+    verdict = certify(problem, data.draw(st.one_of(garbage(shape), estimators(shape))), tilt)
+    assert_true(problem, verdict.certificate)
+    within = Fraction(verdict.certificate.private_within)
+    assert within == 0 or exactly.distance(problem, verdict.estimator) <= within
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(st.just(0.0), outcomes=4), st.sampled_from(["tilt", "highs"]))
+def test_solutions_hold_the_optimum_of_what_they_are_about(problem: Problem, backend: str) -> None:
+    if ds.solve(problem, backend).certificate is not None:  # masses of 5e-324 are too much for some
+        solved(problem, backend)
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems(st.just(0.0), outcomes=4), st.floats(1e-12, 1.0), st.floats(1e-12, 1.0))
+def test_less_private_estimators_err_no_more(problem: Problem, one: float, other: float) -> None:
+    near, far = sorted((one, other))
+    values = [exactly.perfect_privacy_optimum(problem, within) for within in (0.0, near, far)]
+    assert values == sorted(values, reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (2, 3), (3, 2), (3, 3)])
+def test_answers_of_tilt_are_exactly_private(n: int, m: int, seed: int) -> None:
+    joint = np.random.default_rng(seed).dirichlet(np.full(n * m * 6, 0.7)).reshape(n, m, 6)
+    solution, judged = solved(Problem.from_joint(joint, 0.0), "tilt")
+    assert solution.status is Status.CERTIFIED
+    assert judged.private_within == 0.0
+
+
+def test_a_rule_and_its_matrix_prove_the_same() -> None:
+    problem = ds.problems.weighted_mixture(n=2, m=5, N=300, budget=0.0)
+    solution = ds.solve(problem, "tilt")
+    assert isinstance(solution.rule, Rule)
+    for compiled in (False, True):
+        judged = certify_rule(problem, solution.rule, np.inf, compiled=compiled).certificate
+        assert judged.private_within == 0.0
+        assert solution.certificate is not None
+        assert judged.upper == pytest.approx(solution.certificate.upper, rel=1e-13)
+
+
+def test_a_tie_class_is_exactly_private_through_its_members() -> None:
+    """The members of a tie class share a column; the exactly private estimator may give one of them another."""
+    joint = np.random.default_rng(3).dirichlet(np.ones(24)).reshape(2, 2, 6)
+    many = np.repeat(joint / 50.0, 50, axis=2)
+    small, large = Problem.from_joint(joint, 0.0), Problem.from_joint(many, 0.0)
+    solution = ds.solve(small, "tilt")
+    assert solution.estimator is not None
+    assert solution.tilt is not None
+    drawn = np.flatnonzero(solution.estimator.max(axis=0) < 1.0)
+    assert drawn.size == 1
+    margins = np.abs(np.diff(small.loss + solution.tilt @ small.p_xz, axis=0)[0]) / small.p_z
+    classes = np.eye(2)[[0, 0, 1, 1]]
+    classes[[1, 2]] = solution.estimator[:, drawn[0]]
+    rule = Rule(solution.tilt, band=float(margins[drawn[0]] + 1e-12), tie_classes=classes)
+    judged = certify_rule(large, rule, np.inf).certificate
+    assert judged.private_within == 0.0
+    assert solution.certificate is not None
+    assert judged.upper == pytest.approx(solution.certificate.upper, rel=1e-12)
+
+
+def test_a_bracket_excludes_only_what_it_is_about() -> None:
+    judged = certify(nearly_independent(1e-14), nearly_independent(1e-14).bayes_estimator).certificate
+    above = replace(judged, lower=0.3, upper=0.4)
+    assert above.excludes(judged)
+    assert not replace(above, private_within=0.0).excludes(judged)
+    assert above.excludes(replace(judged, private_within=0.0))
+    assert not judged.excludes(above)
+
+
+def test_a_guess_too_rare_to_be_told_is_not_called_private() -> None:
+    problem = Problem(np.array([[0.5, 1e-300], [0.5, 0.0]]), np.array([[0.0, 1e-300], [1.0, 0.0]]), 0.0)
+    faint = np.array([[1.0, 1.0], [0.0, 1e-30]])
+    judged = certify(problem, faint).certificate
+    assert judged.own_private_within == np.inf
+    assert judged.private_within == 0.0
+    assert judged.blend == 1.0
+
+
+def test_moves_of_equal_effect_do_not_crowd_out_others() -> None:
+    """A tie repeated fifty times has the fifty heaviest moves, but they are all of one direction."""
+    joint = np.random.default_rng(0).dirichlet(np.full(54, 0.7)).reshape(3, 3, 6)
+    solution, judged = solved(Problem.from_joint(joint, 0.0), "tilt")
+    assert solution.estimator is not None
+    copies = np.where(np.arange(6) == solution.estimator.max(axis=0).argmin(), 50, 1)
+    many = Problem.from_joint(np.repeat(joint / copies, copies, axis=2), 0.0)
+    repeated = certify(many, np.repeat(solution.estimator, copies, axis=1)).certificate
+    assert judged.private_within == repeated.private_within == 0.0
+
+
+def test_a_few_moves_are_kept_for_every_guess() -> None:
+    rng = np.random.default_rng(0)
+    p_xz, loss = rng.random((3, 1000)), rng.random((4, 1000))
+    columns: Array = rng.dirichlet(np.ones(4), 1000).T
+    p_x = p_xz.sum(axis=1)
+    moves = Moves.of(Decisions.of(columns), p_xz, loss, p_x)
+    assert np.bincount(moves.towards).tolist() == [4] * 4
+    assert np.bincount(moves.plus(moves).towards).tolist() == [4] * 4
+    assert Moves.none(4, p_x).plus(moves).room.tolist() == moves.room.tolist()
+
+
+@pytest.mark.parametrize(("share", "private"), [(0.2, True), (0.9, True), (1.1, False)])
+def test_the_limit_is_on_what_a_single_guess_tells(share: float, private: bool) -> None:
+    problem = nearly_independent(share * PRIVATE_LIMIT)
+    judged = certify(problem, problem.bayes_estimator).certificate
+    assert judged.own_private_within == pytest.approx(share * PRIVATE_LIMIT, rel=1e-3)
+    assert (judged.blend == 0.0) is private
