@@ -21,9 +21,9 @@ It shares no line with solvers or judge and imports the standard library, NumPy 
              budget 0: κ_i ≥ Σ_j π_j t_ij; at μ = 0: κ_i = max_j t_ij). No estimator that leaks at most ε errs less. Without
              duals t = 0 and μ = 0, which gives the error probability of the Bayes rule.
 
-**How.** The integer of a double is cut into digits of 20 bits, each at its place 2^(20 k). Products of two are below 2^40,
-so int64 adds up 2^22 of them and nothing is rounded. Only m·n logarithms and exponentials are irrational: they are balls,
-whose precision is doubled until the question is decided.
+**How.** The integer of a double is cut into digits of 18 bits, each at its place 2^(18 k). Products of two are below 2^36,
+and doubles add up 2^16 of them in any order without rounding, even twice as large. Only m·n logarithms and exponentials
+are irrational: they are balls, whose precision is doubled until the question is decided.
 
 Source: docs/theory.md, sections 3 and 5; balls: F. Johansson, "Arb", IEEE Transactions on Computers 66 (2017).
 """
@@ -49,13 +49,13 @@ try:
 except ImportError:  # said in a sentence by `verify`
     fmpq = None  # type: ignore[assignment,misc]
 
-BITS = 20  # of a digit
-PART = 1 << 16  # outcomes that are read at once; 2^22 products of digits can be added up
+BITS = 18  # of a digit
+PART = 1 << 16  # outcomes that are read at once, and terms of a sum of products of digits
 TOLERANCE = 1e-9  # how far Σ a and the columns of an estimator may be from one before they count as a mistake
 LARGEST = 1e200  # losses, tilts and finite multipliers beyond it are refused
 
 _Array = Any  # of numpy, [..., B]; the last axis counts outcomes
-_Digits = dict[int, Any]  # place k → int64 [..., B], meaning Σ_k 2^(20 k) digits[k]
+_Digits = dict[int, Any]  # place k → int64 [..., B], meaning Σ_k 2^(18 k) digits[k]
 _Member = tuple[tuple[int, ...], Callable[[int, int], _Array]]  # shape, and what reads columns: (start, count) → doubles
 _Part = tuple[_Array, ...]  # (joint [n, m, B],) or (p_xz [n, B], loss [m, B]) of consecutive outcomes
 
@@ -119,22 +119,23 @@ def _digits(values: _Array) -> _Digits:
     return digits or {0: integer}
 
 
-def _carried(x: _Digits) -> tuple[_Digits, _Array]:
-    """The same numbers with digits from 0 to 2^20 − 1, and which are negative: these have −1 in the last place."""
+def _carried(x: _Digits) -> _Digits:
+    """The same numbers with digits from 0 to 2^18 − 1, but for −1 in the last place of negative ones."""
     digits, carry = {}, np.zeros_like(next(iter(x.values())))
     for k in range(min(x), max(x) + 5):  # four more places take all 64 bits
         amount = x.get(k, 0) + carry
         digits[k], carry = amount & ((1 << BITS) - 1), amount >> BITS
     digits[max(x) + 5] = carry
-    return {k: digit for k, digit in digits.items() if digit.any()} or {0: carry}, carry < 0
+    return {k: digit for k, digit in digits.items() if digit.any()} or {0: carry}
 
 
-def _product(x: _Digits, y: _Digits) -> _Digits:
-    """A matrix product, not carried."""
-    found: _Digits = {}
-    for k, one in x.items():
-        for h, other in y.items():
-            found[k + h] = found.get(k + h, 0) + one @ other
+def _product(x: _Digits, y: _Digits, plus: _Digits) -> _Digits:
+    """The matrix x y + plus, not carried. Its sums of products are integers up to 2^53, which doubles hold exactly."""
+    found = dict(plus)
+    for h, other in y.items():
+        factor = other.astype(np.float64)
+        for k, one in x.items():
+            found[k + h] = found.get(k + h, 0) + (one.astype(np.float64) @ factor).astype(np.int64)
     return found
 
 
@@ -146,12 +147,12 @@ def _exact(x: _Digits) -> _Array:
 
 def _masses(part: _Part) -> _Digits:
     """The digits of p_xz and, below it, the loss masses [n + m, B]."""
-    if not all(((array >= 0.0) & (array <= LARGEST)).all() for array in part):
-        raise ValueError(f"the problem has an entry that is not a number from 0 to {LARGEST:g}; correct it")
+    if len(part[0]) > PART or not all(((array >= 0.0) & (array <= LARGEST)).all() for array in part):
+        raise ValueError(f"the problem has more than {PART} values of X or an entry not in [0, {LARGEST:g}]; correct it")
     if len(part) == 2:
         return _digits(np.concatenate(part))
     cells = _digits(part[0])
-    return _carried({k: np.concatenate([d.sum(axis=1), d.sum(axis=(0, 1)) - d.sum(axis=0)]) for k, d in cells.items()})[0]
+    return _carried({k: np.concatenate([d.sum(axis=1), d.sum(axis=(0, 1)) - d.sum(axis=0)]) for k, d in cells.items()})
 
 
 def _completed(columns: _Array, start: int) -> _Digits:
@@ -166,22 +167,21 @@ def _completed(columns: _Array, start: int) -> _Digits:
     for digit in digits.values():
         digit[likeliest, places] = -digit.sum(axis=0)
     digits.setdefault(0, np.zeros(columns.shape, dtype=np.int64))[likeliest, places] += 1
-    return _carried(digits)[0]
+    return _carried(digits)
 
 
 def _sums(model: _Model, answer: _Answer) -> tuple[Fraction, _Array, _Array, Fraction, _Array]:
     """τ, and divided by it: prior [n], law of guess and X [m, n], error probability, errors of constant guesses [m]."""
-    totals = np.full(model.n + model.m, Fraction(0))
-    drawn = np.outer(totals[model.n :], totals)  # by guess: masses of X, then losses
+    drawn = np.full((model.m, model.n + model.m), Fraction(0))  # by guess: masses of X, then losses
     for start, part in model.parts():
         masses = _masses(part)
-        totals += _exact({k: digit.sum(axis=1) for k, digit in masses.items()})
         guess = _completed(answer.columns(start, part), start)
-        drawn += _exact(_product(guess, {k: digit.T for k, digit in masses.items()}))
+        drawn += _exact(_product(guess, {k: digit.T for k, digit in masses.items()}, {}))
         for tie in [tie for tie in answer.rational if start <= tie < start + part[0].shape[-1]]:
             change = answer.rational[tie] - np.eye(model.m, dtype=int)[0]  # its column in `guess` is that of the first guess
             drawn += np.outer(change, _exact({k: digit[:, tie - start] for k, digit in masses.items()}))
-    total = sum(totals[: model.n], Fraction(0))
+    totals = drawn.sum(axis=0)  # as the columns of an estimator sum to one
+    total = totals[: model.n].sum()
     if abs(total - 1) > TOLERANCE:
         raise ValueError(f"the masses of the problem sum to {float(total)!r}, not to 1; divide them by their sum")
     drawn = ((1 - answer.share) * drawn + answer.share * np.outer(answer.towards, totals)) / total
@@ -214,16 +214,17 @@ def _bound(model: _Model, answer: _Answer, prior: _Array, total: Fraction) -> Fr
     if math.isinf(mu) and 0.0 < budget < math.inf:
         return Fraction(0)
     mu = math.inf if budget == 0.0 else 0.0 if math.isinf(budget) else mu
-    shifts = np.array([[-_shift(row, prior, mu)] for row in answer.tilt])
-    weights, value = _digits(np.hstack([answer.tilt, np.eye(model.m), shifts])), Fraction(0)
+    shifts = np.array([[_shift(row, prior, mu)] for row in answer.tilt])
+    stored, value = _digits(np.hstack([answer.tilt, shifts])), Fraction(0)
+    weights = {k: digit[:, :-1] - digit[:, -1:] for k, digit in stored.items()}
     for _, part in model.parts():
         masses = _masses(part).items()
-        tilted = _product(weights, {k: np.vstack([digit, digit[: model.n].sum(axis=0)]) for k, digit in masses})
-        places, best = np.arange(part[0].shape[-1]), np.zeros(part[0].shape[-1], dtype=np.intp)
-        for i in range(1, model.m):
-            best[_carried({k: digit[i] - digit[best, places] for k, digit in tilted.items()})[1]] = i
-        least, _ = _carried({k: digit[best, places] for k, digit in tilted.items()})
-        value += _exact({k: digit.sum(keepdims=True) for k, digit in least.items()})[0]
+        tilted = _carried(_product(weights, {k: d[: model.n] for k, d in masses}, {k: d[model.n :] for k, d in masses}))
+        least = np.full((model.m, part[0].shape[-1]), True)  # up to the digits read so far
+        for k in sorted(tilted, reverse=True):
+            digit = np.where(least, tilted[k], 1 << BITS).min(axis=0)
+            least &= tilted[k] == digit
+            value += int(digit.sum()) * Fraction(2) ** (BITS * k)
     return value / total - (Fraction(mu) * Fraction(budget) if 0.0 < mu < math.inf else 0)
 
 

@@ -172,6 +172,21 @@ def test_a_joint_tensor_is_summed_exactly(joint: Any, seed: int) -> None:
     assert found.leakage[0] - mpmath.mpf(10) ** -110 <= leakage <= found.leakage[1] + mpmath.mpf(10) ** -110
 
 
+def test_sums_over_all_outcomes_that_are_read_at_once_are_exact() -> None:
+    """Mantissas of ones only, whose digits are the largest: nothing of their products may be lost."""
+    count = verification.PART
+    mass, share = math.nextafter(0.5 / count, 0.0), math.nextafter(0.25, 0.0)
+    columns = np.tile([[share], [1.0 - share]], count)
+    p_xz = np.full((2, count), mass)
+    t = math.nextafter(0.125, 0.0)
+    tilt = np.array([[t, -t], [0.0, 0.0]])
+    members = {"estimator": columns, "tilt": tilt, "multiplier": 0.0}
+    found = verify({"p_xz": p_xz, "loss": p_xz * [[1.0], [2.0]], "budget": 1.0}, members)
+    assert close(found.error, Fraction(1, 2) * Fraction(share) + 1 - Fraction(share))
+    assert found.leakage == (0.0, 0.0)
+    assert close((found.lower_bound, math.nextafter(found.lower_bound, 1.0)), Fraction(1, 2) - Fraction(t))
+
+
 def test_answers_of_the_solver_are_verified_as_certified() -> None:
     for build, budgets in ((ds.problems.paper_single, (0.01, 1e-7)), (ds.problems.smart_meter, (0.02,))):
         for budget in budgets:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +240,31 @@ def _many_guesses(setting: Setting, n: int, m: int, outcomes: int, fraction: flo
     return [_solved(problem, f"{n} private values, {m} guesses, masses over ten decades, {words}", repeats=1, limit=_LIMIT)]
 
 
+# -- the second opinion ----------------------------------------------------------------------------------------------------
+
+
+def _verify(setting: Setting, size: int, outcomes: int) -> list[Row]:
+    """`ds.verify` on files, which another process writes: the peak memory is that of reading and checking."""
+    outcomes = _size(setting, outcomes, outcomes // 50)
+    with tempfile.TemporaryDirectory(prefix="discreet-large-", dir=setting.scratch) as folder:
+        problem, solution = Path(folder) / "problem.npz", Path(folder) / "solution.npz"
+        writer = get_context("spawn").Process(target=_write_solved, args=(problem, solution, size, outcomes))
+        writer.start()
+        writer.join()
+        found, spent = timed(partial(ds.verify, problem, solution), 3)
+    words = f"discreet.verify on files, n = m = {size}; mixture, d = 4, seed 0"
+    row = Row("", words, outcomes, float(outcomes), status="" if found.budget_kept else "violated-privacy", **spent)
+    row.error_probability, row.gap = found.error[1], (found.bracket[1] - found.bracket[0]) / found.bracket[1]
+    row.leakage_share = found.leakage[1] / found.budget
+    return [row]
+
+
+def _write_solved(problem: Path, solution: Path, size: int, outcomes: int) -> None:
+    model = ds.problems.mixture(n=size, m=size, N=outcomes, d=4, seed=0, fraction=0.5)
+    ds.save_problem(problem, model)
+    ds.solve(model, "tilt", gap=_GAP).save(solution)
+
+
 # -- many sensors ----------------------------------------------------------------------------------------------------------
 
 
@@ -403,6 +429,9 @@ def _cases() -> Iterable[Case]:
             run = partial(_many_guesses, n=n, m=m, outcomes=outcomes, fraction=fraction)
             name = f"guesses-{n}x{m}-{outcomes // 1000}k" + "-perfect" * (fraction == 0.0)
             yield Case(name, run, Target(f"≤ {seconds} s, gap ≤ 1e-9", seconds=seconds, gap=1e-9))
+    check = Target("≤ 10 s, ≤ 200 MiB, gap ≤ 1e-9", seconds=10, peak=200, gap=1e-9)
+    for size, outcomes in ((2, 1_000_000), (10, 100_000), (10, 1_000_000)):
+        yield Case(f"verify-{size}x{size}-{outcomes // 1000}k", partial(_verify, size=size, outcomes=outcomes), check)
     many = Target("≤ 90 s, ≤ 1 GiB, gap ≤ 1e-8", seconds=90, peak=1024, gap=1e-8)
     wide = partial(_sensors, sensors=1000, bins=4, sigma=_WIDE)
     yield Case("sensors-1000", partial(wide, tail=_TAIL, small=100), many)
