@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
@@ -201,12 +202,15 @@ class Solution:
 
         return solution_members(*self._stated)
 
-    def save(self, path: str) -> None:
-        """Write `members()` and `to_dict()` as one `.npz`, atomically; raises FileError."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool | None = None) -> None:
+        """Write `members()` and `to_dict()` as one `.npz`, atomically; raises FileError.
+
+        overwrite: True replaces any file, False none, and None only a solution.
+        """
         from discreet.problems.files.records import save_solution
 
         estimator, tilt, multiplier, exact = self._stated
-        save_solution(path, estimator, tilt, multiplier, self.to_dict(), exact=exact)
+        save_solution(path, estimator, tilt, multiplier, self.to_dict(), exact=exact, overwrite=overwrite)
 
     def __repr__(self) -> str:
         who = f"{self.backend}: " if self.backend else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Json
+from discreet.cli.flags import Force, Json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,6 +45,7 @@ def bench(
         str | None,
         typer.Option(metavar="FILE", help="Write a study's rows, free of names and paths, to FILE.csv.gz; run nothing."),
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run a study: measure time, accuracy, true leakage and memory of backends on problems.
@@ -67,9 +68,9 @@ def bench(
     if query is not None:
         _answer(place, query, as_json)
     elif reference is not None:
-        _write_reference(place, reference, as_json)
+        _write_reference(place, reference, force, as_json)
     else:
-        _run(_study(study), place, tuple(only or ()), dry_run, as_json)
+        _run(_study(study), place, tuple(only or ()), dry_run, force, as_json)
 
 
 def _place(study: str, out: str | None) -> Path:
@@ -98,7 +99,7 @@ def _study(name: str) -> Study:
 # -- running -------------------------------------------------------------------------------------------------------------
 
 
-def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, as_json: bool) -> None:
+def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, force: bool, as_json: bool) -> None:
     from discreet.reports.study.cells import cells_of, choose
     from discreet.reports.study.store import Store
 
@@ -111,7 +112,7 @@ def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, as_json:
         _plan(study, cells, place, as_json)
         return
     with Store(place) as store:
-        store.adopt(study.name, study.source)
+        store.adopt(study.name, study.source, overwrite=force)
         known, notices = store.finished()
         for sentence in notices:
             screen.say(sentence)
@@ -247,10 +248,10 @@ def _answer(place: Path, sql: str, as_json: bool) -> None:
     screen.output().print(table)
 
 
-def _write_reference(place: Path, target: str, as_json: bool) -> None:
+def _write_reference(place: Path, target: str, force: bool, as_json: bool) -> None:
     from discreet.reports.study.store import write_reference
 
-    count = write_reference(place, Path(target))
+    count = write_reference(place, Path(target), overwrite=force)
     if as_json:
         screen.print_json({"file": target, "rows": count})
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Set, TimeLimit
+from discreet.cli.flags import Equivocation, Force, Fraction, Gap, Json, Leakage, Perfect, Set, TimeLimit
 
 if TYPE_CHECKING:
     from discreet.problems.catalog.registry import Budget
@@ -46,6 +46,7 @@ def compare(
     fail_on_disagreement: Annotated[
         bool, typer.Option("--fail-on-disagreement", help="Exit with 1 if two certified brackets exclude one another.")
     ] = False,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run every backend on the same problems and compare what they claim with what is true.
@@ -66,17 +67,16 @@ def compare(
     from discreet.reports.compare import NAMES, run_comparison, write_comparison
     from discreet.reports.outputs import check_folder
 
-    check_folder(out, NAMES)
+    check_folder(out, NAMES, inputs=notation.files(problems or ()), overwrite=force)
     chosen = None if backends is None else notation.configurations(backends)
     budget = notation.Budget(leakage, equivocation, perfect, fraction)
     cases = _cases(problems or [], notation.pairs(parameters or (), "--set"), budget)
     with screen.progress() as watch:
         comparison = run_comparison(cases, chosen, gap=gap, time_limit=time_limit, watch=watch)
-    written = write_comparison(comparison, out)
-    if as_json:
-        screen.print_json(comparison.to_dict())
-    else:
-        _show(comparison)
+    try:
+        written = write_comparison(comparison, out, overwrite=force)
+    finally:  # a result that cannot be written is still shown
+        _show(comparison, as_json)
     screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
     if comparison.uncertified_cases or (fail_on_disagreement and comparison.disagreements):
         raise typer.Exit(1)
@@ -111,7 +111,10 @@ def _at_fraction(spec: str, model: Problem, fraction: float) -> Case:
     return Case(f"{spec}, {words}", model.with_budget(fraction * model.bayes_leakage))
 
 
-def _show(comparison: Comparison) -> None:
+def _show(comparison: Comparison, as_json: bool) -> None:
+    if as_json:
+        screen.print_json(comparison.to_dict())
+        return
     from discreet.reports import tables
 
     console = screen.output()

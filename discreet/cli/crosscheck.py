@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Gap, Json
+from discreet.cli.flags import Force, Gap, Json
 
 if TYPE_CHECKING:
     from discreet.reports.crosscheck.gate import Crosscheck
@@ -31,6 +31,7 @@ def crosscheck(
     jobs: Annotated[int, typer.Option(help="Backends that run at the same time.")] = 2,
     junit: Annotated[str | None, typer.Option(metavar="FILE", help="Write JUnit XML there.")] = None,
     github: Annotated[bool, typer.Option("--github", help="Annotations for GitHub, also outside its runners.")] = False,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Solve a seeded set of problems with every backend and check every certificate a second and a third time.
@@ -48,6 +49,7 @@ def crosscheck(
     """
     from pathlib import Path
 
+    from discreet.problems.files.writing import check_output, marked
     from discreet.reports.crosscheck.gate import (
         REQUIRED_VARIABLE,
         explanation,
@@ -58,6 +60,8 @@ def crosscheck(
     from discreet.reports.crosscheck.instances import DEFAULT_SIZE, select
     from discreet.reports.notation import split_list
 
+    if junit is not None:
+        check_output(junit, marked('<testsuite name="discreet crosscheck"'), overwrite=force)
     required = split_list(os.environ.get(REQUIRED_VARIABLE, "") if require is None else require)
     chosen = None if backends is None else split_list(backends)
     with screen.waiting("crosschecking"):
@@ -70,12 +74,11 @@ def crosscheck(
             within=within,
             jobs=jobs,
         )
-    if junit is not None:
-        write_junit(result, Path(junit))
-    if as_json:
-        screen.print_json(result.to_dict())
-    else:
-        _show(result)
+    try:
+        if junit is not None:
+            write_junit(result, Path(junit))
+    finally:  # a result that cannot be written is still shown
+        _show(result, as_json)
     if github or os.environ.get("GITHUB_ACTIONS") == "true":
         for line in github_annotations(result):
             screen.say(line)
@@ -85,7 +88,10 @@ def crosscheck(
         raise typer.Exit(1)
 
 
-def _show(result: Crosscheck) -> None:
+def _show(result: Crosscheck, as_json: bool) -> None:
+    if as_json:
+        screen.print_json(result.to_dict())
+        return
     from discreet.reports.tables import status_table
 
     console = screen.output()

@@ -19,4 +19,5 @@ Perfect = Annotated[bool, typer.Option("--perfect", help="Perfect privacy: leaka
 Fraction = Annotated[float | None, typer.Option(metavar="F", help="Budget as a fraction of what the Bayes rule leaks.")]
 Gap = Annotated[float, typer.Option(help="Relative certified gap aimed at.")]
 TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="Seconds per attempt; then its process is killed.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are in the way, also those of others.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON, and nothing else, on standard output.")]

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Backend, Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set
+from discreet.cli.flags import Backend, Equivocation, Force, Fraction, Gap, Json, Leakage, Perfect, Problem, Set
 
 if TYPE_CHECKING:
     from discreet.reports.curve import Frontier
-    from discreet.reports.figures import Figure
 
 _NAMES = ("frontier.svg", "frontier.png", "frontier.csv", "frontier.json")
 
@@ -39,6 +38,7 @@ def frontier(
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write frontier.svg, .csv, .json and, with matplotlib, .png there.")
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """The best error probability at every leakage budget, from perfect privacy to where more budget buys nothing.
@@ -55,26 +55,33 @@ def frontier(
 
       discreet frontier model.npz --points 20 --csv curve.csv --svg curve.svg
     """
+    from discreet.problems.files.writing import check_output
     from discreet.reports import notation
+    from discreet.reports.curve import IS_CURVE
     from discreet.reports.curve import frontier as trace
-    from discreet.reports.figure_svg import standalone
-    from discreet.reports.outputs import check_folder, replace_file
-    from discreet.reports.pictures import curve_figure
+    from discreet.reports.figure_svg import IS_FIGURE
+    from discreet.reports.outputs import check_folder
 
+    inputs = notation.files([problem])
+    for file, made in ((csv, IS_CURVE), (svg, IS_FIGURE)):
+        if file is not None:
+            check_output(file, made, inputs=inputs, overwrite=force)
     if out is not None:
-        check_folder(out, _NAMES)
+        check_folder(out, _NAMES, inputs=inputs, overwrite=force)
     with screen.progress() as watch:
         budget = notation.Budget(leakage, equivocation, perfect, fraction)
         words = notation.pairs(parameters or (), "--set")
         model = notation.problem(problem, words, budget, default_budget=math.inf)  # the curve has every budget
         curve = trace(model, points=points, width=width, backend=backend, gap=gap, time_limit=time_limit, watch=watch)
-    drawn = curve_figure(curve)
-    if csv is not None:
-        screen.say(f"wrote {replace_file(csv, curve.to_csv())}")
-    if svg is not None:
-        screen.say(f"wrote {replace_file(svg, standalone(drawn))}")
-    if out is not None:
-        _write(curve, drawn, out)
+    try:
+        _write(curve, csv, svg, out, force)
+    finally:  # a result that cannot be written is still shown
+        _show(curve, as_json)
+    if not (curve.certified and curve.reached):
+        raise typer.Exit(1)
+
+
+def _show(curve: Frontier, as_json: bool) -> None:
     if as_json:
         screen.print_json(curve.to_dict())
     else:
@@ -82,16 +89,23 @@ def frontier(
 
         screen.output().print(curve_table(curve))
         screen.say(_verdict(curve))
-    if not (curve.certified and curve.reached):
-        raise typer.Exit(1)
 
 
-def _write(curve: Frontier, drawn: Figure, out: str) -> None:
+def _write(curve: Frontier, csv: str | None, svg: str | None, out: str | None, force: bool) -> None:
     import json
 
     from discreet.reports.figure_png import drawn_files
-    from discreet.reports.outputs import write_folder
+    from discreet.reports.figure_svg import standalone
+    from discreet.reports.outputs import replace_file, write_folder
+    from discreet.reports.pictures import curve_figure
 
+    drawn = curve_figure(curve)
+    if csv is not None:
+        screen.say(f"wrote {replace_file(csv, curve.to_csv())}")
+    if svg is not None:
+        screen.say(f"wrote {replace_file(svg, standalone(drawn))}")
+    if out is None:
+        return
     contents, missing = drawn_files([drawn])
     contents |= {
         "frontier.csv": curve.to_csv(),
@@ -99,7 +113,7 @@ def _write(curve: Frontier, drawn: Figure, out: str) -> None:
     }
     if missing:
         screen.say(missing)
-    written = write_folder(out, contents, {"command": "discreet frontier"})
+    written = write_folder(out, contents, {"command": "discreet frontier"}, overwrite=force)
     screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import screen
+from discreet.cli.flags import Force
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +38,7 @@ def report(
             metavar="DIR", help="Write a snapshot of Markdown, SVG and CSV there, instead of the page unless --out is given."
         ),
     ] = None,
+    force: Force = False,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -46,8 +48,7 @@ def report(
 ) -> None:
     """Show measured results as one self-contained page with interactive plots: claims, the truth about them, and times.
 
-    Without RESULTS, it shows those shipped with discreet. The page loads nothing and can be mailed. Files that discreet did
-    not make are never overwritten.
+    Without RESULTS, it shows those shipped with discreet. The page loads nothing and can be mailed.
 
     Examples:
 
@@ -59,25 +60,26 @@ def report(
 
       discreet report --backends tilt,conic,conic:solver=scs --json
     """
+    from discreet.problems.files.writing import check_output
     from discreet.reports.asv_results import read_asv
-    from discreet.reports.html import check_report_path, report_numbers, write_report
+    from discreet.reports.html import IS_REPORT, report_numbers, write_report
     from discreet.reports.outputs import check_folder
     from discreet.reports.published import NAMES
     from discreet.reports.published import publish as publish_snapshot
 
     page = out if out is not None else None if publish is not None or as_json else DEFAULT_OUT
     if page is not None:
-        check_report_path(page)
+        check_output(page, IS_REPORT, inputs=results or (), overwrite=force)
     if publish is not None:
-        check_folder(publish, NAMES)
+        check_folder(publish, NAMES, inputs=results or (), overwrite=force)
     with screen.waiting("reading the results"):
         rows = _rows(results or (), backends)
         commits = [record for folder in asv or () for record in read_asv(folder)]
     if page is not None:
-        written = write_report(rows, page, asv=commits, source=_source(results or ()))
+        written = write_report(rows, page, asv=commits, source=_source(results or ()), overwrite=force)
         screen.say(f"wrote {written}, {written.stat().st_size / 1024:.0f} KiB, from {len(rows)} attempts")
     if publish is not None:
-        files = publish_snapshot(rows, publish, commits)
+        files = publish_snapshot(rows, publish, commits, overwrite=force)
         screen.say(f"wrote {len(files)} files to {publish}")
     if as_json:
         screen.print_json(report_numbers(rows))

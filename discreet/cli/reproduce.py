@@ -7,6 +7,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from discreet.cli import screen
+from discreet.cli.flags import Force
 
 _Number = TypeVar("_Number", int, float)
 
@@ -22,6 +23,7 @@ def reproduce(
     curves: Annotated[
         str, typer.Option(metavar="M,M,...", help="Whole curves for these numbers of sensors.")
     ] = "1,2,5,10,20",
+    force: Force = False,
 ) -> None:
     """Compute the paper's numerical section again: figures (SVG, PNG), numbers (CSV) and one HTML page.
 
@@ -36,7 +38,9 @@ def reproduce(
       discreet reproduce --out paper --sensors 10 --samples 100000 --edges 0.3,0.5,0.7
     """
     from discreet.paper.page import NAMES, write_study
+    from discreet.paper.pictures import tables
     from discreet.paper.study import Settings, run_study
+    from discreet.problems.errors import FileError
     from discreet.reports.outputs import check_folder
 
     settings = Settings(
@@ -46,10 +50,15 @@ def reproduce(
         edges=_numbers(edges, float, "--edges", "numbers such as 0.2,0.5"),
         curve_sensors=_numbers(curves, int, "--curves", "whole numbers such as 1,5,10"),
     )
-    check_folder(out, NAMES)
+    check_folder(out, NAMES, overwrite=force)
     with screen.progress() as watch:
         study = run_study(settings, watch)
-    written, missing = write_study(study, out)
+    try:
+        written, missing = write_study(study, out, overwrite=force)
+    except FileError:
+        for text in tables(study).values():  # a result that cannot be written is still shown
+            print(text)
+        raise
     if missing:
         screen.say(missing)
     screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")

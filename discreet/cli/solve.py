@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Backend, Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set, TimeLimit
+from discreet.cli.flags import Backend, Equivocation, Force, Fraction, Gap, Json, Leakage, Perfect, Problem, Set, TimeLimit
+
+if TYPE_CHECKING:
+    from discreet.backends.solution import Solution
 
 
 def solve(
@@ -24,6 +27,7 @@ def solve(
         list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="Setting of the backend; may be repeated.")
     ] = None,
     out: Annotated[str | None, typer.Option(metavar="FILE.npz", help="Write the solution there.")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Solve one problem in a process of its own and certify the answer.
@@ -41,22 +45,32 @@ def solve(
     """
     from discreet.backends.isolated import solve_isolated
     from discreet.backends.solution import Status
+    from discreet.problems.files.records import is_solution
+    from discreet.problems.files.writing import check_output
     from discreet.reports import notation
 
+    if out is not None:
+        check_output(out, is_solution, inputs=notation.files([problem]), overwrite=force)
     with screen.waiting("solving"):
         budget = notation.Budget(leakage, equivocation, perfect, fraction)
         model = notation.problem(problem, notation.pairs(parameters or (), "--set"), budget)
         settings = notation.settings(notation.pairs(option or (), "--option"))
         solution = solve_isolated(model, backend, gap=gap, time_limit=time_limit, settings=settings)
-    if out is not None and solution.estimator is not None:
-        solution.save(out)
+    try:
+        if out is not None and solution.estimator is not None:
+            solution.save(out, overwrite=force or None)
+    finally:  # a result that cannot be written is still shown
+        _show(solution, as_json)
+    if out is not None and not as_json:
+        screen.say(f"wrote {out}" if solution.estimator is not None else f"{out} is not written: there is no answer")
+    if solution.status is not Status.CERTIFIED:
+        raise typer.Exit(1)
+
+
+def _show(solution: Solution, as_json: bool) -> None:
     if as_json:
         screen.print_json(solution.to_dict())
     else:
         from discreet.reports.tables import solution_table
 
         screen.output().print(solution_table(solution))
-        if out is not None:
-            screen.say(f"wrote {out}" if solution.estimator is not None else f"{out} is not written: there is no answer")
-    if solution.status is not Status.CERTIFIED:
-        raise typer.Exit(1)

@@ -29,15 +29,17 @@ NAMES = (
 """Every file that a study writes, beside the manifest."""
 
 
-def write_study(study: Study, folder: str | Path) -> tuple[tuple[Path, ...], str]:
+def write_study(study: Study, folder: str | Path, *, overwrite: bool = False) -> tuple[tuple[Path, ...], str]:
     """Write everything; return the paths, and one sentence on what is missing ("" if nothing is).
 
-    Raises FileError, and changes nothing, where a file would be replaced that was not made here or has been changed since.
+    Raises FileError, and changes nothing, where a file would be replaced that was not made here or has been changed since,
+    unless it is to be overwritten.
     """
     contents, missing = drawn_files(figures(study))
     contents |= tables(study)
     everything: dict[str, str | bytes] = {"index.html": page(study, sorted(contents)), **contents}
-    return write_folder(folder, everything, {"command": "discreet reproduce", "settings": asdict(study.settings)}), missing
+    record = {"command": "discreet reproduce", "settings": asdict(study.settings)}
+    return write_folder(folder, everything, record, overwrite=overwrite), missing
 
 
 def page(study: Study, beside: Sequence[str]) -> str:

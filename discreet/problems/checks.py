@@ -164,6 +164,17 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
+def brief(value: Any, most: int = 80) -> str:
+    """What was given, as Python writes it, for a message: at most a line of it."""
+    if isinstance(value, str | bytes):
+        value = value[:most]
+    try:
+        text = repr(value)
+    except Exception:  # an integer of 5,000 digits, or an object of any kind
+        text = f"an object of type {type(value).__name__}"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def shown(value: Any) -> str:
     """A value as written on the command line."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from discreet.problems.blocks import Blocks
 from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, positive
 from discreet.problems.errors import InputError
-from discreet.problems.files.archive import new_array, replacing
+from discreet.problems.files.archive import new_array
+from discreet.problems.files.writing import replacing
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import Decisions, normalise
 from discreet.problems.numerics.rounding import LARGEST_TILT

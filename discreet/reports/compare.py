@@ -237,7 +237,7 @@ def _refuse_repetition(what: str, names: Sequence[str]) -> None:
 # -- files ---------------------------------------------------------------------------------------------------------------
 
 
-def write_comparison(comparison: Comparison, folder: str | Path) -> tuple[Path, ...]:
+def write_comparison(comparison: Comparison, folder: str | Path, *, overwrite: bool = False) -> tuple[Path, ...]:
     """Write index.html, leakage.svg, brackets.svg and comparison.json into a folder, made if need be; see `write_folder`."""
     contents = {
         "index.html": report_page(
@@ -249,4 +249,4 @@ def write_comparison(comparison: Comparison, folder: str | Path) -> tuple[Path, 
         "brackets.svg": standalone(gap_figure(comparison.rows)),
         "comparison.json": json.dumps(comparison.to_dict(), indent=1, allow_nan=False) + "\n",
     }
-    return write_folder(folder, contents, {"command": "discreet compare"})
+    return write_folder(folder, contents, {"command": "discreet compare"}, overwrite=overwrite)

@@ -19,6 +19,7 @@ from discreet.backends.solution import Solution, Status
 from discreet.backends.sweep import Sweep
 from discreet.problems.checks import positive, whole
 from discreet.problems.envelope import Bound, Envelope, envelope_of
+from discreet.problems.files.writing import marked
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import Watch, plain, records_csv
@@ -66,6 +67,10 @@ class FrontierPoint:
             seconds=seconds,
             status=solution.status,
         )
+
+
+IS_CURVE = marked(records_csv(FrontierPoint, ()))
+"""Recognises the file of a curve's points."""
 
 
 @dataclass(frozen=True, eq=False)

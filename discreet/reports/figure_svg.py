@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from discreet.problems.files.writing import marked
 from discreet.reports.drawing import COLOURS, LOOKS, WIDTH, Shape, Words, drawn, sample
 from discreet.reports.figures import DARK, LIGHT, Figure, Series
 
@@ -36,6 +37,10 @@ LOOK_STYLE = _looks()
 
 FIGURE_STYLE = f"\n{LOOK_STYLE}{_colours(0, LIGHT)}\n@media (prefers-color-scheme:dark){{{_colours(1, DARK)}}}\n"
 """The same with colours that follow the system's scheme."""
+
+
+IS_FIGURE = marked('<svg class="fig" xmlns=')
+"""Recognises the file of a figure."""
 
 
 def svg(figure: Figure, *, titled: bool = True, legend: bool = True, style: str = "", live: bool = False) -> str:

@@ -25,6 +25,7 @@ from typing import Any, get_type_hints
 from discreet.backends.solution import PRIVACY_TOLERANCE, Status
 from discreet.problems.checks import shown
 from discreet.problems.errors import FileError
+from discreet.problems.files.writing import marked
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import csv_text, plain, replace_file
 
@@ -286,6 +287,10 @@ _READ: dict[Any, Any] = {
 
 
 # -- comma-separated files -----------------------------------------------------------------------------------------------
+
+
+IS_RESULTS = marked(",".join(COLUMNS[:5]))
+"""Recognises a file of results."""
 
 
 def write_csv(rows: Iterable[Measurement], path: Path) -> None:

@@ -40,6 +40,11 @@ def is_file(spec: str) -> bool:
     return spec.endswith(".npz") or "/" in spec or "\\" in spec
 
 
+def files(specs: Iterable[str]) -> list[str]:
+    """Those of the problems that are files."""
+    return [spec for spec in specs if is_file(spec)]
+
+
 def problem(
     spec: str,
     parameters: Mapping[str, Any] | None = None,

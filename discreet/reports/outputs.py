@@ -1,7 +1,7 @@
-"""Writing files atomically. In folders, only files are replaced that were made here and not changed since.
+"""Folders of outputs, and how values are written as JSON and CSV.
 
 A folder of outputs holds a manifest with the SHA-256 of every file written. A file that is not in it, or that has been
-changed since, is never replaced.
+changed since, is replaced only where that is asked for.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.problems.errors import FileError
-from discreet.problems.files.archive import replacing
+from discreet.problems.files.writing import PathLike, check_output, refusals, replacing
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -34,13 +35,9 @@ _LARGEST_MANIFEST = 1 << 20
 
 def replace_file(path: str | Path, content: str | bytes) -> Path:
     """Write a file atomically, by renaming a temporary file over an old one. Raises FileError."""
-    target = Path(path)
-    try:
-        with replacing(target, overwrite=True) as stream:
-            stream.write(content.encode() if isinstance(content, str) else content)
-    except (FileError, ValueError) as error:
-        raise FileError(f"{error}; choose another place") from None
-    return target
+    with replacing(path, overwrite=True) as stream:
+        stream.write(content.encode() if isinstance(content, str) else content)
+    return Path(path)
 
 
 def plain(value: Any) -> Any:
@@ -73,43 +70,45 @@ def records_csv(kind: type[DataclassInstance], records: Iterable[DataclassInstan
     return csv_text([each.name for each in fields(kind)], (plain(record).values() for record in records))
 
 
-def check_folder(folder: str | Path, names: Iterable[str]) -> None:
-    """Raise FileError if `write_folder` would refuse these names; call it before long work."""
-    directory = Path(folder)
-    if "\0" in str(directory):
-        raise FileError(f"{str(directory)!r} holds a null character, which no path can; choose another --out")
-    try:
+def check_folder(
+    folder: str | Path, names: Iterable[str], *, inputs: Iterable[PathLike] = (), overwrite: bool = False
+) -> None:
+    """Raise FileError if `write_folder` would refuse these names, or if one is an input; call it before long work."""
+    directory, inputs = Path(folder), tuple(inputs)
+    with refusals(folder):
+        if not os.fspath(folder):
+            raise FileError("the name of the folder is empty; give another --out, or . for the current folder")
         there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
         if not there.is_dir():
             raise FileError(f"{there} is a file and the results need a folder; choose another --out")
-        if not os.access(there, os.W_OK):
+        if not os.access(there, os.W_OK | os.X_OK):
             raise FileError(f"{there} cannot be written; choose another --out")
-        known = _known(directory)
-        for name in names:
-            _refuse_foreign(directory / name, known.get(name, []))
-    except OSError as error:
-        raise FileError(f"{str(directory)!r} cannot be used for results: {error}; choose another --out") from error
+        if directory.exists():
+            known = _known(directory, overwrite)
+            for name in names:
+                made = partial(_unchanged, known.get(name, []))
+                check_output(directory / name, made, inputs=inputs, overwrite=overwrite)
 
 
-def write_folder(folder: str | Path, contents: Mapping[str, str | bytes], record: Mapping[str, Any]) -> tuple[Path, ...]:
+def write_folder(
+    folder: str | Path, contents: Mapping[str, str | bytes], record: Mapping[str, Any], *, overwrite: bool = False
+) -> tuple[Path, ...]:
     """Write files by name into a folder, made if need be, with a manifest that also holds `record`.
 
-    Raises FileError, and changes nothing, when a name is taken by a file that was not made here or has been changed since,
-    or when the folder cannot be written.
+    Raises FileError, and changes nothing, when a name is taken by a file that was not made here or has been changed since
+    (unless it is to be overwritten), or when the folder cannot be written.
     """
     directory = Path(folder)
-    check_folder(directory, contents)
-    try:
+    check_folder(directory, contents, overwrite=overwrite)
+    with refusals(folder):
         directory.mkdir(parents=True, exist_ok=True)
-        old = _known(directory)
+        old = _known(directory, overwrite)
         new = {name: [_digest(content)] for name, content in contents.items()}
         # Both generations while files change over, so that an interruption leaves nothing that looks foreign.
         both = {name: [*old.get(name, []), *new.get(name, [])] for name in {*old, *new}}
         replace_file(directory / MANIFEST, _manifest(record, both))
         written = tuple(replace_file(directory / name, content) for name, content in contents.items())
         replace_file(directory / MANIFEST, _manifest(record, old | new))
-    except OSError as error:
-        raise FileError(f"{directory} cannot be written: {error.strerror or error}; choose another --out") from error
     return written
 
 
@@ -118,25 +117,24 @@ def _manifest(record: Mapping[str, Any], digests: Mapping[str, list[str]]) -> st
     return json.dumps(entries, indent=1, allow_nan=False) + "\n"
 
 
-def _known(directory: Path) -> dict[str, list[str]]:
-    """Digests of the files made here before, by name; a manifest that is not one says nothing and is never replaced."""
+def _known(directory: Path, overwrite: bool) -> dict[str, list[str]]:
+    """Digests of the files made here before, by name; a manifest that is not one says nothing."""
     path = directory / MANIFEST
     if not path.exists() and not path.is_symlink():
         return {}
     try:
-        if path.is_symlink() or path.stat().st_size > _LARGEST_MANIFEST:
-            raise ValueError("it is a link or too large")
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST_MANIFEST:
+            raise ValueError("it is no ordinary file, or too large")
         found = json.loads(path.read_text(encoding="utf-8"))["sha256"]
         return {str(name): [str(digest) for digest in digests] for name, digests in found.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if overwrite:
+            return {}
         raise FileError(f"{path} is not a list of files made by discreet ({error}); choose another --out") from None
 
 
-def _refuse_foreign(path: Path, digests: list[str]) -> None:
-    if not path.exists() and not path.is_symlink():
-        return
-    if path.is_symlink() or not path.is_file() or _digest(path.read_bytes()) not in digests:
-        raise FileError(f"{path} was not made here, or was changed since, and is left alone; choose another --out")
+def _unchanged(digests: list[str], path: Path) -> bool:
+    return _digest(path.read_bytes()) in digests
 
 
 def _digest(content: str | bytes) -> str:

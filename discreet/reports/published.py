@@ -32,16 +32,18 @@ NAMES = (
 """Every file a snapshot may hold."""
 
 
-def publish(rows: Sequence[Measurement], folder: str | Path, commits: Sequence[AsvRecord] = ()) -> tuple[Path, ...]:
+def publish(
+    rows: Sequence[Measurement], folder: str | Path, commits: Sequence[AsvRecord] = (), *, overwrite: bool = False
+) -> tuple[Path, ...]:
     """Write the snapshot of these rows, and of asv's results over commits, into a folder, made if need be; the paths.
 
     Raises InputError without rows; FileError, changing nothing, when a name is taken by a file that was not made here or has
-    been changed since, or when the folder cannot be written.
+    been changed since (unless it is to be overwritten), or when the folder cannot be written.
     """
     if not rows:
         raise InputError("there are no measurements to publish; give the results of a discreet bench that has run")
-    check_folder(folder, NAMES)
-    return write_folder(folder, _contents(rows, commits), {"kind": "snapshot", "rows": len(rows)})
+    check_folder(folder, NAMES, overwrite=overwrite)
+    return write_folder(folder, _contents(rows, commits), {"kind": "snapshot", "rows": len(rows)}, overwrite=overwrite)
 
 
 def _contents(rows: Sequence[Measurement], commits: Sequence[AsvRecord]) -> dict[str, str]:

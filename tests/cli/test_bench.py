@@ -92,7 +92,7 @@ def test_what_is_wrong_is_one_sentence(study: str) -> None:
     assert "bad.toml: profiles.default.gap is missing" in refused("bad.toml")
     assert not Path("discreet-bench").exists()
     Path("results").write_text("")
-    assert "cannot hold a study" in refused(study, "--out", "results")
+    assert "Not a directory" in refused(study, "--out", "results")
     assert "null character" in refused(study, "--out", "a\0b")
     run(study, "--out", "done", "--only", "tilt on paper-single:bins=4")
     assert "the query is refused" in refused("done", "--query", "SELEC 1")

@@ -143,10 +143,10 @@ def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path: Path) -> None:
     assert write_report(ROWS[:5], page) == page
     foreign = tmp_path / "mine.html"
     foreign.write_text("<p>mine</p>", encoding="utf-8")
-    with pytest.raises(FileError, match=r"was not made by discreet report and is left alone; choose another --out"):
+    with pytest.raises(FileError, match=r"was not made here, or was changed since, and is left alone; choose another place"):
         write_report(ROWS, foreign)
     assert foreign.read_text(encoding="utf-8") == "<p>mine</p>"
-    with pytest.raises(FileError, match="is a folder and the page is one file"):
+    with pytest.raises(FileError, match="is a folder and cannot be written as a file"):
         write_report(ROWS, tmp_path)
     with pytest.raises(FileError, match="cannot be written"):
         write_report(ROWS, tmp_path / "no" / "such" / "page.html")

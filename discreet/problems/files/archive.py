@@ -1,8 +1,7 @@
 """Reading and writing `.npz` files of real arrays and short texts; every error is one sentence.
 
 An `.npz` is a zip file of `.npy` members. They are read here without numpy.load: nothing is unpickled, headers are not
-evaluated, sizes are checked as declared and again while reading, and checksums are verified to the end. Writing goes to a
-temporary file in the same folder, which replaces the target only once it is complete and on disk.
+evaluated, sizes are checked as declared and again while reading, and checksums are verified to the end.
 
 Source: the NPY format, numpy.lib.format (versions 1.0 to 3.0).
 """
@@ -12,7 +11,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import secrets
 import stat
 import struct
 import zipfile
@@ -20,12 +18,12 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from discreet.problems.errors import FileError
+from discreet.problems.files.writing import replacing
 from discreet.problems.numerics.double_double import Array
 
 DEFAULT_MAX_BYTES = 1 << 31
@@ -103,6 +101,15 @@ def _mapped(what: str, where: str, layout: _Layout, start: int) -> np.ndarray[An
     order: Any = "F" if layout.fortran else "C"
     offset, shape = start + layout.offset, layout.shape or (1,)
     return np.memmap(where, dtype=layout.dtype, mode="r", offset=offset, shape=shape, order=order)
+
+
+def member_names(path: str | os.PathLike[str]) -> set[str]:
+    """The names of the members of an `.npz`; none for any other file."""
+    try:
+        with _opened(os.fspath(path), None) as archive:
+            return {name.removesuffix(".npy") for name in archive.namelist()}
+    except FileError:
+        return set()
 
 
 @contextmanager
@@ -253,45 +260,8 @@ def write_archive(path: str | os.PathLike[str], members: Mapping[str, Any], *, o
         np.savez(stream, **members)
 
 
-@contextmanager
-def replacing(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[IO[bytes]]:
-    """A new file, open for reading and writing, that takes the place of `path` once the block ends without an exception.
-
-    Raises FileError if the target exists and may not be overwritten, or the system does not let it be written.
-    """
-    target = Path(path)
-    if target.exists() and not overwrite:
-        raise FileError(f"{target} exists already; choose another name or pass overwrite=True")
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
-    try:
-        # O_EXCL: never somebody else's file; 0o666: the permissions any new file of this user gets.
-        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        try:
-            with os.fdopen(descriptor, "w+b") as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _sync_folder(target.parent)
-    except OSError as error:
-        raise FileError(f"{target} cannot be written: {error.strerror or error}") from None
-
-
 def new_array(stream: IO[bytes], shape: tuple[int, ...]) -> np.memmap[Any, np.dtype[np.float64]]:
     """An `.npy` array of float64, of zeros so far, mapped from an empty file open for reading and writing."""
     np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": shape})
     stream.flush()
     return np.memmap(stream, dtype="<f8", mode="r+", offset=stream.tell(), shape=shape)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the renaming itself durable, on systems that can open a folder."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -15,6 +15,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,12 +24,14 @@ from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import check_columns, check_entries
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import FileError, InputError
-from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, read_archive, write_archive
+from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, member_names, read_archive, write_archive
+from discreet.problems.files.writing import check_output
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 
 _PathLike = str | os.PathLike[str]
+_SOLUTION = {"tilt", "multiplier", "metadata"}  # beside an estimator or a rule
 _AnyModel = TypeVar("_AnyModel", Problem, BlockProblem)
 
 
@@ -142,7 +145,7 @@ def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Sto
     known = ("estimator", "tilt", "multiplier", *_RULE)
     stored = read_archive(path, arrays=known, texts=("metadata", "exact_columns"), max_bytes=max_bytes)
     form = set(_RULE) if "rule_tilt" in stored.arrays else {"estimator"}
-    missing = {*form, "tilt", "multiplier", "metadata"} - {*stored.arrays, *stored.texts}
+    missing = {*form, *_SOLUTION} - {*stored.arrays, *stored.texts}
     if missing:
         raise FileError(f"{where} has no {sorted(missing)[0]}; a solution holds estimator, tilt, multiplier and metadata")
     multiplier, tilt = _scalar(where, stored, "multiplier"), stored.arrays["tilt"]
@@ -192,14 +195,14 @@ def save_solution(
     metadata: Mapping[str, Any],
     *,
     exact: Mapping[int, Sequence[int]] | None = None,
-    overwrite: bool = True,
+    overwrite: bool | None = None,
 ) -> None:
     """Write a solution, all or nothing: estimator [m, N] or rule, tilt [m, n], multiplier ≥ 0 (or inf), JSON-able metadata.
 
     exact: outcome → integers in proportion to its column, for `verify` (perfect privacy).
 
-    Raises FileError if the arrays are not those of a solution, the metadata cannot be written as JSON (NaN and inf cannot)
-    or the file cannot be written.
+    overwrite: True replaces any file, False none, and None only a solution. Raises FileError if the arrays are not those of
+    a solution, the metadata cannot be written as JSON (NaN and inf cannot) or the file cannot be written.
     """
     where = os.fspath(path)
     if not isinstance(estimator, Rule):
@@ -210,8 +213,15 @@ def save_solution(
         text = json.dumps(dict(metadata), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
         raise FileError(f"{where}: the metadata cannot be written as JSON ({error}); give plain finite values") from None
-    members = solution_members(estimator, tilt, multiplier, exact)
-    write_archive(path, members | {"metadata": np.array(text)}, overwrite=overwrite)
+    if overwrite is None:
+        check_output(path, is_solution)
+    members = solution_members(estimator, tilt, multiplier, exact) | {"metadata": np.array(text)}
+    write_archive(path, members, overwrite=overwrite is not False)
+
+
+def is_solution(path: Path) -> bool:
+    """Whether a file has the members of a solution."""
+    return member_names(path) >= _SOLUTION
 
 
 def _check_solution(where: str, estimator: Array | Rule, tilt: Array, multiplier: float) -> None:

@@ -33,8 +33,9 @@ from discreet.problems.checks import (
 )
 from discreet.problems.constraint import LeakageBudget, constraint_of, entropy
 from discreet.problems.errors import FileError, InputError
-from discreet.problems.files.archive import Archive, map_npy, replacing
+from discreet.problems.files.archive import Archive, map_npy
 from discreet.problems.files.records import model_arrays, printable, stored_model, under_budget
+from discreet.problems.files.writing import replacing
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.label_strips import compiled_pays, strip_sums
 from discreet.problems.numerics.sums import totals

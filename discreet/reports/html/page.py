@@ -14,7 +14,8 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from discreet.problems.errors import FileError, InputError
+from discreet.problems.errors import InputError
+from discreet.problems.files.writing import check_output, marked
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.figure_svg import LOOK_STYLE
 from discreet.reports.figures import DARK, LIGHT
@@ -23,7 +24,10 @@ from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import replace_file
 
 MARK = "made by discreet report"
-"""The mark at the top of every page. A file without it was not made here and is never overwritten."""
+"""The mark at the top of every page."""
+
+IS_REPORT = marked(MARK)
+"""Recognises a page."""
 
 SCRIPTS = (
     "rows.js", "elements.js", "state.js", "figures.js", "claims.js", "growth.js", "profiles.js", "problems.js", "tables.js",
@@ -116,36 +120,21 @@ def folded(words: str, inside: str) -> str:
 # -- files -----------------------------------------------------------------------------------------------------------------
 
 
-def write_report(rows: Sequence[Measurement], path: str | Path, *, asv: Sequence[AsvRecord] = (), source: str = "") -> Path:
+def write_report(
+    rows: Sequence[Measurement],
+    path: str | Path,
+    *,
+    asv: Sequence[AsvRecord] = (),
+    source: str = "",
+    overwrite: bool = False,
+) -> Path:
     """Write the page to a file, all or nothing; its path.
 
-    Raises InputError without rows, FileError for a file that is there and was not made here, and for a place that cannot be
-    written; then nothing has changed.
+    Raises InputError without rows, FileError for a file that is there and was not made here (unless it is to be
+    overwritten), and for a place that cannot be written; then nothing has changed.
     """
-    target = check_report_path(path)
+    target = check_output(path, IS_REPORT, overwrite=overwrite)
     return replace_file(target, report_page(rows, asv=asv, source=source))
-
-
-def check_report_path(path: str | Path) -> Path:
-    """The path, checked before long work: raises FileError if `write_report` would refuse it."""
-    target = Path(path)
-    if "\0" in str(target):
-        raise FileError(f"{str(target)!r} holds a null character, which no path can; choose another --out")
-    try:
-        if target.is_dir():
-            raise FileError(f"{target} is a folder and the page is one file; give a name such as {target / 'report.html'}")
-        if (target.exists() or target.is_symlink()) and not _ours(target):
-            raise FileError(f"{target} was not made by discreet report and is left alone; choose another --out")
-    except OSError as error:
-        raise FileError(f"{str(target)!r} cannot be written: {error.strerror or error}; choose another --out") from None
-    return target
-
-
-def _ours(path: Path) -> bool:
-    if not path.is_file() or path.is_symlink():
-        return False
-    with path.open("rb") as stream:
-        return MARK.encode() in stream.read(2048)
 
 
 def asset(name: str) -> str:

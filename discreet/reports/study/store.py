@@ -20,15 +20,14 @@ import os
 import platform
 import re
 import secrets
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any, get_type_hints
 
 from discreet.problems.errors import FileError
-from discreet.problems.files.archive import replacing
-from discreet.reports.measurements import COLUMNS, Measurement, from_record, read_csv, to_record, write_csv
+from discreet.problems.files.writing import check_output, lock, refusals, replacing
+from discreet.reports.measurements import COLUMNS, IS_RESULTS, Measurement, from_record, read_csv, to_record, write_csv
 from discreet.reports.outputs import replace_file
 from discreet.reports.study.machine import without_folders
 from discreet.reports.study.plan import parse_study
@@ -60,14 +59,18 @@ class Store:
         self.folder = folder
         self.cells = folder / "cells"
         self._lock: IO[bytes] | None = None
+        self._known = False  # whether it was the folder of a study before
 
     def __enter__(self) -> Store:
-        try:
+        held = self.folder / "lock"
+        with refusals(self.folder):
+            self._known = held.is_file() and self.cells.is_dir()
             self.cells.mkdir(parents=True, exist_ok=True)
-            self._lock = open(self.folder / "lock", "ab")  # held until the run ends
-        except (OSError, ValueError) as error:
-            raise FileError(f"{str(self.folder)!r} cannot hold a study: {error}; choose another --out") from None
-        _take_lock(self._lock, self.folder)
+            check_output(held, lambda _: True)
+            self._lock = open(held, "ab")  # held until the run ends
+        if not lock(self._lock.fileno()):
+            self._lock.close()
+            raise FileError(f"another run is writing to {self.folder}; wait until it ends, or choose another --out")
         for left in self.cells.glob(".*.part"):
             left.unlink(missing_ok=True)
         return self
@@ -76,14 +79,19 @@ class Store:
         if self._lock is not None:
             self._lock.close()
 
-    def adopt(self, name: str, source: str) -> None:
-        """Keep the study file with its results. Raises FileError if the folder belongs to a study of another name."""
+    def adopt(self, name: str, source: str, *, overwrite: bool = False) -> None:
+        """Keep the study file with its results.
+
+        Raises FileError if the folder belongs to a study of another name, or holds a study.toml and no results (unless it
+        is to be overwritten).
+        """
         path = self.folder / "study.toml"
-        if path.exists():
+        check_output(path, lambda found: self._known or found.read_bytes() == source.encode(), overwrite=overwrite)
+        if path.exists() and self._known:
             try:
                 other = parse_study(path.read_text(encoding="utf-8"), path.name).name
             except (FileError, OSError, UnicodeDecodeError):
-                other = name  # torn or of another version: the study given takes its place
+                other = name  # of another version: the study given takes its place
             if other != name:
                 raise FileError(f"{self.folder} holds the study {other!r}, this one is {name!r}; choose another --out")
         replace_file(path, source)
@@ -103,10 +111,10 @@ class Store:
         """Write the row of a finished cell, for good. Raises FileError when the disk is full or the folder is gone."""
         try:
             with replacing(self.cells / f"{row.cell}.parquet", overwrite=True) as stream:
-                stream.write(_parquet(row))
+                stream.write(_parquet(row, self.cells))
         except (FileError, OSError, self._duckdb.Error) as error:
             raise FileError(
-                f"a result cannot be written: {' '.join(str(error).split())}; make room there and run the same command "
+                f"a result cannot be written: {' '.join(str(error).split())}; then run the same command "
                 "again, every cell finished before is kept"
             ) from None
 
@@ -160,15 +168,17 @@ def _cells_folder(folder: Path) -> Path:
     return cells
 
 
-def _parquet(row: Measurement) -> bytes:
-    """A Parquet file of one row. DuckDB writes to files only."""
+def _parquet(row: Measurement, cells: Path) -> bytes:
+    """A Parquet file of one row. DuckDB writes to files only; this one lies among the cells until it is read."""
     holes = ", ".join(f"?::{kind} AS {name}" for name, kind in _columns().items())
     duckdb = _duckdb()
     duckdb.execute(f"CREATE OR REPLACE TEMP TABLE cell AS SELECT {holes}", list(to_record(row).values()))
-    with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
-        place = f"{folder}/cell.parquet".replace("'", "''")
-        duckdb.execute(f"COPY cell TO '{place}' (FORMAT parquet)")
-        return Path(folder, "cell.parquet").read_bytes()
+    place = cells / f".{secrets.token_hex(8)}.part"
+    try:
+        duckdb.execute(f"COPY cell TO '{str(place).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)")
+        return place.read_bytes()
+    finally:
+        place.unlink(missing_ok=True)
 
 
 def _read_parquet(path: Path) -> list[Measurement]:
@@ -191,22 +201,6 @@ def _read_each(cells: Path) -> Iterator[tuple[Path, Measurement | FileError]]:
             yield path, error
         else:
             yield path, found[0] if len(found) == 1 else FileError(f"{path.name} holds {len(found)} rows, not one")
-
-
-def _take_lock(stream: IO[bytes], folder: Path) -> None:
-    """Exclusive, let go by the system when the process ends, however it ends."""
-    try:
-        if os.name == "posix":
-            import fcntl
-
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
-            import msvcrt
-
-            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    except OSError:
-        stream.close()
-        raise FileError(f"another run is writing to {folder}; wait until it ends, or choose another --out") from None
 
 
 # -- rows from any place, and rows to publish ------------------------------------------------------------------------------
@@ -240,14 +234,16 @@ def _read(path: Path) -> list[Measurement]:
     raise FileError(f"{str(path)!r} is no file of results by its name; give a folder, .parquet, .csv or .csv.gz")
 
 
-def write_reference(folder: Path, target: Path) -> int:
+def write_reference(folder: Path, target: Path, *, overwrite: bool = False) -> int:
     """Write the rows of a study to `.csv` or `.csv.gz`, in an order that does not depend on the order of running.
 
     Returns how many there are. Raises FileError for another name, for a folder without rows, for a row that still holds a
-    path or the name of the user or host, and for a place that cannot be written.
+    path or the name of the user or host, for a file there that holds no results (unless it is to be overwritten), and for a
+    place that cannot be written.
     """
     if not target.name.endswith((".csv", ".csv.gz")):
         raise FileError(f"{str(target)!r} is no file of results by its name; let it end in .csv.gz")
+    check_output(target, IS_RESULTS, overwrite=overwrite)
     found = [without_folders(row) for row in rows(folder)]
     if not found:
         raise FileError(f"{folder} holds no finished cells yet; run discreet bench on it first")
