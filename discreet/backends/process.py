@@ -18,10 +18,12 @@ import queue
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable
 from typing import IO, Any
+
+from discreet.problems.errors import FileError
+from discreet.problems.files.writing import scratch_folder
 
 GRACE_SECONDS = 1.0
 """Seconds past a time limit before a process is killed: a backend that stops by itself needs a moment to answer."""
@@ -44,15 +46,22 @@ class Child:
     def __init__(self, function: str, request: tuple[Any, ...], threads: int | None = None) -> None:
         self.ended = False
         self._messages: queue.Queue[Any] = queue.Queue()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", "from discreet.backends.process import main; main()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env=_environment(threads),
-            start_new_session=True,  # a group of its own, to be killed as one; Ctrl-C reaches it through us only
-        )
+        with contextlib.ExitStack() as held:
+            try:
+                folder = held.enter_context(scratch_folder())
+                self._errors = held.enter_context(open(os.path.join(folder, "errors"), "w+b"))
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", "from discreet.backends.process import main; main()"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._errors,
+                    env=_environment(threads, folder),
+                    start_new_session=True,  # a group of its own, to be killed as one; Ctrl-C reaches it through us only
+                )
+            except OSError as error:
+                why = error.strerror or error
+                raise FileError(f"a process cannot be started: {why}; make room in the temporary folder") from None
+            self._held = held.pop_all()
         assert self._process.stdin is not None  # PIPE was asked for
         assert self._process.stdout is not None
         self._listener = threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True)
@@ -73,7 +82,7 @@ class Child:
             self._kill_group()
             self._process.wait()
         self._listener.join(timeout=GRACE_SECONDS)
-        self._errors.close()
+        self._held.close()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None and not self._listener.is_alive():
                 with contextlib.suppress(BrokenPipeError):
@@ -136,10 +145,11 @@ def _exit(code: int) -> str:
     return f"was ended by signal {name}{hint}"
 
 
-def _environment(threads: int | None) -> dict[str, str]:
-    """This process's environment, with its import path; the working directory is not added to it."""
+def _environment(threads: int | None, folder: str) -> dict[str, str]:
+    """This process's environment, with its import path and a folder for temporary files."""
     environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    environment.update(dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder))
     environment["PYTHONUNBUFFERED"] = "1"  # a crash loses no message sent before
     if threads is not None:
         environment.update({f"{name}_NUM_THREADS": str(threads) for name in _THREADED})

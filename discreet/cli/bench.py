@@ -101,8 +101,10 @@ def _study(name: str) -> Study:
 
 def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, force: bool, as_json: bool) -> None:
     from discreet.reports.study.cells import cells_of, choose
-    from discreet.reports.study.store import Store
+    from discreet.reports.study.store import Store, check_study
 
+    if not dry_run:
+        check_study(place, study.source, overwrite=force)
     with screen.waiting("building the problems"):
         work = cells_of(study)
     cells = choose(work.cells, only)

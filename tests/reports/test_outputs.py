@@ -54,12 +54,12 @@ def test_a_file_made_here_and_changed_since_is_left_alone(tmp_path: Path) -> Non
 def test_links_folders_and_false_manifests_are_refused(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "a.txt").mkdir()
-    with pytest.raises(FileError, match="not made here"):
-        check_folder(tmp_path / "one", CONTENTS)
+    with pytest.raises(FileError, match="is a folder"):
+        check_folder(tmp_path / "one", CONTENTS, overwrite=True)
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "a.txt").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(FileError, match="not made here"):
-        check_folder(tmp_path / "two", CONTENTS)
+    with pytest.raises(FileError, match="is a link"):
+        check_folder(tmp_path / "two", CONTENTS, overwrite=True)
     for k, text in enumerate(["not json", "[]", "{}", '{"sha256": 3}', "[" * 100_000]):
         folder = tmp_path / f"false{k}"
         folder.mkdir()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import fake_backends
@@ -17,7 +18,6 @@ from discreet import verification
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
 from discreet.reports.measurements import Measurement
-from discreet.reports.study import runner
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 from discreet.reports.study.runner import measure, run_cells
@@ -159,7 +159,7 @@ def test_a_full_temporary_folder_is_one_sentence_and_keeps_what_is_done(
         def full(*_: object, **__: object) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(runner, "attempt_isolated", full)
+        monkeypatch.setattr(tempfile, "mkdtemp", full)
         with pytest.raises(FileError, match="No space left on device; make room in the temporary folder"):
             run_cells("kill", [cell for cell in cells if not cell.skipped], store, {})
     assert len(rows(tmp_path)) >= 2

@@ -35,8 +35,9 @@ def marked(mark: str) -> Made:
     def made(path: Path) -> bool:
         with path.open("rb") as stream:
             start = stream.read(4096)
-        with contextlib.suppress(zlib.error):
-            start = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(start, 4096)
+        if start.startswith(b"\x1f\x8b"):
+            with contextlib.suppress(zlib.error):
+                start = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(start, 4096)
         return mark.encode() in start
 
     return made

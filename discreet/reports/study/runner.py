@@ -100,13 +100,10 @@ def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:
         tried = attempt_isolated(
             problem, cell.configuration.backend, options, memory, limits.threads, repeat_seconds=repeat_seconds
         )
+    except FileError as error:
+        raise FileError(f"{cell.title}: {error}; every cell finished before is kept") from None
     except InputError as error:
         raise InputError(f"{cell.title}: {error}") from None
-    except OSError as error:
-        raise FileError(
-            f"the process for {cell.title} cannot be started: {error.strerror or error}; make room in the temporary folder "
-            "and run the same command again, every cell finished before is kept"
-        ) from None
     return tried, conclude(problem, tried, options)
 
 

@@ -59,12 +59,10 @@ class Store:
         self.folder = folder
         self.cells = folder / "cells"
         self._lock: IO[bytes] | None = None
-        self._known = False  # whether it was the folder of a study before
 
     def __enter__(self) -> Store:
         held = self.folder / "lock"
         with refusals(self.folder):
-            self._known = held.is_file() and self.cells.is_dir()
             self.cells.mkdir(parents=True, exist_ok=True)
             check_output(held, lambda _: True)
             self._lock = open(held, "ab")  # held until the run ends
@@ -85,13 +83,13 @@ class Store:
         Raises FileError if the folder belongs to a study of another name, or holds a study.toml and no results (unless it
         is to be overwritten).
         """
+        check_study(self.folder, source, overwrite=overwrite)
         path = self.folder / "study.toml"
-        check_output(path, lambda found: self._known or found.read_bytes() == source.encode(), overwrite=overwrite)
-        if path.exists() and self._known:
+        if path.exists():
             try:
                 other = parse_study(path.read_text(encoding="utf-8"), path.name).name
             except (FileError, OSError, UnicodeDecodeError):
-                other = name  # of another version: the study given takes its place
+                other = name  # of another version, or to be overwritten
             if other != name:
                 raise FileError(f"{self.folder} holds the study {other!r}, this one is {name!r}; choose another --out")
         replace_file(path, source)
@@ -114,8 +112,8 @@ class Store:
                 stream.write(_parquet(row, self.cells))
         except (FileError, OSError, self._duckdb.Error) as error:
             raise FileError(
-                f"a result cannot be written: {' '.join(str(error).split())}; then run the same command "
-                "again, every cell finished before is kept"
+                f"a result is lost: {' '.join(str(error).split()).partition(';')[0]}; make room there and run the same "
+                "command again, every cell finished before is kept"
             ) from None
 
     def _set_aside(self, path: Path, reason: str) -> str:
@@ -126,6 +124,14 @@ class Store:
         except OSError as error:
             raise FileError(f"{path} is unreadable and cannot be set aside: {error.strerror or error}; remove it") from None
         return f"{path.name} is unreadable ({reason}); it was moved to {aside.name} and its cell is measured again"
+
+
+def check_study(folder: Path, source: str, *, overwrite: bool = False) -> None:
+    """Raise FileError if a run of this study would replace a study.toml that is not of the folder's results."""
+    path = folder / "study.toml"
+    if path.exists() or path.is_symlink():
+        finished = any((folder / "cells").glob("*.parquet"))
+        check_output(path, lambda found: finished or found.read_bytes() == source.encode(), overwrite=overwrite)
 
 
 def rows(folder: str | Path) -> list[Measurement]:

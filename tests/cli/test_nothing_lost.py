@@ -1,0 +1,196 @@
+"""Nothing is lost: outputs are checked before work begins, files of others and inputs stay, every result is shown."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import refused, run
+
+import discreet as ds
+from discreet.backends import isolated
+from discreet.problems.errors import FileError
+from discreet.problems.files import writing
+from discreet.problems.files.writing import check_output, lock, marked, replacing, scratch_folder
+from discreet.reports.measurements import reference_measurements, write_csv
+from discreet.reports.study.store import Store
+
+NOTHING = "no-such-problem"  # a complaint about it would mean that work has begun
+FILES = {
+    "solve": ("solve", NOTHING, "--out"),
+    "frontier --csv": ("frontier", NOTHING, "--csv"),
+    "frontier --svg": ("frontier", NOTHING, "--svg"),
+    "crosscheck": ("crosscheck", "--backends", NOTHING, "--junit"),
+    "report": ("report", NOTHING, "--out"),
+}
+FOLDERS = {
+    "compare": (("compare", NOTHING, "--out"), "index.html"),
+    "frontier": (("frontier", NOTHING, "--out"), "frontier.csv"),
+    "report": (("report", NOTHING, "--publish"), "README.md"),
+    "reproduce": (("reproduce", "--out"), "sensors.csv"),
+}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a file of somebody else, and solving in this process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(isolated, "solve_isolated", lambda model, *_, **__: ds.solve(model, "tilt"))
+    Path("mine").write_text("my thesis")
+    Path("folder").mkdir()
+    Path("link").symlink_to("mine")
+    os.mkfifo("pipe")
+
+
+@pytest.mark.parametrize("door", FILES)
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("mine", "was not made here, or was changed since, and is left alone"),
+        ("folder", "is a folder and cannot be written as a file"),
+        ("link", "is a link"),
+        ("pipe", "is a device or pipe"),
+        (os.devnull, "is a device or pipe"),
+        (".", "is a folder"),
+        ("", "is empty"),
+        ("x" * 300, "File name too long"),
+        ("missing/x", "No such file"),
+        ("a\0b", "null character"),
+    ],
+)
+def test_an_output_file_is_checked_before_work_begins(door: str, place: str, said: str) -> None:
+    complaint = refused(*FILES[door], place)
+    assert said in complaint
+    assert len(complaint) < 400
+    if place != "mine":
+        assert said in refused(*FILES[door], place, "--force")
+    assert Path("mine").read_text() == "my thesis"
+
+
+@pytest.mark.parametrize("door", FOLDERS)
+def test_a_folder_of_outputs_is_checked_before_work_begins(door: str) -> None:
+    arguments, name = FOLDERS[door]
+    for place, said in (("mine", "is a file"), ("", "is empty"), ("x" * 300, "too long"), ("a\0b", "null character")):
+        assert said in refused(*arguments, place)
+    (Path("folder") / name).write_text("my thesis")
+    assert "was not made here" in refused(*arguments, "folder")
+
+
+def test_an_input_is_never_an_output() -> None:
+    ds.save_problem("model.npz", ds.problems.paper_single(budget=0.005))
+    before = Path("model.npz").read_bytes()
+    os.link("model.npz", "same.npz")
+    write_csv(reference_measurements()[:5], Path("rows.csv"))
+    for arguments in (
+        ("solve", "model.npz", "--out", "model.npz"),
+        ("solve", "model.npz", "--out", "./same.npz"),
+        ("frontier", "./model.npz", "--svg", "model.npz"),
+        ("report", "rows.csv", "--out", "rows.csv"),
+    ):
+        assert "is an input and would be lost" in refused(*arguments)
+        assert "is an input and would be lost" in refused(*arguments, "--force")
+    assert Path("model.npz").read_bytes() == before
+
+
+def test_own_files_are_replaced_and_others_only_by_force() -> None:
+    assert "was not made here" in refused("solve", "paper-single", "--out", "mine")
+    assert run("solve", "paper-single", "--out", "mine", "--force").exit_code == 0
+    assert run("solve", "paper-single:bins=5", "--out", "mine").exit_code == 0
+    assert ds.load_solution("mine").estimator.shape == (2, 5)
+    curve = ("frontier", "paper-single", "--points", "2", "--width", "1", "--csv", "c", "--svg", "s", "--out", "folder")
+    Path("folder/frontier.csv").write_text("my thesis")
+    assert "was not made here" in refused(*curve)
+    for more in (("--force",), ()):
+        assert run(*curve, *more).exit_code == 0
+
+
+def test_a_study_of_somebody_else_is_left_alone() -> None:
+    pytest.importorskip("duckdb")
+    Path("folder/study.toml").write_text("my thesis")
+    assert "was not made here" in refused("bench", "quick", "--out", "folder")
+    assert Path("folder/study.toml").read_text() == "my thesis"
+    assert os.listdir("folder") == ["study.toml"]
+    Path("locked").mkdir()
+    os.mkfifo("locked/lock")
+    with pytest.raises(FileError, match="is a device or pipe"), Store(Path("locked")):
+        pass
+    assert "was not made here" in refused("bench", "folder", "--reference", _csv("mine.csv"))
+
+
+def _csv(name: str) -> str:
+    os.link("mine", name)
+    return name
+
+
+def test_python_replaces_only_a_solution_unless_told() -> None:
+    solution = ds.solve(ds.problems.paper_single(), "tilt")
+    with pytest.raises(FileError, match="was not made here"):
+        solution.save("mine")
+    solution.save("mine", overwrite=True)
+    solution.save("mine")
+    with pytest.raises(FileError, match="exists already"):
+        solution.save("mine", overwrite=False)
+
+
+def _full(*_: Any) -> None:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (("solve", "paper-single", "--json", "--out", "x"), '"error_probability": 0.0'),
+        (("frontier", "paper-single", "--points", "2", "--width", "1", "--csv", "x"), "certified"),
+        (("frontier", "paper-single", "--points", "2", "--width", "1", "--out", "x"), "certified"),
+        (("compare", "paper-single", "--backends", "tilt", "--out", "x"), "certified"),
+        (("reproduce", "--sensors", "1", "--curves", "1", "--samples", "9", "--out", "x"), "sensors,"),
+        (("crosscheck", "--size", "1", "--backends", "tilt", "--junit", "x"), "1 instances"),
+    ],
+)
+def test_a_result_that_cannot_be_written_is_still_shown(
+    arguments: tuple[str, ...], shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "replace", _full)
+    found = run(*arguments)
+    assert found.exit_code == 2
+    assert shown in found.stdout
+    assert "No space left on device" in found.stderr
+    assert not Path("x").is_file()
+
+
+# -- the mechanism ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX systems")
+@pytest.mark.parametrize("make", [Path.mkdir, Path.touch])
+def test_what_killed_runs_left_is_removed_and_what_is_in_use_stays(
+    make: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing.tempfile, "tempdir", str(tmp_path))
+    names = [tmp_path / f".discreet-{k}.part" if make is Path.touch else tmp_path / f"discreet-{k}" for k in range(3)]
+    left, used, new = names
+    for each in names:
+        make(each)
+    for each in (left, used):
+        os.utime(each, (0, 0))
+    descriptor = os.open(used, os.O_RDONLY)
+    assert lock(descriptor)
+    with scratch_folder() as folder:
+        assert Path(folder).is_dir()
+        with replacing(tmp_path / "file", overwrite=True):
+            pass
+    os.close(descriptor)
+    assert not Path(folder).exists()
+    assert [each.exists() for each in (left, used, new)] == [False, True, True]
+
+
+def test_an_unlucky_name_of_an_output_is_no_trouble() -> None:
+    """The temporary file's name does not depend on the target's, which may take all that a name can."""
+    with replacing("ε" * 127, overwrite=False) as stream:
+        stream.write(b"x")
+    assert check_output("ε" * 127, marked("x")).read_bytes() == b"x"
+    assert json.dumps(sorted(os.listdir("."))).count(".part") == 0
