@@ -16,9 +16,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.checks import brief, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -200,12 +202,16 @@ class Options:
     progress: Callable[[str, float, float], None] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.gap < 1.0:
-            raise InputError(f"the gap is {self.gap}; give a relative gap between 0 and 1, such as 1e-9")
-        if self.time_limit is not None and not self.time_limit > 0.0:
-            raise InputError(f"the time limit is {self.time_limit} s; give a positive number of seconds")
-        if self.max_iterations is not None and self.max_iterations < 1:
-            raise InputError(f"max_iterations is {self.max_iterations}; give at least 1")
+        if not (isinstance(self.gap, Real) and 0.0 < self.gap < 1.0):
+            raise InputError(f"the gap is {brief(self.gap)}; give a relative gap between 0 and 1, such as 1e-9")
+        if self.time_limit is not None and not (isinstance(self.time_limit, Real) and self.time_limit > 0.0):
+            raise InputError(f"the time limit is {brief(self.time_limit)} s; give a positive number of seconds")
+        if self.time_limit is not None and self.time_limit > 1e9:  # thirty years; systems do not wait for much longer
+            object.__setattr__(self, "time_limit", None)
+        if self.max_iterations is not None:
+            whole(self.max_iterations, "max_iterations", 1)
+        if not isinstance(self.settings, Mapping):
+            raise InputError(f"the settings are {brief(self.settings)}; give a mapping of names to values")
 
     def deadline(self) -> float:
         """When the time limit, from now on, is reached, on the clock of time.perf_counter; inf without a limit."""

@@ -51,7 +51,7 @@ def solve_isolated(
     Raises InputError for an unknown backend or setting, and for a value that cannot be sent to another process. Everything
     else that can happen is a status of the Solution.
     """
-    options = Options(gap, time_limit, max_iterations, dict(settings or {}))
+    options = Options(gap, time_limit, max_iterations, {} if settings is None else settings)
     return conclude(problem, attempt_isolated(problem, backend, options, memory_limit, threads), options)
 
 

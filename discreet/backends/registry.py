@@ -20,6 +20,7 @@ from functools import cache
 from discreet.backends.auto import Auto
 from discreet.backends.contract import AnyBackend, AnyProblem, Backend, Capabilities, Kind, Options, Policy, refuse_unknown
 from discreet.backends.declared import declared
+from discreet.problems.checks import brief
 from discreet.problems.errors import Absent, Broken, DiscreetError, InputError, Unsupported
 
 ENTRY_POINT_GROUP = "discreet.backends"
@@ -88,9 +89,9 @@ def load_backend(name: str) -> AnyBackend | Policy:
 def refuse_unknown_names(names: Iterable[str]) -> None:
     """Raise InputError for the first name that is no backend's."""
     known = backend_names()
-    unknown = next((name for name in names if name not in known), None)
-    if unknown is not None:
-        raise InputError(f"there is no backend {unknown!r}; choose one of: {', '.join(known)}")
+    for name in names:
+        if name not in known:
+            raise InputError(f"there is no backend {brief(name)}; choose one of: {', '.join(known)}")
 
 
 @cache

@@ -29,6 +29,7 @@ from discreet.backends.solution import Solution, Status, Timings, derive_status
 from discreet.problems import judge
 from discreet.problems.blocks import ArrayBlocks, BlockProblem
 from discreet.problems.certificate import Certificate, Verdict
+from discreet.problems.checks import real_numbers
 from discreet.problems.compiled import compile_seconds
 from discreet.problems.errors import Absent, BackendError, Broken, InputError, Interrupted, Unsupported
 from discreet.problems.numerics.double_double import Array
@@ -87,7 +88,7 @@ def solve(
     Raises InputError for an unknown backend or setting, and FileError for a file that holds no problem. Everything else that
     can go wrong is a status of the Solution.
     """
-    options = Options(gap, time_limit, max_iterations, dict(settings or {}), progress)
+    options = Options(gap, time_limit, max_iterations, {} if settings is None else settings, progress)
     model, chosen = opened(problem), load_backend(backend)
     if isinstance(chosen, Policy):
         return _by_policy(model, chosen, options)[1]
@@ -108,6 +109,8 @@ def certify(
     anchors: estimators that leak nothing, to blend towards. The status is `certified` if the answer as given keeps the
     budget and is within the gap of the optimum. The Solution holds its repair. Raises InputError for wrong shapes.
     """
+    if multiplier is not None:
+        multiplier = float(real_numbers("multiplier", multiplier, ()))
     return conclude(opened(problem), Attempt("", Answer(answer, tilt, multiplier, tuple(anchors)), None), Options(gap))
 
 
@@ -136,11 +139,12 @@ def audit(
 
 
 def opened(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
-    """The problem itself, or the one in the file of that path."""
+    """The problem itself, or the one in the file of that path; InputError for anything else."""
     if isinstance(problem, str | os.PathLike):
         from discreet.problems.files.records import load_problem
 
         return load_problem(problem)
+    Kind.of(problem)
     return problem
 
 

@@ -30,7 +30,7 @@ from discreet.problems.inference.local_estimates import local_inference
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.sensors.bins import check_edges
-from discreet.problems.sensors.counts import count_vectors
+from discreet.problems.sensors.counts import count_vectors, lattice_size
 from discreet.problems.sensors.paper import paper_conditional, paper_p_xy
 from discreet.problems.sensors.several import iid_sensors
 from discreet.reports.curve import Frontier, frontier
@@ -65,7 +65,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         whole(self.sensors, "sensors", 1)
-        whole(self.samples, "samples", 1)
+        whole(self.samples, "samples", 1, 1e7)
         whole(self.seed, "seed", 0)
         whole(self.guess_sensors, "guess_sensors", 1)
         for count in self.curve_sensors:
@@ -73,7 +73,7 @@ class Settings:
         check_confidence(self.confidence)
         positive(self.curve_width, "curve_width")
         most, bins = self.most, self.all_edges.size - 1
-        size = math.comb(most + bins - 1, bins - 1)
+        size = lattice_size(most, bins)
         if size > LARGEST_LATTICE:
             raise InputError(
                 f"{most} sensors with {bins} bins have {size:,} count vectors and the limit here is {LARGEST_LATTICE:,}; "

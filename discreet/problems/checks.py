@@ -21,17 +21,32 @@ def mass_array(values: Any, what: str, dimensions: int, shape: str) -> Array:
 
     `what` is the word for the array in messages, `shape` its shape in words, such as "[n, m, N]".
     """
-    try:
-        raw = np.asarray(values)
-        if raw.dtype.kind not in "biufO":  # text would be parsed and imaginary parts dropped
-            raise TypeError(f"its type is {raw.dtype}")
-        array = np.array(raw, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} is not an array of real numbers ({error}); give shape {shape}") from None
+    array = np.array(as_numbers(values, what, shape), order="C")
     if array.ndim != dimensions or 0 in array.shape:
         raise InputError(f"{what} has shape {list(array.shape)}; give a non-empty array of shape {shape}")
     check_entries(array, what)
     return array
+
+
+def as_numbers(values: Any, what: str, shape: str) -> Array:
+    """Any numbers as float64, or InputError: text would be parsed, and imaginary parts and masks would be dropped."""
+    try:
+        if _is_masked(values):
+            raise TypeError("entries are masked")
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "biufO":
+            raise TypeError(f"its type is {raw.dtype}")
+        if raw.dtype.kind == "O" and any(isinstance(each, str | bytes) for each in raw.flat):
+            raise TypeError("it holds text")
+        return np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InputError(f"{what} is not an array of real numbers ({error}); give shape {shape}") from None
+
+
+def _is_masked(values: Any) -> bool:
+    if isinstance(values, list | tuple):
+        return any(_is_masked(each) for each in values if isinstance(each, list | tuple | np.ma.MaskedArray))
+    return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
 
 
 def check_entries(array: Array, what: str, start: int = 0, *, signed: bool = False) -> None:
@@ -48,17 +63,12 @@ def check_entries(array: Array, what: str, start: int = 0, *, signed: bool = Fal
             raise InputError(f"{what}{index} is {value!r}, which is {word}; every entry must be {rule}")
 
 
-def real_numbers(what: str, values: Array, shape: tuple[int, ...]) -> Array:
+def real_numbers(what: str, values: Any, shape: tuple[int, ...]) -> Array:
     """Numbers of that shape, or InputError."""
-    if np.shape(values) != shape:
-        raise InputError(f"the {what} has shape {list(np.shape(values))} but the problem needs {list(shape)}")
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "biufO":
-            raise TypeError(f"its type is {array.dtype}")
-        return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"the {what} does not hold real numbers ({error}); give an array of them") from None
+    array = as_numbers(values, f"the {what}", f"{list(shape)}")
+    if array.shape != shape:
+        raise InputError(f"the {what} has shape {list(array.shape)} but the problem needs {list(shape)}")
+    return array
 
 
 def are_masses(*arrays: Array) -> bool:
@@ -139,19 +149,23 @@ def loss_table(loss_matrix: Any, m: int) -> Array:
     return matrix
 
 
-def whole(value: Any, what: str, least: int) -> int:
-    """An integer ≥ least, or InputError."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{what} is {value!r}; give an integer ≥ {least}")
+def whole(value: Any, what: str, least: int, most: float = np.inf) -> int:
+    """An integer ≥ least and ≤ most, or InputError."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        above = "" if np.isinf(most) else f" and ≤ {most:g}"
+        raise InputError(f"{what} is {brief(value)}; give an integer ≥ {least}{above}")
     return int(value)
 
 
 def positive(value: Any, what: str, *, zero: bool = False, most: float = np.inf) -> float:
     """A finite number > 0 (≥ 0 with `zero`) and ≤ most, or InputError."""
     limits = ("≥ 0" if zero else "> 0") + ("" if np.isinf(most) else f" and ≤ {most:g}")
-    number = float(value) if isinstance(value, int | float | np.integer | np.floating) else np.nan
+    try:
+        number = float(value) if isinstance(value, int | float | np.integer | np.floating) else np.nan
+    except OverflowError:
+        number = np.inf
     if not np.isfinite(number) or number < 0.0 or (number == 0.0 and not zero) or number > most:
-        raise InputError(f"{what} is {value!r}; give a finite number {limits}")
+        raise InputError(f"{what} is {brief(value)}; give a finite number {limits}")
     return number
 
 
@@ -169,7 +183,7 @@ def brief(value: Any, most: int = 80) -> str:
     if isinstance(value, str | bytes):
         value = value[:most]
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())
     except Exception:  # an integer of 5,000 digits, or an object of any kind
         text = f"an object of type {type(value).__name__}"
     return text if len(text) <= most else f"{text[: most - 1]}…"

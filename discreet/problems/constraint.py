@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from discreet.problems.checks import brief
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
@@ -123,4 +124,4 @@ def _number(value: Any, what: str) -> float:
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{what} is {value!r}, which is not a number; give nats as one number") from None
+        raise InputError(f"{what} is {brief(value)}, which is not a number; give nats as one number") from None

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.blocks import Blocks
-from discreet.problems.checks import TOTAL_TOLERANCE, mass_array, positive
+from discreet.problems.checks import TOTAL_TOLERANCE, as_numbers, mass_array, positive
 from discreet.problems.errors import InputError
 from discreet.problems.files.archive import new_array
 from discreet.problems.files.writing import replacing
@@ -204,10 +204,7 @@ class Rule:
 
 
 def _tilts(tilt: Any) -> Array:
-    try:
-        tilts = np.array(tilt, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"the tilt is not an array of real numbers ({error}); give shape [m, n]") from None
+    tilts = np.array(as_numbers(tilt, "the tilt", "[m, n]"))
     if tilts.ndim != 2 or 0 in tilts.shape:
         raise InputError(f"the tilt has shape {list(tilts.shape)}; give [m, n]")
     bad = np.argwhere(~(np.abs(tilts) <= LARGEST_TILT))
@@ -227,13 +224,12 @@ def _indices(ties: Any) -> NDArray[np.int64]:
 
 
 def _columns(columns: Any, m: int, count: int, what: str) -> Array:
-    if np.shape(columns) != (m, count):
-        raise InputError(
-            f"{what} has shape {list(np.shape(columns))} but {m} guesses and {count} outcomes need {[m, count]}"
-        )
+    found = as_numbers(columns, what, f"{[m, count]}")
+    if found.shape != (m, count):
+        raise InputError(f"{what} has shape {list(found.shape)} but {m} guesses and {count} outcomes need {[m, count]}")
     if count == 0:
         return np.zeros((m, 0))
-    drawn = mass_array(columns, what, 2, "[m, K]")
+    drawn = mass_array(found, what, 2, "[m, K]")
     totals = drawn.sum(axis=0)
     wrong = np.flatnonzero(np.abs(totals - 1.0) > TOTAL_TOLERANCE)
     if wrong.size:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import positive, whole
+from discreet.problems.checks import as_numbers, brief, positive, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
@@ -34,6 +34,7 @@ DEFAULT_SMOOTHING = 1.0
 REST = -1
 """In `SampleReport.cells`: the outcome that gathers the cells with too few records."""
 
+_LARGEST = 1 << 27  # entries of a joint tensor: a gigabyte
 _Codes = NDArray[np.intp]
 
 
@@ -137,9 +138,14 @@ def joint_of_samples(
     occupied = len(cells)
     cells, codes = _gather_rare(cells, codes.reshape(-1), whole(min_count, "min_count", 0))
     sizes = len(x_labels), len(y_labels), len(cells)
+    if math.prod(sizes) > _LARGEST:
+        raise InputError(
+            f"{sizes[0]:,} values of x, {sizes[1]:,} of y and {sizes[2]:,} cells of z make {math.prod(sizes):,} entries and "
+            f"the limit is {_LARGEST:,}; merge rare values, or take fewer bins or a larger min_count"
+        )
     flat = np.ravel_multi_index((x_codes, y_codes, codes), sizes)
     counts = np.bincount(flat, minlength=math.prod(sizes)).reshape(sizes)
-    alpha = positive(smoothing, "smoothing", zero=True)
+    alpha = positive(smoothing, "smoothing", zero=True, most=1e100)
     totals = counts.sum(axis=(0, 1))
     for array in (cells, totals):
         array.setflags(write=False)
@@ -175,6 +181,8 @@ def _smoothed(counts: _Codes, alpha: float) -> Array:
 
 def _flat(values: Any, what: str) -> NDArray[Any]:
     """A one-dimensional array with one element per record; objects stay what they are (tuples are labels too)."""
+    if np.ma.is_masked(values):
+        raise InputError(f"{what} has masked entries; fill them with NaN, and their records are left out")
     if hasattr(values, "dtype"):
         array = np.asarray(values)
         if array.ndim != 1:
@@ -183,7 +191,7 @@ def _flat(values: Any, what: str) -> NDArray[Any]:
     try:
         items = list(values)
     except TypeError:
-        raise InputError(f"{what} is {values!r}; give one entry per record") from None
+        raise InputError(f"{what} is {brief(values)}; give one entry per record") from None
     array = np.empty(len(items), dtype=object)
     for k, item in enumerate(items):
         array[k] = item
@@ -232,6 +240,8 @@ def _columns(z: Any) -> tuple[list[NDArray[Any]], tuple[str, ...]]:
         if not named:
             raise InputError("z has no columns; give at least one")
         return list(named.values()), tuple(named)
+    if np.ma.is_masked(z):
+        raise InputError("z has masked entries; fill them with NaN, and their records are left out")
     array = np.asarray(z) if hasattr(z, "dtype") else _table(z)
     if array.ndim == 1:
         return [array], ("0",)
@@ -250,7 +260,7 @@ def _table(z: Any) -> NDArray[Any]:
         raise InputError("the rows of z differ in length; give [records, columns] or a mapping of columns")
     try:
         return array.astype(np.float64) if not any(isinstance(v, str | bool) for v in array.flat) else array
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return array
 
 
@@ -284,7 +294,7 @@ def _bin(values: NDArray[Any], bins: Any, cuts: Any, what: str) -> _Column:
     if bins is None or numeric is None:
         labels, codes = _labelled(values, what)
         return _Column(codes, len(labels), None, labels, 0)
-    edges, merged = _quantiles(numeric, whole(bins, f"bins of {what}", 1))
+    edges, merged = _quantiles(numeric, whole(bins, f"bins of {what}", 1, 1e6))
     return _Column(np.searchsorted(edges, numeric, side="left"), edges.size + 1, edges, None, merged)
 
 
@@ -294,15 +304,12 @@ def _numeric(values: NDArray[Any]) -> Array | None:
         return values.astype(np.float64)
     numbers = (int, float, np.integer, np.floating)
     if values.dtype.kind == "O" and all(isinstance(v, numbers) and not isinstance(v, bool) for v in values):
-        return values.astype(np.float64)
+        return as_numbers(values, "a column of z", "[records]")
     return None
 
 
 def _checked_cuts(cuts: Any, what: str) -> Array:
-    try:
-        edges = np.array(cuts, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"the edges of {what} are not real numbers ({error}); give increasing numbers") from None
+    edges = as_numbers(cuts, f"the row of edges of {what}", "[cuts]").reshape(-1)
     wrong = np.flatnonzero(~(edges[1:] > edges[:-1]))
     if wrong.size or np.isnan(edges).any():
         k = int(wrong[0]) if wrong.size else 0

@@ -248,7 +248,7 @@ def test_a_loss_matrix_is_used():
         (
             ([0, 1], [0, 1], [[1.0, 2.0], [3.0, 4.0]]),
             {"edges": [["a"], None]},
-            "the edges of z column 0 are not real numbers",
+            "the row of edges of z column 0 is not an array of real numbers",
         ),
         (([0, 1], [0, 1], [[1.0, 2.0], [3.0, 4.0]]), {"edges": 0.5}, "edges is 0.5; give"),
         (([0, 1], [0, 1], 5), {}, "z is not a table"),

@@ -231,7 +231,7 @@ def test_single_sensor_equals_integrated_densities():
         ([-math.inf, -math.inf, 1.0], "must be strictly increasing"),
         ([0.0], "give a row of at least two"),
         ([[0.0, 1.0]], "give a row of at least two"),
-        (["a", "b"], "the edges are not real numbers"),
+        (["a", "b"], "the row of edges is not an array of real numbers"),
         ([0.0, 1.0], r"the distribution of Z given \(x\[0\], y\[0\]\) has probability .* add edges, such as −inf and inf"),
     ],
 )

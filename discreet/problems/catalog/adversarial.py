@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.problems.catalog.paper import paper_single
 from discreet.problems.catalog.random_ import Outcomes, Private, Public, Seed, random_joint
-from discreet.problems.catalog.registry import Number, Whole, register
+from discreet.problems.catalog.registry import Number, Whole, check_size, register
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -80,6 +80,7 @@ def x_equals_y(
     seed: Seed = 0,
 ) -> Array:
     """The private variable is the public one: every bit of information about Y leaks."""
+    check_size("x-equals-y", {"n": n, "n ": n, "N": N})
     rng = np.random.default_rng(seed)
     p_xz = random_joint(n, 1, N, sparsity=0.0, concentration=1.0, rng=rng)[:, 0, :]
     joint = np.zeros((n, n, N))

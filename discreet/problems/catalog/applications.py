@@ -11,7 +11,7 @@ from typing import Annotated
 
 import numpy as np
 
-from discreet.problems.catalog.registry import Number, Whole, register
+from discreet.problems.catalog.registry import Number, Whole, check_size, register
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.bins import NormalDensity, even_edges, interval_masses, single_sensor
@@ -139,11 +139,13 @@ def road(
 
 def _smeared(low: float, high: float, centre: float, sigma: float, noise: float, edges: Array) -> Array:
     """∫ over [low, high] of the normal density (centre, sigma) at s times Pr(s + N(0, noise²) in bin) [bins]."""
-    panels, most = math.ceil((high - low) / min(noise, sigma)), 5000
-    if panels > most:
+    wide, most = (high - low) / min(noise, sigma), 5000
+    if not wide <= most:
         raise InputError(
             f"the noise, {noise:g} m, is too small for a road of this size; give at least {(high - low) / most:g} m"
         )
+    panels = math.ceil(wide)
+    check_size("road", {"bins": edges.size, "nodes of the quadrature": 16 * panels})
     nodes, weights = np.polynomial.legendre.leggauss(16)
     half = 0.5 * (high - low) / panels
     s = (low + half * (2.0 * np.arange(panels)[:, None] + 1.0 + nodes)).ravel()

@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.catalog.registry import Means, Whole, register
-from discreet.problems.checks import whole
+from discreet.problems.checks import brief, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.paper import PAPER_WEIGHT_Y, linear_conditional, paper_p_xy
@@ -30,7 +30,7 @@ _Correlation = Annotated[float, Means("correlation of X and Y; p(x) and p(y) sta
 
 @register("sensors")
 def multi_mixed(
-    sensors: Annotated[int, Whole("number of sensors M")] = 6,
+    sensors: Annotated[int, Whole("number of sensors M", most=10_000)] = 6,
     bins: _Bins = 4,
     weight_x: Annotated[
         tuple[float, ...], Means("weight of X in the first and the last sensor; those between are spaced evenly")
@@ -69,7 +69,7 @@ def multi_groups(
     Counts by group are a sufficient statistic of all reports: nothing is lost. Outcomes are in the order of
     `sensors.grouped_count_vectors`, pooled in that of `sensors.count_vectors`.
     """
-    counts = [whole(size, "sizes", 1) for size in sizes]
+    counts = [whole(size, "sizes", 1, 10_000) for size in sizes]
     if not counts:
         raise InputError("sizes is empty; give the number of sensors of every group")
     weights, sigmas = _finite(weight_x, "weight_x", len(counts)), _finite(sigma, "sigma", len(counts), least=0.0)
@@ -84,11 +84,11 @@ def multi_groups(
 def _finite(values: Sequence[float], what: str, count: int, least: float = -math.inf) -> list[float]:
     """As many finite numbers as asked for, all > least, or InputError."""
     if isinstance(values, str) or not isinstance(values, Sequence) or len(values) != count:
-        raise InputError(f"{what} is {values!r}; give {count} numbers")
+        raise InputError(f"{what} is {brief(values)}; give {count} numbers")
     for value in values:
         if not isinstance(value, int | float | np.integer | np.floating) or not least < value < math.inf:
             above = "" if math.isinf(least) else f" > {least:g}"
-            raise InputError(f"{what} holds {value!r}; give finite numbers{above}")
+            raise InputError(f"{what} holds {brief(value)}; give finite numbers{above}")
     return [float(value) for value in values]
 
 
@@ -99,5 +99,5 @@ def _prior(correlation: float) -> Array:
     covariance = asked * math.sqrt(math.prod(plain.sum(axis=1)) * math.prod(plain.sum(axis=0)))
     prior = plain + covariance * np.array([[1.0, -1.0], [-1.0, 1.0]])
     if prior.min() < 0.0:
-        raise InputError(f"correlation is {correlation!r}, which the marginals do not allow; give less than 0.65 in size")
+        raise InputError(f"correlation is {asked!r}, which the marginals do not allow; give less than 0.65 in size")
     return prior

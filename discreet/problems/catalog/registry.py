@@ -11,11 +11,13 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-from discreet.problems.checks import nearest, positive, shown, whole
+import numpy as np
+
+from discreet.problems.checks import brief, nearest, positive, shown, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -41,13 +43,14 @@ class Means:
 
 @dataclass(frozen=True)
 class Whole(Means):
-    """An integer of at least `least`."""
+    """An integer of at least `least`, at most `most`. It is a size unless it may be 0."""
 
     least: int = 1
+    most: float = math.inf
 
     def checked(self, value: Any, name: str) -> int:
         """The integer, or InputError."""
-        return whole(value, name, self.least)
+        return whole(value, name, self.least, self.most)
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Number(Means):
     """A finite number > 0 (≥ 0 with `zero`) and ≤ `most`."""
 
     zero: bool = False
-    most: float = math.inf
+    most: float = 1e100
 
     def checked(self, value: Any, name: str) -> float:
         """The number, or InputError."""
@@ -131,6 +134,7 @@ class Budget:
         return model.with_budget(self.leakage, equivocation=self.equivocation) if self.given else model
 
 
+_LARGEST = 1 << 24  # product of the sizes of a problem, which takes a gigabyte or two to build
 _ENTRIES: dict[str, Entry] = {}
 
 
@@ -170,8 +174,14 @@ def register(family: str, *, extra: str = "") -> Callable[[Callable[..., Array |
             **parameters: Any,
         ) -> Problem:
             given = signature.bind(*args, **parameters)
-            made = model(**{key: means[key].checked(value, key) for key, value in given.arguments.items()})
-            problem = _named(made, _ENTRIES[name].title(**given.arguments))
+            given.apply_defaults()
+            values = {key: means[key].checked(value, key) for key, value in given.arguments.items()}
+            check_size(name, {key: value for key, value in values.items() if getattr(means[key], "least", 0) > 0})
+            try:
+                with np.errstate(all="ignore"):  # what is not finite is refused
+                    problem = _named(model(**values), _ENTRIES[name].title(**given.arguments))
+            except ArithmeticError as error:
+                raise InputError(f"{name} cannot be computed from these parameters ({error}); give milder ones") from None
             if budget is None and equivocation is None and fraction is None and problem.constraint.oblivious:
                 fraction = DEFAULT_FRACTION
             return Budget(budget, equivocation, fraction=fraction).apply(problem)
@@ -183,6 +193,13 @@ def register(family: str, *, extra: str = "") -> Callable[[Callable[..., Array |
         return build
 
     return enter
+
+
+def check_size(name: str, sizes: Mapping[str, int]) -> None:
+    """Refuse sizes whose product is above `_LARGEST`."""
+    if math.prod(sizes.values()) > _LARGEST:
+        words = ", ".join(f"{key}={brief(value, 25)}" for key, value in sizes.items())
+        raise InputError(f"{name} is too large with {words}: their product is above {_LARGEST:,}; give smaller sizes")
 
 
 def _named(made: Array | Problem, name: str) -> Problem:
@@ -200,9 +217,8 @@ def entry(name: str) -> Entry:
     """The entry of that name; InputError, listing the names, if there is none."""
     found = _ENTRIES.get(name)
     if found is None:
-        raise InputError(
-            f"the catalog has no problem {name!r}{nearest(name, _ENTRIES)}; it has: {', '.join(e.name for e in entries())}"
-        )
+        names = ", ".join(each.name for each in entries())
+        raise InputError(f"the catalog has no problem {brief(name)}{nearest(name, _ENTRIES)}; it has: {names}")
     return found
 
 
@@ -225,7 +241,7 @@ def build(
     for key, value in parameters.items():
         if key not in known:
             listed = ", ".join(f"{p.name} (default {shown(p.default)})" for p in found.parameters) or "none"
-            raise InputError(f"{name} has no parameter {key!r}{nearest(key, known)}; its parameters are: {listed}")
+            raise InputError(f"{name} has no parameter {brief(key)}{nearest(key, known)}; its parameters are: {listed}")
         values[key] = _parse(name, known[key], value) if isinstance(value, str) else value
     return found.build(**values, budget=budget, equivocation=equivocation, fraction=fraction)
 
@@ -239,7 +255,7 @@ def _parse(owner: str, parameter: Parameter, text: str) -> Any:
         return read(text.strip())
     except ValueError:
         raise InputError(
-            f"{parameter.name} of {owner} is {text!r}; give {wanted}, such as its default {shown(parameter.default)}"
+            f"{parameter.name} of {owner} is {brief(text)}; give {wanted}, such as its default {shown(parameter.default)}"
         ) from None
 
 

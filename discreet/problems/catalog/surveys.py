@@ -104,6 +104,7 @@ def _survey(
 
 def _classes(values: NDArray[Any], classes: int) -> NDArray[Any]:
     """Quantile classes, each named by its largest value; equal quantiles merge."""
+    classes = min(classes, values.size)
     cuts = np.unique(np.quantile(values, np.arange(1, classes + 1) / classes, method="inverted_cdf"))
     return np.asarray(cuts[np.searchsorted(cuts, values, side="left")])
 

@@ -23,7 +23,7 @@ from typing import IO, Any
 import numpy as np
 
 from discreet.problems.errors import FileError
-from discreet.problems.files.writing import replacing
+from discreet.problems.files.writing import replacing, shown_path
 from discreet.problems.numerics.double_double import Array
 
 DEFAULT_MAX_BYTES = 1 << 31
@@ -131,7 +131,8 @@ def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
     except FileError:
         raise
     except OSError as error:
-        raise FileError(f"{where} cannot be read: {error.strerror or error}") from None
+        why = error.strerror or error
+        raise FileError(f"{shown_path(where)} cannot be read: {why}; give the path of an .npz file") from None
     except MemoryError:
         raise FileError(f"{where} does not fit into memory; give a smaller problem") from None
     except (
@@ -148,7 +149,7 @@ def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
     ) as error:
         reason = str(error).rstrip(".") or type(error).__name__
         raise FileError(
-            f"{where} is not a readable .npz file ({reason}); write it again, for example by save_problem"
+            f"{shown_path(where)} is not a readable .npz file ({reason}); write it again, for example by save_problem"
         ) from None
 
 

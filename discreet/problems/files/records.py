@@ -21,11 +21,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.checks import check_columns, check_entries
+from discreet.problems.checks import as_numbers, check_columns, check_entries
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, member_names, read_archive, write_archive
-from discreet.problems.files.writing import check_output
+from discreet.problems.files.writing import check_output, path_text
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
@@ -51,7 +51,7 @@ def load_problem(
     max_bytes bounds the array data the file may declare. Raises FileError for anything wrong with the file, or if it has no
     budget and none is given; InputError if the budget given here is out of range.
     """
-    where = os.fspath(path)
+    where = path_text(path)
     stored = stored_model(where, max_bytes)
     arrays = model_arrays(where, stored)
 
@@ -110,10 +110,11 @@ def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) 
     """Write a problem (p_xz, loss, budget, name; no report of its samples), all or nothing. Raises FileError, InputError."""
     if not isinstance(problem, Problem):
         raise InputError(f"save_problem got a {type(problem).__name__} to write; give a path first and then a Problem")
+    where = path_text(path)
     members = {"p_xz": problem.p_xz, "loss": problem.loss, "budget": np.float64(problem.budget)}
-    if printable(os.fspath(path), problem.name):
+    if printable(where, problem.name):
         members["name"] = np.array(problem.name)
-    write_archive(path, members, overwrite=overwrite)
+    write_archive(where, members, overwrite=overwrite)
 
 
 # -- solutions ---------------------------------------------------------------------------------------------------------
@@ -141,9 +142,9 @@ class StoredSolution:
 
 def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> StoredSolution:
     """Read a solution file. Raises FileError for anything wrong with it."""
-    where = os.fspath(path)
+    where = path_text(path)
     known = ("estimator", "tilt", "multiplier", *_RULE)
-    stored = read_archive(path, arrays=known, texts=("metadata", "exact_columns"), max_bytes=max_bytes)
+    stored = read_archive(where, arrays=known, texts=("metadata", "exact_columns"), max_bytes=max_bytes)
     form = set(_RULE) if "rule_tilt" in stored.arrays else {"estimator"}
     missing = {*form, *_SOLUTION} - {*stored.arrays, *stored.texts}
     if missing:
@@ -204,11 +205,15 @@ def save_solution(
     overwrite: True replaces any file, False none, and None only a solution. Raises FileError if the arrays are not those of
     a solution, the metadata cannot be written as JSON (NaN and inf cannot) or the file cannot be written.
     """
-    where = os.fspath(path)
-    if not isinstance(estimator, Rule):
-        estimator = np.asarray(estimator, dtype=np.float64)
-    tilt = np.asarray(tilt, dtype=np.float64)
-    _check_solution(where, estimator, tilt, float(multiplier))
+    where = path_text(path)
+    try:
+        if not isinstance(estimator, Rule):
+            estimator = as_numbers(estimator, "estimator", "[m, N]")
+        tilt = as_numbers(tilt, "tilt", "[m, n]")
+        multiplier = float(as_numbers(multiplier, "multiplier", "of one number"))
+    except (InputError, TypeError) as error:
+        raise FileError(f"{where}: {error}") from None
+    _check_solution(where, estimator, tilt, multiplier)
     try:
         text = json.dumps(dict(metadata), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:

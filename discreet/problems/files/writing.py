@@ -29,6 +29,19 @@ Made: TypeAlias = Callable[[Path], bool]
 _PREFIX = "discreet-"  # of temporary folders; behind a dot, of temporary files
 
 
+def path_text(path: PathLike) -> str:
+    """A path as text; FileError for anything else."""
+    if not isinstance(path, str | os.PathLike):
+        raise FileError(f"{brief(path)} is no path; give the name of a file")
+    return os.fspath(path)
+
+
+def shown_path(path: PathLike) -> str:
+    """A path as messages show it: at most a line."""
+    text = path_text(path)
+    return text if text.isprintable() and 0 < len(text) <= 200 else brief(text)
+
+
 def marked(mark: str) -> Made:
     """Recognises text files, also compressed ones, by a mark within their first 4096 bytes."""
 
@@ -68,8 +81,8 @@ def check_output(path: PathLike, made: Made, *, inputs: Iterable[PathLike] = (),
 @contextmanager
 def refusals(path: PathLike) -> Iterator[None]:
     """Turns what the system says against a path into one sentence, a FileError."""
-    shown = brief(os.fspath(path), 200)
-    if "\0" in os.fspath(path):
+    shown = shown_path(path)
+    if "\0" in path_text(path):
         raise FileError(f"{shown} holds a null character, which no path can; choose another place for the output")
     try:
         yield

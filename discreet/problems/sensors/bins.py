@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import TOTAL_TOLERANCE, check_table, checked_prior
+from discreet.problems.checks import TOTAL_TOLERANCE, as_numbers, brief, check_table, checked_prior
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
@@ -59,10 +59,7 @@ def _masses(distribution: Any, bins: Array, j: int, i: int) -> Array:
 
 def check_edges(edges: Any) -> Array:
     """Edges [N + 1] as float64: at least two, strictly increasing, no NaN; or InputError."""
-    try:
-        bins = np.array(edges, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"the edges are not real numbers ({error}); give increasing numbers") from None
+    bins = np.array(as_numbers(edges, "the row of edges", "[bins + 1]"))
     if bins.ndim != 1 or bins.size < 2:
         raise InputError(f"the edges have shape {list(bins.shape)}; give a row of at least two increasing numbers")
     # A comparison, not a difference: inf − inf is not a number.
@@ -111,7 +108,8 @@ class NormalDensity:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.mean).all() and np.isfinite(self.sigma).all() and np.all(self.sigma > 0.0)):
-            raise InputError(f"a normal density with mean {self.mean} and σ {self.sigma}; both must be finite and σ > 0")
+            given = f"mean {brief(self.mean)} and σ {brief(self.sigma)}"
+            raise InputError(f"a normal density with {given}; both must be finite and σ > 0")
 
     def pdf(self, z: Any) -> Array:
         """Density at z."""

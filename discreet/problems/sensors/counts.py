@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.checks import whole
+from discreet.problems.errors import InputError
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, count_text
@@ -43,7 +44,9 @@ Counts = NDArray[np.int32]
 
 
 def lattice_size(sensors: int, bins: int) -> int:
-    """Number of count vectors: C(sensors + bins − 1, bins − 1)."""
+    """Number of count vectors: C(sensors + bins − 1, bins − 1). InputError where that would take too long to compute."""
+    if min(sensors, bins) > 10_000:
+        raise InputError(f"{sensors} sensors with {bins} bins have too many count vectors to count; take fewer of one")
     return math.comb(sensors + bins - 1, bins - 1)
 
 

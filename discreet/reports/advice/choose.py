@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from discreet.backends.contract import Options
+from discreet.backends.contract import Kind, Options
 from discreet.backends.isolated import probe
 from discreet.backends.registry import backend_names, capabilities, load_backend, refuse_unserved
 from discreet.problems.errors import InputError, Unsupported
@@ -102,6 +102,7 @@ def advise(
     Raises InputError for a gap outside (0, 1) or a time that is not positive, FileError for results that cannot be read.
     """
     Options(gap=gap, time_limit=seconds)  # refuses what is out of range
+    Kind.of(problem)
     own = _rows(results)
     shipped = _reference_cells() if reference is None else tuple(cells_of(reference))
     local = cells_of(own, local=True)
