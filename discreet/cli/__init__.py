@@ -5,6 +5,12 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command line of this process; never returns."""
-    from discreet.cli.app import app
+    import sys
 
-    app()
+    try:
+        from discreet.cli.app import app
+
+        app()
+    except KeyboardInterrupt:  # before the application could take it
+        print("discreet: interrupted", file=sys.stderr)
+        sys.exit(130)

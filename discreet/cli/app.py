@@ -1,11 +1,12 @@
 """The application: its commands, and the one place where errors become exit codes.
 
-Exit codes: 0 all well; 1 a result is not certified, or backends disagree; 2 bad input, explained in one sentence on standard
+Exit codes: 0 all well; 1 a result is not certified, or backends disagree; 2 a fault, explained in one sentence on standard
 error; 130 interrupted. A traceback is a defect.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ from discreet.cli import (
 )
 from discreet.problems.errors import DiscreetError
 
-BAD_INPUT = 2
+FAULT = 2
 INTERRUPTED = 130
 
 
@@ -41,17 +42,17 @@ class _Commands(TyperGroup):
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> Any:
         extra["standalone_mode"] = False
+        _open_streams()
         try:
             code = super().main(args, prog_name, **extra)
             sys.stdout.flush()
         except BrokenPipeError:
             _drop_stdout()
             sys.exit(0)
-        except (DiscreetError, MemoryError) as error:
-            _complain(
-                str(error) if isinstance(error, DiscreetError) else "the problem does not fit into memory; make it smaller"
-            )
-            sys.exit(BAD_INPUT)
+        except (DiscreetError, MemoryError, OSError) as error:
+            _complain(_sentence(error))
+            _drop_stdout()
+            sys.exit(FAULT)
         except (KeyboardInterrupt, typer.Abort):
             _complain("interrupted")
             sys.exit(INTERRUPTED)
@@ -59,19 +60,47 @@ class _Commands(TyperGroup):
             if not hasattr(error, "format_message"):  # no error of the parser, whose class moves between typer's releases
                 raise
             _complain(f"{error.format_message().rstrip('.')}; see discreet --help")
-            sys.exit(BAD_INPUT)
+            sys.exit(FAULT)
         if code == INTERRUPTED:
             _complain("interrupted")
         sys.exit(code if isinstance(code, int) else 0)
 
 
+def _open_streams() -> None:
+    """What is closed leads to nowhere, and what an encoding lacks is written as an escape."""
+    for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        with contextlib.suppress(OSError):
+            if getattr(sys, name) is None:
+                os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which no other file may get
+                mode = "w" if number else "r"
+                setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+        with contextlib.suppress(AttributeError, OSError):  # a stream of another kind, or one that was read from
+            getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, and what to do."""
+    if isinstance(error, DiscreetError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "the problem does not fit into memory; make it smaller"
+    where = error.filename if isinstance(error, OSError) and error.filename else "standard output or a temporary file"
+    reason = error.strerror or error if isinstance(error, OSError) else error
+    return f"{where} cannot be used: {reason}; make room, or choose another place"
+
+
 def _complain(sentence: str) -> None:
-    print(f"discreet: {' '.join(sentence.split())}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # there may be nobody to hear it
+        print(f"discreet: {' '.join(sentence.split())}", file=sys.stderr)
 
 
 def _drop_stdout() -> None:
-    """The reader has left; keep the interpreter from complaining about it at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """What could not be written is forgotten, else the interpreter tries again at exit, and complains."""
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        return
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 app = typer.Typer(
@@ -96,7 +125,7 @@ def _root(
 ) -> None:
     """Design, solve, compare and certify privacy-aware minimum-error estimators.
 
-    Exit codes: 0 all well; 1 a result is not certified or backends disagree; 2 bad input; 130 interrupted.
+    Exit codes: 0 all well; 1 a result is not certified or backends disagree; 2 a fault; 130 interrupted.
     """
     if version:
         from discreet import __version__

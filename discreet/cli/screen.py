@@ -28,8 +28,9 @@ def print_json(value: Any) -> None:
 
 
 def say(sentence: str) -> None:
-    """A message for people, on standard error."""
-    print(sentence, file=sys.stderr)
+    """A message for people, on standard error; nothing depends on its being heard."""
+    with contextlib.suppress(OSError):
+        print(sentence, file=sys.stderr)
 
 
 @contextlib.contextmanager
