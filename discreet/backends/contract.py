@@ -304,4 +304,4 @@ def refuse_unknown(name: str, able: Capabilities, options: Options) -> None:
     unknown = sorted(set(options.settings) - set(able.settings))
     if unknown:
         known = ", ".join(sorted(able.settings)) or "none"
-        raise InputError(f"backend {name} has no setting {unknown[0]!r}; it knows: {known}")
+        raise InputError(f"backend {name} has no setting {brief(unknown[0])}; it knows: {known}")

@@ -23,6 +23,7 @@ from discreet.backends.process import GRACE_SECONDS, STARTUP_SECONDS, Child
 from discreet.backends.registry import Availability, availability, load_backend, refuse_unknown_names, require_libraries
 from discreet.backends.run import Attempt, attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
+from discreet.problems.checks import brief
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
@@ -179,7 +180,7 @@ def _check_request(backend: str, options: Options, memory_limit: int | None, thr
             json.dumps(value)
         except (TypeError, ValueError):
             raise InputError(
-                f"setting {name!r} is {value!r}, which cannot be handed to another process; "
+                f"setting {brief(name)} is {brief(value)}, which cannot be handed to another process; "
                 "give a number, a string, a boolean, None or a list of these"
             ) from None
     if memory_limit is not None and memory_limit < 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -78,18 +79,18 @@ def _open_streams() -> None:
             getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: DiscreetError | MemoryError | OSError) -> str:
     """What went wrong, and what to do."""
     if isinstance(error, DiscreetError):
         return str(error)
     if isinstance(error, MemoryError):
         return "the problem does not fit into memory; make it smaller"
-    where = error.filename if isinstance(error, OSError) and error.filename else "standard output or a temporary file"
-    reason = error.strerror or error if isinstance(error, OSError) else error
-    return f"{where} cannot be used: {reason}; make room, or choose another place"
+    where = error.filename or "standard output or a temporary file"
+    return f"{where} cannot be used: {error.strerror or error}; make room, or choose another place"
 
 
 def _complain(sentence: str) -> None:
+    sentence = re.sub(r"(\S{80})\S{120,}", r"\1…", sentence)  # quotes at most a line of what was given
     with contextlib.suppress(OSError):  # there may be nobody to hear it
         print(f"discreet: {' '.join(sentence.split())}", file=sys.stderr)
 

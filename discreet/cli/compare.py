@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -98,7 +99,10 @@ def _cases_of(spec: str, model: Problem, budget: Budget) -> list[Case]:
     from discreet.reports import notation
     from discreet.reports.compare import Case
 
-    if budget.given or notation.is_file(spec):
+    own = budget.given or notation.is_file(spec)
+    if PurePath(spec).is_absolute() or PureWindowsPath(spec).is_absolute():
+        spec = PureWindowsPath(spec).name  # folders of this machine stay out of pages
+    if own:
         return [Case(f"{spec}, ε = {model.budget:.4g} nats", model)]
     fractions = (0.5, 0.0) if model.bayes_leakage > 0.0 else (0.0,)
     return [_at_fraction(spec, model, fraction) for fraction in fractions]

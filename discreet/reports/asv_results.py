@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discreet.problems.errors import FileError
+from discreet.problems.files.texts import read_text
 from discreet.reports import wording
 from discreet.reports.figures import Figure, Series
 from discreet.reports.outputs import csv_text, plain
@@ -76,8 +77,10 @@ def read_asv(folder: str | Path) -> tuple[AsvRecord, ...]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        found = json.loads(read_text(path, 1 << 27))
+    except FileError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise FileError(f"cannot read {path}: {error}; remove the file, or restore it from asv") from None
     if not isinstance(found, dict):
         raise FileError(f"cannot read {path}: it holds no mapping; remove the file, or restore it from asv")

@@ -15,7 +15,6 @@ import gzip
 import io
 import json
 import math
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property, partial
@@ -23,11 +22,12 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from discreet.backends.solution import PRIVACY_TOLERANCE, Status
-from discreet.problems.checks import shown
+from discreet.problems.checks import brief, shown
 from discreet.problems.errors import FileError
+from discreet.problems.files.texts import read_text
 from discreet.problems.files.writing import marked
 from discreet.problems.problem import Problem
-from discreet.reports.outputs import csv_text, plain, replace_file
+from discreet.reports.outputs import csv_text, plain, replace_file, unguarded
 
 
 def typed(name: str, values: Mapping[str, Any]) -> str:
@@ -228,6 +228,7 @@ def landmarks(problem: Problem) -> dict[str, Any]:
 # -- records: what a file holds ------------------------------------------------------------------------------------------
 
 _HINTS = get_type_hints(Measurement)
+_LARGEST_FILE = 1 << 27  # bytes, unpacked
 COLUMNS = tuple(each.name for each in fields(Measurement))
 
 
@@ -258,8 +259,8 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
             continue
         try:
             found[each.name] = _READ[_HINTS[each.name]](text)
-        except (ValueError, TypeError):
-            raise FileError(f"{where}: column {each.name} holds {text!r}, which is not its kind of value") from None
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            raise FileError(f"{where}: column {each.name} holds {brief(text)}, which is not its kind of value") from None
     try:
         return Measurement(**found)
     except TypeError:
@@ -301,15 +302,18 @@ def write_csv(rows: Iterable[Measurement], path: Path) -> None:
 
 def read_csv(path: Path) -> list[Measurement]:
     """The rows of a `.csv` or `.csv.gz`; FileError, naming the line, where it is not what `write_csv` writes."""
-    try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise FileError(f"cannot read {path}: {error}; give a file that discreet bench or discreet report wrote") from None
+    text = read_text(path, _LARGEST_FILE)
     if not text:
         raise FileError(f"{path} is empty; give a file that discreet bench or discreet report wrote")
     reader = csv.DictReader(io.StringIO(text, newline=""))
-    return [from_record(record, f"{path}, line {reader.line_num}") for record in reader]
+    try:
+        return [from_record(_unguarded(record), f"{path}, line {reader.line_num}") for record in reader]
+    except csv.Error as error:
+        raise FileError(f"{path}, line {reader.line_num} is no line of results: {error}; remove it") from None
+
+
+def _unguarded(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: unguarded(cell) if isinstance(cell, str) else cell for name, cell in record.items()}
 
 
 def reference_measurements() -> list[Measurement]:

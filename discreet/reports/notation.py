@@ -17,6 +17,7 @@ from typing import Any
 
 from discreet.problems.catalog import build
 from discreet.problems.catalog.registry import Budget as Budget
+from discreet.problems.checks import brief
 from discreet.problems.errors import InputError
 from discreet.problems.files.records import load_problem
 from discreet.problems.problem import Problem
@@ -32,7 +33,7 @@ def read_budget(word: str) -> Budget:
     with contextlib.suppress(ValueError):
         if kind in names and float(value) >= 0.0:
             return Budget(**{names[kind]: float(value)})  # type: ignore[arg-type]
-    raise InputError(f"{word!r} is no budget; write fraction=0.5, budget=0.01, equivocation=0.3 (nats), perfect or own")
+    raise InputError(f"{brief(word)} is no budget; write fraction=0.5, budget=0.01, equivocation=0.3 (nats), perfect or own")
 
 
 def is_file(spec: str) -> bool:
@@ -60,7 +61,7 @@ def problem(
     chosen = budget or Budget()
     if is_file(spec):
         if parameters:
-            raise InputError(f"{spec!r} is a file and has no parameters to set; leave them out")
+            raise InputError(f"{brief(spec)} is a file and has no parameters to set; leave them out")
         unbound = math.inf if chosen.given else None
         return chosen.apply(load_problem(spec, budget=unbound, default_budget=default_budget))
     name, inline = read(spec, "problem")
@@ -99,7 +100,7 @@ def read(spec: str, what: str) -> tuple[str, dict[str, str]]:
             pieces[-1] += f",{piece}"
         else:
             pieces.append(piece)
-    return name, pairs(pieces, f"{what} {spec!r}")
+    return name, pairs(pieces, f"{what} {brief(spec)}")
 
 
 def pairs(words: Iterable[str], where: str) -> dict[str, str]:
@@ -109,9 +110,9 @@ def pairs(words: Iterable[str], where: str) -> dict[str, str]:
         key, equals, value = word.partition("=")
         key = key.strip()
         if not (key and equals):
-            raise InputError(f"{where} has {word!r}; write key=value")
+            raise InputError(f"{where} has {brief(word)}; write key=value")
         if key in found:
-            raise InputError(f"{where} gives {key!r} twice; give it once")
+            raise InputError(f"{where} gives {brief(key)} twice; give it once")
         found[key] = value.strip()
     return found
 

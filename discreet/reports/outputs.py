@@ -12,6 +12,7 @@ import io
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -31,12 +32,13 @@ Watch = Callable[[int, int, str], None]
 """Progress of long work: called with (steps done, steps in all, what happens now)."""
 
 _LARGEST_MANIFEST = 1 << 20
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a text begins that a spreadsheet runs, behind any apostrophes
 
 
 def replace_file(path: str | Path, content: str | bytes) -> Path:
     """Write a file atomically, by renaming a temporary file over an old one. Raises FileError."""
     with replacing(path, overwrite=True) as stream:
-        stream.write(content.encode() if isinstance(content, str) else content)
+        stream.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
     return Path(path)
 
 
@@ -57,12 +59,21 @@ def plain(value: Any) -> Any:
 
 
 def csv_text(columns: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
-    """A table as comma-separated text; None is an empty cell."""
+    """A table as comma-separated text; None is an empty cell. No spreadsheet takes a cell for a formula: see `unguarded`."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(lines)
+    writer.writerows(map(_guarded, line) for line in lines)
     return text.getvalue()
+
+
+def _guarded(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+
+
+def unguarded(cell: str) -> str:
+    """The text of a cell: without the apostrophe before what a spreadsheet would run."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def records_csv(kind: type[DataclassInstance], records: Iterable[DataclassInstance]) -> str:
@@ -138,4 +149,4 @@ def _unchanged(digests: list[str], path: Path) -> bool:
 
 
 def _digest(content: str | bytes) -> str:
-    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+    return hashlib.sha256(content.encode(errors="backslashreplace") if isinstance(content, str) else content).hexdigest()

@@ -105,7 +105,7 @@ def test_names_joined_by_a_comma_take_the_same_value_and_grids_are_logarithmic()
         ('name = "small"', 'name = "small', "not TOML.*line 2"),
         ("repeats = 2", "repeat = 2", "repeat: 'repeat' is no key.*did you mean 'repeats'"),
         ("repeats = 2", 'repeats = "2"', "repeats is '2'; give a whole number"),
-        ("repeats = 2", "repeats = 0", "repeats is 0; give a whole number of at least 1"),
+        ("repeats = 2", "repeats = 0", "repeats is 0; give a whole number from 1 to"),
         ("repeats = 2", "repeats = true", "repeats is True; give a whole number"),
         ("time_seconds = 5", "time_seconds = -5", "limits.time_seconds is -5; give a number above 0"),
         ("time_seconds", "time_second", "limits.time_second: .* is no key.*time_seconds"),

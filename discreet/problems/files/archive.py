@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import stat
 import struct
 import zipfile
 import zlib
@@ -23,6 +22,7 @@ from typing import IO, Any
 import numpy as np
 
 from discreet.problems.errors import FileError
+from discreet.problems.files.texts import check_ordinary
 from discreet.problems.files.writing import replacing, shown_path
 from discreet.problems.numerics.double_double import Array
 
@@ -89,6 +89,7 @@ def read_archive(
 
 def map_npy(where: str) -> np.ndarray[Any, Any]:
     """The numbers of an `.npy` file, mapped. Raises FileError, and OSError where it cannot be opened."""
+    check_ordinary(where)
     with open(where, "rb") as stream:
         layout = _layout(where, stream, os.fstat(stream.fileno()).st_size)
     return _mapped(where, where, layout, 0)
@@ -116,14 +117,11 @@ def member_names(path: str | os.PathLike[str]) -> set[str]:
 def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
     """The zip file; any error in it, also one found inside the block, becomes one sentence."""
     try:
-        status = os.stat(where)
-        if not stat.S_ISREG(status.st_mode):
-            raise FileError(f"{where} is not an ordinary file; give an .npz file")
+        check_ordinary(where)
+        size = os.stat(where).st_size
         structure = 1 << 20  # beside the arrays: far more than a zip file ever needs
-        if max_bytes is not None and status.st_size > max_bytes + structure:
-            raise FileError(
-                f"{where} takes {status.st_size:,} bytes and the limit is {max_bytes:,}; raise max_bytes to read it"
-            )
+        if max_bytes is not None and size > max_bytes + structure:
+            raise FileError(f"{where} takes {size:,} bytes and the limit is {max_bytes:,}; raise max_bytes to read it")
         with open(where, "rb") as stream, zipfile.ZipFile(stream) as archive:
             if _announced_members(stream) != len(archive.infolist()):  # zipfile itself does not compare
                 raise zipfile.BadZipFile("its directory does not list as many members as it announces")
@@ -131,8 +129,7 @@ def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
     except FileError:
         raise
     except OSError as error:
-        why = error.strerror or error
-        raise FileError(f"{shown_path(where)} cannot be read: {why}; give the path of an .npz file") from None
+        raise FileError(f"{shown_path(where)} cannot be read: {error.strerror or error}; give another file") from None
     except MemoryError:
         raise FileError(f"{where} does not fit into memory; give a smaller problem") from None
     except (

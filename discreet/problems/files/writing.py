@@ -62,7 +62,7 @@ def check_output(path: PathLike, made: Made, *, inputs: Iterable[PathLike] = (),
     Raises FileError for a path that cannot be written, that is not an ordinary file, or that is one of `inputs`; and for a
     file that discreet did not make, unless it is to be overwritten.
     """
-    target = Path(path)
+    target = Path(path_text(path))
     with refusals(path):
         if not os.fspath(path):
             raise FileError("the name of the output is empty; give the name of a file")
@@ -111,7 +111,7 @@ def replacing(path: PathLike, *, overwrite: bool) -> Iterator[IO[bytes]]:
     Raises FileError if the target exists and may not be overwritten or is not an ordinary file, or if the system does not
     let it be written.
     """
-    target = Path(path)
+    target = Path(path_text(path))
     with refusals(path):
         if target.exists() and not overwrite:
             raise FileError(f"{target} exists already; choose another name or pass overwrite=True")

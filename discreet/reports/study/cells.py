@@ -29,6 +29,8 @@ from discreet.reports.measurements import Configuration, typed
 from discreet.reports.study.machine import machine, versions
 from discreet.reports.study.plan import InstanceSpec, Limits, Profile, Study
 
+_MOST_CELLS = 100_000
+
 
 @dataclass(frozen=True, eq=False)
 class Instance:
@@ -129,6 +131,9 @@ def cells_of(study: Study) -> Work:
     A backend has no cells for kinds of budget it does not serve. Raises InputError for a value that a problem refuses and
     for two cells with the same key.
     """
+    count = study.repeats * len(study.backends) * len(study.profiles) * sum(map(_problems, study.instances))
+    if count > _MOST_CELLS:
+        raise InputError(f"the study {study.name!r} may have {count:,} cells and the limit is {_MOST_CELLS:,}; split it")
     built, left_out = _build_all(study)
     able = capabilities()
     cells = []
@@ -209,6 +214,10 @@ def _build(spec: InstanceSpec) -> Iterator[Instance]:
         for word in spec.budgets:
             problem = notation.problem(name, parameters, notation.read_budget(word))
             yield Instance(typed(name, parameters), name, found.family, plain, word, problem)
+
+
+def _problems(spec: InstanceSpec) -> int:
+    return len(spec.budgets) * math.prod(map(len, spec.grid.values()))
 
 
 def _grid(grid: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:

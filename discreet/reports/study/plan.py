@@ -39,6 +39,7 @@ from __future__ import annotations
 import contextlib
 import importlib.resources
 import math
+import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,13 +48,16 @@ from typing import Any, NamedTuple
 
 from discreet.backends.contract import Reach
 from discreet.backends.registry import backend_names, load_backend
-from discreet.problems.checks import nearest
+from discreet.problems.checks import brief, nearest
 from discreet.problems.errors import Broken, FileError, InputError
+from discreet.problems.files.texts import read_text
 from discreet.reports import notation
 from discreet.reports.measurements import Configuration
 
 SHIPPED = ("default", "quick")
 """Names of the studies that come with the package."""
+
+_LARGEST_FILE = 1 << 20  # bytes
 
 
 @dataclass(frozen=True)
@@ -123,23 +127,17 @@ def read_study(name: str) -> Study:
     if name in SHIPPED:
         text = importlib.resources.files("discreet.reports").joinpath("studies", f"{name}.toml").read_text(encoding="utf-8")
         return parse_study(text, f"{name}.toml")
-    path = Path(name)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise FileError(
-            f"there is no study {name!r}{nearest(name, SHIPPED)}; give a TOML file, or one of: {', '.join(SHIPPED)}"
-        ) from None
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise FileError(f"the study {name!r} cannot be read: {error}; give a TOML file") from None
-    return parse_study(text, path.name)
+    if not os.path.lexists(name):
+        close = nearest(name, SHIPPED)
+        raise FileError(f"there is no study {brief(name)}{close}; give a TOML file, or one of: {', '.join(SHIPPED)}")
+    return parse_study(read_text(name, _LARGEST_FILE), Path(name).name)
 
 
 def parse_study(text: str, where: str) -> Study:
     """The study of a text; `where` names its file in messages. Raises FileError."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # ValueError also for an integer of 5,000 digits
         raise FileError(f"{where} is not TOML: {error}; correct that line") from None
     table = _Table(data, where)
     table.check(_STUDY, "name", "profiles", "backends", "instances")
@@ -152,7 +150,7 @@ def parse_study(text: str, where: str) -> Study:
     instances = tuple(_instance(each, labels) for each in table.each("instances"))
     reach = tuple(_reach(each, labels) for each in table.each("reach"))
     limits = table.inner("limits")
-    limits.check({"time_seconds": _NUMBER, "memory_gib": _NUMBER, "threads": _COUNT})
+    limits.check({"time_seconds": _AMOUNT, "memory_gib": _AMOUNT, "threads": _COUNT})
     amounts = {name: float(value) for name, value in limits.data.items() if name != "threads"}
     threads = limits.data.get("threads", Limits.threads)
     repeats, seed = data.get("repeats", 1), data.get("seed", 0)
@@ -180,8 +178,8 @@ def _settings(table: _Table, backend: str) -> dict[str, Any]:
     """Everything in the table, as settings of a backend."""
     table.known(backend, backend_names(), "backend")
     for name, value in table.data.items():
-        if isinstance(value, dict):
-            raise table.wrong(name, "a value")
+        if not _is_value(value):
+            raise table.wrong(name, "a text, a number, a truth value, or a list of these")
         with contextlib.suppress(Broken):  # the cells will say so
             table.known(name, load_backend(backend).capabilities.settings, f"setting of {backend}", name)
     return dict(table.data)
@@ -214,7 +212,7 @@ def _values(table: _Table, key: str) -> tuple[Any, ...]:
     if isinstance(value, dict):
         return _log_grid(table, key)
     found = value if isinstance(value, list) else [value]
-    if not found or any(isinstance(each, dict) for each in found):
+    if not found or not _is_value(found):
         raise table.wrong(key, "a value, a list of values, or { from = 4, to = 1000, points = 7 }")
     return tuple(tuple(each) if isinstance(each, list) else each for each in found)
 
@@ -251,6 +249,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _is_value(value: Any) -> bool:
+    """Whether it is a text, a number or a truth value, or lists of these: no table and no date."""
+    return all(map(_is_value, value)) if isinstance(value, list) else isinstance(value, str | int | float)
+
+
 def _is_list_of(kind: type, value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(each, kind) for each in value)
 
@@ -258,7 +261,8 @@ def _is_list_of(kind: type, value: Any) -> bool:
 _TEXT = _Kind(lambda value: isinstance(value, str), 'text in quotes, such as "name"')
 _NUMBER = _Kind(lambda value: _is_number(value) and value > 0.0, "a number above 0")
 _WHOLE = _Kind(lambda value: _is_number(value) and isinstance(value, int) and value >= 0, "a whole number of at least 0")
-_COUNT = _Kind(lambda value: _WHOLE.fits(value) and value >= 1, "a whole number of at least 1")
+_COUNT = _Kind(lambda value: _WHOLE.fits(value) and 1 <= value <= 10**9, "a whole number from 1 to 1,000,000,000")
+_AMOUNT = _Kind(lambda value: _NUMBER.fits(value) and not 1e9 < value < math.inf, "a number above 0, at most 1e9, or inf")
 _WORDS = _Kind(lambda value: _is_list_of(str, value), 'a list of words, such as ["one", "two"]')
 _TABLE = _Kind(lambda value: isinstance(value, dict), "a table, [{}]")
 _TABLES = _Kind(lambda value: _is_list_of(dict, value), "tables, [[{}]]")
@@ -278,7 +282,8 @@ class _Table:
 
     def at(self, key: str) -> str:
         """The full name of a key."""
-        return f"{self.path}.{key}" if self.path and key else self.path or key
+        name = key if len(key) <= 80 else f"{key[:79]}…"
+        return f"{self.path}.{name}" if self.path and name else self.path or name
 
     def inner(self, key: str) -> _Table:
         """The table under a key; empty where it is not given."""
@@ -309,17 +314,18 @@ class _Table:
         """Raise FileError, with the nearest word, for one that is not known."""
         words = sorted(known)
         if word not in words:
-            raise self.error(key, f": {word!r} is no {what}{nearest(word, words)}; there are: {', '.join(words) or 'none'}")
+            hint = f"{nearest(word, words)}; there are: {', '.join(words) or 'none'}"
+            raise self.error(key, f": {brief(word)} is no {what}{hint}")
 
     def refuse_twice(self, key: str, words: Sequence[str]) -> None:
         """Raise FileError for a word that is given twice."""
         twice = next((word for word in words if words.count(word) > 1), None)
         if twice is not None:
-            raise self.error(key, f" has {twice!r} twice; give it once")
+            raise self.error(key, f" has {brief(twice)} twice; give it once")
 
     def wrong(self, key: str, wanted: str) -> FileError:
         """What to raise for a value of the wrong kind."""
-        return self.error(key, f" is {self.data[key]!r}; give {wanted}")
+        return self.error(key, f" is {brief(self.data[key])}; give {wanted}")
 
     def error(self, key: str, words: str) -> FileError:
         """What to raise about a key; the words follow its name."""

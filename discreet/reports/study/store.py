@@ -26,11 +26,12 @@ from pathlib import Path
 from typing import IO, Any, get_type_hints
 
 from discreet.problems.errors import FileError
+from discreet.problems.files.texts import check_ordinary
 from discreet.problems.files.writing import check_output, lock, refusals, replacing
 from discreet.reports.measurements import COLUMNS, IS_RESULTS, Measurement, from_record, read_csv, to_record, write_csv
 from discreet.reports.outputs import replace_file
 from discreet.reports.study.machine import without_folders
-from discreet.reports.study.plan import parse_study
+from discreet.reports.study.plan import read_study
 
 
 def _duckdb() -> Any:
@@ -87,8 +88,8 @@ class Store:
         path = self.folder / "study.toml"
         if path.exists():
             try:
-                other = parse_study(path.read_text(encoding="utf-8"), path.name).name
-            except (FileError, OSError, UnicodeDecodeError):
+                other = read_study(str(path)).name
+            except FileError:
                 other = name  # of another version, or to be overwritten
             if other != name:
                 raise FileError(f"{self.folder} holds the study {other!r}, this one is {name!r}; choose another --out")
@@ -152,17 +153,23 @@ def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]
 
     Nothing outside the folder can be read or written by it. Raises FileError for a query that DuckDB refuses.
     """
+    if not sql.strip():
+        raise FileError("the query is empty; write one such as SELECT * FROM cells")
     duckdb, cells = _duckdb(), _cells_folder(Path(folder))
     with contextlib.closing(duckdb.connect()) as connection:
         connection.execute(f"CREATE TABLE cells ({', '.join(f'{name} {kind}' for name, kind in _columns().items())})")
-        if any(cells.glob("[!.]*.parquet")):
+        finished = list(cells.glob("[!.]*.parquet"))
+        for path in finished:
+            check_ordinary(path)
+        if finished:
             files = "read_parquet(?, union_by_name = true)"
             connection.execute(f"INSERT INTO cells BY NAME SELECT * FROM {files}", [str(cells / "[!.]*.parquet")])
         connection.execute("SET enable_external_access = false")
         try:
             answer = connection.execute(sql)
-            return [column[0] for column in answer.description or ()], list(answer.fetchall())
-        except duckdb.Error as error:
+            named = answer and answer.description  # neither for a comment
+            return [column[0] for column in named or ()], list(answer.fetchall()) if named else []
+        except (duckdb.Error, UnicodeError, RuntimeError) as error:  # the last for what is no text
             said = " ".join(str(error).split())
             raise FileError(f"the query is refused: {said}; the table is cells, its columns: {', '.join(COLUMNS)}") from None
 
@@ -190,6 +197,7 @@ def _parquet(row: Measurement, cells: Path) -> bytes:
 def _read_parquet(path: Path) -> list[Measurement]:
     """The rows of one Parquet file; FileError if discreet did not write it."""
     duckdb = _duckdb()
+    check_ordinary(path)
     try:
         answer = duckdb.execute("SELECT * FROM read_parquet(?)", [str(path)])
         names = [column[0] for column in answer.description]

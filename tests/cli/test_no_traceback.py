@@ -1,0 +1,256 @@
+"""What used to end in a traceback, in silence or never: one sentence, exit code 2, at most a line of the input."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import gzip
+import io
+import json
+import os
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import COMMAND, refused, run
+
+import discreet as ds
+from discreet.backends import isolated
+from discreet.reports.measurements import read_csv, reference_measurements, write_csv
+from discreet.reports.outputs import csv_text
+
+NINES = "9" * 5000
+STUDY = """name = "s"
+repeats = 1
+[limits]
+time_seconds = 5
+[profiles.default]
+gap = 1e-9
+[[backends]]
+name = "tilt"
+settings = { threads = 1 }
+[[instances]]
+problem = "paper-single"
+parameters = { bins = [4] }
+budgets = ["perfect"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+# -- studies ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("repeats = 1", f"x = {'[' * 5000}{']' * 5000}", "is not TOML"),
+        ("repeats = 1", f"x = {'{a=' * 5000}1{'}' * 5000}", "is not TOML"),
+        ("repeats = 1", f"repeats = {NINES}", "is not TOML"),
+        ("repeats = 1", f"repeats = {NINES[:4000]}", "a whole number from 1 to 1,000,000,000"),
+        ("repeats = 1", "repeats = 1e12", "a whole number from 1 to 1,000,000,000"),
+        ("repeats = 1", "repeats = 1000000", "may have 1,000,000 cells and the limit is 100,000"),
+        ("time_seconds = 5", "memory_gib = 1e300", "a number above 0, at most 1e9, or inf"),
+        ("time_seconds = 5", f"time_seconds = {NINES[:400]}", "a number above 0, at most 1e9, or inf"),
+        ("time_seconds = 5", "threads = 100000000000000000000", "a whole number from 1 to 1,000,000,000"),
+        ("threads = 1", "threads = 1979-05-27", "give a text, a number, a truth value"),
+        ("bins = [4]", "bins = [1979-05-27]", "give a value, a list of values"),
+        ("bins = [4]", f"bins = {{ from = 4, to = {NINES[:400]}, points = 3 }}", "a whole number from 1 to 1,000,000,000"),
+        ('"paper-single"', f'"{"x" * 10_000}"', "the catalog has no problem"),
+        ('"paper-single"\nparameters = { bins = [4] }', '"a\\u0000.npz"', "null byte"),
+    ],
+)
+def test_a_study_that_cannot_be_is_refused(old: str, new: str, said: str) -> None:
+    assert old in STUDY
+    Path("s.toml").write_text(STUDY.replace(old, new))
+    complaint = refused("bench", "s.toml", "--out", "out", "--dry-run")
+    assert said in complaint
+    assert len(complaint) < 500
+
+
+def test_names_are_no_markup() -> None:
+    text = STUDY.replace('"s"', '"[/x]"').replace("profiles.default", 'profiles."[/x]"')
+    Path("s.toml").write_text(text)
+    found = run("bench", "s.toml", "--out", "out", "--dry-run")
+    assert (found.exit_code, "[/x]" in found.stdout) == (0, True), found.stderr
+
+
+@pytest.mark.parametrize("sql", ["", "  ", "-- nothing", "\udcff"])
+def test_a_query_may_say_nothing(sql: str) -> None:
+    pytest.importorskip("duckdb")
+    Path("out/cells").mkdir(parents=True)
+    assert run("bench", "out", "--query", sql).exit_code in (0, 2)
+
+
+# -- files that are read ---------------------------------------------------------------------------------------------------
+
+
+def _pipe(name: str) -> None:
+    os.mkfifo(name)
+
+
+def _text(name: str, text: str) -> None:
+    Path(name).write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "said"),
+    [
+        (_pipe, ("bench", "{}"), "is not an ordinary file"),
+        (_pipe, ("report", "{}.csv"), "is not an ordinary file"),
+        (_pipe, ("report", "{}.csv.gz"), "is not an ordinary file"),
+        (_pipe, ("report", "{}.parquet"), "is not an ordinary file"),
+        (_pipe, ("advise", "paper-single", "--results", "{}.csv"), "is not an ordinary file"),
+        (_pipe, ("audit", "paper-single", "{}"), "is not an ordinary file"),
+        ('study,cell\n"' + "x" * 200_000 + '",b\n', ("report", "{}.csv"), "is no line of results: field larger than"),
+        ('study,parameters\na,"' + "[" * 100_000 + '"\n', ("report", "{}.csv"), "column parameters holds"),
+        (f"study,repeat\na,{NINES}\n", ("report", "{}.csv"), "column repeat holds"),
+        ("#" * (1 << 21), ("bench", "{}"), "holds more than 1,048,576 bytes"),
+    ],
+)
+def test_files_that_cannot_be_read_are_refused(make: Any, arguments: tuple[str, ...], said: str) -> None:
+    names = [each.format("file") for each in arguments]
+    place = next(name for name in names if name.startswith("file"))
+    _pipe(place) if make is _pipe else _text(place, make)
+    if place.endswith(".parquet"):
+        pytest.importorskip("duckdb")
+    complaint = refused(*names)
+    assert said in complaint
+    assert len(complaint) < 500
+
+
+def test_a_bomb_is_refused_unpacked_no_further_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.reports.measurements._LARGEST_FILE", 1 << 16)
+    Path("bomb.csv.gz").write_bytes(gzip.compress(bytes(1 << 22)))
+    assert "holds more than 65,536 bytes" in refused("report", "bomb.csv.gz")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"version": 2, "date": 1' + "0" * 5000 + "}"])
+def test_results_of_asv_that_cannot_be_read_are_refused(text: str) -> None:
+    Path("asv/m").mkdir(parents=True)
+    _text("asv/m/x.json", text)
+    assert "asv/m/x.json" in refused("report", "--asv", "asv", "--json")
+
+
+# -- arguments -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("reproduce", "--samples", str(10**21)), "samples is"),
+        (("reproduce", "--sensors", str(10**21)), "too many count vectors|count vectors"),
+        (("reproduce", "--samples", NINES), "--samples"),
+        (("reproduce", "--curves", NINES), "--curves"),
+        (("solve", "x" * 10_000), "the catalog has no problem"),
+        (("solve", "x" * 10_000 + ".npz"), "File name too long"),
+        (("solve", "paper-single", "--backend", "x" * 10_000), "there is no backend"),
+        (("solve", "paper-single", "--set", f"bins={NINES}"), "give an integer"),
+        (("solve", "paper-single", "--set", "x" * 10_000), "write key=value"),
+        (("solve", "paper-single", "--option", "x" * 10_000 + "=1", "--backend", "tilt"), "has no setting"),
+        (("solve", "\udcff.npz"), "No such file"),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused(arguments: tuple[str, ...], said: str) -> None:
+    complaint = refused(*arguments)
+    assert any(each in complaint for each in said.split("|"))
+    assert len(complaint) < 800
+
+
+@pytest.mark.parametrize("limit", ["inf", "1e10"])
+def test_a_time_limit_may_be_longer_than_systems_wait(limit: str) -> None:
+    assert run("solve", "paper-single", "--backend", "tilt", "--time-limit", limit).exit_code == 0
+
+
+# -- what the system refuses -----------------------------------------------------------------------------------------------
+
+
+def test_a_full_temporary_folder_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    complaint = refused("solve", "paper-single", "--backend", "tilt")
+    assert "a process cannot be started: No space left on device; make room in the temporary folder" in complaint
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solving in this process."""
+    monkeypatch.setattr(isolated, "solve_isolated", lambda model, *_, **__: ds.solve(model, "tilt"))
+
+
+def _ended(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        COMMAND.main(list(arguments), "discreet")
+    return int(end.value.code or 0)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_full_standard_output_is_a_fault(
+    more: tuple[str, ...], quick: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert _ended("solve", "paper-single", *more) == 2
+        monkeypatch.setattr(sys, "stderr", full)
+        assert _ended("solve", "nope") == 2
+    assert "No space left on device" in capsys.readouterr().err
+
+
+def test_a_closed_standard_output_is_nowhere(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert _ended("solve", "paper-single", "--json", "--out", "x.npz") == 0
+    assert Path("x.npz").is_file()
+
+
+def test_what_an_encoding_lacks_is_escaped(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), "ascii", write_through=True)
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert _ended("solve", "paper-single") == 0
+    assert b"\\u03a6" in stream.buffer.getvalue()  # type: ignore[attr-defined]
+
+
+def test_an_interruption_while_starting_is_said_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted:
+        def __getattr__(self, name: str) -> Any:
+            raise KeyboardInterrupt
+
+    import discreet.cli
+
+    monkeypatch.setitem(sys.modules, "discreet.cli.app", Interrupted())  # type: ignore[arg-type]
+    with pytest.raises(SystemExit) as end:
+        discreet.cli.main()
+    assert (end.value.code, capsys.readouterr().err) == (130, "discreet: interrupted\n")
+
+
+# -- what is written -------------------------------------------------------------------------------------------------------
+
+
+def test_a_spreadsheet_runs_no_cell_and_reading_gives_it_back() -> None:
+    words = ["=1+1", "+1", "-x", "@y", "'=z", "''-", "plain", "'quoted'", "\t=1"]
+    lines = list(csv.reader(csv_text(("text", "number"), [(word, -1.5) for word in words]).splitlines()))[1:]
+    assert not any(cell.startswith(tuple("=+-@\t")) for cell, _ in lines)
+    assert {number for _, number in lines} == {"-1.5"}
+    row = reference_measurements()[0]
+    write_csv([replace(row, message=word) for word in words], Path("rows.csv"))
+    assert [row.message for row in read_csv(Path("rows.csv"))] == words
+
+
+def test_folders_of_this_machine_stay_out_of_pages(tmp_path: Path) -> None:
+    ds.save_problem("model.npz", ds.problems.paper_single(budget=0.005))
+    place = str(tmp_path / "model.npz")
+    assert run("compare", place, "--backends", "tilt", "--out", "out").exit_code == 0
+    written = [file.read_text() for file in Path("out").iterdir()]
+    assert len(written) >= 4
+    assert not any(str(tmp_path) in text for text in written)
+    assert json.loads(Path("out/comparison.json").read_text())["cases"][0]["title"].startswith("model.npz, ")

@@ -1,0 +1,90 @@
+"""Arguments that no problem has: every one is refused in one sentence that quotes at most a line of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.problems import catalog
+
+HUGE = 10**5000
+JOINT = np.full((2, 2, 2), 0.125)
+MASKED = np.ma.masked_array(JOINT, mask=JOINT > 0.0)
+MODEL = ds.problems.paper_single(budget=0.005)
+BAYES = MODEL.bayes_estimator
+TILT = np.zeros((2, 2))
+joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: ds.Problem([[10**400]], [[0.0]], 1.0), "int too large to convert to float"),
+        (lambda: joint([[[HUGE]]], 1.0), "int too large to convert to float"),
+        (lambda: joint(MASKED, 1.0), "entries are masked"),
+        (lambda: joint([MASKED[0], JOINT[1]], 1.0), "entries are masked"),
+        (lambda: joint(JOINT.astype(str).astype(object), 1.0), "it holds text"),
+        (lambda: joint(JOINT, 1.0, name=5), "the name is 5; give a text"),  # type: ignore[arg-type]
+        (lambda: joint(JOINT, HUGE), "the leakage budget is an object of type int, which is not a number"),
+        (lambda: joint(JOINT, 1.0, loss_matrix=[[1.0, 2.0], [3.0]]), "loss_matrix is not an array of real numbers"),
+        (lambda: ds.certify(MODEL, [[1.0, 2.0], [1.0]]), "the estimator is not an array of real numbers"),
+        (lambda: ds.audit(MODEL, None), "the estimator has shape []"),
+        (lambda: ds.certify(MODEL, BAYES, TILT, "x"), "the multiplier is not an array of real numbers"),  # type: ignore[arg-type]
+        (lambda: ds.certify(MODEL, BAYES, TILT, HUGE), "the multiplier is not an array of real numbers"),
+        (lambda: ds.certify(MODEL, BAYES, TILT, [1, 2]), "the multiplier has shape"),  # type: ignore[arg-type]
+        (lambda: ds.certify(5, BAYES), "int is no problem"),  # type: ignore[arg-type]
+        (lambda: ds.solve(MODEL, gap="x"), "the gap is 'x'; give a relative gap"),  # type: ignore[arg-type]
+        (lambda: ds.solve(MODEL, time_limit="x"), "the time limit is 'x' s"),  # type: ignore[arg-type]
+        (lambda: ds.solve(MODEL, max_iterations="x"), "max_iterations is 'x'"),  # type: ignore[arg-type]
+        (lambda: ds.solve(MODEL, settings=5), "the settings are 5; give a mapping"),  # type: ignore[arg-type]
+        (lambda: ds.solve(MODEL, None), "there is no backend None"),  # type: ignore[arg-type]
+        (lambda: ds.solve("paper-single"), "paper-single cannot be read: No such file"),
+        (lambda: ds.solve(None), "NoneType is no problem"),  # type: ignore[arg-type]
+        (lambda: ds.frontier(5), "int is no problem"),  # type: ignore[arg-type]
+        (lambda: ds.frontier(MODEL, width=HUGE), "width is an object of type int"),
+        (lambda: ds.advise(5), "int is no problem"),  # type: ignore[arg-type]
+        (lambda: ds.save_problem(MODEL, "a.npz"), "save_problem got a str to write; give a path first"),  # type: ignore[arg-type]
+        (lambda: ds.save_problem(5, MODEL), "5 is no path"),  # type: ignore[arg-type]
+        (lambda: ds.save_solution("x.npz", [[1.0], []], [[0.0]], 1.0, {}), "estimator is not an array"),  # type: ignore[arg-type]
+        (lambda: ds.save_solution("x.npz", BAYES, TILT, "x", {}), "multiplier is not an array"),  # type: ignore[arg-type]
+        (lambda: ds.load_problem(5), "5 is no path"),  # type: ignore[arg-type]
+        (lambda: ds.load_problem("a\0b"), "null byte"),
+        (lambda: ds.load_solution("x" * 10_000), "File name too long"),
+        (lambda: ds.Rule([[10**400]]), "int too large to convert to float"),
+        (lambda: samples(range(30_000), range(30_000), range(30_000), 1.0), "make 3,600,000,000 entries"),
+        (lambda: samples(MASKED.ravel(), range(8), range(8), 1.0), "x has masked entries"),
+        (lambda: samples(range(2), range(2), [10**400, 1], 1.0), "int too large to convert to float"),
+        (lambda: samples(range(2), range(2), range(2), 1.0, bins=HUGE), "give an integer ≥ 1 and ≤ 1e+06"),
+        (lambda: samples(range(2), range(2), range(2), 1.0, smoothing=1e308), "≤ 1e+100"),
+        (lambda: catalog.build("x" * 10_000), "the catalog has no problem 'xxx"),
+        (lambda: catalog.build("smart-meter", variation=1e-320), "cannot be computed from these parameters"),
+        (lambda: catalog.build("road", limit=1e308), "limit is 1e+308; give a finite number > 0 and ≤ 1e+100"),
+        (lambda: catalog.build("multi-mixed", sensors=1_000_000), "sensors is 1000000; give an integer ≥ 1 and ≤ 10000"),
+        (lambda: catalog.build("multi-groups", sizes=(2**63, 1)), "give an integer ≥ 1 and ≤ 10000"),
+        (lambda: catalog.build("road", noise=1e-3, bins=1000), "give at least"),
+        (lambda: catalog.build("x-equals-y", n=10_000, N=2), "their product is above"),
+    ],
+)
+def test_every_bad_argument_is_one_sentence(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(ds.InputError, match=re.escape(said)) as caught:
+        call()
+    assert len(str(caught.value)) < 400
+    assert "\n" not in str(caught.value)
+
+
+def _sizes() -> list[tuple[str, str]]:
+    return [(each.name, p.name) for each in catalog.entries() for p in each.parameters if type(p.default) is int]
+
+
+@pytest.mark.parametrize(("name", "parameter"), _sizes())
+def test_sizes_beyond_the_range_of_integers_are_refused(name: str, parameter: str) -> None:
+    for value in (2**63, HUGE):
+        if value == HUGE or parameter not in ("seed", "min_count"):  # these may be as large as 2^63
+            with pytest.raises((ds.InputError, ImportError)) as caught:
+                catalog.build(name, **{parameter: value})
+            assert len(str(caught.value)) < 400
