@@ -106,12 +106,14 @@ def certify(
 ) -> Solution:
     """Judge an answer, a matrix [m, N] or a rule; duals (tilt [m, n], multiplier ≥ 0) narrow the bracket if there are any.
 
-    anchors: estimators that leak nothing, to blend towards. The status is `certified` if the answer as given keeps the
-    budget and is within the gap of the optimum. The Solution holds its repair. Raises InputError for wrong shapes.
+    anchors: estimators that leak nothing, to blend towards. The status is `certified` if the answer as given is proven to
+    keep the budget and to be within the gap of the optimum, and `violated-privacy` if it is not proven to keep the budget,
+    by however little; then the Solution holds its repair. Raises InputError for wrong shapes.
     """
     if multiplier is not None:
         multiplier = float(real_numbers("multiplier", multiplier, ()))
-    return conclude(opened(problem), Attempt("", Answer(answer, tilt, multiplier, tuple(anchors)), None), Options(gap))
+    given = Attempt("", Answer(answer, tilt, multiplier, tuple(anchors)), None)
+    return conclude(opened(problem), given, Options(gap), as_given=True)
 
 
 def audit(
@@ -206,15 +208,18 @@ def attempt(problem: AnyProblem, backend: str, options: Options, reduced: Reduce
     return Attempt(backend, None, status, message, timings=clock.timings(), traceback=trace)
 
 
-def conclude(problem: AnyProblem, tried: Attempt, options: Options) -> Solution:
-    """Judge an attempt; the status follows from the certificate alone, not from the backend's claim."""
+def conclude(problem: AnyProblem, tried: Attempt, options: Options, as_given: bool = False) -> Solution:
+    """Judge an attempt; the status follows from the certificate alone, not from the backend's claim.
+
+    as_given: the answer is judged as it stands (`derive_status`).
+    """
     status, message, timings = tried.status or Status.FAILED, tried.message, tried.timings
     verdict, answer = None, tried.answer
     if answer is not None:
         started = time.perf_counter()
         verdict = judged(problem, answer)
         timings = replace(timings, certify_seconds=time.perf_counter() - started)
-        status = derive_status(verdict.certificate, options.gap)
+        status = derive_status(verdict.certificate, options.gap, as_given)
         message = status.meaning + _tolerance(verdict.certificate)
     return Solution(
         problem, tried.backend, status, message, tried.claimed, verdict, tried.iterations, tried.passes, timings,

@@ -23,15 +23,23 @@ if TYPE_CHECKING:
     from discreet.problems.continuous.rule import IntervalRule
 
 PRIVACY_TOLERANCE = 1e-6
-"""A backend's own answer violates privacy if its leakage exceeds the budget by more than this relative amount."""
+"""By so much (relative) may a backend's answer exceed a positive budget before its status is `violated-privacy`: it is
+repaired before anybody gets it. An answer judged as it stands, by `certify` and `audit`, may exceed it by nothing."""
 
 
 class Status(Enum):
-    """The result of an attempt, with a sentence for the user. Only the first three come with an estimator."""
+    """The result of an attempt, with a sentence for the user. Only the first three come with an estimator.
 
-    CERTIFIED = "certified", "the answer keeps the budget and lies within the asked gap of the optimum, proven"
-    INACCURATE = "inaccurate", "the answer keeps the budget, but the proven bracket is wider than the asked gap"
-    VIOLATED_PRIVACY = "violated-privacy", "the answer leaks more than the budget; the estimator returned is its repair"
+    "The estimator" is the one returned. After `certify` and `audit` the first two are said only of an estimator that was
+    returned as it was given.
+    """
+
+    CERTIFIED = "certified", "the estimator keeps the budget and lies within the asked gap of the optimum, proven"
+    INACCURATE = "inaccurate", "the estimator keeps the budget, but the proven bracket is wider than the asked gap"
+    VIOLATED_PRIVACY = (
+        "violated-privacy",
+        "the answer as given is not proven to keep the budget; the estimator returned is its repair",
+    )
     FAILED = "failed", "the backend stopped without an answer"
     TIMED_OUT = "timed-out", "the backend was stopped at the time limit"
     UNSUPPORTED = "unsupported", "the backend does not serve this problem"
@@ -63,6 +71,9 @@ class Timings:
 @dataclass(frozen=True, eq=False)
 class Solution:
     """The result of solving, with its problem. Every number is the judge's; `claimed`, the backend's claim, is never used.
+
+    Error probability, leakage and gap belong to the estimator returned, which keeps the budget. Only what is called
+    `own_…` belongs to the answer as it was given, which may leak more. `certificate.own_budget_kept`: both are the same.
 
     verdict              the judge's: the answer repaired to keep the budget, duals, certificate; None without an answer
     iterations, passes   of the solver, and over the outcomes; None where the backend does not count them
@@ -119,17 +130,17 @@ class Solution:
 
     @property
     def error_probability(self) -> float:
-        """Error probability of the answer (inf without one)."""
+        """Error probability of the estimator returned (inf without one)."""
         return math.inf if self.certificate is None else self.certificate.upper
 
     @property
     def leakage(self) -> float:
-        """Leakage of the answer in nats (inf without one)."""
+        """Leakage of the estimator returned in nats (inf without one)."""
         return math.inf if self.certificate is None else self.certificate.leakage
 
     @property
     def equivocation(self) -> float:
-        """H(X given Ŷ) of the answer in nats (−inf without one)."""
+        """H(X given Ŷ) of the estimator returned in nats (−inf without one)."""
         return self.problem.entropy_x - self.leakage
 
     @property
@@ -160,6 +171,7 @@ class Solution:
             "leakage_nats": number(self.leakage),
             "budget_nats": number(self.problem.budget),
             "equivocation_nats": number(self.equivocation),
+            "own_budget_kept": judged.own_budget_kept if judged else None,
             "own_error_probability": number(judged.own_error) if judged else None,
             "own_leakage_nats": number(judged.own_leakage) if judged else None,
             "own_phi_residual": number(judged.own_phi_residual) if judged else None,
@@ -222,10 +234,14 @@ class Solution:
         )
 
 
-def derive_status(certificate: Certificate, gap: float) -> Status:
-    """The status of an answer, from the judge's certificate and the asked relative gap."""
-    if certificate.budget == 0.0:
-        violated = certificate.blend > 0.0
+def derive_status(certificate: Certificate, gap: float, as_given: bool = False) -> Status:
+    """The status of an answer, from the judge's certificate and the asked relative gap.
+
+    as_given: the answer is judged as it stands, so it violates privacy unless it is proven to keep the budget. At budget 0
+    every answer is.
+    """
+    if as_given or certificate.budget == 0.0:
+        violated = not certificate.own_budget_kept
     else:
         violated = certificate.own_leakage > certificate.budget * (1.0 + PRIVACY_TOLERANCE)
     if violated:

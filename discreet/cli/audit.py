@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,7 +10,7 @@ from discreet.cli import screen
 from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set, SolutionFile
 
 if TYPE_CHECKING:
-    from discreet.backends.solution import Status
+    from discreet.backends.solution import Solution
     from discreet.problems.certificate import Certificate
     from discreet.problems.inference.adversary import Inference
 
@@ -24,18 +24,21 @@ def audit(
     perfect: Perfect = False,
     fraction: Fraction = None,
     gap: Gap = 1e-9,
+    budget_only: Annotated[
+        bool, typer.Option("--budget-only", help="Exit with 0 if the budget is proven kept, however wide the gap.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Judge an estimator from a file: does it keep the budget, how far is it from the best, what does its guess reveal?
 
-    Nothing that the file says about itself is believed. Exits with 1 unless the estimator, as it stands, keeps the budget
-    and is certified to the gap.
+    Nothing that the file says about itself is believed. Exits with 1 unless the estimator, as it stands, is proven to keep
+    the budget and to lie within the gap of the best; with --budget-only, unless it is proven to keep the budget.
 
     Examples:
 
       discreet audit paper-single:bins=64 answer.npz --leakage 0.01
 
-      discreet audit model.npz answer.npz --json
+      discreet audit model.npz answer.npz --budget-only --json
     """
     from discreet.backends.run import audit as audited
     from discreet.backends.solution import Status
@@ -50,31 +53,47 @@ def audit(
         stored = load_solution(solution)
         judged = audited(model, stored.estimator, stored.tilt, stored.multiplier, gap=gap)
         found = inference(model, normalise(stored.matrix(model)))
-    status, certificate = judged.status, judged.certificate
+    certificate = judged.certificate
     assert certificate is not None  # an estimator was given
     if as_json:
-        screen.print_json(_record(status, certificate, found))
+        screen.print_json(_record(judged, certificate, found))
     else:
         from discreet.reports.tables import audit_table
 
-        screen.output().print(audit_table(model.name or problem, status, certificate, found))
-    if status is not Status.CERTIFIED:
+        screen.output().print(audit_table(model.name or problem, judged, found))
+    if not (certificate.own_budget_kept if budget_only else judged.status is Status.CERTIFIED):
         raise typer.Exit(1)
 
 
-def _record(status: Status, certificate: Certificate, found: Inference) -> dict[str, Any]:
+def _record(judged: Solution, certificate: Certificate, found: Inference) -> dict[str, Any]:
+    """Numbers of the estimator given, the bracket of the best error probability, and the repair if there had to be one."""
     from discreet.reports.outputs import plain
 
+    kept, kkt = certificate.own_budget_kept, certificate.kkt.to_dict()
     record = {
-        "status": status.value,
-        "error_probability": certificate.own_error,
+        "status": judged.status.value,
+        "message": judged.message,
+        "budget_nats": certificate.budget,
+        "budget_kept": kept,
+        "error_probability": certificate.upper if kept else certificate.own_error,
         "leakage_nats": certificate.own_leakage,
         "phi_residual": certificate.own_phi_residual,
         "private_within": certificate.own_private_within,
-        "budget_nats": certificate.budget,
         "lower_bound": certificate.lower,
         "upper_bound": certificate.upper,
-        "kkt": certificate.kkt.to_dict(),
+        "kkt": kkt if kept else None,
+        "repair": None if kept else _repair(certificate) | {"kkt": kkt},
         "inference": found.to_dict(),
     }
     return dict(plain(record))
+
+
+def _repair(certificate: Certificate) -> dict[str, Any]:
+    """The numbers of the estimator that the judge made of the one given, so that it keeps the budget."""
+    return {
+        "error_probability": certificate.upper,
+        "leakage_nats": certificate.leakage,
+        "phi_residual": certificate.phi_residual,
+        "private_within": certificate.private_within,
+        "blend": certificate.blend,
+    }

@@ -40,6 +40,10 @@ class KKTResiduals:
 class Certificate:
     """What is proven. `lower` is rounded downward and `upper` upward.
 
+    The repaired answer keeps the budget. It is the answer as given wherever that is proven to keep it (`own_budget_kept`).
+    Only the numbers that begin with `own_` belong to the answer as given; where it leaks too much, `own_error` may be less
+    than `lower`, which bounds the estimators that keep the budget.
+
     lower, upper       bracket of the optimal error probability; `upper` is reached by the repaired answer
     leakage            of the repaired answer, nats; ≤ budget
     phi_residual       ‖Φ P‖∞ of the repaired answer
@@ -47,8 +51,8 @@ class Certificate:
                        every guess and every x. 0: about the exactly private ones, of which one is proven to lie next to the
                        answer and to err no more than `upper`. inf at other budgets, where nothing is relaxed
     budget             ε, nats
-    blend              share of a leak-free estimator that the repair mixed in (0 = none needed); at budget 0, the
-                       probability that the guess was changed
+    blend              share of a leak-free estimator that the repair mixed in (0 exactly where none was needed); at budget
+                       0, the probability that the guess was changed
     own_error, own_leakage, own_phi_residual, own_private_within
                        the same of the answer as given, after clipping and normalising columns only
     kkt                the gap's three parts
@@ -80,6 +84,11 @@ class Certificate:
     def excludes(self, other: Certificate) -> bool:
         """Whether this lower bound, which holds for what the other is about, lies above the other's upper one."""
         return other.private_within <= self.private_within and self.lower > other.upper
+
+    @property
+    def own_budget_kept(self) -> bool:
+        """Whether the answer as given is proven to keep the budget (0: within `private_within`); then it is not repaired."""
+        return self.blend == 0.0
 
     @property
     def own_leakage_ratio(self) -> float:

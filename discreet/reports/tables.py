@@ -80,12 +80,14 @@ def solution_table(solution: Solution) -> Table:
     return facts(solution.problem.name or "problem", _solution_lines(solution))
 
 
-def audit_table(title: str, status: Status, judged: Certificate, found: Inference) -> Table:
+def audit_table(title: str, audited: Solution, found: Inference) -> Table:
     """What the judge says of a given estimator, and what its guess reveals."""
+    judged = audited.certificate
+    assert judged is not None  # an estimator was given
     lines: list[tuple[_Cell, _Cell]] = [
-        ("status", Text(f"{status.value}: {status.meaning}", _STYLES[status])),
+        ("status", Text(f"{audited.status.value}: {audited.message}", _STYLES[audited.status])),
         ("error probability", f"{judged.own_error:.12g}"),
-        ("best possible", _bracket_words(judged)),
+        ("best within the budget", _bracket_words(judged)),
         ("leaks", f"{_revealed(judged)}; {wording.budget(judged.budget)}"),
         ("infers X", f"errs {wording.number(found.x_error, 6)}; without seeing it {found.x_error_blind:.6g}"),
         ("H(X given what is seen)", wording.information(found.equivocation_nats)),
@@ -94,6 +96,9 @@ def audit_table(title: str, status: Status, judged: Certificate, found: Inferenc
     ]
     if found.y_error is not None:
         lines.append(("infers Y", f"errs {wording.number(found.y_error, 6)}"))
+    if not judged.own_budget_kept:
+        repaired = f"error probability {judged.upper:.12g}, leakage {judged.leakage:.6g} nats"
+        lines.append(("its repair", f"{repaired}, made by blending in a share of {judged.blend:.3g}"))
     return facts(title, lines)
 
 

@@ -104,7 +104,7 @@ def answer(tmp_path: Path) -> str:
 def test_audit_judges_a_good_estimator(answer: str) -> None:
     result = run("audit", "paper-single", answer, "--leakage", "0.005")
     assert result.exit_code == 0
-    for words in ("certified: the answer keeps the budget", "infers X", "Fano's bound", "leaks"):
+    for words in ("certified: the estimator keeps the budget", "infers X", "Fano's bound", "leaks"):
         assert words in result.stdout
     record = json.loads(run("audit", "paper-single", answer, "--leakage", "0.005", "--json").stdout)
     assert record["status"] == "certified"
@@ -122,10 +122,34 @@ def test_audit_finds_a_leak_whatever_the_file_says(answer: str) -> None:
     assert record["lower_bound"] <= record["upper_bound"]
 
 
+def test_audit_never_mixes_numbers_of_the_estimator_given_and_of_its_repair(answer: str) -> None:
+    asked = ("audit", "paper-single", answer, "--leakage", repr(0.005 / (1.0 + 9e-7)))
+    for extra in ((), ("--budget-only",)):
+        assert run(*asked, *extra).exit_code == 1
+    assert "its repair" in run(*asked).stdout
+    record = json.loads(run(*asked, "--json").stdout)
+    assert (record["status"], record["budget_kept"], record["kkt"]) == ("violated-privacy", False, None)
+    assert record["leakage_nats"] > record["budget_nats"] >= record["repair"]["leakage_nats"]
+    assert record["error_probability"] < record["lower_bound"] <= record["repair"]["error_probability"]
+    kept = json.loads(run("audit", "paper-single", answer, "--leakage", "0.005", "--json").stdout)
+    assert kept["lower_bound"] <= kept["error_probability"] == kept["upper_bound"]
+    assert (kept["budget_kept"], kept["repair"]) == (True, None)
+    assert sum(kept["kkt"][part] for part in ("complementarity", "alignment", "slackness")) < 1e-9
+
+
 def test_audit_of_an_estimator_that_is_not_the_best(answer: str) -> None:
     result = run("audit", "paper-single", answer, "--leakage", "0.009")
     assert result.exit_code == 1
     assert "inaccurate" in result.stdout
+    assert run("audit", "paper-single", answer, "--leakage", "0.009", "--budget-only").exit_code == 0
+
+
+def test_the_reference_lists_the_keys_of_an_audit(answer: str) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    described = page.split("## discreet audit")[1].split("Keys of the JSON")[1].split("## discreet verify")[0]
+    record = json.loads(run("audit", "paper-single", answer, "--leakage", "0.001", "--json").stdout)
+    for key in (*record, *record["repair"]):
+        assert f"`{key}`" in described
 
 
 def test_audit_refuses_in_one_sentence(answer: str, tmp_path: Path) -> None:

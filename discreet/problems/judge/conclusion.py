@@ -198,20 +198,20 @@ def _ignoring(case: Case) -> list[End]:
 
 
 def _within_budget(case: Case) -> tuple[Any, Worth, float]:
-    """The answer if it keeps the budget, else its best blend that does; the worth of that; the share blended in."""
+    """The answer if it keeps the budget, else its best blend that does; its worth; the share blended in, then > 0."""
     if _keeps_budget(case.constraint, case.own):
         return case.answer, case.own, 0.0
     ends = [*_ignoring(case), *case.anchors]
     if case.constraint.perfect:
         best = min((end for end in ends if _keeps_budget(case.constraint, end.worth)), key=lambda end: end.worth.error)
-        return *case.blended(1.0, best), best.moved
+        return *case.blended(1.0, best), max(best.moved, SMALLEST)
     own, worths = case.own, [end.worth for end in ends]
     search, leaked = blends(own.law, own.error, worths, case.constraint.nats, case.blended_doubt), None
     while (proposal := next_blend(search, leaked)) is not None:
         which, share = proposal
         answer, worth = case.blended(share, ends[which])
         if _keeps_budget(case.constraint, worth):
-            return answer, worth, share
+            return answer, worth, max(share, SMALLEST)
         leaked = worth.law.leakage_ceiling(worth.doubt)
     return *case.blended(1.0, ends[0]), 1.0
 
