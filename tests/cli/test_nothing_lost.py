@@ -171,11 +171,12 @@ def test_what_killed_runs_left_is_removed_and_what_is_in_use_stays(
     make: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing.tempfile, "tempdir", str(tmp_path))
-    names = [tmp_path / f".discreet-{k}.part" if make is Path.touch else tmp_path / f"discreet-{k}" for k in range(3)]
-    left, used, new = names
-    for each in names:
+    ending = "part" if make is Path.touch else "scratch"
+    left, used, new = (tmp_path / f".discreet-{k}.{ending}" for k in range(3))
+    mine = tmp_path / "discreet-bench"
+    for each in (left, used, new, mine):
         make(each)
-    for each in (left, used):
+    for each in (left, used, mine):
         os.utime(each, (0, 0))
     descriptor = os.open(used, os.O_RDONLY)
     assert lock(descriptor)
@@ -185,7 +186,7 @@ def test_what_killed_runs_left_is_removed_and_what_is_in_use_stays(
             pass
     os.close(descriptor)
     assert not Path(folder).exists()
-    assert [each.exists() for each in (left, used, new)] == [False, True, True]
+    assert [each.exists() for each in (left, used, new, mine)] == [False, True, True, True]
 
 
 def test_an_unlucky_name_of_an_output_is_no_trouble() -> None:

@@ -26,7 +26,7 @@ PathLike: TypeAlias = str | os.PathLike[str]
 Made: TypeAlias = Callable[[Path], bool]
 """Whether discreet made a file that is there, an ordinary one."""
 
-_PREFIX = "discreet-"  # of temporary folders; behind a dot, of temporary files
+_PREFIX = ".discreet-"  # of the names of temporary files and folders
 
 
 def path_text(path: PathLike) -> str:
@@ -116,8 +116,8 @@ def replacing(path: PathLike, *, overwrite: bool) -> Iterator[IO[bytes]]:
         if target.exists() and not overwrite:
             raise FileError(f"{target} exists already; choose another name or pass overwrite=True")
         _is_there(target)
-        _remove_leftovers(target.parent, f".{_PREFIX}*.part")
-        temporary = target.absolute().with_name(f".{_PREFIX}{secrets.token_hex(8)}.part")
+        _remove_leftovers(target.parent, "part")
+        temporary = target.absolute().with_name(f"{_PREFIX}{secrets.token_hex(8)}.part")
         # O_EXCL: never somebody else's file; 0o666: the permissions any new file of this user gets.
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         try:
@@ -145,8 +145,8 @@ def _sync_folder(folder: Path) -> None:
 @contextmanager
 def scratch_folder() -> Iterator[str]:
     """A temporary folder. Those of killed runs are removed first."""
-    _remove_leftovers(Path(tempfile.gettempdir()), f"{_PREFIX}*")
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as folder:
+    _remove_leftovers(Path(tempfile.gettempdir()), "scratch")
+    with tempfile.TemporaryDirectory(".scratch", _PREFIX, ignore_cleanup_errors=True) as folder:
         if os.name != "posix":
             yield folder
             return
@@ -171,11 +171,11 @@ def lock(descriptor: int) -> bool:
     return True
 
 
-def _remove_leftovers(place: Path, pattern: str) -> None:
+def _remove_leftovers(place: Path, ending: str) -> None:
     """Remove what is temporary, of this user, not locked, and a minute old: a new one may not be locked yet."""
     if os.name != "posix":
         return
-    for left in place.glob(pattern):
+    for left in place.glob(f"{_PREFIX}*.{ending}"):
         with contextlib.suppress(OSError):
             found = left.lstat()
             if found.st_uid != os.getuid() or time.time() - found.st_mtime < 60.0 or stat.S_ISLNK(found.st_mode):
