@@ -36,6 +36,7 @@ class Precision:
                 added up in chunks, err by up to about 8 u
     vertex      the same for a vertex, at first: 4 ρ + 2⁻⁴⁴, since its masses are rounded and added up in plain sums. Then it
                 proves its own leakage, and aims further inside while that is above it. 2 to 8 ρ: benchmarks/ablation.py
+    merged      of the budget: how much may leak between merged private values: 2⁻⁴⁴, as `vertex`
     sampled     width of the bracket of a sample of outcomes or draws: 10⁻⁵, as N draws leave an error of about 1/√N
     designed    gap of a quantiser design: 10⁻⁸. At a minimum, an error δ of the value moves the edges by about √δ
     compared    gap of the optima that a design compares: 10⁻¹⁰, a hundredth of `designed`, to tell them apart
@@ -88,6 +89,7 @@ class Precision:
     undercut: float
     summed: float
     vertex: float
+    merged: float = 2.0**-44
     sampled: float = 1e-5
     designed: float = 1e-8
     compared: float = 1e-10

@@ -7,6 +7,8 @@ probability and leakage.
 
 In the restored estimator the column of an outcome of probability zero is the law of Ŷ: should that outcome ever happen, the
 guess says nothing about X.
+
+Rare private values may be merged with a common one, at a cost in leakage that their entropy bounds (`merge_rare_values`).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -86,6 +89,28 @@ def reduce(problem: Problem, *, merge: bool = True) -> Reduced:
         return Reduced(problem, problem, None, private_values)
     smaller = Problem(a, loss, problem.constraint, name=problem.name)
     return Reduced(smaller, problem, group, private_values)
+
+
+def merge_rare_values(problem: Problem, most: float) -> tuple[Problem, NDArray[np.intp]]:
+    """A problem about a coarser X' that tells fewer private values apart, and the one that stands for each [n].
+
+    The rarest are merged with the commonest as long as H(X given X') ≤ Σ π_j (1 + log 1/π_j) ≤ `most`, in nats. As
+    I(X; Ŷ) ≤ I(X'; Ŷ) + H(X given X'), the new budget is smaller by that sum; without rare values the problem is the same.
+    Laws: what keeps the new budget keeps the old one. Duals of X', one for all values merged, are dual feasible for X and
+    prove the same bound but for the budget (docs/theory.md, section 13).
+    """
+    order = np.argsort(problem.p_x)
+    rarest = problem.p_x[order]
+    entropy = np.cumsum(rarest * (1.0 - np.log(np.where(rarest > 0.0, rarest, 1.0))))
+    merged = min(int(np.searchsorted(entropy, most, side="right")), problem.n - 1)
+    kept, place = np.sort(order[merged:]), np.arange(problem.n)
+    if not merged:
+        return problem, place
+    place[order[:merged]] = order[-1]
+    p_xz = problem.p_xz[kept]
+    p_xz[np.searchsorted(kept, order[-1])] += problem.p_xz[order[:merged]].sum(axis=0)
+    budget = LeakageBudget(problem.budget - float(entropy[merged - 1]))
+    return Problem(p_xz, problem.loss, budget, name=problem.name), np.searchsorted(kept, place)
 
 
 def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

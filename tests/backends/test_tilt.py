@@ -173,7 +173,7 @@ def test_model_coordinates_agree_with_the_problem() -> None:
     assert np.allclose(law.deviation, expected.deviation, rtol=0, atol=1e-15)
     assert law.leakage == pytest.approx(problem.leakage(estimator), rel=1e-11)
     rows = np.random.default_rng(2).normal(size=(3, problem.n))
-    tilted = model.losses + (rows @ model.coframe) @ model.features
+    tilted = model.losses + ((rows * model.p_x) @ model.frame) @ model.features
     assert np.allclose(tilted[0] * problem.p_z, problem.loss + rows @ problem.p_xz, rtol=0, atol=1e-15)
 
 

@@ -7,13 +7,10 @@ Step: Mehrotra's predictor aims at products of 0. How far it can be followed sho
 the mass of each guess is going to change, about which the log ratios are linearised again. The corrector aims at products
 that can be reached, with a second-order correction.
 
-Length: outcomes are coupled by the law and the tilt only. So a step is as long as all outcomes but a few allow. The columns
-of those few go as far as they can. Their slacks are raised together, which changes only the dual of their column sum. The
-error that this causes in the products and in the mass of each guess limits how many they are.
+Length: as long as all outcomes but a few allow, since outcomes are coupled by the law and the tilt only. The columns of
+those few go as far as they can, and their slacks are raised together (`_costs` says how many they may be).
 
-End: the bracket is estimated from the tilt's dual bound, and from the error probability plus the price of excess leakage.
-The iteration ends when the bracket is within the gap, or when it no longer improves. It returns the best iterate. The
-estimate only says when to end: the judge certifies.
+End: when the bracket that the iterate proves is within the gap, or no longer improves. The best iterate is returned.
 
 Source: docs/theory.md, section 13; S. Mehrotra, "On the implementation of a primal–dual interior point method", SIAM J.
 Optim. 2 (1992).

@@ -8,8 +8,8 @@ d_i). Near independence s is of order one and d tiny, and neither is ever formed
 Outcomes lie in blocks of at most W, of which every array holds one after the other, [blocks, ·, W]: each kernel goes through
 them once, and what it works on meanwhile stays in cache. The last block is filled up with outcomes of no mass.
 
-At perfect privacy only d_i = 0 is asked; B is then rotated to the canonical directions and those that Z says nothing about
-are dropped, so that the constraints are independent.
+At perfect privacy only d_i = 0 is asked, of rare private values as of common ones. So B then makes F_l of the differences
+p(z_l given x_j) − p(z_l), rotated to independent rows; directions that Z says nothing about are dropped.
 
 Source: docs/theory.md, section 13 (the structured interior point).
 """
@@ -47,9 +47,7 @@ class Model:
     undercut  relative, of the precision policy
     constant_error  error probability of the best constant guess
 
-    The products P_il z_il of the central path are τ ω_l / w_l. With ω_l = w_l the columns of the rarest outcomes would
-    weigh so little that they leave the centre at every step and block it; with ω_l = 1/N the heaviest would lag behind. ω
-    is the mean of both. It adds up to one, so that the path's gap is m τ.
+    The products P_il z_il of the central path are τ ω_l / w_l, with ω_l the mean of w_l and 1/N. The path's gap is m τ.
     """
 
     outcomes: int
@@ -59,9 +57,8 @@ class Model:
     features: Array
     weighted: Array
     p_x: Array
-    basis: Array
+    lift: Array
     frame: Array
-    coframe: Array
     budget: float
     undercut: float
     constant_error: float
@@ -110,13 +107,10 @@ class Law:
 def model_of(problem: Problem, precision: Precision) -> Model:
     """Lower a problem whose private values and outcomes all have positive probability."""
     mass, p_x = problem.p_z, problem.p_x
-    basis = _basis(p_x)
-    centred = (problem.p_xz - p_x[:, None] * mass) / mass
-    directions = basis.T @ centred
+    basis = lift = _basis(p_x)
     if problem.constraint.perfect:
-        left, values, _ = np.linalg.svd(directions * np.sqrt(mass), full_matrices=False)
-        rotation = left[:, values > precision.rank]
-        basis, directions = basis @ rotation, rotation.T @ directions
+        basis, lift = _independent(problem, precision)
+    directions = basis.T @ (problem.deviations / mass)
     features = np.concatenate([np.ones((1, problem.N)), directions])
     frame = np.concatenate([np.ones((problem.n, 1)), basis], axis=1)
     width = max(256, _BLOCK_ENTRIES // (problem.m * features.shape[0]))
@@ -128,9 +122,8 @@ def model_of(problem: Problem, precision: Precision) -> Model:
         _in_blocks(features, width),
         _in_blocks(features * mass, width),
         p_x,
-        basis,
+        lift,
         frame,
-        p_x[:, None] * frame,
         problem.budget * (1.0 - precision.undercut),
         precision.undercut,
         problem.constant_error,
@@ -153,10 +146,10 @@ def law_of(model: Model, estimator: Array) -> Law:
     coordinates = np.matmul(estimator, model.weighted.transpose(0, 2, 1)).sum(axis=0)
     mass = coordinates[:, 0]
     base = mass[:, None] * model.p_x
-    deviation = (coordinates[:, 1:] @ model.basis.T) * model.p_x
+    deviation = (coordinates[:, 1:] @ model.lift.T) * model.p_x
     x = np.maximum(deviation / base, -1.0 + UNIT)  # of a guess that excludes a private value, up to rounding
     log_ratio = np.log1p(x)
-    gradient = log_ratio @ model.coframe
+    gradient = (log_ratio * model.p_x) @ model.frame
     divergence = phi_divergence(x)
     # log(1 + x) − x is φ − x log(1 + x), without cancellation near 0
     gradient[:, 0] = (divergence - x * log_ratio) @ model.p_x  # Σ π log(1 + x) where Σ π x = 0
@@ -171,3 +164,20 @@ def _basis(p_x: Array) -> Array:
     reflector[0] += 1.0
     orthogonal = np.eye(root.size) - np.outer(reflector, reflector) / reflector[0]
     return np.asarray(orthogonal[:, 1:] / root[:, None])
+
+
+def _independent(problem: Problem, precision: Precision) -> tuple[Array, Array]:
+    """B [n, k − 1] with π'B = 0 whose coordinates vanish only under perfect privacy, and the lift back.
+
+    The rows p(z_l given x_j) / √w_l − √w_l, each at most of length one, are rotated to independent ones.
+    """
+    p_x = problem.p_x
+    others = np.arange(problem.n) != p_x.argmax()
+    rows = problem.phi[others] / np.sqrt(problem.p_z)
+    sizes = np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None]
+    left, values, _ = np.linalg.svd(rows / sizes, full_matrices=False)
+    rotation = left[:, values > precision.rank]
+    basis, lift = np.zeros((2, problem.n, rotation.shape[1]))
+    basis[others], lift[others] = rotation / sizes / p_x[others, None], rotation * sizes
+    lift[~others] = -p_x[others] @ lift[others] / p_x[~others]
+    return basis - p_x @ basis, lift

@@ -12,9 +12,8 @@ There is no 1/ε in it. Shifting all t_i together does not change M. What determ
 would drown in M's rounding. So the rows of the guess with the largest mass are replaced by the sum of all rows, where M
 drops out exactly.
 
-The mass of a guess that the optimum never gives falls with τ, by up to a hundred times a step. Log ratios are linear in
-small relative changes only. But as g is homogeneous, they may be linearised about any multiple of u_i at no cost of
-accuracy. The predictor announces which (`anticipate`).
+Log ratios are linear in small relative changes only. As g is homogeneous, they may be linearised about any multiple of
+u_i, and the predictor announces which (`anticipate`).
 
 At perfect privacy (μ = ∞) only the blocks of M for the directions remain, without that guess.
 

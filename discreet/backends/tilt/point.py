@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.problems.reduction import Reduced
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +29,6 @@ class Point:
     def bayes(cls, problem: Problem) -> Point:
         """The Bayes rule under no tilt: the optimum where it keeps the budget."""
         return cls(problem.bayes_estimator, np.zeros((problem.m, problem.n)), 0.0)
-
-    def restored(self, reduced: Reduced) -> Point:
-        """The point of a reduced problem for the original."""
-        return Point(reduced.restore(self.columns), reduced.restore_tilt(self.tilt), self.multiplier)
 
 
 @dataclass(frozen=True)

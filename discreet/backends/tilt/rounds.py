@@ -41,7 +41,7 @@ from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem
-from discreet.problems.reduction import reduce
+from discreet.problems.reduction import merge_rare_values
 from discreet.problems.streams.sample import sample, strip_for
 
 MOST_RETAINED = 1 << 18
@@ -133,17 +133,15 @@ def saving_passes(blocks: Blocks) -> int:
 
 def solve_whole(problem: Problem, precision: Precision, gap: float, limits: Limits) -> tuple[Point, Ending]:
     """The interior point with its crossover; the Bayes rule must not keep the budget."""
-    if not problem.p_x.all():
-        reduced = reduce(problem, merge=False)
-        point, ending = solve_whole(reduced.problem, precision, gap, limits)
-        return point.restored(reduced), ending
-    return solve_interior(
-        model_of(problem, precision),
+    coarse, place = merge_rare_values(problem, precision.merged * problem.budget)
+    point, ending = solve_interior(
+        model_of(coarse, precision),
         gap=gap,
         max_iterations=limits.iterations,
         deadline=limits.deadline,
-        shortcut=lambda at: crossover(problem, at.tilt, at.multiplier, precision, at.columns),
+        shortcut=lambda at: crossover(coarse, at.tilt, at.multiplier, precision, at.columns),
     )
+    return replace(point, tilt=point.tilt[:, place]), ending
 
 
 def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits, start: Duals | None = None) -> Ended:

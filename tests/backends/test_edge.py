@@ -1,0 +1,79 @@
+"""`tilt` at the edge of double precision: rare private values, masses over 150 decades, budgets over twelve.
+
+The problems are those of benchmarks/random_problems.py; a failure is built again by `edge_problem(seed)`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.problems import Problem
+from discreet.problems.reduction import merge_rare_values
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def edge_problem() -> Callable[[int], Problem]:
+    """The generator of the benchmarks, which are no package of the tests."""
+    spec = importlib.util.spec_from_file_location("random_problems", FOLDER / "random_problems.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.edge_problem
+
+
+@pytest.mark.parametrize("seed", [477, 919, 1094, 232, 957, 1169, 2965])
+def test_private_values_too_rare_to_matter_do_not_matter(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
+
+
+@pytest.mark.parametrize("seed", [38, 121, 290, 2160, 2999])
+def test_rare_private_values_under_budgets_below_rounding_are_answered(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
+    assert ds.solve(edge_problem(seed), "tilt").status in (ds.Status.CERTIFIED, ds.Status.INACCURATE)
+
+
+@pytest.mark.parametrize("seed", [134, 750, 2353, 1137, 1847])
+def test_perfect_privacy_holds_for_rare_private_values_too(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    problem = edge_problem(seed)
+    assert problem.budget == 0.0
+    assert ds.solve(problem, "tilt", gap=1e-9).status is ds.Status.CERTIFIED
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_keeps_the_budget_with_rare_values_merged_keeps_it(seed: int) -> None:
+    """I(X; Ŷ) ≤ I(X'; Ŷ) + H(X given X'); duals of X' are duals of X."""
+    rng = np.random.default_rng(seed)
+    joint = rng.dirichlet(np.ones(60)).reshape(5, 2, 6) * (10.0 ** -rng.uniform(0.0, 12.0, 5))[:, None, None]
+    problem = Problem.from_joint(joint / joint.sum(), 0.1)
+    most = 10.0 ** -rng.uniform(1.0, 10.0)
+    merged, place = merge_rare_values(problem, most)
+    assert merged.n == place.max() + 1
+    assert np.allclose(np.bincount(place, weights=problem.p_x), merged.p_x, rtol=1e-14)
+    lost = problem.budget - merged.budget
+    assert 0.0 <= lost <= most * (1.0 + 1e-15)
+    for estimator in (problem.bayes_estimator, rng.dirichlet(np.ones(2), 6).T):
+        assert merged.leakage(estimator) * (1.0 - 1e-12) <= problem.leakage(estimator)
+        assert problem.leakage(estimator) <= merged.leakage(estimator) + lost + 1e-15
+    tilt = rng.normal(size=(2, merged.n))
+    assert np.allclose(tilt @ merged.p_xz, tilt[:, place] @ problem.p_xz, rtol=1e-12)
+
+
+def test_merging_rare_values_leaves_others_alone_and_removes_what_never_happens() -> None:
+    joint = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(3, 2, 4)
+    problem = Problem.from_joint(joint, 0.1)
+    assert merge_rare_values(problem, 1e-3)[0] is problem
+    joint[1] = 0.0
+    problem = Problem.from_joint(joint / joint.sum(), 0.0)
+    merged, place = merge_rare_values(problem, 0.0)
+    assert (merged.n, merged.budget) == (2, 0.0)
+    assert place[1] == place[problem.p_x.argmax()]
