@@ -100,6 +100,9 @@ ACCURACY = {
 }
 """Accuracy by class of methods; a backend names its class, and the conformance tests hold it to the row."""
 
+COLUMNS = ("ordinary", "degenerate", "tiny budget")
+"""The kinds of problem for which an `Accuracy` has numbers, in their order."""
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -139,6 +142,7 @@ class Capabilities:
     kinds              the kinds of problem it serves
     method_class       which row of `ACCURACY` it is held to
     falls_short        problems of the conformance tests on which it misses that row -> why
+    unreliable         kinds of problem (`COLUMNS`) of which it misses that row, or runs out of time, on some -> why
     libraries          importable names it needs, beyond the base install
     extra              the extra of discreet that installs them ("" = base install)
     settings           name -> what it means, for every entry `Options.settings` may hold
@@ -154,6 +158,7 @@ class Capabilities:
     kinds: frozenset[Kind] = frozenset({Kind.ARRAYS})
     method_class: str = "low accuracy"
     falls_short: Mapping[str, str] = field(default_factory=dict)
+    unreliable: Mapping[str, str] = field(default_factory=dict)
     libraries: tuple[str, ...] = ()
     extra: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)

@@ -106,9 +106,9 @@ class Program:
     rows: PrivacyRows
 
     @classmethod
-    def of(cls, problem: Problem, power: float = 0.0) -> Program:
-        """The program of a problem without zero masses, with v_l = (N w_l)^power."""
-        least = Precision.unit[2 if problem.budget >= problem.entropy_x else 0]
+    def of(cls, problem: Problem, power: float = 0.0, loose: float = Precision.unit[2]) -> Program:
+        """The program of a problem without zero masses, with v_l = (N w_l)^power. loose: least unit without a leakage."""
+        least = loose if problem.budget >= problem.entropy_x else Precision.unit[0]
         return cls._scaled(problem, (problem.N * problem.p_z) ** power, least, whitened_rows)
 
     @classmethod

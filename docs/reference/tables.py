@@ -42,6 +42,11 @@ def reached(name: str, reach: Reach) -> list[str]:
     return [f"`{name}`", where, above, reach.reason]
 
 
+def doubted(name: str, able: Capabilities) -> list[list[str]]:
+    """The rows of kinds of problem on which a backend is unreliable."""
+    return [[f"`{name}`", kind, why] for kind, why in able.unreliable.items()]
+
+
 def tuned(backend: Any) -> list[list[str]]:
     """The rows of what a peer is given."""
     return [[f"`{each.name}`", str(each.value), str(each.default), each.why] for each in getattr(backend, "tuning", ())]
@@ -61,6 +66,9 @@ def backends(text: str) -> str:
     for head, peer in (("| backend | method |", False), ("| peer | method |", True)):
         text = with_rows(text, head, (described(name, each) for name, each in able.items() if each.peer is peer))
     text = with_rows(text, "| class |", (classed(name, each) for name, each in ACCURACY.items()))
+    text = with_rows(
+        text, "| backend | kind of problem |", (row for name, each in able.items() for row in doubted(name, each))
+    )
     reach = (reached(name, beyond) for name, each in able.items() for beyond in each.reach)
     text = with_rows(text, "| backend | only for |", reach)
     settings = ([f"`{name}`", f"`{key}`", words] for name, each in able.items() for key, words in each.settings.items())

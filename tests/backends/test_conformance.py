@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from judging import lower_bound
 
-from discreet.backends.contract import ACCURACY, Accuracy, Kind, Options, Regime
+from discreet.backends.contract import ACCURACY, COLUMNS, Accuracy, Kind, Options, Regime
 from discreet.backends.registry import availability, backend_names, load_backend
 from discreet.backends.run import Attempt, attempt, conclude, solve
 from discreet.backends.solution import Solution, Status
@@ -133,10 +133,6 @@ REFERENCE = [  # catalog name, parameters, budget, error probability, half a uni
 ]
 
 
-COLUMNS = ("ordinary", "degenerate", "tiny budget")
-"""Kinds of instance, in the order of the columns of `contract.ACCURACY`."""
-
-
 def accuracy_of(name: str) -> Accuracy:
     """The row of the table that a backend says it keeps."""
     return ACCURACY[load_backend(name).capabilities.method_class]
@@ -191,6 +187,7 @@ def test_the_backend_serves_every_regime_it_claims_somewhere(name: str) -> None:
     regimes = {Regime.of(problem_of(case)) for case in CASES if name in serving(case)}
     assert regimes == set(load_backend(name).capabilities.regimes)
     assert set(load_backend(name).capabilities.falls_short) <= set(LABELS)
+    assert set(load_backend(name).capabilities.unreliable) <= set(COLUMNS)
 
 
 @pytest.mark.parametrize("instance", INSTANCES, ids=lambda instance: instance.label)

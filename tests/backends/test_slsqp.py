@@ -196,6 +196,13 @@ def test_without_constraint_the_bayes_rule_comes_out() -> None:
     assert solution.error_probability == pytest.approx(problem.bayes_error, rel=1e-12)
 
 
+@pytest.mark.parametrize("parameters", [{"n": 3, "m": 2, "N": 19, "seed": 524}, {"n": 3, "m": 3, "N": 40, "seed": 929}])
+def test_without_constraint_a_tiny_error_probability_is_found(parameters: dict[str, int]) -> None:
+    """Costs in units of it, 1e9 of them, made the first subproblem infeasible, and the uniform guess came back."""
+    solution = solve(catalog.build("near-deterministic", budget=math.inf, **parameters), "slsqp")
+    assert solution.status is Status.CERTIFIED
+
+
 def test_the_gradient_is_finite_where_a_guess_excludes_a_private_value() -> None:
     joint = np.array([[[0.0, 0.1, 0.2], [0.0, 0.2, 0.1]], [[0.1, 0.05, 0.05], [0.1, 0.05, 0.05]]])
     program = SmoothProgram.of(Problem.from_joint(joint, 0.01))

@@ -130,6 +130,26 @@ def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(ch
     assert gate._beyond_its_class(tiny, "structured", wrong.certificate) == []
 
 
+@pytest.mark.parametrize(("regime", "kinds"), [("tiny", ["failure"]), ("fraction 0.5", ["failure", "failure", "accuracy"])])
+def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(regime: str, kinds: list[str]) -> None:
+    instance = Instance(
+        "paper-single:bins=8", "--leakage 1e-10", "paper", regime, ds.problems.paper_single(bins=8, budget=0.01)
+    )
+    solved = ds.solve(instance.problem, "tilt")
+    assert solved.verdict is not None
+    wide = replace(solved.verdict, certificate=replace(solved.verdict.certificate, lower=0.0))
+    outcomes = {
+        "failed": replace(solved, status=ds.Status.FAILED, message="", verdict=None),
+        "late": replace(solved, status=ds.Status.TIMED_OUT, message="", verdict=None),
+        "wide": replace(solved, status=ds.Status.INACCURATE, verdict=wide),
+    }
+    found = []
+    for solution in outcomes.values():
+        solutions = {(instance.title, "slsqp"): solution}
+        found += gate._findings(instance, ("slsqp",), solutions, dict.fromkeys(solutions, (None, [])), 1e-9)
+    assert [each.kind for each in found] == kinds
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.backends import run
-from discreet.backends.contract import ACCURACY, Kind, Options
+from discreet.backends.contract import ACCURACY, COLUMNS, Kind, Options
 from discreet.backends.isolated import NOT_BEGUN, attempt_all
 from discreet.backends.registry import backend_names, capabilities, own_backends, peers, refuse_unknown_names
 from discreet.backends.solution import Solution, Status
@@ -160,11 +160,13 @@ def _findings(
         for name, solution in answered
         if name in own_backends() and solution.status in (Status.FAILED, Status.TIMED_OUT)
         if solution.message != NOT_BEGUN
+        if solution.status is Status.FAILED or _kind(instance) not in capabilities()[name].unreliable
     ]
     found += [
         finding("accuracy", (name,), f"{name}, a backend of the project, is wrong beyond its class of methods: {fault}")
         for name, _, certificate in judged
         if name in own_backends() and not any(name in each.backends for each in found)  # of a broken one nothing is known
+        if _kind(instance) not in capabilities()[name].unreliable
         for fault in _beyond_its_class(instance, capabilities()[name].method_class, certificate)
     ]
     for (name, _, its), (rival, _, theirs) in combinations(judged, 2):
@@ -174,16 +176,20 @@ def _findings(
     return found
 
 
+def _kind(instance: Instance) -> str:
+    """The kind of problem, one of `COLUMNS`."""
+    return "tiny budget" if instance.regime == "tiny" else "degenerate" if instance.family == "adversarial" else "ordinary"
+
+
 def _beyond_its_class(instance: Instance, method_class: str, judged: Certificate) -> list[str]:
     """A sentence for a gap, and for an excess over a positive budget, more than a digit beyond what the class reaches.
 
     The classes are declared for the small problems of the conformance tests; a drawn one may cost a digit more. For
     degenerate problems under a tiny budget nothing is declared. Gaps are relative, or to 1e-9 of the worst constant guess.
     """
-    problem, degenerate = instance.problem, instance.family == "adversarial"
-    if instance.regime == "tiny" and degenerate:
+    problem, column = instance.problem, COLUMNS.index(_kind(instance))
+    if instance.regime == "tiny" and instance.family == "adversarial":
         return []
-    column = 2 if instance.regime == "tiny" else int(degenerate)
     gap, excess = (10.0 * row[column] for row in (ACCURACY[method_class].gap, ACCURACY[method_class].excess))
     faults = []
     if judged.upper - judged.lower > max(gap * judged.upper, 1e-9 * float(problem.constant_errors.max())):
