@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,7 +56,7 @@ def support(tilt: Array, pi: Array, mu: float) -> float:
 
 
 def blahut_arimoto(problem: Problem, mu: float, sweeps: int) -> tuple[Array, list[float], Array]:
-    """The iteration of the page at a fixed multiplier, from the uniform estimator; F after every sweep; the mean tilt."""
+    """The iteration of the page at a fixed multiplier, from the uniform estimator; J after every sweep; the mean tilt."""
     posterior = problem.p_xz / problem.p_z
     estimator = np.full((problem.m, problem.N), 1.0 / problem.m)
     exponent = np.log(estimator)
@@ -68,6 +70,22 @@ def blahut_arimoto(problem: Problem, mu: float, sweeps: int) -> tuple[Array, lis
         estimator = np.exp(exponent)
         values.append(float((problem.loss * estimator).sum()) + mu * problem.leakage(estimator))
     return estimator, values, mean_tilt
+
+
+# -- the letters of the page --------------------------------------------------------------------------------------
+
+WORDS = "(?i:let|put|write|take|with|some|another|off by|numbers?|constant|parameter|vectors?|matrix|tilt|slack|up to)"
+
+
+def test_a_letter_is_introduced_only_where_the_page_says() -> None:
+    page = (Path(__file__).resolve().parents[1] / "docs" / "theory.md").read_text(encoding="utf-8")
+    sections = dict(enumerate(re.split(r"^## \d+\. ", page, flags=re.MULTILINE)))
+    letters = re.findall(r"^\| (\S) \| .* \| ([\d, ]+) \|$", sections[1], flags=re.MULTILINE)
+    assert len(letters) == 10
+    for letter, listed in letters:
+        introduced = re.compile(rf"\b{WORDS}\s+{re.escape(letter)}(?:_\w+|\([^)]*\))?(?![\w'’])")
+        found = {number for number, text in sections.items() if introduced.search(text)}
+        assert found <= {int(number) for number in listed.split(",")}, f"{letter} is introduced again"
 
 
 # -- the problem is convex ----------------------------------------------------------------------------------------

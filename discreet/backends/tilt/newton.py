@@ -1,12 +1,12 @@
 """One Newton step of the interior point, with all N outcomes eliminated.
 
 The central path is P_il z_il = τ ω_l / w_l (z the slack of guess i at outcome l, per unit of its mass; ω the barrier weights
-of the model) and, for the budget, c μ = κ τ (c = ε − Σ g(u_i), its slack). Eliminating dP, dz and dλ outcome by outcome
-leaves, with D = P/z and M_ii' = Σ_l w_l F_l F_l' (D_il δ_ii' − D_il D_i'l / Σ_k D_kl), this symmetric system in (dt, ρ, dμ):
+of the model) and, for the budget, ε₀ μ = κ τ (ε₀ = ε − Σ g(u_i), its slack). Eliminating dP, dz and dλ outcome by outcome
+leaves, with ψ = P/z and M_ii' = Σ_l w_l F_l F_l' (ψ_il δ_ii' − ψ_il ψ_i'l / Σ_k ψ_kl), this symmetric system in (dt, ρ, dμ):
 
-    [ M + H/μ    E      −γ/μ            ]      H_i = frame' diag(u_i) frame      (inverse of g's Hessian off its null vector)
-    [ E'         0      −g_i            ]      E_i = (s_i, d_i)                  (that null vector: g is homogeneous)
-    [ −γ'/μ      −g_i'  Σ u v²/μ + c/μ  ]      γ_i = frame' (u_i ∘ v_i)
+    [ M + H/μ    V      −γ/μ            ]      H_i = frame' diag(u_i) frame      (inverse of g's Hessian off its null vector)
+    [ V'         0      −g_i            ]      V_i = (s_i, d_i)                  (that null vector: g is homogeneous)
+    [ −γ'/μ      −g_i'  Σ u v²/μ + ε₀/μ ]      γ_i = frame' (u_i ∘ v_i)
 
 There is no 1/ε in it. Shifting all t_i together does not change M. What determines this common shift is so small that it
 would drown in M's rounding. So the rows of the guess with the largest mass are replaced by the sum of all rows, where M
@@ -34,7 +34,7 @@ _SMALLEST_GROWTH = 0.01  # of a guess's mass, as no step goes nearer to the boun
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """Strictly inside: estimator P > 0 [K, m, W], slack z > 0 [K, m, W], tilt [m, k], multiplier μ, unused budget c."""
+    """Strictly inside: estimator P > 0 [K, m, W], slack z > 0 [K, m, W], tilt [m, k], multiplier μ, unused budget ε₀."""
 
     estimator: Array
     slack: Array
@@ -125,9 +125,9 @@ class Newton:
         return np.asarray(found + self._inverse @ (right - self._matrix @ found))
 
     def direction(self, target: float, product: Array | float = 0.0, budget_product: float = 0.0) -> Step:
-        """The step towards P z = target × barrier (and c μ = κ target).
+        """The step towards P z = target × barrier (and ε₀ μ = κ target).
 
-        The products are second-order corrections: of P z relative to it, and of c μ.
+        The products are second-order corrections: of P z relative to it, and of ε₀ μ.
         """
         at, curvature, curvature_sum = self._at, self._curvature, self._curvature_sum
         aim = target * self._model.barrier[:, None] * self._per_product
@@ -169,8 +169,8 @@ class Newton:
     def _schur(self, features: Array) -> Array:
         """M over all guesses but the reference, [(m − 1)·rows, (m − 1)·rows].
 
-        Off the diagonal blocks it is −G G' with G_i = F·D_i sqrt(w / Σ_k D_k), one symmetric product. On them
-        D_i − D_i²/Σ D would cancel, so they are formed from D_i (Σ_{k≠i} D_k)/Σ D.
+        Off the diagonal blocks it is −G G' with G_i = F·ψ_i sqrt(w / Σ_k ψ_k), one symmetric product. On them
+        ψ_i − ψ_i²/Σ ψ would cancel, so they are formed from ψ_i (Σ_{k≠i} ψ_k)/Σ ψ.
         """
         rows, count = features.shape[1], self._others.size
         total, guesses = np.zeros((count * rows, count * rows)), np.arange(count)

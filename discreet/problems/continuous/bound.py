@@ -1,6 +1,6 @@
 """The lower side: the integral of the least tilted loss, ∫ min_i F_i(z) dz, bounded from below by certified subdivision.
 
-With F_i = Σ_q c_iq f_q and any label k on an interval I,
+With F_i = Σ_q α_iq f_q and any label k on an interval I,
 
     ∫_I min_i F_i  =  ∫_I F_k − ∫_I max_i (F_k − F_i)⁺,
 
@@ -92,7 +92,7 @@ class _Tilted:
     size: Array
 
     def against(self, k: int, terms: int) -> tuple[Array, Array]:
-        """Upper bounds of (d_iq)⁺ and lower bounds of (d_iq)⁻ [m, Q] for d_i = c_k − c_i, roundings included."""
+        """Upper bounds of (d_iq)⁺ and lower bounds of (d_iq)⁻ [m, Q] for d_i = α_k − α_i, roundings included."""
         difference = self.coefficients[k] - self.coefficients
         doubt = 2.0 * UNIT * (terms + 4) * (self.size[k] + self.size)
         doubt[k] = 0.0

@@ -4,7 +4,7 @@
 
 It is the paper's OP (and OP-PP-CM at ε = 0) for a one-dimensional Z. Everything is linear in the component densities f_q:
 p(x_j, z) = Σ_q `private`[j, q] f_q(z) and L_i(z) = Σ_q `losses`[i, q] f_q(z), so that a tilt t gives the tilted losses
-F_i(z) = Σ_q c_iq f_q(z) with c = losses + t·private. On a partition into intervals it is a discrete `Problem` (`on`).
+F_i(z) = Σ_q α_iq f_q(z) with α = losses + t·private. On a partition into intervals it is a discrete `Problem` (`on`).
 
 Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
 Entropy Constrained Approach"; docs/theory.md, "Continuous measurements".
@@ -164,7 +164,7 @@ class ContinuousProblem(Constrained):
         return masses, error
 
     def tilted(self, tilt: Array) -> Array:
-        """Coefficients c [m, Q] of the tilted losses F_i = Σ_q c_iq f_q for a tilt [m, n]."""
+        """Coefficients α [m, Q] of the tilted losses F_i = Σ_q α_iq f_q for a tilt [m, n]."""
         return np.asarray(self.losses + tilt @ self.private)
 
     def posterior(self, z: Any) -> Array:

@@ -40,7 +40,7 @@ class Inference:
     leakage_nats       mutual information of X and what is seen
     equivocation_nats  H(X given what is seen)
     fano_plain         the paper's bound: x_error ≥ (H − 1)/log2 n, H the equivocation in *bits*; empty for n = 2
-    fano_sharp         the e with h(e) + e log(n − 1) = H, which the plain form weakens; x_error ≥ it
+    fano_sharp         the e with H₂(e) + e log(n − 1) = H, which the plain form weakens; x_error ≥ it
     samples            0 if every number is exact; otherwise the number of simulated draws
     intervals          name -> (low, high), for a simulation: each holds with probability `confidence`
     """
@@ -140,7 +140,7 @@ def fano_bound(equivocation_nats: float, n: int, *, sharp: bool = False) -> floa
     """A lower bound of the error probability of any inference of X (n values) from Ŷ, given H(X given Ŷ) in nats.
 
     The plain form is the paper's: (H − 1) / log2 n with H in *bits*, since the 1 in it is one bit; it is empty for n = 2.
-    `sharp=True` solves h(e) + e·log(n − 1) = H for e, which is what the plain form weakens. Returns a probability ≥ 0.
+    `sharp=True` solves H₂(e) + e·log(n − 1) = H for e, which is what the plain form weakens. Returns a probability ≥ 0.
     """
     if n <= 1:
         return 0.0

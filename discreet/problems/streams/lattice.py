@@ -7,19 +7,17 @@ of (count, bin), once per 64 outcomes of a row. From there ratios of neighbourin
 row's mode, so that after an underflow all further values are smaller still. With numba a chunk is generated compiled
 (`lattice_kernels`), otherwise by NumPy; values agree to about 1e-13.
 
-**Truncation.** With `tail` = τ > 0 an outcome c is left out when S(c) = Σ_k D(c_k, M q_k) > T under *every* (x_j, y_i) with
-law q, D(c, μ) = c log(c/μ) + μ − c. The outcomes left out have probability at most τ under each of them, if T solves
+**Truncation.** With `tail` > 0 an outcome c is left out when S(c) = Σ_k M f_k φ(c_k / (M f_k)) > T under *every* (x_j, y_i),
+where f_k is the probability of bin k and φ(r) = r log r − r + 1. The outcomes left out have probability at most `tail` under
+each of them, if T solves
 
-    e^{−x} (e x / d)^d = τ,   d = K − 1,   x = T − d log 2 > d.
+    e^{−x} (e x / d)^d = tail,   d = K − 1,   x = T − d log 2 > d.
 
-Proof. For a binomial count C of n trials with probability ρ let Y = n KL(C/n ‖ ρ). Chernoff's bound on either side of the
-mean gives Pr(Y ≥ y) ≤ min(1, 2e^{−y}), hence E e^{λY} ≤ 2^λ/(1 − λ) for 0 ≤ λ < 1. By the chain rule of divergence S(C) =
-M KL(C/M ‖ q) is a sum of d such terms, as count k is binomial given the counts before it; so E e^{λS} ≤ (2^λ/(1 − λ))^d.
-Markov's inequality with λ = 1 − d/x gives Pr(S ≥ T) ≤ e^{−λT} (2^λ/(1 − λ))^d = e^{−x} (e x/d)^d. ∎
+The proof is in docs/theory.md, section 18.
 
 S is convex along a row, so the outcomes kept of a row are an interval (for several laws: the hull). Everything left out is
 gathered in one last outcome, *rest*. Its mass is the known total less the mass generated, where that difference is accurate,
-and in any case not less than the mass left out nor more than τ. The generated outcomes are scaled to make totals exact.
+and in any case not less than the mass left out nor more than `tail`. The generated outcomes are scaled to make totals exact.
 
 Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000); H. Chernoff, "A measure of asymptotic
 efficiency for tests of a hypothesis based on the sum of observations", Ann. Math. Statist. 23 (1952).
@@ -53,7 +51,7 @@ class CountLattice:
     p_z_given_xy   Pr(one sensor reports bin k given x_j, y_i) [n, m, bins], bins ≥ 2
     p_xy           p(x_j, y_i) [n, m]
     loss_matrix    loss of guessing i' when the truth is i [m, guesses], ≥ 0; default 0/1 loss
-    tail           τ: most mass that may be gathered in a last outcome "rest"; 0 keeps every outcome
+    tail           most mass that may be gathered in a last outcome "rest"; 0 keeps every outcome
     threads        for the passes that plan the chunks (0 = all cores)
     compiled       whether to use numba; by default where it is installed and there are enough outcomes
 
