@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +15,8 @@ import numpy as np
 from discreet.problems.checks import brief
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
+
+_PRECISE = Context(prec=40)
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,14 @@ class LeakageBudget:
         return math.isinf(self.nats)
 
 
-def constraint_of(budget: float | LeakageBudget | None, equivocation: float | None, entropy_x: float) -> LeakageBudget:
-    """The constraint given by a budget or an equivocation, both in nats; InputError unless exactly one is given."""
+def constraint_of(budget: float | LeakageBudget | None, equivocation: float | None, prior: Sequence[Array]) -> LeakageBudget:
+    """The constraint given by a budget or an equivocation, both in nats; InputError unless exactly one is given.
+
+    prior: numbers ≥ 0 [n] each that add up to p(x_j), up to a common factor and a relative error of 2⁻⁶⁴.
+
+    Law: a leakage within the budget of an equivocation H0 ≤ H(X) leaves H(X given Ŷ) ≥ H0. An H0 that exceeds H(X) by no
+    more than 1e-12 of it counts as H(X), which is perfect privacy, as does one of at least `entropy`.
+    """
     if (budget is None) == (equivocation is None):
         raise InputError(
             "give exactly one of budget= (nats; 0 for perfect privacy, inf for no constraint) and equivocation= (nats)"
@@ -49,18 +59,32 @@ def constraint_of(budget: float | LeakageBudget | None, equivocation: float | No
     if equivocation is None:
         return LeakageBudget(budget)  # type: ignore[arg-type]
     wanted = _number(equivocation, "the equivocation")
-    if not wanted <= entropy_x * (1.0 + 1e-12):
+    entropy_x, shown = _precise_entropy(prior), entropy(np.sum(prior, axis=0))
+    if not wanted <= max(float(entropy_x), shown) * (1.0 + 1e-12):
         raise InputError(
-            f"equivocation {wanted:g} nats exceeds H(X) = {entropy_x:.12g} nats, which no estimator can keep; "
+            f"equivocation {wanted:g} nats exceeds H(X) = {shown:.12g} nats, which no estimator can keep; "
             "give at most H(X) (equal to it is perfect privacy)"
         )
-    return LeakageBudget(max(0.0, entropy_x - wanted))
+    if wanted >= shown:
+        return LeakageBudget(0.0)
+    with localcontext(_PRECISE):  # if every p changes by the share δ of itself, H changes by less than 2 δ (H + 1)
+        room = entropy_x - Decimal(2.0**-63) * (entropy_x + 1) - Decimal(wanted)
+        nats = float(room)
+        return LeakageBudget(max(0.0, nats if Decimal(nats) <= room else math.nextafter(nats, -math.inf)))
 
 
 def entropy(p: Array) -> float:
     """Shannon entropy of a probability vector p [k], in nats; 0 log 0 = 0."""
     positive = p[p > 0]
     return max(0.0, float(-(positive * np.log(positive)).sum()))
+
+
+def _precise_entropy(parts: Sequence[Array]) -> Decimal:
+    """H(p / Σ p) in nats to at least 30 digits, where p is the sum of the parts [n]."""
+    with localcontext(_PRECISE):
+        p = [sum(map(Decimal, each), Decimal(0)) for each in zip(*(part.tolist() for part in parts), strict=True)]
+        total = sum(p, Decimal(0))
+        return total.ln() - sum((each * each.ln() for each in p if each > 0), Decimal(0)) / total
 
 
 class Constrained:
@@ -86,10 +110,15 @@ class Constrained:
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
 
+    @property
+    def _prior(self) -> Sequence[Array]:
+        """Numbers [n] each that add up to p(x_j)."""
+        return (self.p_x,)
+
     def with_budget(self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None) -> Self:
         """The same model, with everything already computed, under another budget or equivocation (nats)."""
         other = copy(self)
-        other._freeze(constraint=constraint_of(budget, equivocation, self.entropy_x))
+        other._freeze(constraint=constraint_of(budget, equivocation, self._prior))
         return other
 
     @property

@@ -32,10 +32,10 @@ from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw, output_law
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
 from discreet.problems.numerics.estimators import Decisions
+from discreet.problems.numerics.rounding import sum_doubt
 from discreet.problems.samples import SampleReport, joint_of_samples
 
 ROUNDED_TOTAL = 2.0**-50  # a total this close to one counts as one: dividing by it again would only change last digits
-_PROVABLY = 1.0 + 2.0**-44  # more than a computed leakage above 1e-29 can fall short of the exact one
 LARGEST_LOSS = 1e100  # keeps every product of the judge within range
 
 
@@ -106,7 +106,7 @@ class Problem(Constrained):
         check_ceiling(cost, "loss", LARGEST_LOSS, "state losses in a larger unit")
         check_stray_losses(a, cost)
         self._freeze(p_xz=a, loss=cost, marginal=marginal, name=name, samples=samples)
-        self._freeze(constraint=constraint_of(budget, equivocation, self.entropy_x))
+        self._freeze(constraint=constraint_of(budget, equivocation, marginal))
 
     # -- doors -----------------------------------------------------------------------------------------------------
 
@@ -171,6 +171,10 @@ class Problem(Constrained):
         """π_j = p(x_j) [n]."""
         return _frozen(self.marginal[0])
 
+    @property
+    def _prior(self) -> DoubleDouble:
+        return self.marginal
+
     @cached_property
     def p_z(self) -> Array:
         """w_l = p(z_l) [N]."""
@@ -234,8 +238,9 @@ class Problem(Constrained):
 
     @cached_property
     def bayes_leakage(self) -> float:
-        """I_MAP: the leakage of the Bayes rule in nats, rounded up by a relative 6e-14. Budgets from it on are slack."""
-        return self.bayes_law.leakage() * _PROVABLY
+        """I_MAP: a ceiling of what the Bayes rule leaks, nats; 0 where none is seen. Budgets from it on are slack."""
+        law = self.bayes_law
+        return law.leakage_ceiling(sum_doubt(self.N, self.m * self.n)) if law.leakage() > 0.0 else 0.0
 
     @cached_property
     def constant_errors(self) -> Array:

@@ -83,7 +83,7 @@ class ContinuousProblem(Constrained):
         components, weights = _components(distributions, prior)
         self._freeze(p_xy=prior, loss_matrix=matrix, components=components, private=weights.sum(axis=1), name=name)
         self._freeze(losses=np.einsum("jkq,ki->iq", weights, matrix), accuracy=positive(accuracy, "accuracy", most=1e-6))
-        self._freeze(constraint=constraint_of(budget, equivocation, self.entropy_x))
+        self._freeze(constraint=constraint_of(budget, equivocation, self._prior))
 
     # -- sizes and laws ------------------------------------------------------------------------------------------------
 
@@ -114,6 +114,10 @@ class ContinuousProblem(Constrained):
     def p_x(self) -> Array:
         """π_j = p(x_j) [n]."""
         return self._law.p_x
+
+    @property
+    def _prior(self) -> Sequence[Array]:
+        return list(self.private.T)
 
     @property
     def constant_errors(self) -> Array:

@@ -29,12 +29,12 @@ from discreet.problems.checks import are_masses, real_numbers
 from discreet.problems.errors import InputError
 from discreet.problems.judge.conclusion import Duals, End, Worth, rounded_up, usable_duals, worth_of
 from discreet.problems.judge.privacy import Moves, distance, recording
-from discreet.problems.measures.law import OutputLaw, faint_lift
+from discreet.problems.measures.law import OutputLaw, faint_lift, total_of
 from discreet.problems.measures.mutual_information import support_ceiling
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.estimators import Decisions, normalise
 from discreet.problems.numerics.label_strips import compiled_pays
-from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
+from discreet.problems.numerics.rounding import SMALLEST, UNIT
 from discreet.problems.numerics.sums import Sums, clear_strips, sums_of_strips, sums_over, totals
 from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
@@ -158,14 +158,16 @@ class RuleCase:
         self._compiled = compiled_pays(problem.N) if compiled is None else compiled
         self._sums, (high, low), self._last, moves = self._pass(threads, progress)
         if isinstance(problem, BlockProblem):
-            self._marginal, self._total = (high[: problem.n], low[: problem.n]), float(high[: problem.n].sum())
+            self._marginal = high[: problem.n], low[: problem.n]
+            self._total = total_of(self._marginal)
             self._errors = high[problem.n :] / self._total
             problem.check_totals(self._marginal[0], self._total, self._errors)
         else:
             self._marginal, self._total = problem.marginal, 1.0
+        total = self._total if isinstance(problem, BlockProblem) else None
         recorded = moves if self.constraint.perfect else None
-        self._plain = worth_of(self._sums, self._marginal, self._lift, self._total, recorded)
-        self.blended_doubt = SUM_ROUNDING + (rule.m + 1) * UNIT * self._sums.drawn_share()
+        self._plain = worth_of(self._sums, self._marginal, self._lift, total, recorded)
+        self.blended_doubt = self._sums.doubt + (rule.m + 1) * UNIT * self._sums.drawn_share()
         self.own = self._worth(rule)
 
     @property
@@ -252,9 +254,9 @@ class RuleCase:
         parts = (*self._sums.least(tilt, self._lift), -unseen * (1.0 + 2.0**-30))
         if shift:
             parts = (*parts, -(shift + 4.0 * UNIT * (size + shift)) * total * (1.0 + 8.0 * UNIT))
-        if total != 1.0 and all(map(math.isfinite, parts)):
+        if isinstance(self._problem, BlockProblem) and all(map(math.isfinite, parts)):
             least = math.fsum(parts)
-            parts = (least / total, -4.0 * UNIT * abs(least))
+            parts = (least / total, -4.0 * UNIT * abs(least), -SMALLEST)  # sum, total and quotient are rounded once each
         yield Duals(tilt - shift if shift else tilt, self._multiplier, parts)
 
     def _shift(self) -> float:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -43,7 +43,7 @@ from discreet.problems.judge.privacy import Moves, is_private, privacy
 from discreet.problems.measures.law import OutputLaw, law_of, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array, DoubleDouble
-from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, TOTAL_ROUNDING, UNIT
+from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 from discreet.problems.numerics.sums import Sums
 
 if TYPE_CHECKING:
@@ -98,29 +98,32 @@ def worth_of(
     sums: Sums,
     marginal: DoubleDouble,
     lift: NDArray[np.int32],
-    total: float = 1.0,
+    total: float | None = None,
     moves: Moves | None = None,
     accuracy: float = 0.0,
 ) -> Worth:
-    """The worth of an answer with these sums; a total probability other than one is divided out.
+    """The worth of an answer with these sums; a total probability, if one is given, is divided out.
 
     marginal: Σ_l a_l. moves: of the answer, at budget 0. accuracy: assumed relative error of every mass.
 
-    Double-double sums of terms ≥ 0 lose `SUM_ROUNDING` at most. Columns sum to one within m + 1 units; their error is a
-    doubt about the part of every entry that is drawn.
+    Columns sum to one within m + 1 units; their error is a doubt about the part of every entry that is drawn.
     """
     law = law_of(sums.joint, marginal, lift)
-    if total != 1.0:  # the ratios of the law do not change
-        law = OutputLaw(law.mass / total, law.deviation / total / total, law.p_x / total)
-    error = max(0.0, float(sums.loss[0] + sums.loss[1])) / total
-    doubt = sums.column_error * sums.drawn_share() + SUM_ROUNDING + accuracy
+    error, missed = max(0.0, float(sums.loss[0] + sums.loss[1])), sums.missed
+    if total is not None:  # the ratios of the law do not change
+        law = replace(law, mass=law.mass / total, deviation=law.deviation / total / total, p_x=law.p_x / total)
+        error, missed = error / total, 2.0 * missed + SMALLEST  # the quotient may be subnormal
+    doubt = sums.column_error * sums.drawn_share() + sums.doubt + accuracy
     within, rise = (math.inf, 0.0) if moves is None else privacy(law, moves, marginal, doubt, accuracy)
-    upper = rounded_up(error + rise, law.mass.size, sums.missed) * (1.0 + accuracy)
+    upper = rounded_up(error + rise, law.mass.size, missed) * (1.0 + accuracy)
     return Worth(law, error, upper, doubt, within)
 
 
 def rounded_up(error: float, m: int, missed: float) -> float:
-    """Upper bound of an error probability of m guesses; missed: what products that underflow may add to it."""
+    """Upper bound of an error probability of m guesses; missed: what products that underflow may add to it.
+
+    Columns may sum to 1 − (m + 1)u, and that sum, a total and the operations that gave `error` are rounded, 15 in all.
+    """
     return error * (1.0 + (m + 16) * UNIT) + missed
 
 

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_multiply, dd_sum
 from discreet.problems.numerics.estimators import Decisions
-from discreet.problems.numerics.rounding import UNIT
+from discreet.problems.numerics.rounding import SMALLEST, UNIT, leakage_doubt, ratio_doubt
+
+_LARGEST_RATIO = 1e300  # only guesses of subnormal mass exceed it
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class OutputLaw:
     mass        s_i = Pr(Ŷ = y_i)                              [m]
     deviation   Pr(X = x_j, Ŷ = y_i) − π_j s_i                  [m, n], accurate relative to itself
     p_x         π_j                                            [n]
+    doubt       relative error of r_ij, at most: of how u_ij − π_j s_i was computed
 
     It is linear in the estimator, so `blend` gives the law of a mixture of two estimators without touching the outcomes.
     """
@@ -35,6 +38,7 @@ class OutputLaw:
     mass: Array
     deviation: Array
     p_x: Array
+    doubt: float = 0.0
 
     @cached_property
     def excess(self) -> Array:
@@ -50,10 +54,10 @@ class OutputLaw:
         mass = self.mass[:, None]
         with np.errstate(over="ignore"):
             ratio = np.divide(self.excess, mass, out=np.zeros_like(self.deviation), where=mass > 0)
-        return np.minimum(np.maximum(ratio, -1.0), 1e300)  # only guesses of subnormal mass exceed it
+        return np.minimum(np.maximum(ratio, -1.0), _LARGEST_RATIO)
 
     def leakage(self) -> float:
-        """I(X; Ŷ) in nats, ≥ 0."""
+        """I(X; Ŷ) in nats, ≥ 0: an estimate. Digits are lost where it is under 1e-44 (docs/theory.md, section 10)."""
         return self._leakage
 
     @cached_property
@@ -64,15 +68,22 @@ class OutputLaw:
         """Upper bound of the exact leakage, nats; 0 where X has one value only.
 
         perturbation: the bound also holds for every law whose entries Pr(X = x_j, Ŷ = y_i) differ by that relative amount.
-        With η the relative uncertainty of r, leakage grows by at most 2 η Σ u |log r| + 2 η² to the orders that matter.
+
+        For any numbers u' ≥ 0 of total T' leakage is at most Σ_ij s_i π_j φ(u'_ij / (s_i π_j)) / T', since no product law
+        has a smaller divergence than that of the margins. φ is convex, so it is largest at an end of what u' may be.
         """
         if np.count_nonzero(self.p_x) <= 1:
             return 0.0
-        x = self.ratio_minus_one()
-        log = np.log1p(np.maximum(x, -1.0 + UNIT))
-        slope = float(self.mass @ (((1.0 + x) * np.abs(log)) @ self.p_x))
-        uncertainty = perturbation + 2.0**-95  # of r as computed from double-double sums
-        return (self._leakage + uncertainty * (2.01 * slope + 2.1 * uncertainty)) * (1.0 + 2.0**-45)
+        x, doubt = self.ratio_minus_one(), self.doubt + perturbation
+        reach = (1.0 + x) * doubt + 8.0 * UNIT * np.abs(x)
+        if not reach.any():
+            return 0.0
+        above, below = phi_divergence(np.stack([x + reach, np.maximum(x - reach, -1.0)]))
+        worst = float(self.mass @ (np.maximum(above, below) @ self.p_x))
+        if x.max() >= _LARGEST_RATIO:
+            worst += 1490.0 * float(self.mass[x.max(axis=1) >= _LARGEST_RATIO].sum())  # the largest log 1/(s_i π_j)
+        worst += 2.0**13 * x.size * SMALLEST  # of underflow: 4 SMALLEST in every deviation, times |log r|
+        return worst * (1.0 + leakage_doubt(*x.shape[::-1])) / (1.0 - doubt) if doubt < 0.5 else np.inf
 
     def blend(self, other: OutputLaw, share: float) -> OutputLaw:
         """The law of (1 − share)·this + share·other."""
@@ -80,6 +91,7 @@ class OutputLaw:
             (1.0 - share) * self.mass + share * other.mass,
             (1.0 - share) * self.deviation + share * other.deviation,
             self.p_x,
+            max(self.doubt, other.doubt),
         )
 
 
@@ -105,7 +117,8 @@ def law_of(joint: DoubleDouble, marginal: DoubleDouble, lift: NDArray[np.int32])
     mass = _row_sums((np.ldexp(joint[0], -lift), np.ldexp(joint[1], -lift)))
     lifted = np.ldexp(marginal[0], lift), np.ldexp(marginal[1], lift)
     deviation = _deviation(joint, mass, lifted, _row_sums(marginal))
-    return OutputLaw(mass[0], _scaled_outward(deviation, -lift) if lift.any() else deviation, marginal[0])
+    deviation = _scaled_outward(deviation, -lift) if lift.any() else deviation
+    return OutputLaw(mass[0], deviation, marginal[0], ratio_doubt(deviation.shape[1]))
 
 
 def _scaled_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array:
@@ -120,6 +133,12 @@ def _deviation(joint: DoubleDouble, mass: DoubleDouble, p_x: DoubleDouble, total
     expected = dd_multiply((mass[0][:, None], mass[1][:, None]), (-p_x[0], -p_x[1]))
     difference = dd_add(dd_multiply(joint, total), expected)
     return difference[0] + difference[1]
+
+
+def total_of(marginal: DoubleDouble) -> float:
+    """Σ_j π_j, rounded once; π_j double-double [n]."""
+    high, low = _row_sums(marginal)
+    return float(high + low)
 
 
 def _row_sums(numbers: DoubleDouble) -> DoubleDouble:

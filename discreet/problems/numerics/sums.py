@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_sum, exact_product
 from discreet.problems.numerics.estimators import Decisions, column_error
 from discreet.problems.numerics.label_strips import StripSums, strip_sums
-from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
+from discreet.problems.numerics.rounding import SMALLEST, UNIT, sum_doubt
 from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt, never_in_doubt
 
 _BLOCK_OUTCOMES = 1 << 14  # outcomes in a block, whose temporaries stay in cache
@@ -38,6 +38,7 @@ class Sums:
     missed         what products that underflow may add to the loss, at most
     wasted         upper bound of Σ_il P_il F_il − Σ_l min_i F_il
     worst          max_il P_il r_il / w_l
+    outcomes       how many there are
     """
 
     joint: DoubleDouble
@@ -47,6 +48,7 @@ class Sums:
     missed: float
     wasted: float
     worst: float
+    outcomes: int
 
     def plus(self, other: Sums) -> Sums:
         """The sums over the outcomes of both."""
@@ -58,7 +60,13 @@ class Sums:
             self.missed + other.missed,
             (self.wasted + other.wasted) * (1.0 + 4.0 * UNIT),
             max(self.worst, other.worst),
+            self.outcomes + other.outcomes,
         )
+
+    @property
+    def doubt(self) -> float:
+        """Relative error of `joint` and `loss`, at most."""
+        return sum_doubt(self.outcomes, self.random.size)
 
     def drawn_share(self) -> float:
         """The largest share of an entry of joint that comes from drawn guesses, rounded up as `random` is a plain sum."""
@@ -73,7 +81,7 @@ class Sums:
         size = float(np.abs(product).sum() + self.loss[0])
         lost = (self.wasted + 8.0 * SMALLEST * float(np.abs(tilt).sum() + tilt.size)) * (1.0 + 4.0 * UNIT)
         parts = np.concatenate([product, error, tilt * low]).ravel().tolist()
-        return (*parts, float(self.loss[0]), float(self.loss[1]), -lost, -2.0 * SUM_ROUNDING * size)
+        return (*parts, float(self.loss[0]), float(self.loss[1]), -lost, -2.0 * self.doubt * size)
 
 
 def sums_over(decide: Callable[[slice], Decisions], p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
@@ -108,7 +116,7 @@ def _block_sums(decided: Decisions, p_xz: Array, loss: Array, tilt: Array, lift:
         lost += float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
         worst = max(worst, _most_per_mass((columns * (drawn - least)).max(axis=0), p_drawn))
     joint, expected = decided.sums(_lifted(p_xz, lift)), decided.expected(loss)
-    return Sums(joint, expected, random, error, missed, lost * (1.0 + 4.0 * UNIT), worst)
+    return Sums(joint, expected, random, error, missed, lost * (1.0 + 4.0 * UNIT), worst, p_xz.shape[1])
 
 
 def _lifted(p_xz: Array, lift: NDArray[np.int32]) -> Array:
@@ -142,7 +150,7 @@ def sums_of_strips(found: StripSums, lift: NDArray[np.int32]) -> Sums:
     n, (high, low) = lift.size, found.sums
     loss = dd_add(dd_sum(np.diagonal(high[:, n:])), dd_sum(np.diagonal(low[:, n:])))
     joint = np.ldexp(high[:, :n], lift), np.ldexp(low[:, :n], lift)
-    return Sums(joint, loss, np.zeros(joint[0].shape), 0.0, 0.0, 0.0, 0.0)
+    return Sums(joint, loss, np.zeros(joint[0].shape), 0.0, 0.0, 0.0, 0.0, int(found.counts.sum()))
 
 
 def totals(p_xz: Array, loss: Array, found: StripSums | None = None) -> DoubleDouble:

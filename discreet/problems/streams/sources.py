@@ -31,7 +31,7 @@ from discreet.problems.checks import (
     loss_table,
     whole,
 )
-from discreet.problems.constraint import LeakageBudget, constraint_of, entropy
+from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Archive, map_npy
 from discreet.problems.files.records import model_arrays, printable, stored_model, under_budget
@@ -80,7 +80,7 @@ def block_problem(
         blocks = _Source(blocks.n, blocks.m, blocks.N, partial(_scaled, blocks, total))
         sums = sums[0] / total, sums[1] / total
     p_x, losses = np.split(sums[0] + sums[1], [blocks.n])
-    return BlockProblem(blocks, constraint_of(budget, equivocation, entropy(p_x)), p_x, losses, name)
+    return BlockProblem(blocks, constraint_of(budget, equivocation, [p_x]), p_x, losses, name)
 
 
 def _checked(blocks: Blocks, compiled: bool, chunk: Chunk) -> tuple[Chunk, DoubleDouble]:

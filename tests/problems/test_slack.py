@@ -1,0 +1,142 @@
+"""What rounding may cost is charged at every size: cases that a fixed allowance does not cover, against exact arithmetic."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import exactly
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judging import certify_rule
+
+from discreet.problems.blocks import ArrayBlocks, BlockProblem
+from discreet.problems.constraint import LeakageBudget
+from discreet.problems.judge import certify
+from discreet.problems.measures.law import OutputLaw
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import sum_doubt
+from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
+
+_TINY = 5e-324
+
+
+def _blocks(p_xz: Array, loss: Array) -> BlockProblem:
+    return BlockProblem(ArrayBlocks(p_xz, loss), LeakageBudget(math.inf), p_xz.sum(axis=1), loss.sum(axis=1))
+
+
+def _exact_sum(values: Array) -> Fraction:
+    return sum(map(Fraction, values.ravel().tolist()), Fraction(0))
+
+
+def _bayes_error(problem: BlockProblem) -> Fraction:
+    """Σ_l min_i L_il over the total probability, exactly."""
+    assert isinstance(problem.blocks, ArrayBlocks)
+    least = _exact_sum(problem.blocks.loss.min(axis=0))
+    return least / _exact_sum(problem.blocks.p_xz)
+
+
+# -- the total of blocks -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.0 + 2.0**-31, 1.0 - 2.0**-32])
+@pytest.mark.parametrize("small", [2.0**-54 * 0.99, 2.0**-54 * 1.01, 2.0**-53 * 0.99])
+@pytest.mark.parametrize("n", [128, 4096])
+def test_totals_of_many_private_values_do_not_move_the_bracket(n: int, small: float, scale: float) -> None:
+    """A plain sum of these p(x) loses or gains half a last place at every eighth of them."""
+    p_x = np.zeros(n)
+    p_x[:2] = 0.5
+    p_x[8::8] = small
+    p_xz = np.stack([0.5 * p_x, 0.5 * p_x], axis=1) * scale
+    problem = _blocks(p_xz, np.array([[1.0, 0.3], [0.2, 0.7]]) * p_xz.sum(axis=0))
+    judged = certify_rule(problem, Rule(np.zeros((2, n))), 0.0).certificate
+    assert Fraction(judged.lower) <= _bayes_error(problem) <= Fraction(judged.upper)
+    assert judged.relative_gap < 1e-13
+
+
+@pytest.mark.parametrize("total", [1.0 + 1e-10, 1.0 - 1e-10])
+def test_quotients_of_the_smallest_losses_are_rounded_outward(total: float) -> None:
+    p_xz = np.array([[0.25, 0.25], [0.25, 0.25]]) * total
+    problem = _blocks(p_xz, np.array([[3.0, 9.0], [7.0, 5.0]]) * _TINY)
+    judged = certify_rule(problem, Rule(np.zeros((2, 2))), 0.0).certificate
+    assert Fraction(judged.lower) <= _bayes_error(problem) <= Fraction(judged.upper)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([0, 3, 40, 60, 100]), st.sampled_from([math.inf, 1e-3]))
+def test_losses_near_the_smallest_number(seed: int, exponent: int, budget: float) -> None:
+    rng = np.random.default_rng(seed)
+    m, n, outcomes = (int(each) for each in rng.integers(2, 5, 3))
+    p_xz = rng.dirichlet(np.ones(n * outcomes)).reshape(n, outcomes)
+    loss = rng.integers(0, 1 << int(rng.integers(1, 53)), (m, outcomes)) * (_TINY * 2.0**exponent)
+    problem, estimator = Problem(p_xz, loss, budget), rng.dirichlet(np.full(m, 0.5), outcomes).T
+    tilt = rng.normal(size=(m, n)) * rng.choice([0.0, 1e-320, 1e-310, 1.0])
+    verdict = certify(problem, estimator, tilt, float(rng.choice([0.0, 1e-320, 1e-3])))
+    judged = verdict.certificate
+    for normalised in (False, True):
+        assert exactly.error_probability(problem, verdict.estimator, normalised) <= Fraction(judged.upper)
+    assert judged.lower == 0.0 or Fraction(judged.lower) <= exactly.bound(problem, verdict.tilt, verdict.multiplier)
+
+
+# -- leakage -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [4096, 65536])
+def test_the_ceiling_holds_for_many_private_values(n: int) -> None:
+    """r is 1 ± ½ everywhere. Sums with four accumulators lose half a last place for nearly every private value."""
+    p_x = np.full(n, 2.0**-55 * 0.99)
+    p_x[:4] = 0.25
+    x = np.where(np.arange(n) % 2 == 0, 0.5, -0.5)
+    deviation = np.stack([x, -x]) * p_x * 0.5
+    with mpmath.workdps(40):
+        halves = [(1 + x) * mpmath.log(1 + x) - x for x in (mpmath.mpf("0.5"), mpmath.mpf("-0.5"))]
+        total = mpmath.mpf(_exact_sum(p_x).numerator) / _exact_sum(p_x).denominator
+        exact = sum(halves) / 2 * total  # Σ_i s_i Σ_j π_j φ, with s = (½, ½)
+        found = OutputLaw(np.array([0.5, 0.5]), deviation, p_x).leakage_ceiling()
+        assert exact <= found <= exact * (1 + 2 * n * mpmath.mpf(2) ** -53 + mpmath.mpf(10) ** -13)
+
+
+def test_sums_over_more_outcomes_are_more_in_doubt() -> None:
+    """One addition of double-doubles, up to 2⁻¹⁰⁴, for every block of outcomes; and one for 2¹³ products."""
+    assert sum_doubt(1, 4) <= 2.0**-84.99
+    assert sum_doubt(10**6, 4) >= 10**6 * 2.0**-104
+    assert sum_doubt(10**6, 1 << 20) >= 128 * 10**6 * 2.0**-104
+    assert sum_doubt(1 << 40, 4) < 2.0**-63
+
+
+def test_more_guesses_than_short_integers_count() -> None:
+    """Labels, and the guesses that are drawn, may be any of 70,000."""
+    m, p_xz = 70_000, np.array([[0.25, 0.125, 0.125], [0.125, 0.25, 0.125]])
+    loss = np.ones((m, 3)) * p_xz.sum(axis=0)
+    loss[[m - 1, m - 2, 5], [0, 1, 2]] = 0.0
+    estimator = np.zeros((m, 3))
+    estimator[[m - 1, m - 2], [0, 1]] = 1.0
+    estimator[[5, m - 3], 2] = 0.75, 0.25
+    judged = certify(Problem(p_xz, loss, math.inf), estimator).certificate
+    assert judged.own_error == 0.25 * 0.25
+    assert judged.own_error <= judged.upper <= judged.own_error * (1.0 + 2.0**-35)
+    assert judged.lower == 0.0
+    even = np.full((m, 3), 1.0 / m)
+    assert certify(Problem(p_xz, loss, 0.01), even).certificate.blend == 0.0
+
+
+# -- equivocation ----------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 40), st.floats(0.0, 1.0))
+def test_a_leakage_within_the_budget_keeps_the_equivocation(seed: int, n: int, share: float) -> None:
+    p_x = np.random.default_rng(seed).dirichlet(np.full(n, 0.3))
+    wanted = share * float(-(p_x[p_x > 0.0] * np.log(p_x[p_x > 0.0])).sum())
+    problem = Problem(p_x[:, None], np.zeros((1, 1)), equivocation=wanted)
+    with mpmath.workdps(60):
+        total = _exact_sum(problem.p_xz)
+        prior = [Fraction(p) / total for p in problem.p_xz.ravel().tolist() if p > 0.0]
+        real = [mpmath.mpf(p.numerator) / p.denominator for p in prior]
+        exact = -sum(p * mpmath.log(p) for p in real)
+        assert problem.budget == 0.0 or exact - mpmath.mpf(problem.budget) >= mpmath.mpf(wanted)
+        assert problem.budget >= exact - wanted - n * 2.0**-53 * (1 + exact)  # `entropy_x` itself may round that far
