@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.special import logsumexp
 
+from discreet.backends import solve
 from discreet.backends.repairs import remove_leakage, tilts_from_ratio
 from discreet.problems.inference.adversary import fano_bound
 from discreet.problems.judge import certify
@@ -120,6 +121,68 @@ def test_g_is_a_support_function(seed: int) -> None:
     best = np.log(u / (pi * u.sum()))
     assert (pi * np.exp(best)).sum() == pytest.approx(1.0, rel=1e-12)
     assert best @ u == pytest.approx(g(u, pi), rel=1e-12)
+
+
+@few
+@given(seeds)
+def test_g_is_approached_and_not_attained_where_a_posterior_is_zero(seed: int) -> None:
+    problem, rng = instance(seed)
+    pi, q = problem.p_x, rng.dirichlet(np.ones(problem.n))
+    q[int(rng.integers(problem.n))] = 0.0
+    q /= q.sum()
+    here = q > 0.0
+    value = float((q[here] * np.log(q[here] / pi[here])).sum())
+    for eta in (0.5, 1e-3, 1e-9):
+        v = np.full(problem.n, math.log(eta))
+        v[here] = np.log((1.0 - eta) * q[here] / pi[here])
+        assert (pi * np.exp(v)).sum() <= 1.0 + 1e-15
+        assert v @ q == pytest.approx(value + math.log1p(-eta), rel=1e-12, abs=1e-13)
+
+
+@few
+@given(seeds)
+def test_the_uniform_guess_is_in_the_middle(seed: int) -> None:
+    problem, rng = instance(seed)
+    middle, estimator = np.full((problem.m, problem.N), 1.0 / problem.m), random_estimator(problem, rng)
+    beyond = middle + (middle - estimator) / (problem.m - 1)
+    assert beyond.min() >= -1e-15
+    assert beyond.sum(axis=0) == pytest.approx(np.ones(problem.N))
+    deviations = [problem.output_law(each).deviation for each in (estimator, np.maximum(beyond, 0.0))]
+    assert deviations[1] == pytest.approx(-deviations[0] / (problem.m - 1), abs=1e-15)
+
+
+@few
+@given(seeds)
+def test_at_budget_zero_finite_tilts_reach_the_optimum(seed: int) -> None:
+    problem, _ = instance(seed, budget=0.0)
+    m, n, outcomes = problem.m, problem.n, problem.N
+    feature = problem.p_xz - problem.p_x[:, None] * problem.p_z
+    equations = np.vstack([np.tile(np.eye(outcomes), (1, m)), np.kron(np.eye(m), feature)])
+    found = linprog(problem.loss.ravel(), A_eq=equations, b_eq=np.repeat([1.0, 0.0], [outcomes, m * n]))
+    tilt = -found.eqlin.marginals[outcomes:].reshape(m, n)
+    tilt -= (tilt @ problem.p_x)[:, None]
+    assert (problem.loss + tilt @ problem.p_xz).min(axis=0).sum() == pytest.approx(found.fun, rel=1e-9, abs=1e-12)
+
+
+def test_without_a_constraint_no_tilt_proves_the_bayes_error() -> None:
+    problem, _ = instance(3, budget=math.inf)
+    verdict = certify(problem, problem.bayes_estimator)
+    assert verdict.multiplier == 0.0
+    assert not verdict.tilt.any()
+    assert verdict.certificate.lower == pytest.approx(problem.bayes_error, rel=1e-14)
+
+
+@few
+@given(seeds, st.floats(1e-9, 3.0))
+def test_what_an_excess_of_leakage_buys_is_bounded(seed: int, excess: float) -> None:
+    model, rng = instance(seed)
+    estimator = random_estimator(model, rng)
+    leakage = model.leakage(estimator)
+    problem = model.with_budget(leakage / (1.0 + excess))
+    tilt, mu = tilts_from_ratio(model.output_law(estimator).ratio_minus_one(), model.p_xz, model.loss, problem.budget)
+    verdict = certify(problem, estimator, tilt, mu)
+    worth = verdict.multiplier * (leakage - problem.budget)
+    assert verdict.certificate.own_error >= verdict.certificate.lower - worth * (1.0 + 1e-9) - 1e-14
 
 
 @few
@@ -403,6 +466,27 @@ def test_derived_duals_are_log_ratios_and_feasible(seed: int) -> None:
     repaired = feasible_duals(tilt, mu, problem.p_x, problem.budget)
     assert repaired is not None
     assert max(support(row, problem.p_x, mu) for row in repaired[0]) <= 1e-15 + 1e-14 * mu
+
+
+def test_an_unused_guess_has_a_tilt_that_proves_optimality() -> None:
+    """Where a guess is never made there is no posterior; the row exists, and the inequalities are those of section 6."""
+    found = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        joint = rng.dirichlet(np.full(60, 0.7)).reshape(3, 4, 5) * np.array([1.0, 1.0, 1.0, 0.05])[:, None]
+        model = Problem.from_joint(joint / joint.sum(), budget=math.inf)
+        problem = model.with_budget(0.2 * model.bayes_leakage)
+        solution = solve(problem, "tilt")
+        assert solution.certificate is not None
+        law = problem.output_law(solution.estimator)
+        tilted = problem.loss + solution.tilt @ problem.p_xz
+        reduced = (tilted - tilted.min(axis=0)) / problem.p_z
+        assert reduced[solution.estimator > 1e-3].max() <= 1e-6
+        for i in np.flatnonzero(law.mass == 0.0):
+            assert support(solution.tilt[i], problem.p_x, solution.multiplier) <= 1e-14
+            assert reduced[i].min() >= 0.0
+            found += 1
+    assert found >= 3
 
 
 def test_fano_needs_bits() -> None:
