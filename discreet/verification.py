@@ -236,7 +236,7 @@ def _shift(row: _Array, prior: _Array, mu: float) -> float:
         return float(largest)
     if math.isinf(mu):
         return _outward(sum((p * t for p, t in pairs), Fraction(0)))[1]
-    with ctx.workprec(256):
+    with ctx.workprec(1024):  # μ ≤ 1e200 < 2^665, so κ loses at most 2^-300
         powers = (_ball(p) * _ball((t - largest) / Fraction(mu)).exp() for p, t in pairs)
         return _outward(largest + Fraction(mu) * _end(sum(powers).log().upper()))[1]
 

@@ -187,6 +187,20 @@ def test_sums_over_all_outcomes_that_are_read_at_once_are_exact() -> None:
     assert close((found.lower_bound, math.nextafter(found.lower_bound, 1.0)), Fraction(1, 2) - Fraction(t))
 
 
+def test_the_bound_of_an_enormous_multiplier_loses_nothing() -> None:
+    """A private value of mass 5e-83 under a budget of 5e-91 nats: a shift of size 1 is the logarithm of 1 + 5e-85."""
+    rare = 5e-83
+    p_xz, loss = np.array([[rare, 0.0], [0.5, 0.5]]), np.array([[0.0, 0.3], [0.2, 0.1]])
+    multiplier = 1e2 / rare
+    tilt = np.array([[1e-3 * multiplier, -1e-3 * rare * multiplier], [0.0, 0.0]])
+    found = verify(
+        {"p_xz": p_xz, "loss": loss, "budget": rare * 1e-8}, {"estimator": np.eye(2), "tilt": tilt, "multiplier": multiplier}
+    )
+    true = Reference(p_xz, loss, columns_of(np.eye(2))).bound(tilt, multiplier, rare * 1e-8)
+    assert 0.05 < true
+    assert true * (1 - mpmath.mpf(10) ** -14) <= found.lower_bound <= true
+
+
 def test_answers_of_the_solver_are_verified_as_certified() -> None:
     for build, budgets in ((ds.problems.paper_single, (0.01, 1e-7)), (ds.problems.smart_meter, (0.02,))):
         for budget in budgets:
