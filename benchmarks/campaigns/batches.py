@@ -1,0 +1,197 @@
+"""One batch: so many problems of one kind, solved by one backend, judged, and every certificate checked exactly.
+
+The backend works in processes of its own with a time limit; the judge and the second opinion work here. A certificate is
+
+*false* if what `discreet.verification` proves by exact arithmetic contradicts what it states, by whatever little:
+    - the dual bound lies above `upper`, or an estimator that keeps the budget errs less than `lower`;
+    - at a positive budget the estimator leaks more than the budget, or errs more than `upper`;
+    - at budget 0 and a stated δ > 0, the estimator errs more than `upper`, or a guess changes the probability of a private
+      value by a larger share than δ;
+
+*unconfirmed* if it is not false, and `second_opinion.contradictions` has something to say: its file proves less than it
+states, as where no columns of integers were found that make the estimator exactly private.
+
+Every certificate is checked, also those of answers that are not certified within the gap, or were repaired.
+
+Losses are in the problem's own units, whose total may differ from 1 by rounding: the judge does not divide by it, and
+`verify` does.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from campaigns.instances import drawn
+
+from discreet.backends import run
+from discreet.backends.contract import Kind, Options, Regime
+from discreet.backends.isolated import attempt_all
+from discreet.backends.registry import capabilities
+from discreet.backends.run import Attempt
+from discreet.backends.solution import Solution
+from discreet.problems.problem import Problem
+from discreet.reports.second_opinion import contradictions
+from discreet.verification import Verification, verify
+
+__all__ = ["Asked", "Batch", "Row", "done", "gap_of"]
+
+_GIVEN_UP = "given up"
+_NEGLIGIBLE = 2e-6  # error probability: double precision does not resolve gaps of 1e-9 of smaller ones
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What every attempt is asked for: a seed for the problems, the gap, and seconds."""
+
+    seed: int = 1
+    gap: float = 1e-9
+    time_limit: float = 5.0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Problems first … first + count − 1 of a kind, for one backend."""
+
+    backend: str
+    kind: str
+    first: int
+    count: int
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        return f"{self.backend}-{self.kind}-{self.first:07d}-{self.count}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of one problem.
+
+    problem       words that build it again
+    gap           (upper − lower) / (upper + 2e-6), inf without a certificate
+    seconds       of the backend's own steps; `judge_seconds` and `verify_seconds` beside it
+    false         what is proven to contradict the certificate; `unconfirmed`, what its file does not prove
+    """
+
+    backend: str
+    kind: str
+    index: int
+    problem: str
+    n: int
+    m: int
+    outcomes: int
+    budget: float
+    status: str
+    message: str
+    gap: float
+    iterations: int | None
+    seconds: float
+    judge_seconds: float
+    verify_seconds: float
+    checked: bool
+    false: tuple[str, ...]
+    unconfirmed: tuple[str, ...]
+
+
+def done(batch: Batch, asked: Asked) -> list[Row]:
+    """A row for every problem of the batch that the backend serves. Where it serves no positive budget, 0 is asked for."""
+    able = capabilities()[batch.backend]
+    problems: list[tuple[int, str, Any]] = []
+    for index in range(batch.first, batch.first + batch.count):
+        words, problem = drawn(batch.kind, asked.seed, index)
+        if Regime.of(problem) not in able.regimes:
+            words, problem = f"{words} at budget 0", problem.with_budget(0.0)
+        if not able.refusal(problem):
+            problems.append((index, words, problem))
+    tried = _attempts(batch.backend, [problem for _, _, problem in problems], asked)
+    return [
+        _row(batch, index, words, run.conclude(problem, one, Options(asked.gap, asked.time_limit)), asked.gap)
+        for (index, words, problem), one in zip(problems, tried, strict=True)
+    ]
+
+
+def _attempts(backend: str, problems: list[Any], asked: Asked) -> list[Attempt]:
+    """Arrays in processes of the backend; blocks, which cannot be sent, here."""
+    options = Options(asked.gap, asked.time_limit)
+    if problems and Kind.of(problems[0]) is Kind.BLOCKS:
+        return [run.attempt(problem, backend, options) for problem in problems]
+    tried: list[Attempt] = []
+    while len(tried) < len(problems):
+        found = attempt_all(backend, problems[len(tried) :], asked.gap, asked.time_limit, math.inf)
+        tried += [one for one in found if not one.message.startswith(_GIVEN_UP)] or found
+    return tried
+
+
+def gap_of(solution: Solution) -> float:
+    """The certified gap relative to the error probability, or to 2e-6 where that is less."""
+    judged = solution.certificate
+    return math.inf if judged is None else judged.gap / (judged.upper + _NEGLIGIBLE)
+
+
+def _row(batch: Batch, index: int, words: str, solution: Solution, gap: float) -> Row:
+    started = time.perf_counter()
+    checked, false, unconfirmed = _checked(solution, gap)
+    spent, problem, times = time.perf_counter() - started, solution.problem, solution.timings
+    return Row(
+        batch.backend,
+        batch.kind,
+        index,
+        words,
+        problem.n,
+        problem.m,
+        int(getattr(problem, "N", 0)),
+        problem.budget,
+        solution.status.value,
+        solution.message if solution.certificate is None else "",
+        gap_of(solution),
+        solution.iterations,
+        times.lower_seconds + times.solve_seconds + times.lift_seconds,
+        times.certify_seconds,
+        spent,
+        checked,
+        tuple(false),
+        tuple(unconfirmed),
+    )
+
+
+def _checked(solution: Solution, gap: float) -> tuple[bool, list[str], list[str]]:
+    """Whether there was a certificate to check, what is false in it, and what its file does not prove."""
+    if solution.certificate is None:
+        return False, [], []
+    try:
+        found = verify(solution.problem, solution)
+    except ValueError as error:
+        return False, [], [f"it cannot be verified: {error}"]
+    false = _false(solution, found)
+    return True, false, [] if false else contradictions(solution, found, gap)
+
+
+def _false(solution: Solution, found: Verification) -> list[str]:
+    judged, total = solution.certificate, _total(solution.problem)
+    assert judged is not None  # the second opinion is about it
+    perfect, exactly = solution.problem.constraint.perfect, not 0.0 < judged.private_within < math.inf
+    said: list[str] = []
+    if exactly and Fraction(found.lower_bound) * total > Fraction(judged.upper):
+        said.append(f"no estimator errs less than {found.lower_bound!r}, and the upper bound is {judged.upper!r}")
+    if found.budget_kept and Fraction(found.error[1]) * total < Fraction(judged.lower):
+        said.append(f"an estimator errs with {found.error[1]!r}, and the lower bound is {judged.lower!r}")
+    if perfect and not exactly and isinstance(solution.problem, Problem):
+        found = verify(solution.problem, np.asarray(solution.estimator))
+        if found.deviation[0] > judged.private_within:
+            said.append(f"a guess changes a probability by {found.deviation[0]!r}, more than {judged.private_within!r}")
+    if not (perfect and exactly) and Fraction(found.error[0]) * total > Fraction(judged.upper):
+        said.append(f"the estimator errs with {found.error[0]!r}, and the upper bound is {judged.upper!r}")
+    if not perfect and found.budget_kept is False:
+        said.append(f"the estimator leaks {found.leakage[0]!r} of {found.budget!r} nats")
+    return said
+
+
+def _total(problem: Any) -> Fraction:
+    """The exact sum of the law."""
+    parts = [problem.p_xz] if isinstance(problem, Problem) else [chunk.read()[0] for chunk in problem.blocks.chunks()]
+    return sum((Fraction(mass) for part in parts for mass in np.ravel(part).tolist()), Fraction(0))

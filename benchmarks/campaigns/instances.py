@@ -1,0 +1,78 @@
+"""The problems of a campaign: seven kinds, each a pure function of (seed, index).
+
+    edge        1 … 6 values of each, 1 … 60 outcomes; zeros, copies, masses down to 1e-150, twelve decades of budgets
+    sparse      1 … 6 values of each, 1 … 300 outcomes, up to nine entries in ten zero
+    dirichlet   2 … 5 values of each, 20 … 250 outcomes, no zeros
+    catalog     what `discreet crosscheck` draws: every family, adversarial ones too, under every kind of budget
+    weighted    2 … 8 private values, 5 … 40 guesses, 500 … 3,000 outcomes of masses over some ten decades
+    large       2 … 4 values of each, 5,000 … 60,000 points of a Gaussian mixture
+    blocks      those of `edge`, with their outcomes in blocks: the answer is a rule
+
+Problems with densities are missing: the second opinion does not read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import random_problems
+
+from discreet.problems import BlockProblem, Problem, catalog
+from discreet.reports.crosscheck.instances import DEFAULT_SIZE, Selection, select
+
+__all__ = ["KINDS", "SMALL", "drawn"]
+
+Drawn = tuple[str, "Problem | BlockProblem"]
+"""Words that build the problem again, and the problem."""
+
+_FRACTIONS = (0.0, 1e-8, 1e-4, 0.01, 0.3, 0.9)
+
+
+def drawn(kind: str, seed: int, index: int) -> Drawn:
+    """Problem number `index` of a kind."""
+    return KINDS[kind](seed, index)
+
+
+def _first(generator: Callable[[np.random.Generator, int], Iterator[Any]]) -> Callable[[int, int], Drawn]:
+    """The first problem of a generator of `random_problems`, started with (seed, index)."""
+    return lambda seed, index: next(generator(np.random.default_rng([seed, index]), 1))
+
+
+def _of_catalog(seed: int, index: int) -> Drawn:
+    instance = _selection(seed, index // DEFAULT_SIZE).instances[index % DEFAULT_SIZE]
+    return instance.title, instance.problem
+
+
+@lru_cache(maxsize=2)
+def _selection(seed: int, part: int) -> Selection:
+    return select(int(np.random.default_rng([seed, part]).integers(2**31)), DEFAULT_SIZE)
+
+
+def _large(seed: int, index: int) -> Drawn:
+    rng = np.random.default_rng([seed, index])
+    n, m = (int(size) for size in rng.integers(2, 5, size=2))
+    parameters = {"n": n, "m": m, "N": int(rng.integers(5_000, 60_001)), "seed": int(rng.integers(10**6))}
+    parameters |= {"d": int(rng.integers(1, 5)), "fraction": float(rng.choice(_FRACTIONS))}
+    return f"mixture {parameters}", catalog.build("mixture", **parameters)
+
+
+def _in_blocks(seed: int, index: int) -> Drawn:
+    words, problem = drawn("edge", seed, index)
+    return f"BlockProblem.of({words})", BlockProblem.of(problem)
+
+
+KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
+    "edge": _first(random_problems.edge),
+    "sparse": _first(random_problems.sparse),
+    "dirichlet": _first(random_problems.dirichlet),
+    "catalog": _of_catalog,
+    "weighted": _first(random_problems.weighted),
+    "large": _large,
+    "blocks": _in_blocks,
+}
+
+SMALL = ("edge", "catalog")
+"""Kinds whose problems are small enough for every backend."""

@@ -1,0 +1,173 @@
+"""The command line: which batches there are, the processes that do them, and the scratch folder they are written to."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from campaigns.batches import Asked, Batch, Row, done
+from campaigns.instances import KINDS, SMALL
+from campaigns.report import Run, write
+
+from discreet.backends.contract import Kind, Policy
+from discreet.backends.registry import availability, capabilities, load_backend, own_backends
+from discreet.cli.screen import progress
+from discreet.reports.outputs import replace_file
+
+__all__ = ["main"]
+
+_ROOT = Path(__file__).resolve().parents[2]
+_TURN = 0.5  # seconds between two looks at the clock
+_STOPPED = 5.0  # seconds between two looks that only a stopped process lets pass
+_BATCH = {"tilt": 500}  # problems of a batch; of others `_SLOW`, as a batch is lost if it is broken off
+_SLOW = 100
+_SHARES = {
+    "edge": 0.55,
+    "sparse": 0.2,
+    "dirichlet": 0.12,
+    "catalog": 0.08,
+    "blocks": 0.04,
+    "weighted": 0.007,
+    "large": 0.003,
+}
+_SMALL_SHARES = {"edge": 0.8, "catalog": 0.2}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do the batches that are missing, and write the report; 1 if a certificate is false."""
+    asked = _parser().parse_args(arguments)
+    os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+    settings = Asked(asked.seed, time_limit=asked.time_limit)
+    folder = Path(asked.scratch) / f"{_code()}-seed-{settings.seed}-limit-{settings.time_limit:g}"
+    folder.mkdir(parents=True, exist_ok=True)
+    names, absent = _backends(asked.backends)
+    plan = [batch for name in names for batch in _planned(name, asked.tilt if name == "tilt" else asked.others, asked.kinds)]
+    if not plan:
+        print("nothing is asked for; choose backends that are installed, and kinds among", *KINDS, file=sys.stderr)
+        return 2
+    if not asked.report:
+        _work(_in_turn(plan), settings, folder, asked.jobs, asked.minutes)
+    found = [(batch, *_stored(folder, batch)) for batch in plan if _path(folder, batch).exists()]
+    rows = [row for _, _, batch_rows in found for row in batch_rows]
+    seconds = sum(spent for _, spent, _ in found)
+    write(Path(asked.out), rows, Run(settings, _code(), seconds, len(plan) - len(found), absent))
+    false = sum(bool(row.false) for row in rows)
+    print(f"{len(rows):,} problems solved, {sum(row.checked for row in rows):,} certificates checked, {false} false")
+    return 1 if false else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Look for a false certificate.")
+    parser.add_argument("--tilt", type=int, default=100_000, metavar="K", help="problems for tilt")
+    parser.add_argument("--others", type=int, default=10_000, metavar="K", help="problems for every other backend")
+    parser.add_argument("--backends", type=_listed, help="only these, separated by commas")
+    parser.add_argument("--kinds", type=_listed, default=list(KINDS), help="only these, separated by commas")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--time-limit", type=float, default=5.0, metavar="S", help="seconds for an attempt")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no batch after so many")
+    scratch = Path(tempfile.gettempdir()) / "discreet-campaign"
+    parser.add_argument("--scratch", default=str(scratch), metavar="FOLDER", help="where rows are kept between runs")
+    parser.add_argument("--out", default=str(_ROOT / "reports" / "campaign"), help="the report, without its ending")
+    parser.add_argument("--report", action="store_true", help="only write the report of what there is")
+    return parser
+
+
+def _listed(text: str) -> list[str]:
+    return [word for word in text.split(",") if word]
+
+
+def _backends(chosen: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """The backends for arrays that can run here, and those that cannot; a policy is no method."""
+    able = [name for name, each in capabilities().items() if name in own_backends() and Kind.ARRAYS in each.kinds]
+    able = [name for name in able if (not chosen or name in chosen) and not isinstance(load_backend(name), Policy)]
+    here = [name for name in able if availability(name).state == "available"]
+    return here, [name for name in able if name not in here]
+
+
+def _code() -> str:
+    """A number that changes with the code that is tried, of the package and of the campaign: rows of two codes never mix."""
+    found = hashlib.sha256()
+    for folder in (_ROOT / "discreet", Path(__file__).parent):
+        for path in sorted(folder.rglob("*.py")):
+            found.update(path.read_bytes())
+    return found.hexdigest()[:12]
+
+
+def _planned(name: str, problems: int, kinds: Iterable[str]) -> Iterator[Batch]:
+    """The batches of a backend, by kind in proportion to its share; blocks only where they are served."""
+    for kind, share in (_SHARES if name == "tilt" else _SMALL_SHARES).items():
+        if kind in kinds and (kind in SMALL or name == "tilt"):
+            size, count = _BATCH.get(name, _SLOW), round(share * problems)
+            for first in range(0, count, size):
+                yield Batch(name, kind, first, min(size, count - first))
+
+
+def _in_turn(plan: Sequence[Batch]) -> list[Batch]:
+    """So that what is done when time is over is spread over backends and kinds: by the share of its kind done before it."""
+    last = {(batch.backend, batch.kind): batch.first + batch.count for batch in plan}
+    return sorted(plan, key=lambda batch: batch.first / last[batch.backend, batch.kind])
+
+
+def _work(plan: Sequence[Batch], settings: Asked, folder: Path, jobs: int, minutes: float) -> None:
+    """Do what is missing, until all is done, the minutes are over, or somebody stops it."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    ends = time.monotonic() + 60.0 * minutes
+    todo = [batch for batch in plan if not _path(folder, batch).exists()]
+    context = get_context("spawn")
+    with (
+        progress() as tell,
+        ProcessPoolExecutor(jobs, context, partial(signal.signal, signal.SIGINT, signal.SIG_IGN)) as pool,
+    ):
+        running: dict[Future[tuple[float, list[Row]]], Batch] = {}
+        looked = time.monotonic()
+        while todo or running:
+            try:
+                while todo and len(running) < jobs and time.monotonic() < ends:
+                    batch = todo.pop(0)
+                    running[pool.submit(_timed, batch, settings)] = batch
+                if not running:
+                    break
+                finished, _ = wait(running, timeout=_TURN, return_when=FIRST_COMPLETED)
+                now = time.monotonic()
+                if now - looked > _STOPPED:
+                    todo, running = [*running.values(), *todo], {}
+                looked = now
+                for future in finished:
+                    if future in running:
+                        _store(folder, running.pop(future), *future.result())
+                tell(len(plan) - len(todo) - len(running), len(plan), " ".join(each.name for each in running.values()))
+            except KeyboardInterrupt:
+                print(f"stopping after {len(running)} batches that have begun", file=sys.stderr)
+                todo, ends = [], 0.0
+
+
+def _timed(batch: Batch, settings: Asked) -> tuple[float, list[Row]]:
+    started = time.monotonic()
+    rows = done(batch, settings)
+    return time.monotonic() - started, rows
+
+
+def _path(folder: Path, batch: Batch) -> Path:
+    return folder / f"{batch.name}.json"
+
+
+def _store(folder: Path, batch: Batch, seconds: float, rows: Sequence[Row]) -> None:
+    replace_file(_path(folder, batch), json.dumps({"seconds": seconds, "rows": [asdict(row) for row in rows]}))
+
+
+def _stored(folder: Path, batch: Batch) -> tuple[float, list[Row]]:
+    found = json.loads(_path(folder, batch).read_text(encoding="utf-8"))
+    return found["seconds"], [Row(**row) for row in found["rows"]]

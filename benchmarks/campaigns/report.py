@@ -1,0 +1,197 @@
+"""Rows as a page of Markdown and a CSV file: a line for every backend and kind of problem, and what is remarkable."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from campaigns import instances
+from campaigns.batches import Asked, Row
+from large.machine import described
+
+from discreet.backends.solution import Status
+from discreet.reports.outputs import replace_file
+from discreet.reports.wording import scientific
+
+__all__ = ["Run", "write"]
+
+_WIDE = 1e-8
+_LISTED = 20  # problems of a sort that the page names; the others are in the scratch folder
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was asked for and by which code; seconds of all batches, added up; batches not done; backends not installed."""
+
+    asked: Asked
+    code: str
+    seconds: float
+    missing: int
+    absent: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Line:
+    """What became of the problems of one kind under one backend.
+
+    wide                   certified gap over 1e-8
+    worst_gap, worst       the largest gap and its problem
+    slowest_seconds, slowest
+    """
+
+    backend: str
+    kind: str
+    problems: int
+    certified: int
+    inaccurate: int
+    violated: int
+    failed: int
+    timed_out: int
+    checked: int
+    false: int
+    unconfirmed: int
+    wide: int
+    worst_gap: float
+    worst: str
+    median_seconds: float
+    slowest_seconds: float
+    slowest: str
+
+    @classmethod
+    def of(cls, backend: str, kind: str, rows: Sequence[Row]) -> Line:
+        """The line of rows of which there is at least one."""
+        status = Counter(row.status for row in rows)
+        worst = max((row for row in rows if math.isfinite(row.gap)), key=lambda row: row.gap, default=rows[0])
+        slowest = max(rows, key=lambda row: row.seconds)
+        return cls(
+            backend=backend,
+            kind=kind,
+            problems=len(rows),
+            certified=status[Status.CERTIFIED.value],
+            inaccurate=status[Status.INACCURATE.value],
+            violated=status[Status.VIOLATED_PRIVACY.value],
+            failed=status[Status.FAILED.value],
+            timed_out=status[Status.TIMED_OUT.value],
+            checked=sum(row.checked for row in rows),
+            false=sum(bool(row.false) for row in rows),
+            unconfirmed=sum(bool(row.unconfirmed) for row in rows),
+            wide=sum(_WIDE < row.gap < math.inf for row in rows),
+            worst_gap=worst.gap,
+            worst=worst.problem,
+            median_seconds=statistics.median(row.seconds for row in rows),
+            slowest_seconds=slowest.seconds,
+            slowest=slowest.problem,
+        )
+
+
+def write(stem: Path, rows: Sequence[Row], run: Run) -> None:
+    """STEM.md and STEM.csv."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row.backend != "tilt", row.backend)):
+        groups.setdefault((row.backend, row.kind), []).append(row)
+    lines = [Line.of(*key, found) for key, found in groups.items()]
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(stem.with_name(f"{stem.name}.csv"), _csv(lines))
+    replace_file(stem.with_name(f"{stem.name}.md"), _page(lines, rows, run))
+
+
+def _csv(lines: Sequence[Line]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Line.__dataclass_fields__)
+    writer.writerows(asdict(line).values() for line in lines)
+    return text.getvalue()
+
+
+# -- the page --------------------------------------------------------------------------------------------------------------
+
+
+def _page(lines: Sequence[Line], rows: Sequence[Row], run: Run) -> str:
+    checked, false = sum(line.checked for line in lines), sum(line.false for line in lines)
+    parts = [
+        "# A campaign against the certificates",
+        f"**{len(rows):,} problems, {checked:,} certificates checked by exact arithmetic, {false} false.**",
+        _head(run),
+        "## What became of them",
+        _outcomes(lines),
+        "## Worst and slowest",
+        _extremes(lines),
+        *_listed("False certificates", rows, lambda row: "; ".join(row.false)),
+        *_listed("Certificates that their files do not confirm", rows, lambda row: "; ".join(row.unconfirmed)),
+        *_listed("`tilt` without an answer that is certified within 10⁻⁸", rows, _missed_by_tilt),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(run: Run) -> str:
+    facts = "\n".join(f"| {name} | {words} |" for name, words in described().items())
+    kinds = (instances.__doc__ or "").split("\n\n")[1]
+    day, command = time.strftime("%Y-%m-%d", time.gmtime()), f"python benchmarks/campaign.py --seed {run.asked.seed}"
+    text = f"""Written on {day} by `{command}`, whose processes together took {run.seconds / 60:.0f} minutes.
+Asked for: a gap of {run.asked.gap:g} within {run.asked.time_limit:g} s. What *false* means is said in
+`benchmarks/campaigns/batches.py`: no tolerance excuses anything. *Unconfirmed* is a certificate that is not false, and of
+which the solution file proves less than it states. Gap: (upper − lower)/(upper + 2·10⁻⁶). Seconds are those of the
+backend's own steps, on a machine that did other work too.
+
+```text
+{kinds}
+```
+
+| machine | |
+|---|---|
+| code | {run.code} |
+{facts}"""
+    if run.missing:
+        text += f"\n\n**{run.missing} batches that were asked for are not done yet.**"
+    if run.absent:
+        text += f"\n\nNot installed here: {', '.join(run.absent)}."
+    return text
+
+
+def _outcomes(lines: Sequence[Line]) -> str:
+    heads = ["backend", "kind", "problems", "certified", "inaccurate", "violated", "failed", "timed out", "checked",
+             "**false**", "unconfirmed", "gap > 10⁻⁸"]  # fmt: skip
+    return _table(heads, (
+        [f"`{line.backend}`", line.kind, *(f"{count:,}" for count in (
+            line.problems, line.certified, line.inaccurate, line.violated, line.failed, line.timed_out, line.checked,
+            line.false, line.unconfirmed, line.wide))]
+        for line in lines
+    ))  # fmt: skip
+
+
+def _extremes(lines: Sequence[Line]) -> str:
+    heads = ["backend", "kind", "worst gap", "of", "median s", "slowest s", "of"]
+    return _table(heads, (
+        [f"`{line.backend}`", line.kind, scientific(line.worst_gap), f"`{line.worst}`", f"{line.median_seconds:.3g}",
+         f"{line.slowest_seconds:.3g}", f"`{line.slowest}`"]
+        for line in lines
+    ))  # fmt: skip
+
+
+def _missed_by_tilt(row: Row) -> str:
+    if row.backend != "tilt" or row.gap <= _WIDE:
+        return ""
+    return f"{row.status}, gap {row.gap:.1e}" if math.isfinite(row.gap) else f"{row.status}: {row.message}"
+
+
+def _listed(title: str, rows: Iterable[Row], words: Callable[[Row], str]) -> list[str]:
+    """A section with the first problems of which there are words; none if there is no such problem."""
+    found = [(row, said) for row in rows if (said := words(row))]
+    if not found:
+        return []
+    lines = [f"- `{row.backend}`, {row.kind} {row.index}, `{row.problem}`: {said}" for row, said in found[:_LISTED]]
+    if len(found) > _LISTED:
+        lines.append(f"- … and {len(found) - _LISTED:,} more")
+    return [f"## {title}", "\n".join(lines)]
+
+
+def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return "| " + " | ".join(heads) + " |\n" + "|" + "---|" * len(heads) + "\n" + body

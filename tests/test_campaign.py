@@ -1,0 +1,130 @@
+"""The campaign against the certificates: problems are pure in (seed, index), false statements are named, runs go on."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import discreet as ds
+from discreet.problems import BlockProblem
+
+pytest.importorskip("flint", reason="the extra `verify` is not installed")
+
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+KINDS = ("edge", "sparse", "dirichlet", "catalog", "weighted", "large", "blocks")
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Import a module of the campaign, which does not belong to the package."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return lambda name: importlib.import_module(f"campaigns.{name}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_problem_follows_from_seed_and_index(load: Any, kind: str) -> None:
+    drawn = load("instances").drawn
+    (words, problem), again, other = drawn(kind, 1, 3), drawn(kind, 1, 3), drawn(kind, 1, 4)
+    assert words == again[0] != other[0]
+    assert isinstance(problem, BlockProblem) == (kind == "blocks")
+    if kind != "blocks":
+        assert problem.p_xz.tobytes() == again[1].p_xz.tobytes()
+        assert problem.budget == again[1].budget
+    assert set(load("instances").KINDS) == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("budget", "change", "said"),
+    [
+        (0.01, {}, []),
+        (0.0, {}, []),
+        (0.01, {"upper": -1e-17}, ["the upper bound is", "the upper bound is"]),
+        (0.01, {"lower": 1e-12}, ["the lower bound is"]),
+        (0.0, {"lower": 1e-12}, ["the lower bound is"]),
+        (0.0, {"upper": -1e-12}, ["the upper bound is"]),
+        (0.0, {"private_within": 1e-30}, ["a guess changes a probability by"]),
+    ],
+)
+def test_what_is_false_is_said(load: Any, budget: float, change: dict[str, float], said: list[str]) -> None:
+    """By whatever little; changes of bounds are added to what is proven of them."""
+    solution = ds.solve(ds.problems.paper_single(bins=16, budget=budget), "tilt")
+    assert solution.verdict is not None
+    found = ds.verify(solution.problem, solution)
+    proven = {"upper": found.lower_bound, "lower": found.error[1], "private_within": 0.0}
+    changed = {name: proven[name] + value for name, value in change.items()}
+    false = replace(
+        solution, verdict=replace(solution.verdict, certificate=replace(solution.verdict.certificate, **changed))
+    )
+    checked, faults, unconfirmed = load("batches")._checked(false, 1e-9)
+    assert checked
+    assert not unconfirmed
+    assert len(faults) == len(said)
+    assert all(words in fault for words, fault in zip(said, faults, strict=True))
+
+
+def test_an_estimator_that_leaks_is_false(load: Any) -> None:
+    problem = ds.problems.paper_single(bins=16, budget=0.01)
+    solution = ds.solve(problem, "tilt")
+    assert solution.verdict is not None
+    leaking = replace(solution, verdict=replace(solution.verdict, answer=problem.bayes_estimator))
+    _, faults, _ = load("batches")._checked(leaking, 1e-9)
+    assert ["leaks" in fault for fault in faults] == [True]
+
+
+def test_a_backend_that_serves_no_positive_budget_is_asked_for_none(load: Any) -> None:
+    batches = load("batches")
+    rows = batches.done(batches.Batch("highs", "edge", 0, 4), batches.Asked(time_limit=20.0))
+    assert rows
+    assert {row.budget for row in rows} == {0.0}
+    assert not any(row.false for row in rows)
+
+
+def test_rules_of_blocks_are_checked_too(load: Any) -> None:
+    batches = load("batches")
+    rows = batches.done(batches.Batch("tilt", "blocks", 0, 3), batches.Asked(time_limit=60.0))
+    assert [row.checked and not row.false for row in rows] == [True] * 3
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(FOLDER / "campaign.py"), *words], capture_output=True, text=True, timeout=300)
+
+
+def test_a_campaign_goes_on_where_it_was(tmp_path: Path) -> None:
+    command = ["--tilt", "12", "--backends", "tilt", "--kinds", "edge,blocks", "--jobs", "1", "--time-limit", "60"]
+    command += ["--scratch", str(tmp_path / "rows"), "--out", str(tmp_path / "found")]
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    assert "7 problems solved, 7 certificates checked, 0 false" in done.stdout
+    page = (tmp_path / "found.md").read_text(encoding="utf-8")
+    assert "**7 problems, 7 certificates checked by exact arithmetic, 0 false.**" in page
+    assert "not done yet" not in page
+    assert str(FOLDER.parent) not in page
+    lines = {
+        line["kind"]: line for line in csv.DictReader((tmp_path / "found.csv").read_text(encoding="utf-8").splitlines())
+    }
+    assert lines["edge"]["problems"] == "7"
+    (stored,) = (tmp_path / "rows").rglob("tilt-edge-*.json")
+    record = json.loads(stored.read_text(encoding="utf-8"))
+    record["rows"][0]["false"] = ["a sentence"]
+    stored.write_text(json.dumps(record), encoding="utf-8")
+    again = run(*command, "--minutes", "0")
+    assert again.returncode == 1
+    assert "a sentence" in (tmp_path / "found.md").read_text(encoding="utf-8")
+    stored.unlink()
+    stopped = run(*command, "--minutes", "0")
+    assert stopped.returncode == 0
+    assert "1 batches that were asked for are not done yet" in (tmp_path / "found.md").read_text(encoding="utf-8")
+
+
+def test_nothing_to_do_is_said(tmp_path: Path) -> None:
+    done = run("--backends", "nobody", "--scratch", str(tmp_path), "--out", str(tmp_path / "found"))
+    assert done.returncode == 2
+    assert "choose" in done.stderr
