@@ -169,6 +169,8 @@ def interior_rows() -> None:
     shapes = ("n=2,m=10", "n=2,m=30", "n=5,m=5", "n=10,m=10")
     tiny = [f"{name}:fraction={share}" for name in ("x-equals-y", "road", "zero-mass") for share in (1e-3, 1e-6, 1e-9)]
     tiny += [f"dirichlet:n=2,m=2,N=45,seed={seed},fraction=0.001" for seed in range(20)]
+    tiny += [f"dirichlet:n={k},m={k},N={k},seed={seed},fraction=1e-6" for k in (3, 5, 6) for seed in range(10)]
+    tiny += [f"dirichlet:n={k},m={k},N={k},seed={seed},fraction=1e-6" for k in (3, 5, 6) for seed in range(10)]
     texts = (
         _INSTANCES
         + tiny
@@ -183,6 +185,10 @@ def interior_rows() -> None:
         ("no outcome may be left behind", interior_point, "_ALLOWED", 1e-200),
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
+        ("the multiplier may fall to a hundredth", interior_point, "_CHEAPER", 1.0),
+        ("the multiplier falls to half at most", interior_point, "_CHEAPER", 0.5),
+        ("the multiplier may fall to a hundredth", interior_point, "_CHEAPER", 1.0),
+        ("the multiplier falls to half at most", interior_point, "_CHEAPER", 0.5),
         ("no floor of the products", Precision, "own_gap", 0.0),
         ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", 0.01),
         ("half of the budget used first", interior_point, "_FIRST_USED", 0.5),

@@ -35,6 +35,12 @@ def test_private_values_too_rare_to_matter_do_not_matter(edge_problem: Callable[
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
+@pytest.mark.parametrize("seed", [260, 1224, 1461, 1470, 2018, 2298])
+def test_guesses_as_rare_as_the_budget_is_small_are_found(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    """Log ratios of order one for guesses of a mass next to the budget; the multiplier is far below 1/√(2 ε)."""
+    assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
+
+
 @pytest.mark.parametrize("seed", [38, 121, 290, 2160, 2999])
 def test_rare_private_values_under_budgets_below_rounding_are_answered(
     edge_problem: Callable[[int], Problem], seed: int

@@ -35,6 +35,7 @@ from discreet.problems.numerics.rounding import UNIT
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
+_CHEAPER = 0.8  # share of the multiplier by which a step may lower it, as log ratios are linear in small changes only
 _ALLOWED = 0.1  # error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one
 _PATIENCE = 15  # iterations with neither a better merit nor a narrower bracket before giving up
 
@@ -232,7 +233,7 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
     if length < 1.0:
         length = _affordable(costs, falls)
     if not model.perfect:
-        for value, change in ((at.unused, step.unused), (at.multiplier, step.multiplier)):
+        for value, change in ((at.unused, step.unused), (_CHEAPER * at.multiplier, step.multiplier)):
             if change < 0.0:
                 length = min(length, -value / change)
     return length
