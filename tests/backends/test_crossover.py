@@ -17,7 +17,7 @@ from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.point import Ending, Point
-from discreet.backends.tilt.vertex import Vertex, _Newton
+from discreet.backends.tilt.vertex import Vertex, _Newton, law_of_labels
 from discreet.problems import Problem, catalog, certify, reduce
 
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
@@ -146,7 +146,7 @@ def test_the_ties_of_an_optimum_determine_it(n: int, m: int, outcomes: int, seed
     allowed, labels = best.estimator[:, tied] > 0.0, best.estimator.argmax(axis=0)
     start = 0.9 * best.estimator[:, tied] + 0.1 * allowed / allowed.sum(axis=0)
     deviation = np.zeros((m, n)) if problem.constraint.perfect else 0.9 * problem.output_law(best.estimator).deviation
-    vertex = Vertex(problem, labels, tied, start)
+    vertex = Vertex(problem, law_of_labels(problem, labels), tied, labels[tied], start)
     first = vertex.near(deviation)
     assert first is not None
     solved = vertex.solve(first, best.tilt, 1.05 * (best.multiplier or 1.0), Precision.of(problem, 1e-9))

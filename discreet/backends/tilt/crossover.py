@@ -19,12 +19,14 @@ Maros, "A generalized dual phase-2 simplex algorithm", European Journal of Opera
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.vertex import Vertex
+from discreet.backends.tilt.vertex import Vertex, law_of_labels
+from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.tilted_losses import first_least
@@ -59,16 +61,16 @@ def crossover(
             if solved is None:
                 active.leave(vertex, start)
                 continue
-            multiplier, deviation = solved.multiplier, vertex.law(solved.columns).deviation
             losses = problem.loss + solved.tilt @ problem.p_xz
-            least = losses.min(axis=0)
-            wrong = active.relabel(losses, least, solved, precision)
+            wrong = active.relabel(losses, solved, precision)
+            if solved.columns.min() >= 0.0 and not wrong:
+                found = Decisions.labelled(active.labels, np.array(sorted(active.ties)), solved.columns).matrix()
+                wasted = np.vdot(found, losses - losses.min(axis=0))
+                relative = wasted / max(np.vdot(found, problem.loss), Precision.nonzero)
+                return Point(found, solved.tilt, solved.multiplier), float(relative)
+            multiplier, deviation = solved.multiplier, vertex.law(solved.columns).deviation
             if solved.columns.min() < 0.0:
                 active.leave(vertex, solved.columns)
-            elif not wrong:
-                found = Decisions.labelled(active.labels, np.array(sorted(active.ties)), solved.columns).matrix()
-                wasted = np.vdot(found, losses - least) / max(np.vdot(found, problem.loss), Precision.nonzero)
-                return Point(found, solved.tilt, multiplier), float(wasted)
     return None
 
 
@@ -82,6 +84,7 @@ class _ActiveSet:
         self._problem, self._losses, self._every = problem, losses, np.arange(problem.N)
         self.labels, self.ties = first_least(losses), dict[int, Array]()
         self._changed = np.zeros(problem.N, dtype=bool)
+        self._certain: OutputLaw | None = None
 
     def hesitate(self, columns: Array) -> Array | None:
         """Ties where an interior estimator [m, N] hesitates; the deviation of its law. None where none or too many do."""
@@ -102,16 +105,15 @@ class _ActiveSet:
         one; 0 at budget 0. The other ties are those of the least margins then.
         """
         problem = self._problem
-        certain = (self.labels == np.arange(problem.m)[:, None]).astype(np.float64)
-        log_ratio = np.maximum(np.minimum(tilt / multiplier, -Precision.no_evidence), Precision.no_evidence)
-        mass, ratio = certain @ problem.p_z, np.expm1(log_ratio)
-        excess = mass @ ratio
-        announced = np.asarray(mass[:, None] * problem.p_x * (ratio - excess) / (1.0 + excess))
-        missing = announced - certain @ problem.deviations.T
+        law, most = self._law(), -Precision.no_evidence
+        ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, most), -most))
+        excess = law.mass @ ratio
+        announced = np.asarray(law.mass[:, None] * problem.p_x * (ratio - excess) / (1.0 + excess))
+        missing = announced - law.deviation
         self._enter(-missing / problem.p_x, float((missing * missing / problem.p_x).sum()))
         count = min(problem.N, (problem.m - 1) * (problem.n - 1))
         if count > len(self.ties):
-            gap = self._losses - self._of_labels(self._losses)
+            gap = self._losses - self._losses.min(axis=0)
             gap[self.labels, self._every] = math.inf
             nearest, margin = first_least(gap), gap.min(axis=0) / problem.p_z
             for tie in margin.argpartition(count - 1)[:count].tolist():
@@ -122,26 +124,26 @@ class _ActiveSet:
         """The equations for what the ties get, in the order of outcomes."""
         ties = sorted(self.ties)
         columns = np.array([self.ties[outcome] for outcome in ties]).T
-        return Vertex(self._problem, self.labels, np.array(ties), columns / columns.sum(axis=0))
+        return Vertex(self._problem, self._law(), np.array(ties), self.labels[ties], columns / columns.sum(axis=0))
 
-    def relabel(self, losses: Array, least: Array, at: Point, precision: Precision) -> bool:
+    def relabel(self, losses: Array, at: Point, precision: Precision) -> bool:
         """Change what contradicts losses [m, N] beyond rounding; whether there is any.
 
         A label changes once; the second time the outcome is a tie. A tie may get the better guess besides.
         """
         problem, self._losses = self._problem, losses
-        excess = self._of_labels(losses) - least
-        wrong = np.flatnonzero(excess > 0.0)
+        better = first_least(losses)
+        wrong = np.flatnonzero(better != self.labels)
+        excess = losses[self.labels[wrong], wrong] - losses[better[wrong], wrong]
         rounding = problem.loss[:, wrong].max(axis=0) + np.abs(at.tilt).max(axis=0) @ problem.p_xz[:, wrong]
         if at.multiplier < math.inf:
             rounding += 0.125 * at.multiplier * problem.p_z[wrong]
-        wrong = wrong[excess[wrong] > precision.contradicted * rounding]
-        better = losses[:, wrong].argmin(axis=0)
-        for outcome, guess in zip(wrong.tolist(), better.tolist(), strict=True):
+        wrong = wrong[excess > precision.contradicted * rounding]
+        for outcome in wrong.tolist():
             if self._changed[outcome] or outcome in self.ties:
-                self._tie(outcome, guess)
+                self._tie(outcome, better[outcome])
             else:
-                self.labels[outcome] = guess
+                self._label(outcome, better[outcome])
         self._changed[wrong] = True
         return bool(wrong.size)
 
@@ -155,7 +157,7 @@ class _ActiveSet:
         shares = sum(np.count_nonzero(each) - 1 for each in self.ties.values())
         rest = self.ties.pop(tie)
         rest[loses] = 0.0
-        self.labels[tie] = rest.argmax()
+        self._label(tie, rest.argmax())
         if np.count_nonzero(rest) > 1:
             self.ties[tie] = rest
         direction = vertex.direction(place, loses)
@@ -165,27 +167,36 @@ class _ActiveSet:
     def _enter(self, direction: Array, missing: float) -> None:
         """As the tilt moves in a direction [m, n], labels change; where the law has moved by what is missing is a tie."""
         change = direction @ self._problem.deviations
-        closing = self._of_labels(change) - change
-        until = np.where(closing > 0.0, (self._losses - self._of_labels(self._losses)) / closing, math.inf)
+        closing = change.take(self.labels * self._problem.N + self._every) - change
+        rate = closing / (self._losses - self._losses.min(axis=0) + Precision.nonzero)  # 1 / when losses are equal
         for tie, column in self.ties.items():
-            until[column > 0.0, tie] = math.inf
+            rate[column > 0.0, tie] = 0.0
             closing[:, tie] = math.inf  # nothing moves on beyond a tie
-        nearest, until = first_least(until), until.min(axis=0)
-        order = np.flatnonzero(until < until[:: math.isqrt(until.size)].min())  # about √N outcomes most often suffice
-        if closing[nearest[order], order].sum() < missing:
-            order = np.flatnonzero(until < math.inf)
+        fastest = rate.max(axis=0)
+        sample = np.sort(fastest[:: math.isqrt(fastest.size)])
+        for limit in (sample[-1], sample[-1 - sample.size // 8], 0.0):  # about √N outcomes most often suffice
+            order = np.flatnonzero(fastest > max(limit, 0.0))
+            order = order[(-fastest[order]).argsort()]
+            nearest = rate[:, order].argmax(axis=0)
+            moved = np.cumsum(closing[nearest, order])
+            if order.size and moved[-1] >= missing:
+                break
         if order.size:
-            order = order[until[order].argsort()]
-            moved = np.cumsum(closing[nearest[order], order])
             passed = min(int(np.searchsorted(moved, missing)), order.size - 1)
-            tie = int(order[passed])
-            self.labels[order[:passed]] = nearest[order[:passed]]
-            self._losses = self._losses + until[tie] * change
-            self._tie(tie, nearest[tie])
+            self._label(order[:passed], nearest[:passed])
+            self._losses = self._losses + change * (1.0 / fastest[order[passed]])
+            self._tie(int(order[passed]), nearest[passed])
 
-    def _of_labels(self, rows: Array) -> Array:
-        """The entry of each outcome's label [N], of rows [m, N]."""
-        return rows.take(self.labels * self._problem.N + self._every)
+    def _law(self) -> OutputLaw:
+        """The law where every outcome gets its label, summed when that has changed."""
+        if self._certain is None:
+            self._certain = law_of_labels(self._problem, self.labels)
+        return self._certain
+
+    def _label(self, outcomes: Any, guesses: Any) -> None:
+        """Give outcomes other labels."""
+        if np.any(self.labels[outcomes] != guesses):
+            self.labels[outcomes], self._certain = guesses, None
 
     def _tie(self, outcome: int, guess: int) -> None:
         """An outcome may get a guess besides its label, or besides those that it may get already."""

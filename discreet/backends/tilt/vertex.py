@@ -30,20 +30,20 @@ _STEPS = 12  # of Newton's method, which takes four to seven from a start worth 
 class Vertex:
     """Labels and ties, and the equations for what is still to be decided: a share for every guess but the label of a tie.
 
-    labels [N]; ties [K]: outcomes; start [m, K]: their columns at first, positive at the guesses that each may get.
+    certain: the law where every outcome gets its label; ties [K]: outcomes, own [K]: their labels; start [m, K]: their
+    columns at first, positive at the guesses that each may get.
     """
 
-    def __init__(self, problem: Problem, labels: NDArray[np.intp], ties: NDArray[np.intp], start: Array) -> None:
-        every, own = np.eye(problem.m), labels[ties]
-        self._problem, self._start, self._own = problem, start, own
+    def __init__(
+        self, problem: Problem, certain: OutputLaw, ties: NDArray[np.intp], own: NDArray[np.intp], start: Array
+    ) -> None:
+        self._problem, self._certain, self._own, every = problem, certain, own, np.eye(problem.m)
         self._guesses, self._places = np.nonzero((start > 0.0) & (every[:, own] == 0.0))
-        mine = (labels == np.arange(problem.m)[:, None]).astype(np.float64)
-        deviation = self._balanced(mine @ problem.deviations.T)
-        self._certain = OutputLaw(mine @ problem.p_z, deviation, problem.p_x)  # where every tie gets its label
+        self._shape, self._start = start.shape, start[self._guesses, self._places]
         tied, label = ties[self._places], own[self._places]
         moves = every[self._guesses] - every[label]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
         self._by_mass = moves * problem.p_z[tied, None]
-        by_tie = self._balanced(problem.deviations[:, tied].T)[:, None, :]
+        by_tie = _balanced(problem.deviations[:, tied].T, problem.p_x)[:, None, :]
         self._by_deviation = (moves[:, :, None] * by_tie).reshape(tied.size, -1)
         self._lost = problem.loss[self._guesses, tied] - problem.loss[label, tied]  # L_guess − L_label
         self._scale = np.sqrt(np.concatenate([problem.p_x] * problem.m))
@@ -51,13 +51,9 @@ class Vertex:
         self._size = _sizes(effect)
         self._effect = effect / self._size[:, None]
 
-    def _balanced(self, deviations: Array) -> Array:
-        """Deviations [·, n] made to add up to nothing again; what rounding left would make a guess dearer everywhere."""
-        return np.asarray(deviations - deviations.sum(axis=1)[:, None] * self._problem.p_x)
-
     def columns(self, shares: Array) -> Array:
         """[m, K] the ties' columns for the free shares [F]."""
-        found = np.zeros(self._start.shape)
+        found = np.zeros(self._shape)
         found[self._guesses, self._places] = np.rint(shares * _GRID) / _GRID
         found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
         return found
@@ -65,17 +61,19 @@ class Vertex:
     def law(self, columns: Array) -> OutputLaw:
         """The law of (X, Ŷ) for columns of the ties [m, K]."""
         shares = columns[self._guesses, self._places]
-        moved = (shares @ self._by_deviation).reshape(self._certain.deviation.shape)
-        return OutputLaw(self._certain.mass + shares @ self._by_mass, self._certain.deviation + moved, self._certain.p_x)
+        return OutputLaw(self._certain.mass + shares @ self._by_mass, self._deviation(shares), self._certain.p_x)
+
+    def _deviation(self, shares: Array) -> Array:
+        return self._certain.deviation + (shares @ self._by_deviation).reshape(self._certain.deviation.shape)
 
     def near(self, deviation: Array) -> Array | None:
         """The columns [m, K] next to the start with about that deviation of the law [m, n].
 
         The change of shares is of least norm, counted in effects; some probability may be outside [0, 1]. None beyond range.
         """
-        missing = deviation - self.law(self._start).deviation
+        missing = deviation - self._deviation(self._start)
         step = _least_squares(self._effect.T, missing.ravel() / self._scale)
-        return None if step is None else self.columns(self._start[self._guesses, self._places] + step / self._size)
+        return None if step is None else self.columns(self._start + step / self._size)
 
     def direction(self, place: int, loses: int) -> Array | None:
         """The least change of tilts [m, n] by which that guess of a tie becomes dearer by 1; all other ties stay."""
@@ -169,16 +167,30 @@ class _Newton:
             return None
         ratio = deviation / expected
         slopes = self._by_joint @ np.log1p(ratio)
-        matrix, right = np.zeros((slopes.size + 1, slopes.size + 1)), np.empty(slopes.size + 1)
-        matrix[:-1, :-1] = (self._by_joint / joint) @ self._by_joint.T - (self._by_mass / mass) @ self._by_mass.T
+        curvature = (self._by_joint / joint) @ self._by_joint.T - (self._by_mass / mass) @ self._by_mass.T
+        unequal, unused = -slopes - self._lost / multiplier, budget - float(expected @ phi_divergence(ratio))
+        if slopes.size == 1:  # the budget alone determines the share
+            moved = unused / slopes
+            return _finite(np.concatenate([moved, (unequal - curvature[0] * moved) / slopes]))
+        matrix, right = np.zeros((slopes.size + 1, slopes.size + 1)), np.append(unequal, unused)
+        matrix[:-1, :-1] = curvature
         matrix[:-1, -1] = matrix[-1, :-1] = slopes
-        right[:-1] = -slopes - self._lost / multiplier
-        right[-1] = budget - float(expected @ phi_divergence(ratio))
         rows = _sizes(matrix)
         matrix /= rows[:, None]
         columns = _sizes(matrix.T)
         step = _least_squares(matrix / columns, right / rows)
         return None if step is None else step / columns
+
+
+def law_of_labels(problem: Problem, labels: NDArray[np.intp]) -> OutputLaw:
+    """The law of (X, Ŷ) where every outcome gets its label [N]."""
+    mine = (labels == np.arange(problem.m)[:, None]).astype(np.float64)
+    return OutputLaw(mine @ problem.p_z, _balanced(mine @ problem.deviations.T, problem.p_x), problem.p_x)
+
+
+def _balanced(deviations: Array, p_x: Array) -> Array:
+    """Deviations [·, n] made to add up to nothing again; what rounding left would make a guess dearer everywhere."""
+    return np.asarray(deviations - deviations.sum(axis=1)[:, None] * p_x)
 
 
 def _sizes(matrix: Array) -> Array:
@@ -189,10 +201,15 @@ def _sizes(matrix: Array) -> Array:
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:
     """The solution of least norm; None where numbers are beyond range, as ties of next to no mass may make them."""
+    if 1 in matrix.shape:  # one equation or one unknown
+        return _finite(right @ matrix / max(np.vdot(matrix, matrix), Precision.nonzero))
     if not math.isfinite(float(np.add.reduce(matrix, axis=None) + np.add.reduce(right))):
         return None
     try:
-        solution = np.asarray(np.linalg.lstsq(matrix, right, rcond=Precision.rank)[0])
+        return _finite(np.linalg.lstsq(matrix, right, rcond=Precision.rank)[0])
     except np.linalg.LinAlgError:  # its singular values do not converge
         return None
-    return solution if math.isfinite(float(np.add.reduce(solution))) else None
+
+
+def _finite(numbers: Array) -> Array | None:
+    return numbers if math.isfinite(float(np.add.reduce(numbers))) else None
