@@ -68,8 +68,10 @@ def predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
         points = [at for at in nearest if (at.budget > problem.budget) in sides]
         priced = [at for at in points if at.multiplier < math.inf][:_NEIGHBOURS]
         tilted = [at for at in points if at.multiplier > 0.0][:_NEIGHBOURS]
-        price = sum(weight * at.price for weight, at in _weighted(priced, place))
-        log_ratio = sum((weight * at.log_ratio for weight, at in _weighted(tilted, place)), start=none)
+        weighted = list(_weighted(priced, place))
+        price = sum(weight * at.price for weight, at in weighted)
+        weighted = weighted if tilted == priced else list(_weighted(tilted, place))
+        log_ratio = sum((weight * at.log_ratio for weight, at in weighted), start=none)
         if price > 0.0 and log_ratio.any():
             yield price / place * log_ratio, price / place
 

@@ -29,10 +29,11 @@ from discreet.problems.checks import (
 )
 from discreet.problems.constraint import Constrained, LeakageBudget, constraint_of
 from discreet.problems.errors import InputError
-from discreet.problems.measures.law import OutputLaw, output_law
-from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_sum
+from discreet.problems.measures.law import OutputLaw, faint_lift, output_law
+from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import sum_doubt
+from discreet.problems.numerics.sums import split_rows
 from discreet.problems.samples import SampleReport, joint_of_samples
 
 ROUNDED_TOTAL = 2.0**-50  # a total this close to one counts as one: dividing by it again would only change last digits
@@ -251,6 +252,11 @@ class Problem(Constrained):
     def loss_totals(self) -> Array:
         """The same as plain sums [m], in a tenth of the time and right to the last digits."""
         return _frozen(self.loss.sum(axis=1))
+
+    @cached_property
+    def rows(self) -> Split | None:
+        """p_xz and loss, split for sums under many estimators; None for more outcomes than a block."""
+        return split_rows(self.p_xz, self.loss, faint_lift(self.p_x)) if self.N <= BLOCK else None
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""

@@ -49,7 +49,8 @@ class Reduced:
 
     def with_budget(self, budget: float) -> Reduced:
         """The same reduction of the same model under another budget in nats."""
-        smaller, original = self.problem.with_budget(budget), self.original.with_budget(budget)
+        smaller = self.problem.with_budget(budget)
+        original = smaller if self.problem is self.original else self.original.with_budget(budget)
         return replace(self, problem=smaller, original=original)
 
     def restore(self, estimator: Array) -> Array:

@@ -17,7 +17,7 @@ from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.point import Ending, Point
-from discreet.backends.tilt.vertex import Vertex, _Newton, law_of_labels
+from discreet.backends.tilt.vertex import Vertex, law_of_labels
 from discreet.problems import Problem, catalog, certify, reduce
 
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
@@ -277,9 +277,10 @@ def test_small_problems_need_neither_a_compiler_nor_scipy(problem: str) -> None:
 
 def test_a_start_far_beyond_every_share_raises_nothing() -> None:
     """Ties of next to no mass may start from shares of any size; steps as large have no cube."""
-    problem = ds.problems.paper_single(bins=16, budget=0.01)
-    law = problem.output_law(problem.bayes_estimator)
-    by_mass, by_deviation = np.array([[1e-121, -1e-121]]), np.array([[3e-122, -3e-122, -3e-122, 3e-122]])
-    newton = _Newton(law, by_mass, by_deviation, np.zeros(1))
-    found = newton.solve(np.array([1e119]), 1.0, 0.012)
+    usual = ds.problems.paper_single(bins=16)
+    faint = np.array([[6e-122], [4e-122]])
+    problem = Problem(np.append(usual.p_xz, faint, axis=1), np.append(usual.loss, 0.5 * faint, axis=1), 0.01)
+    labels = problem.bayes_estimator.argmax(axis=0)
+    vertex = Vertex(problem, law_of_labels(problem, labels), np.array([16]), labels[[16]], np.full((2, 1), 0.5))
+    found = vertex.newton(np.array([1e119]), 1.0, 0.012)
     assert found is None or np.isfinite(found[0]).all()

@@ -81,7 +81,7 @@ def test_sums_by_blocks_agree_with_one_sum(monkeypatch: pytest.MonkeyPatch) -> N
     rng = np.random.default_rng(5)
     a, b = rng.random((3, 1, 1000)), rng.random((1, 2, 1000)) * 1e-8
     whole_dot, whole_sum = dd_dot(a, b), dd_sum(a)
-    monkeypatch.setattr(accurate, "_BLOCK_ELEMENTS", 96)
+    monkeypatch.setattr(accurate, "BLOCK", 96)
     for whole, pieces in ((whole_dot, dd_dot(a, b)), (whole_sum, dd_sum(a))):
         np.testing.assert_array_equal(whole[0], pieces[0])
         np.testing.assert_allclose(pieces[1], whole[1], rtol=0, atol=1e-28)

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
+from discreet.backends.equations import equilibrated
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import log_ratio
 from discreet.problems.continuous.model import ContinuousProblem
@@ -71,20 +72,13 @@ def polish(problem: ContinuousProblem, start: Boundaries, tilt: Array, multiplie
             waiting += 1
         if waiting >= 4:
             break
-        at = _moved(problem, at, free, _least_squares(system))
+        step = equilibrated(system.jacobian, -system.residual)
+        if step is None:
+            break
+        at = _moved(problem, at, free, step)
         if not (np.diff(at.boundaries.positions) > 0.0).all():  # an interval has shrunk to nothing: wrong labels
             break
     return best
-
-
-def _least_squares(system: _System) -> Array:
-    """The least-norm step, with rows scaled to one so that no unit decides what counts as singular."""
-    rows = np.linalg.norm(system.jacobian, axis=1)
-    rows[rows == 0.0] = 1.0
-    columns = np.linalg.norm(system.jacobian / rows[:, None], axis=0)
-    columns[columns == 0.0] = 1.0
-    scaled = system.jacobian / rows[:, None] / columns
-    return np.asarray(np.linalg.lstsq(scaled, -system.residual / rows, rcond=Precision.rank)[0] / columns)
 
 
 def _moved(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp], step: Array) -> Polished:

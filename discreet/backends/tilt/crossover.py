@@ -26,9 +26,8 @@ import numpy as np
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.vertex import Vertex, law_of_labels
-from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import Decisions
+from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.tilted_losses import first_least
 from discreet.problems.problem import Problem
 
@@ -64,10 +63,10 @@ def crossover(
             losses = problem.loss + solved.tilt @ problem.p_xz
             wrong = active.relabel(losses, solved, precision)
             if solved.columns.min() >= 0.0 and not wrong:
-                found = Decisions.labelled(active.labels, np.array(sorted(active.ties)), solved.columns).matrix()
-                wasted = np.vdot(found, losses - losses.min(axis=0))
-                relative = wasted / max(np.vdot(found, problem.loss), Precision.nonzero)
-                return Point(found, solved.tilt, solved.multiplier), float(relative)
+                found = one_hot(active.labels, problem.m)
+                found[:, sorted(active.ties)] = solved.columns
+                wasted = np.vdot(found, losses - losses.min(axis=0)) / max(np.vdot(found, problem.loss), Precision.nonzero)
+                return Point(found, solved.tilt, solved.multiplier), float(wasted)
             multiplier, deviation = solved.multiplier, vertex.law(solved.columns).deviation
             if solved.columns.min() < 0.0:
                 active.leave(vertex, solved.columns)
@@ -84,7 +83,7 @@ class _ActiveSet:
         self._problem, self._losses, self._every = problem, losses, np.arange(problem.N)
         self.labels, self.ties = first_least(losses), dict[int, Array]()
         self._changed = np.zeros(problem.N, dtype=bool)
-        self._certain: OutputLaw | None = None
+        self._law = law_of_labels(problem, self.labels)
 
     def hesitate(self, columns: Array) -> Array | None:
         """Ties where an interior estimator [m, N] hesitates; the deviation of its law. None where none or too many do."""
@@ -93,7 +92,7 @@ class _ActiveSet:
         active[likeliest, self._every] = True
         if not 0 < np.count_nonzero(active) - problem.N <= (problem.m - 1) * (problem.n - problem.constraint.perfect):
             return None
-        self.labels = likeliest
+        self._label(self._every, likeliest)
         hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
         self.ties = {tie: np.where(active[:, tie], columns[:, tie], 0.0) for tie in hesitating.tolist()}
         return columns @ problem.deviations.T * (not problem.constraint.perfect)
@@ -105,7 +104,7 @@ class _ActiveSet:
         one; 0 at budget 0. The other ties are those of the least margins then.
         """
         problem = self._problem
-        law, most = self._law(), -Precision.no_evidence
+        law, most = self._law, -Precision.no_evidence
         ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, most), -most))
         excess = law.mass @ ratio
         announced = np.asarray(law.mass[:, None] * problem.p_x * (ratio - excess) / (1.0 + excess))
@@ -124,7 +123,7 @@ class _ActiveSet:
         """The equations for what the ties get, in the order of outcomes."""
         ties = sorted(self.ties)
         columns = np.array([self.ties[outcome] for outcome in ties]).T
-        return Vertex(self._problem, self._law(), np.array(ties), self.labels[ties], columns / columns.sum(axis=0))
+        return Vertex(self._problem, self._law, np.array(ties), self.labels[ties], columns / columns.sum(axis=0))
 
     def relabel(self, losses: Array, at: Point, precision: Precision) -> bool:
         """Change what contradicts losses [m, N] beyond rounding; whether there is any.
@@ -168,7 +167,9 @@ class _ActiveSet:
         """As the tilt moves in a direction [m, n], labels change; where the law has moved by what is missing is a tie."""
         change = direction @ self._problem.deviations
         closing = change.take(self.labels * self._problem.N + self._every) - change
-        rate = closing / (self._losses - self._losses.min(axis=0) + Precision.nonzero)  # 1 / when losses are equal
+        gap = self._losses - self._losses.min(axis=0)
+        gap += Precision.nonzero
+        rate = np.divide(closing, gap, out=gap)  # 1 / when losses are equal
         for tie, column in self.ties.items():
             rate[column > 0.0, tie] = 0.0
             closing[:, tie] = math.inf  # nothing moves on beyond a tie
@@ -184,19 +185,15 @@ class _ActiveSet:
         if order.size:
             passed = min(int(np.searchsorted(moved, missing)), order.size - 1)
             self._label(order[:passed], nearest[:passed])
-            self._losses = self._losses + change * (1.0 / fastest[order[passed]])
+            change *= 1.0 / fastest[order[passed]]
+            self._losses += change
             self._tie(int(order[passed]), nearest[passed])
-
-    def _law(self) -> OutputLaw:
-        """The law where every outcome gets its label, summed when that has changed."""
-        if self._certain is None:
-            self._certain = law_of_labels(self._problem, self.labels)
-        return self._certain
 
     def _label(self, outcomes: Any, guesses: Any) -> None:
         """Give outcomes other labels."""
         if np.any(self.labels[outcomes] != guesses):
-            self.labels[outcomes], self._certain = guesses, None
+            self.labels[outcomes] = guesses
+            self._law = law_of_labels(self._problem, self.labels)
 
     def _tie(self, outcome: int, guess: int) -> None:
         """An outcome may get a guess besides its label, or besides those that it may get already."""

@@ -40,7 +40,6 @@ class Model:
     features  F                          [K, k, W], first row ones
     weighted  F·w                        [K, k, W]
     p_x       π_j                        [n]
-    basis     B                          [n, k − 1]
     frame     (1, B): coordinates → R^n  [n, k]
     coframe   diag(π) (1, B): back again [n, k]
     budget    ε in nats, finite, less the undercut

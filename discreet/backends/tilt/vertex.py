@@ -16,13 +16,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.equations import equilibrated, finite, least_norm, sizes
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
 from discreet.problems.measures.law import OutputLaw, distance_from_private, phi_residual
 from discreet.problems.measures.mutual_information import phi_divergence, support_ceiling
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.problem import Problem
 
+_Index = NDArray[np.intp]
 _GRID = 2.0**53  # shares are multiples of 1 / this, so that a tie's column sums to one exactly
 _STEPS = 12  # of Newton's method, which takes four to seven from a start worth having
 
@@ -34,9 +37,7 @@ class Vertex:
     columns at first, positive at the guesses that each may get.
     """
 
-    def __init__(
-        self, problem: Problem, certain: OutputLaw, ties: NDArray[np.intp], own: NDArray[np.intp], start: Array
-    ) -> None:
+    def __init__(self, problem: Problem, certain: OutputLaw, ties: _Index, own: _Index, start: Array) -> None:
         self._problem, self._certain, self._own, every = problem, certain, own, np.eye(problem.m)
         self._guesses, self._places = np.nonzero((start > 0.0) & (every[:, own] == 0.0))
         self._shape, self._start = start.shape, start[self._guesses, self._places]
@@ -45,10 +46,13 @@ class Vertex:
         self._by_mass = moves * problem.p_z[tied, None]
         by_tie = _balanced(problem.deviations[:, tied].T, problem.p_x)[:, None, :]
         self._by_deviation = (moves[:, :, None] * by_tie).reshape(tied.size, -1)
+        self._by_joint = self._by_deviation + (self._by_mass[:, :, None] * problem.p_x).reshape(tied.size, -1)
+        never = (certain.mass == 0.0) & ~self._by_mass.any(axis=0)
+        self._mass = certain.mass + never  # any number will do for a guess that never occurs
         self._lost = problem.loss[self._guesses, tied] - problem.loss[label, tied]  # L_guess − L_label
         self._scale = np.sqrt(np.concatenate([problem.p_x] * problem.m))
         effect = self._by_deviation / self._scale
-        self._size = _sizes(effect)
+        self._size = sizes(effect)
         self._effect = effect / self._size[:, None]
 
     def columns(self, shares: Array) -> Array:
@@ -72,7 +76,7 @@ class Vertex:
         The change of shares is of least norm, counted in effects; some probability may be outside [0, 1]. None beyond range.
         """
         missing = deviation - self._deviation(self._start)
-        step = _least_squares(self._effect.T, missing.ravel() / self._scale)
+        step = least_norm(self._effect.T, missing.ravel() / self._scale)
         return None if step is None else self.columns(self._start + step / self._size)
 
     def direction(self, place: int, loses: int) -> Array | None:
@@ -92,9 +96,8 @@ class Vertex:
         if self._problem.constraint.perfect:
             return self._solve_perfect(columns, tilt, precision)
         budget, inside, shares = self._problem.budget, precision.vertex, columns[self._guesses, self._places]
-        newton = _Newton(self._certain, self._by_mass, self._by_deviation, self._lost)
         while inside < 1.0:
-            found = newton.solve(shares, multiplier, budget * (1.0 - inside))
+            found = self.newton(shares, multiplier, budget * (1.0 - inside))
             if found is None:
                 return None
             shares, multiplier = found
@@ -113,36 +116,8 @@ class Vertex:
             inside = 2.0 * (inside + excess)
         return None
 
-    def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
-        law = self.law(columns)
-        if not phi_residual(law) <= precision.leak_free or distance_from_private(law) > precision.certain:
-            return None  # too few ties to cancel what others leak, or what a rare guess does
-        equal = self._equal(tilt - (tilt @ self._problem.p_x)[:, None])
-        return None if equal is None else Point(columns, equal, math.inf)
-
-    def _equal(self, tilt: Array) -> Array | None:
-        """The nearest tilt [m, n] under which the ties' losses are equal."""
-        move = self._moved(-self._lost - self._by_deviation @ tilt.ravel() - self._by_mass @ (tilt @ self._problem.p_x))
-        return None if move is None else tilt + move
-
-    def _moved(self, losses: Array) -> Array | None:
-        """The least change of tilts [m, n], of mean 0 under p(x), that changes the losses L_guess − L_label [F] by those."""
-        move = _least_squares(self._effect, losses / self._size)
-        return None if move is None else (move / self._scale).reshape(self._certain.deviation.shape)
-
-
-class _Newton:
-    """The equations at a positive budget: masses and deviations are linear in the shares, from a law at shares 0."""
-
-    def __init__(self, law: OutputLaw, by_mass: Array, by_deviation: Array, lost: Array) -> None:
-        never = (law.mass == 0.0) & ~by_mass.any(axis=0)
-        self._mass = law.mass + never  # any number will do for a guess that never occurs
-        self._deviation, self._p_x = law.deviation.ravel(), law.p_x
-        self._by_mass, self._by_deviation, self._lost = by_mass, by_deviation, lost
-        self._by_joint = by_deviation + (by_mass[:, :, None] * law.p_x).reshape(by_deviation.shape)
-
-    def solve(self, shares: Array, multiplier: float, budget: float) -> tuple[Array, float] | None:
-        """Shares and multiplier for that leakage; None when Newton's method does not settle."""
+    def newton(self, shares: Array, multiplier: float, budget: float) -> tuple[Array, float] | None:
+        """Shares [F] and multiplier for that leakage, from some to start from; None when Newton's method does not settle."""
         size = math.inf
         for _ in range(_STEPS):
             step = self._step(shares, multiplier, budget)
@@ -160,8 +135,8 @@ class _Newton:
 
     def _step(self, shares: Array, multiplier: float, budget: float) -> Array | None:
         """Changes of the shares and, relative, of μ, by V_i = diag(1/u_i) − 1 1'/s_i; None outside the domain."""
-        mass, deviation = self._mass + shares @ self._by_mass, self._deviation + shares @ self._by_deviation
-        expected = (mass[:, None] * self._p_x).ravel()
+        mass, deviation = self._mass + shares @ self._by_mass, self._deviation(shares).ravel()
+        expected = (mass[:, None] * self._certain.p_x).ravel()
         joint = expected + deviation
         if not joint.min() > 0.0:
             return None
@@ -171,45 +146,36 @@ class _Newton:
         unequal, unused = -slopes - self._lost / multiplier, budget - float(expected @ phi_divergence(ratio))
         if slopes.size == 1:  # the budget alone determines the share
             moved = unused / slopes
-            return _finite(np.concatenate([moved, (unequal - curvature[0] * moved) / slopes]))
+            return finite(np.concatenate([moved, (unequal - curvature[0] * moved) / slopes]))
         matrix, right = np.zeros((slopes.size + 1, slopes.size + 1)), np.append(unequal, unused)
         matrix[:-1, :-1] = curvature
         matrix[:-1, -1] = matrix[-1, :-1] = slopes
-        rows = _sizes(matrix)
-        matrix /= rows[:, None]
-        columns = _sizes(matrix.T)
-        step = _least_squares(matrix / columns, right / rows)
-        return None if step is None else step / columns
+        return equilibrated(matrix, right)
+
+    def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
+        law = self.law(columns)
+        if not phi_residual(law) <= precision.leak_free or distance_from_private(law) > precision.certain:
+            return None  # too few ties to cancel what others leak, or what a rare guess does
+        equal = self._equal(tilt - (tilt @ self._problem.p_x)[:, None])
+        return None if equal is None else Point(columns, equal, math.inf)
+
+    def _equal(self, tilt: Array) -> Array | None:
+        """The nearest tilt [m, n] under which the ties' losses are equal."""
+        move = self._moved(-self._lost - self._by_deviation @ tilt.ravel() - self._by_mass @ (tilt @ self._problem.p_x))
+        return None if move is None else tilt + move
+
+    def _moved(self, losses: Array) -> Array | None:
+        """The least change of tilts [m, n], of mean 0 under p(x), that changes the losses L_guess − L_label [F] by those."""
+        move = least_norm(self._effect, losses / self._size)
+        return None if move is None else (move / self._scale).reshape(self._certain.deviation.shape)
 
 
-def law_of_labels(problem: Problem, labels: NDArray[np.intp]) -> OutputLaw:
+def law_of_labels(problem: Problem, labels: _Index) -> OutputLaw:
     """The law of (X, Ŷ) where every outcome gets its label [N]."""
-    mine = (labels == np.arange(problem.m)[:, None]).astype(np.float64)
+    mine = one_hot(labels, problem.m)
     return OutputLaw(mine @ problem.p_z, _balanced(mine @ problem.deviations.T, problem.p_x), problem.p_x)
 
 
 def _balanced(deviations: Array, p_x: Array) -> Array:
     """Deviations [·, n] made to add up to nothing again; what rounding left would make a guess dearer everywhere."""
     return np.asarray(deviations - deviations.sum(axis=1)[:, None] * p_x)
-
-
-def _sizes(matrix: Array) -> Array:
-    """The largest entry of each row, 1 for a row of zeros: what equilibrates it."""
-    sizes = np.maximum.reduce(np.abs(matrix), axis=1)
-    return np.asarray(sizes + (sizes == 0.0))
-
-
-def _least_squares(matrix: Array, right: Array) -> Array | None:
-    """The solution of least norm; None where numbers are beyond range, as ties of next to no mass may make them."""
-    if 1 in matrix.shape:  # one equation or one unknown
-        return _finite(right @ matrix / max(np.vdot(matrix, matrix), Precision.nonzero))
-    if not math.isfinite(float(np.add.reduce(matrix, axis=None) + np.add.reduce(right))):
-        return None
-    try:
-        return _finite(np.linalg.lstsq(matrix, right, rcond=Precision.rank)[0])
-    except np.linalg.LinAlgError:  # its singular values do not converge
-        return None
-
-
-def _finite(numbers: Array) -> Array | None:
-    return numbers if math.isfinite(float(np.add.reduce(numbers))) else None

@@ -88,6 +88,7 @@ class MatrixCase:
             loss,
             tilt,
             self._lift,
+            self._problem.rows,
         )
 
     def _worth(self, estimator: Array) -> Worth:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,8 @@ Array = NDArray[np.float64]
 DoubleDouble = tuple[Array, Array]
 
 _SPLIT = 134217729.0  # 2^27 + 1: Dekker's constant for 53-bit significands
-_BLOCK_ELEMENTS = 1 << 14  # terms in a block: measured fastest, as the temporaries stay in cache
+BLOCK = 1 << 14
+"""Terms in a block: measured fastest, as the temporaries stay in cache."""
 _FEW_ELEMENTS = 128  # up to so many terms the exact sums of `math.fsum` cost less than thirty array operations
 
 
@@ -47,24 +49,45 @@ def exact_product(a: Array, b: Array) -> DoubleDouble:
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def _split_sum(values: Array, chosen: Array | None = None) -> DoubleDouble:
-    """Sum over the last axis of length N as a double-double: off by two roundings and 2^-154 N⁴ times the largest |term|.
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Numbers […, N] and three parts of them [3, …, N] whose sums, but for the last, are exact in any order; most […, 1]."""
 
-    chosen [m, N], zeros and ones: the sums [m, k] of the terms of values [k, N] that each of its rows chooses.
-    """
-    parts = np.empty((3, *values.shape))
-    leading, second, rest = parts
-    count_bits = (values.shape[-1] + 1).bit_length()
-    exponent = np.frexp(np.abs(values, out=rest).max(axis=-1, keepdims=True, initial=0.0))[1]
-    scale = np.ldexp(1.0, exponent + count_bits)
-    np.add(values, scale, out=leading)
-    leading -= scale
-    np.subtract(values, leading, out=rest)
-    scale = np.ldexp(scale, count_bits - 53)  # after the first splitting the rest is at most 2^-53 of its scale
-    np.add(rest, scale, out=second)
-    second -= scale
-    rest -= second
-    sums = parts.sum(axis=-1) if chosen is None else chosen @ parts.swapaxes(1, 2)  # but for the rest exact in any order
+    values: Array
+    parts: Array
+    most: Array
+
+    @classmethod
+    def of(cls, values: Array) -> Split:
+        """Split every number at powers of two for its row."""
+        parts = np.empty((3, *values.shape))
+        leading, second, rest = parts
+        count_bits = (values.shape[-1] + 1).bit_length()
+        most = np.abs(values, out=rest).max(axis=-1, keepdims=True, initial=0.0)
+        scale = np.ldexp(1.0, np.frexp(most)[1] + count_bits)
+        np.add(values, scale, out=leading)
+        leading -= scale
+        np.subtract(values, leading, out=rest)
+        scale = np.ldexp(scale, count_bits - 53)  # after the first splitting the rest is at most 2^-53 of its scale
+        np.add(rest, scale, out=second)
+        second -= scale
+        rest -= second
+        return cls(values, parts, most)
+
+    def sum(self) -> DoubleDouble:
+        """Sum over the last axis: off by two roundings and 2^-154 N⁴ times the largest |term|."""
+        return _joined(self.parts.sum(axis=-1))
+
+    def chosen(self, chosen: Array) -> DoubleDouble:
+        """Σ_l c_il v_jl [m, k] for values ≥ 0 [k, N] and zeros and ones c [m, N]; as accurate as `dd_sum`."""
+        high, low = _joined(chosen @ self.parts.swapaxes(1, 2))
+        faint = (high > 0.0) & (high < 2.0**-68 * self.values.shape[-1] ** 4 * self.most[:, 0])  # beside what is not chosen
+        for row in np.flatnonzero(faint.any(axis=-1)):
+            high[row], low[row] = dd_sum(np.compress(chosen[row], self.values, axis=-1))
+        return high, low
+
+
+def _joined(sums: Array) -> DoubleDouble:
     high, low = _two_sum(sums[0], sums[1])
     return _two_sum(high, low + sums[2])
 
@@ -94,27 +117,22 @@ def dd_sum(values: Array) -> DoubleDouble:
     """Sum over the last axis; for terms of one sign its relative error is far below one unit in the last place."""
     if 0 < values.size <= _FEW_ELEMENTS:
         return _exact_sum(values)
-    if values.size <= _BLOCK_ELEMENTS:
-        return _split_sum(values)
-    return _by_blocks(values.shape, lambda block: _split_sum(values[..., block]))
+    if values.size <= BLOCK:
+        return Split.of(values).sum()
+    return _by_blocks(values.shape, lambda block: Split.of(values[..., block]).sum())
 
 
 def dd_sum_chosen(values: Array, chosen: Array) -> DoubleDouble:
-    """Σ_l c_il v_jl [m, k] for values ≥ 0 [k, N] and zeros and ones c [m, N]; as accurate as `dd_sum`."""
-    count = values.shape[-1]
-    if count > _BLOCK_ELEMENTS:
-        return _by_blocks((count,), lambda block: dd_sum_chosen(values[:, block], chosen[:, block]))
-    high, low = _split_sum(values, chosen)
-    faint = (high > 0.0) & (high < 2.0**-68 * count**4 * values.max(axis=-1, initial=0.0))  # beside what is not chosen
-    for row in np.flatnonzero(faint.any(axis=-1)):
-        high[row], low[row] = dd_sum(np.compress(chosen[row], values, axis=-1))
-    return high, low
+    """`Split.chosen` for any N."""
+    if values.shape[-1] <= BLOCK:
+        return Split.of(values).chosen(chosen)
+    return _by_blocks(values.shape[-1:], lambda block: dd_sum_chosen(values[:, block], chosen[:, block]))
 
 
 def dd_dot(a: Array, b: Array) -> DoubleDouble:
     """Σ a·b over the last axis (broadcast over the others). Entries must be under 1e150 in size."""
     together = np.broadcast(a, b)
-    if together.size <= _BLOCK_ELEMENTS:
+    if together.size <= BLOCK:
         return _split_dot(a, b)
     return _by_blocks(together.shape, lambda block: _split_dot(a[..., block], b[..., block]))
 
@@ -127,7 +145,7 @@ def _split_dot(a: Array, b: Array) -> DoubleDouble:
 
 def _by_blocks(shape: tuple[int, ...], summed: Callable[[slice], DoubleDouble]) -> DoubleDouble:
     """Add up the sums of blocks of the last axis, each small enough for the cache; `summed` gives the sum of a block."""
-    width = max(1, _BLOCK_ELEMENTS // max(1, math.prod(shape[:-1])))
+    width = max(1, BLOCK // max(1, math.prod(shape[:-1])))
     total: DoubleDouble = (np.zeros(shape[:-1]), np.zeros(shape[:-1]))
     for start in range(0, shape[-1], width):
         total = dd_add(total, summed(slice(start, start + width)))

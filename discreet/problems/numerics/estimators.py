@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_sum, dd_sum_chosen
+from discreet.problems.numerics.double_double import Array, DoubleDouble, Split, dd_add, dd_dot, dd_sum, dd_sum_chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Decisions:
     @classmethod
     def labelled(cls, labels: NDArray[np.intp], places: NDArray[np.intp], columns: Array) -> Decisions:
         """Each outcome's label [B] for certain, but a draw from the columns [m, K] at some places."""
-        certain = (labels == np.arange(len(columns))[:, None]).astype(np.float64)
+        certain = one_hot(labels, len(columns))
         certain[:, places] = 0.0
         return cls(certain, places, columns)
 
@@ -54,13 +54,24 @@ class Decisions:
 
     def sums(self, values: Array) -> DoubleDouble:
         """Σ_l P_il v_jl as a double-double [m, k], for values ≥ 0 and under 1e150 [k, B]."""
-        drawn = dd_dot(self.columns[:, None, :], values.take(self.places, axis=1))
-        return dd_add(dd_sum_chosen(values, self.certain), drawn)
+        return dd_add(dd_sum_chosen(values, self.certain), self._drawn(values))
+
+    def sums_of(self, rows: Split) -> DoubleDouble:
+        """The same for rows that are split."""
+        return dd_add(rows.chosen(self.certain), self._drawn(rows.values))
+
+    def _drawn(self, values: Array) -> DoubleDouble:
+        return dd_dot(self.columns[:, None, :], values.take(self.places, axis=1))
 
     def expected(self, values: Array) -> DoubleDouble:
         """Σ_il P_il w_il as a double-double [], for values ≥ 0 and under 1e150 [m, B]."""
         drawn = dd_dot(self.columns.ravel(), values.take(self.places, axis=1).ravel())
         return dd_add(dd_sum(self.chosen(values)), drawn)
+
+
+def one_hot(labels: NDArray[np.intp], m: int) -> Array:
+    """The estimator [m, B] that gives every outcome its label [B]."""
+    return np.asarray(labels == np.arange(m)[:, None], dtype=np.float64)
 
 
 def normalise(estimator: Array) -> Array:

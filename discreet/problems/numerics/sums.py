@@ -16,13 +16,12 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_sum, exact_product
+from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_add, dd_sum, exact_product
 from discreet.problems.numerics.estimators import Decisions, column_error
 from discreet.problems.numerics.label_strips import StripSums, strip_sums
 from discreet.problems.numerics.rounding import SMALLEST, UNIT, sum_doubt
 from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt, never_in_doubt
 
-_BLOCK_OUTCOMES = 1 << 14  # outcomes in a block, whose temporaries stay in cache
 _PLAIN = 2.0**-38  # relative rounding of a plain sum of that many terms ≥ 0, at most
 _PAIRWISE = 2.0**-44  # relative rounding of terms ≥ 0 and their pairwise sum: a few units, and one for every doubling
 
@@ -84,16 +83,26 @@ class Sums:
         return (*parts, float(self.loss[0]), float(self.loss[1]), -lost, -2.0 * self.doubt * size)
 
 
-def sums_over(decide: Callable[[slice], Decisions], p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
+def sums_over(
+    decide: Callable[[slice], Decisions],
+    p_xz: Array,
+    loss: Array,
+    tilt: Array,
+    lift: NDArray[np.int32],
+    rows: Split | None = None,
+) -> Sums:
     """The sums over outcomes p_xz [n, ·], loss [m, ·] under a feasible tilt; decide: gives the guesses at a slice of them.
 
-    lift [n]: exponents that keep products of rare private values from underflow (`faint_lift`).
+    lift [n]: exponents that keep products of rare private values from underflow (`faint_lift`). rows: `split_rows` of at
+    most `BLOCK` outcomes, where they are known.
     """
-    blocks = (slice(start, start + _BLOCK_OUTCOMES) for start in range(0, p_xz.shape[1], _BLOCK_OUTCOMES))
-    return reduce(Sums.plus, (_block_sums(decide(each), p_xz[:, each], loss[:, each], tilt, lift) for each in blocks))
+    blocks = (slice(start, start + BLOCK) for start in range(0, p_xz.shape[1], BLOCK))
+    return reduce(Sums.plus, (_block_sums(decide(each), p_xz[:, each], loss[:, each], tilt, lift, rows) for each in blocks))
 
 
-def _block_sums(decided: Decisions, p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32]) -> Sums:
+def _block_sums(
+    decided: Decisions, p_xz: Array, loss: Array, tilt: Array, lift: NDArray[np.int32], rows: Split | None
+) -> Sums:
     places, columns = decided.places, decided.columns
     losses = in_order_losses(p_xz, loss, tilt)
     chosen, drawn = decided.chosen(losses), losses.take(places, axis=1)
@@ -115,12 +124,23 @@ def _block_sums(decided: Decisions, p_xz: Array, loss: Array, tilt: Array, lift:
         missed = SMALLEST * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
         lost += float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
         worst = max(worst, _most_per_mass((columns * (drawn - least)).max(axis=0), p_drawn))
-    joint, expected = decided.sums(_lifted(p_xz, lift)), decided.expected(loss)
+    joint, expected = _by_rows(*decided.sums_of(split_rows(p_xz, loss, lift) if rows is None else rows), len(p_xz))
     return Sums(joint, expected, random, error, missed, lost * (1.0 + 4.0 * UNIT), worst, p_xz.shape[1])
+
+
+def split_rows(p_xz: Array, loss: Array, lift: NDArray[np.int32]) -> Split:
+    """The rows of p_xz, lifted, and of loss [n + m, ·] for their sums under any number of estimators."""
+    return Split.of(np.concatenate([_lifted(p_xz, lift), loss]))
 
 
 def _lifted(p_xz: Array, lift: NDArray[np.int32]) -> Array:
     return np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
+
+
+def _by_rows(high: Array, low: Array, n: int) -> tuple[DoubleDouble, DoubleDouble]:
+    """Of sums by guess [m, n + m] those of p_xz [m, n], and what is lost altogether []."""
+    lost = dd_sum(np.concatenate([np.diagonal(high[:, n:]), np.diagonal(low[:, n:])]))
+    return (high[:, :n], low[:, :n]), lost
 
 
 def _most_per_mass(values: Array, p_xz: Array) -> float:
@@ -147,10 +167,9 @@ def clear_strips(p_xz: Array, loss: Array, decide: Array, tilt: Array, band: flo
 
 def sums_of_strips(found: StripSums, lift: NDArray[np.int32]) -> Sums:
     """The sums over clear outcomes."""
-    n, (high, low) = lift.size, found.sums
-    loss = dd_add(dd_sum(np.diagonal(high[:, n:])), dd_sum(np.diagonal(low[:, n:])))
-    joint = np.ldexp(high[:, :n], lift), np.ldexp(low[:, :n], lift)
-    return Sums(joint, loss, np.zeros(joint[0].shape), 0.0, 0.0, 0.0, 0.0, int(found.counts.sum()))
+    (high, low), loss = _by_rows(*found.sums, lift.size)
+    joint = np.ldexp(high, lift), np.ldexp(low, lift)
+    return Sums(joint, loss, np.zeros(high.shape), 0.0, 0.0, 0.0, 0.0, int(found.counts.sum()))
 
 
 def totals(p_xz: Array, loss: Array, found: StripSums | None = None) -> DoubleDouble:

@@ -1,0 +1,48 @@
+"""Small linear systems whose equations may depend on each other: the solution of least norm.
+
+Method: least squares by singular values, of which those that are rounding count as 0 (`Precision.rank`). Unknowns and
+equations are scaled beforehand, so that no unit decides what counts as rounding. A vector needs no singular values.
+
+Source: G. H. Golub, C. F. Van Loan, *Matrix Computations*, 4th edition, §5.5.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from discreet.backends.precision import Precision
+from discreet.problems.numerics.double_double import Array
+
+
+def sizes(matrix: Array) -> Array:
+    """The largest entry of each row, 1 for a row of zeros: what equilibrates it."""
+    largest = np.maximum.reduce(np.abs(matrix), axis=1)
+    return np.asarray(largest + (largest == 0.0))
+
+
+def least_norm(matrix: Array, right: Array) -> Array | None:
+    """The solution of least norm of a scaled system [r, c]; None where numbers are beyond range."""
+    if 1 in matrix.shape:  # one equation or one unknown
+        return finite(right @ matrix / max(float(np.vdot(matrix, matrix)), Precision.nonzero))
+    if not math.isfinite(float(np.add.reduce(matrix, axis=None) + np.add.reduce(right))):
+        return None
+    try:
+        return finite(np.asarray(np.linalg.lstsq(matrix, right, rcond=Precision.rank)[0]))
+    except np.linalg.LinAlgError:  # its singular values do not converge
+        return None
+
+
+def equilibrated(matrix: Array, right: Array) -> Array | None:
+    """The same for a system in any units: the norm is that of the scaled unknowns."""
+    rows = sizes(matrix)
+    matrix = matrix / rows[:, None]
+    columns = sizes(matrix.T)
+    found = least_norm(matrix / columns, right / rows)
+    return None if found is None else found / columns
+
+
+def finite(numbers: Array) -> Array | None:
+    """The numbers [k], or None if one of them is not finite."""
+    return numbers if math.isfinite(float(np.add.reduce(numbers))) else None
