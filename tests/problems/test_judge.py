@@ -337,9 +337,9 @@ def test_relative_gap_of_certificates() -> None:
     [
         (np.ones((2, 3)), None, r"the estimator has shape \[2, 3\] but the problem needs \[2, 4\]"),
         (np.ones((2, 4)), np.ones((4, 2)), r"the tilt has shape \[4, 2\] but the problem needs \[2, 2\]"),
-        (np.ones((2, 4), dtype=complex), None, "the estimator does not hold real numbers"),
-        (np.full((2, 4), "a"), None, "the estimator does not hold real numbers"),
-        (np.full((2, 4), None), np.full((2, 2), object()), "the tilt does not hold real numbers"),
+        (np.ones((2, 4), dtype=complex), None, "the estimator is not an array of real numbers"),
+        (np.full((2, 4), "a"), None, "the estimator is not an array of real numbers"),
+        (np.full((2, 4), None), np.full((2, 2), object()), "the tilt is not an array of real numbers"),
     ],
 )
 def test_input_that_cannot_be_judged_is_refused(estimator: Array, tilt: Array | None, words: str) -> None:
