@@ -23,10 +23,19 @@ from scipy.special import logsumexp
 
 from discreet.backends import solve
 from discreet.backends.repairs import remove_leakage, tilts_from_ratio
-from discreet.problems.inference.adversary import fano_bound
+from discreet.problems.inference.adversary import error_of_best, fano_bound, inference
+from discreet.problems.inference.local_estimates import local_inference, local_law
 from discreet.problems.judge import certify
 from discreet.problems.measures.mutual_information import feasible_duals, phi_divergence
 from discreet.problems.problem import Problem
+from discreet.problems.samples import joint_of_samples
+from discreet.problems.sensors import (
+    grouped_sensors,
+    index_sensors,
+    mixed_sensors,
+    paper_conditional,
+    paper_p_xy,
+)
 
 Array = NDArray[np.float64]
 seeds = st.integers(0, 2**32 - 1)
@@ -493,3 +502,85 @@ def test_fano_needs_bits() -> None:
     equivocation = math.log(4.0)  # two bits about four values: nothing known
     assert fano_bound(equivocation, 4) == pytest.approx((2.0 - 1.0) / 2.0)
     assert fano_bound(equivocation, 4, sharp=True) == pytest.approx(0.75, abs=1e-9)
+
+
+# -- several sensors, inference, samples ----------------------------------------------------------------------------
+
+
+def sensor_laws(rng: np.random.Generator, sensors: int, bins: int) -> Array:
+    return np.asarray(rng.dirichlet(np.ones(bins), size=(sensors, 2, 2)))
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.3, math.inf])
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_by_group_of_identical_sensors_lose_nothing_and_pooled_ones_may(seed: int, fraction: float) -> None:
+    rng = np.random.default_rng(seed)
+    one, other = sensor_laws(rng, 2, 3)
+    prior = rng.dirichlet(np.ones(4)).reshape(2, 2)
+    joints = (
+        index_sensors([one, one, other, other], prior),
+        grouped_sensors([np.array([one, one]), np.array([other, other])], prior),
+        mixed_sensors(np.array([one, one, other, other]), prior),
+    )
+    models = [Problem.from_joint(joint, budget=math.inf) for joint in joints]
+    budget = math.inf if fraction == math.inf else fraction * models[0].bayes_leakage
+    every, grouped, pooled = (solve(model.with_budget(budget), "tilt").certificate for model in models)
+    assert every is not None
+    assert grouped is not None
+    assert pooled is not None
+    assert grouped.lower <= every.upper * (1.0 + 1e-12)
+    assert every.lower <= grouped.upper * (1.0 + 1e-12)
+    assert max(every.relative_gap, grouped.relative_gap) <= 1e-9
+    assert pooled.upper >= every.lower
+
+
+def test_pooling_unlike_sensors_can_lose_everything() -> None:
+    tells = np.array([[[1.0, 0.0], [0.0, 1.0]]])  # one value of X
+    prior = np.array([[0.5, 0.5]])
+    laws = [tells, tells[:, :, ::-1]]
+    assert Problem.from_joint(index_sensors(laws, prior), budget=0.0).bayes_error == 0.0
+    assert Problem.from_joint(mixed_sensors(np.array(laws), prior), budget=0.0).bayes_error == pytest.approx(0.5)
+
+
+@few
+@given(seeds, st.floats(0.0, 1.0))
+def test_what_a_leakage_lets_an_adversary_gain(seed: int, share: float) -> None:
+    problem, rng = instance(seed)
+    estimator = share * problem.bayes_estimator + (1.0 - share) * random_estimator(problem, rng)
+    found = inference(problem, estimator)
+    assert found.x_error <= found.x_error_blind + 1e-15
+    assert found.x_error_blind - found.x_error <= math.sqrt(found.leakage_nats / 2.0) + 1e-12
+    assert found.fano_sharp <= found.x_error + 1e-9
+    draw = np.outer(rng.dirichlet(np.ones(problem.m)), np.ones(problem.N))
+    assert inference(problem, draw).x_error == pytest.approx(found.x_error_blind, abs=1e-12)
+
+
+def test_the_reader_of_all_local_estimates_learns_x_in_the_end() -> None:
+    found = [local_inference(paper_conditional(), paper_p_xy(), sensors) for sensors in (1, 4, 16, 64, 256)]
+    assert all(few.x_error >= many.x_error for few, many in itertools.pairwise(found))
+    assert found[-1].x_error < 1e-9
+    assert found[-1].equivocation_nats < 1e-7
+    laws = [local_law(paper_conditional(), paper_p_xy())] * 4  # the estimates as reports, every one kept apart
+    apart = index_sensors(laws, paper_p_xy())
+    assert error_of_best(apart.sum(axis=1)) == pytest.approx(found[1].x_error, rel=1e-12)
+    assert Problem.from_joint(apart, budget=0.0).bayes_error == pytest.approx(found[1].y_error, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_smoothing_is_a_channel_on_the_cells(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    records, cells = 60, 6
+    x, y, z = rng.integers(0, 2, records), rng.integers(0, 2, records), rng.integers(0, cells, records)
+    joints = [joint_of_samples(x, y, z, bins=None, smoothing=alpha)[0] for alpha in (0.0, 0.5, 3.0)]
+    drawn = joints[0].sum(axis=2, keepdims=True) / cells
+    models = [Problem.from_joint(joint, budget=1e-4) for joint in joints]
+    brackets, estimator = [], random_estimator(models[0], rng)
+    for alpha, joint, model in zip((0.0, 0.5, 3.0), joints, models, strict=True):
+        uniform = alpha * cells / (records + alpha * cells)
+        assert joint == pytest.approx((1.0 - uniform) * joints[0] + uniform * drawn, rel=1e-12)
+        assert model.leakage(estimator) <= (1.0 - uniform) * models[0].leakage(estimator) * (1.0 + 1e-9)
+        found = solve(model, "tilt").certificate
+        assert found is not None
+        brackets.append((found.lower, found.upper))
+    assert all(less[0] <= more[1] for less, more in itertools.pairwise(brackets))
+    assert brackets[0][1] <= brackets[-1][1] + 1e-9

@@ -3,16 +3,16 @@
 **Identical sensors.** Their order carries no information, so the counts say all that M copies of one sensor say. Their law
 is multinomial, evaluated in the saddle-point form
 
-    log p(c) = δ(M) − Σ_k δ(c_k) + ½ log(2πM / Π_{c_k>0} 2πc_k) − Σ_k D(c_k, M q_k),
+    log p(c) = δ(M) − Σ_k δ(c_k) + ½ log(2πM / Π_{c_k>0} 2πc_k) − Σ_k M f_k φ(c_k / (M f_k)),
 
-with δ the remainder of Stirling's formula and D(c, μ) = c log(c/μ) + μ − c, in which no large logarithms cancel; its
-relative error is a few times 2^-53 (1 + |log p(c)| + max_k |c_k − M q_k|).
+with f_k the probability of bin k, δ the remainder of Stirling's formula and φ(r) = r log r − r + 1, in which no large
+logarithms cancel; its relative error is a few times 2^-53 (1 + |log p(c)| + max_k |c_k − M f_k|).
 
-**Heterogeneous sensors.** Sensor s reports bin k with probability p_sk; the law of the counts is Poisson-multinomial. They
+**Heterogeneous sensors.** Sensor s reports bin k with probability f_sk; the law of the counts is Poisson-multinomial. They
 are built one sensor after another. Let every sensor that has not been added yet count in bin 0: the counts start at
 (M, 0, …, 0), and sensor s moves one of them to the bin that it reports,
 
-    f(c)  ←  p_s0 f(c) + Σ_{k≥1} p_sk f(c + e_0 − e_k).
+    p(c)  ←  f_s0 p(c) + Σ_{k≥1} f_sk p(c + e_0 − e_k).
 
 All terms are ≥ 0, so nothing cancels: after M steps every probability is relatively exact to about M (bins + 1) 2^-53. In
 the lexicographic order of `count_vectors`, c + e_0 − e_k comes after c, so the step works in place from the front. As
