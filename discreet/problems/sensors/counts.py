@@ -122,7 +122,7 @@ def _log_coefficient(counts: Counts) -> Array:
 
 
 def log_factor(largest: int) -> Array:
-    """δ(c) + ½ log(2πc) for c = 0..largest, the part of a count beside D(c, μ); 0 for an empty bin."""
+    """δ(c) + ½ log(2πc) for c = 0..largest, the part of a count beside its `deviance`; 0 for an empty bin."""
     factor = _stirling_remainder(largest) + 0.5 * np.log(2.0 * np.pi * np.maximum(np.arange(largest + 1), 1.0))
     factor[0] = 0.0
     return np.asarray(factor)
@@ -140,7 +140,7 @@ def _stirling_remainder(largest: int) -> Array:
 
 
 def deviance(count: Array, mean: float) -> Array:
-    """D(c, μ) = c log(c/μ) + μ − c, without cancellation near c = μ; inf where c > 0 = μ, 0 where both are 0."""
+    """ν φ(c/ν) = c log(c/ν) + ν − c of a mean ν, accurate near c = ν; inf where c > 0 = ν, 0 where both are 0."""
     if mean == 0.0:
         return np.where(count > 0.0, np.inf, 0.0)
     close = np.abs(count - mean) < 0.5 * mean

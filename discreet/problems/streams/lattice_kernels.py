@@ -49,7 +49,7 @@ class Tables:
     shape      (values of X, values of Y)
     losses     loss of each guess for each value of Y [values of Y, m]
     log        [pairs, K, M + 1] terms whose sum over k, plus `top`, is log Pr(c given the pair)
-    deviance   [pairs, K, M + 1] D(c, M q_k), or [pairs, K, 0] when nothing is left out
+    deviance   [pairs, K, M + 1] of counts c from M f_k, or [pairs, K, 0] when nothing is left out
     limit      T: outcomes with Σ_k D > T under every pair are left out; inf for none
     inverse    [M + 1] 1/c, 0 at c = 0
     up, down   [pairs] q_{K−1}/q_K and its inverse, 0 where not finite
