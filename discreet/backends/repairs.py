@@ -12,7 +12,6 @@ Source: docs/theory.md, sections 6, 8 and 9.
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +76,8 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
         if problem.constant_error <= problem.error_probability(columns) * (1.0 + gap):
             return np.repeat(np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]], problem.N, axis=1)
         law = problem.output_law(columns)
-        if distance_from_private(law) <= Precision.private and law.mass[law.mass > 0.0].min() >= _NO_MASS:
+        drawn = law.mass[law.mass > 0.0].min() >= _NO_MASS and _is_drawn_enough(columns, law)
+        if drawn and distance_from_private(law) <= Precision.private:
             return columns
         if private := private_versions(problem, columns):
             return private[0]
@@ -101,8 +101,8 @@ def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tup
 
     Newton steps P_il ← P_il (1 + y_i·f_l − Σ_k P_kl y_k·f_l), f_l = a_l/w_l − π: zero entries stay zero, columns stay
     stochastic, and y [m, n] solves the normal equations. Guesses of next to no mass, and where that is not enough
-    rare ones, are given up first. At a vertex, which cannot move, a small share of a guess that ignores the outcome is
-    blended in before.
+    rare ones, are given up first. At a vertex that cannot move, or has too few drawn guesses for an exactly private
+    estimator to be near, a small share of a guess that ignores the outcome is blended in before.
     """
     p_z = p_xz.sum(axis=0)
     posterior = np.divide(p_xz, p_z, out=np.zeros_like(p_xz), where=p_z > 0)
@@ -110,12 +110,11 @@ def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tup
     frequent = _without_rare(estimator, p_z, Precision.unseen)
     ignoring = (frequent @ p_z)[:, None] / p_z.sum()
     starts = [_without_rare(estimator, p_z, _NO_MASS)] + [frequent] * (frequent is not estimator)
-    rooms = (Precision.derived * 100.0**k for k in range(5))  # the least first, as it costs least
-    for start in itertools.chain(starts, (normalise((1.0 - room) * frequent + room * ignoring) for room in rooms)):
-        found = _project(p_xz, marginal, start, feature)
-        if found is not None:
-            return found
-    return None
+    rooms = [Precision.private, *(Precision.derived * 100.0**k for k in range(5))]  # the least first, as it costs least
+    found = (_project(p_xz, marginal, start, feature) for start in starts)
+    own = next((each for each in found if each is not None and _is_drawn_enough(*each)), None)
+    mixed = (normalise((1.0 - room) * frequent + room * ignoring) for room in rooms)
+    return own or next(filter(None, (_project(p_xz, marginal, start, feature) for start in mixed)), None)
 
 
 def _without_rare(estimator: Array, p_z: Array, least: float) -> Array:
@@ -145,6 +144,12 @@ def _project(p_xz: Array, marginal: DoubleDouble, estimator: Array, feature: Arr
     return best if residual <= Precision.private else None
 
 
+def _is_drawn_enough(estimator: Array, law: OutputLaw) -> bool:
+    """Whether as many probabilities can be moved as Φ P = 0 has equations, so that an exactly private estimator is near."""
+    free = (np.count_nonzero(estimator > Precision.private, axis=0) - 1).sum()
+    return bool(free >= (np.count_nonzero(law.mass) - 1) * (np.count_nonzero(law.p_x) - 1))
+
+
 def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Array) -> Array:
     m, n = deviation.shape
     mass = estimator * p_z
@@ -155,7 +160,7 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
             block = (feature * weight) @ feature.T
             system[i, :, k, :] = block
             system[k, :, i, :] = block
-    diagonal = np.sqrt(np.einsum("ijij->ij", system))
+    diagonal = np.sqrt(np.maximum(np.einsum("ijij->ij", system), 0.0))
     scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)  # so that a rare guess counts too
     system = (system * scale[:, :, None, None] * scale).reshape(m * n, m * n)
     y = scale * np.linalg.lstsq(system, -(scale * deviation).ravel(), rcond=Precision.rank)[0].reshape(m, n)

@@ -16,7 +16,7 @@ SLACK = "optimal: the Bayes rule keeps the budget"
 def bayes_answer(problem: Problem, precision: Precision) -> Answer | None:
     """The Bayes rule with zero duals if it keeps the budget (always when n = 1 or m = 1), else None."""
     if problem.constraint.perfect:
-        keeps = distance_from_private(problem.bayes_law) <= Precision.leak_free
+        keeps = distance_from_private(problem.bayes_law) <= Precision.private
     else:  # summing in another order may change the leakage by the undercut
         keeps = problem.constraint.oblivious or problem.bayes_leakage <= problem.budget * (1.0 + precision.undercut)
     return Answer(problem.bayes_estimator, np.zeros((problem.m, problem.n)), 0.0) if keeps else None

@@ -192,18 +192,17 @@ class Solution:
 
         Raises FileError without an answer.
         """
-        from discreet.problems.exact_privacy import exactly_private, exactly_private_ties
+        from discreet.problems.blocks import ArrayBlocks
+        from discreet.problems.exact_privacy import exact_columns
 
         found = self.estimator if isinstance(self.problem, Problem) else self.rule
         if self.verdict is None or not isinstance(found, np.ndarray | Rule):
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
-        columns: dict[int, list[int]] = {}
-        if self.problem.constraint.perfect and isinstance(found, Rule):
-            assert self.verdict.blocks is not None  # the rule was judged on them
-            columns = exactly_private_ties(self.verdict.blocks, found)
-        elif self.problem.constraint.perfect:
-            found, columns = exactly_private(self.problem, np.asarray(found))  # type: ignore[arg-type]
-        return found, self.verdict.tilt, self.verdict.multiplier, columns
+        judged, blocks = self.verdict, self.verdict.blocks
+        if isinstance(self.problem, Problem):
+            blocks = ArrayBlocks(self.problem.p_xz, self.problem.loss)
+        assert blocks is not None  # a rule was judged on them
+        return found, judged.tilt, judged.multiplier, exact_columns(blocks, found, judged.moved)
 
     def members(self) -> dict[str, Any]:
         """The arrays that `save` writes, by name: the estimator or, of a problem in blocks, its rule; and the duals.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,12 +33,11 @@ def crosscheck(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Solve a seeded set of problems with every backend and check every certificate a second and a third time.
+    """Solve a seeded set of problems with every backend and check every certificate a second time, by `discreet verify`.
 
-    Exits with 1 if two certified brackets exclude one another, a certificate does not hold when recomputed in long
-    decimal arithmetic or by `discreet verify`, a backend of the project fails, runs out of time or is wrong beyond its class
-    of methods, or a required backend answered nothing. Without python-flint (the extra verify) the third check is left out,
-    which is said.
+    Exits with 1 if two certified brackets exclude one another, a certificate does not hold, a backend of the project fails,
+    runs out of time or is wrong beyond its class of methods, or a required backend answered nothing. Needs python-flint (the
+    extra verify).
 
     Examples:
 
@@ -99,5 +97,4 @@ def _show(result: Crosscheck, as_json: bool) -> None:
     for sentence in result.selection.left_out:
         console.print(f"left out: {sentence}")
     counted = f"{len(result.selection.instances)} instances, {len(result.solutions)} attempts"
-    verified = f"{len(result.verified)} verified" if find_spec("flint") else "none verified, as python-flint is missing"
-    console.print(f"{counted}, {verified}, {len(result.findings)} findings, {result.seconds:.0f} s")
+    console.print(f"{counted}, {len(result.verified)} verified, {len(result.findings)} findings, {result.seconds:.0f} s")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.problems.blocks import Blocks
 from discreet.problems.numerics.double_double import Array
@@ -105,6 +106,8 @@ class Verdict(Generic[_Answer]):
     answer             of the kind that was judged: a matrix [m, N] or a rule
     tilt, multiplier   t [m, n] and μ (sign conventions of docs/theory.md)
     blocks             the outcomes that a `Rule` is a rule for
+    moved              at budget 0, of an answer next to which an exactly private one is proven to lie: the outcomes and the
+                       guesses of the probabilities in which they differ [2, K], but for the likeliest guess of the outcome
     """
 
     answer: _Answer
@@ -112,6 +115,7 @@ class Verdict(Generic[_Answer]):
     multiplier: float
     certificate: Certificate
     blocks: Blocks | None = None
+    moved: NDArray[np.intp] = field(default_factory=lambda: np.zeros((2, 0), dtype=np.intp))
 
     @property
     def estimator(self) -> Array:

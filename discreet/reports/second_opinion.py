@@ -1,4 +1,4 @@
-"""What `verify` says of a solution that the judge certified: one sentence for everything that it contradicts."""
+"""What `verify` says of a solution with a certificate: one sentence for everything that it contradicts."""
 
 from __future__ import annotations
 
@@ -9,40 +9,74 @@ from typing import Any
 import numpy as np
 
 from discreet.backends.solution import Solution, Status
+from discreet.problems.certificate import Certificate
 from discreet.problems.problem import Problem
 from discreet.verification import Verification, verify
 
+_STATED = 1e-9  # relative: how closely a reported leakage has to be the true one
+_NO_LEAKAGE = 1e-24  # nats: leakages below are reported to no fixed number of digits
+
 
 def second_opinion(solution: Solution, gap: float) -> tuple[Verification | None, list[str]]:
-    """What is proven of a certified solution, and a sentence for every contradiction.
+    """What is proven of the answer of a solution, and a sentence for every contradiction to its certificate.
 
-    At positive budgets the numbers of the certificate must hold, but for the outward rounding of what `verify` shows. It
-    divides losses by the exact total of the law, which in a problem may differ from 1 by rounding. At budget 0 they are
-    those of an estimator that is private up to a tolerance; the one of the solution's file must be exactly private, and as
-    good within the gap (relative) that was asked for. None without python-flint, and for what is not certified.
+    None without python-flint, without a certificate, and for what `verify` refuses, which is a contradiction.
     """
-    if solution.status is not Status.CERTIFIED:
+    if solution.certificate is None:
         return None, []
     try:
         found = verify(solution.problem, solution)
     except ImportError:
         return None, []
+    except ValueError as refusal:
+        return None, [f"verify refuses the solution: {refusal}"]
     return found, contradictions(solution, found, gap)
 
 
 def contradictions(solution: Solution, found: Verification, gap: float) -> list[str]:
-    """A sentence for everything in the certificate of a solution, of whatever status, that `verify` contradicts."""
-    judged, faults = solution.certificate, []
+    """A sentence for everything in the certificate of a solution, of whatever status, that `verify` contradicts.
+
+    The certificate's numbers must hold but for the outward rounding of what `verify` shows. `verify` divides losses by the
+    exact total of the law, which in a problem may differ from 1 by rounding. At budget 0 the estimator of the solution's
+    file must be exactly private, or private within the number that the certificate states.
+    """
+    judged = solution.certificate
     assert judged is not None  # it is what was verified
-    if not found.budget_kept:
-        faults.append(f"the estimator leaks {found.leakage[0]!r} to {found.leakage[1]!r} of {found.budget!r} nats")
-    slack = Fraction(gap * judged.upper if solution.problem.constraint.perfect else 0.0)
+    bracket = f"[{judged.lower!r}, {judged.upper!r}]"
+    if not judged.lower <= judged.upper < math.inf:
+        return [f"{bracket} is no bracket"]
+    faults = _privacy_faults(judged, found)
+    if solution.status is Status.CERTIFIED and judged.gap > gap * judged.upper:
+        faults.append(f"it is called certified, and its bracket {bracket} is wider than a gap of {gap:g}")
     total = sum((Fraction(part) for part in np.ravel(_totals(solution)).tolist()), Fraction(0))
-    if Fraction(found.error[0]) * total > Fraction(judged.upper) + slack:
+    if Fraction(found.error[0]) * total > Fraction(judged.upper):
         faults.append(f"the estimator errs with probability {found.error[0]!r}, above the upper bound {judged.upper!r}")
-    if Fraction(judged.lower) > Fraction(math.nextafter(found.lower_bound, math.inf)) * total + slack:
-        faults.append(f"the duals prove {found.lower_bound!r}, less than the lower bound {judged.lower!r}")
+    bound = Fraction(math.nextafter(found.lower_bound, math.inf)) * total
+    if 0.0 < judged.lower and Fraction(judged.lower) > bound - _relaxation(solution, judged):
+        faults.append(f"the lower bound is stated as {judged.lower!r}; the duals prove {found.lower_bound!r}")
     return faults
+
+
+def _privacy_faults(judged: Certificate, found: Verification) -> list[str]:
+    low, high = found.leakage
+    share, stated, faults = found.deviation[0], judged.private_within, []
+    if share > stated:
+        faults.append(f"a guess changes p(x) by the share {share:.3e}, above the {stated:.3e} that is stated")
+    if math.isinf(stated) and not found.budget_kept:
+        faults.append(f"the estimator leaks {low!r} to {high!r} of {found.budget!r} nats")
+    if max(low - judged.leakage, judged.leakage - high) > _STATED * high + _NO_LEAKAGE:
+        faults.append(f"the leakage is stated as {judged.leakage!r} nats and is {high!r} nats")
+    return faults
+
+
+def _relaxation(solution: Solution, judged: Certificate) -> Fraction:
+    """δ max_i min_c Σ_j π_j |t_ij − c|: by how much the bound is lower for all estimators private within δ."""
+    if judged.private_within in (0.0, math.inf):
+        return Fraction(0)
+    prior = [Fraction(mass) for mass in solution.problem.p_x.tolist()]
+    tilt = [[Fraction(t) for t in row] for row in np.asarray(solution.tilt).tolist()]
+    spreads = [min(sum(p * abs(t - c) for p, t in zip(prior, row, strict=True)) for c in row) for row in tilt]
+    return Fraction(judged.private_within) * max(spreads)
 
 
 def _totals(solution: Solution) -> Any:

@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.problems import blocks_from
-from discreet.problems.exact_privacy import _solve, exact_columns, exactly_private
+from discreet.problems.exact_privacy import _exact_sums, _solve
 from discreet.problems.problem import Problem
+
+
+def exact_columns_of(solution: ds.Solution) -> dict[int, list[int]]:
+    """Outcome → integers, as a file states them."""
+    texts = json.loads(str(solution.members().get("exact_columns", "{}")))
+    return {int(outcome): [int(weight, 0) for weight in column] for outcome, column in texts.items()}
 
 
 def columns_of(estimator: Any, exact: dict[int, list[int]]) -> list[list[Fraction]]:
@@ -39,31 +45,17 @@ def excess(problem: Problem, columns: list[list[Fraction]]) -> Fraction:
 
 
 @given(make.problems(st.just(0.0), general=False))
-def test_what_is_returned_is_exactly_private_and_hardly_different(problem: Problem) -> None:
+def test_an_answer_is_stated_as_exactly_private_where_the_judge_proves_that_it_can_be(problem: Problem) -> None:
     solution = ds.solve(problem, "tilt")
-    if solution.estimator is None:
+    if solution.certificate is None or solution.estimator is None:
         return
-    estimator, exact = exactly_private(problem, solution.estimator)
-    columns = columns_of(estimator, exact)
+    columns = columns_of(solution.estimator, exact_columns_of(solution))
     assert all(min(column) >= 0 and sum(column) == 1 for column in columns)
-    if excess(problem, columns) > 0:
-        assert exact == {}
-        assert (estimator == solution.estimator).all()
-    else:
+    if solution.certificate.private_within == 0.0:
+        assert excess(problem, columns) == 0
         pairs = zip(columns, problem.loss.T.tolist(), strict=True)
         error = sum(p * Fraction(cost) for column, costs in pairs for p, cost in zip(column, costs, strict=True))
-        assert abs(error - Fraction(solution.error_probability)) <= 1e-9
-
-
-def test_an_estimator_that_would_err_more_than_the_gap_allows_stays_as_it_is() -> None:
-    """A guess of probability 2⁻³³ is right wherever it is made; without it all of the error probability would be new."""
-    rare, apart = 2.0**-33, 2.0**-17
-    often = [0.5 - rare * (0.5 + apart), 0.5 - rare * (0.5 - apart)]
-    joint = np.array([[[often[0], 0.0], [often[1], 0.0]], [[0.0, rare * (0.5 + apart)], [0.0, rare * (0.5 - apart)]]])
-    problem = Problem.from_joint(joint.swapaxes(0, 1), budget=0.0)
-    estimator, exact = exactly_private(problem, np.eye(2))
-    assert (estimator == np.eye(2)).all()
-    assert exact == {}
+        assert error <= Fraction(solution.certificate.upper)
 
 
 @pytest.mark.parametrize("backend", ["tilt", "highs"])
@@ -80,10 +72,12 @@ def test_an_estimator_that_would_err_more_than_the_gap_allows_stays_as_it_is() -
 )
 def test_answers_of_solvers_are_verified_as_private(problem: Problem, backend: str) -> None:
     solution = ds.solve(problem, backend)
-    estimator, exact = exactly_private(problem, np.asarray(solution.estimator))
-    assert excess(problem, columns_of(estimator, exact)) == 0
     assert solution.certificate is not None
     found = ds.verify(problem, solution)
+    if problem.N == 3 and backend == "highs":  # it leaves a vertex that randomises nowhere as it is
+        assert 0.0 < found.deviation[0] <= solution.certificate.private_within < 1e-15
+        return
+    assert solution.certificate.private_within == 0.0
     assert found.budget_kept
     assert found.deviation == found.leakage == (0.0, 0.0)
     assert found.bracket[1] - found.bracket[0] <= 1e-9 * found.bracket[1]
@@ -91,17 +85,16 @@ def test_answers_of_solvers_are_verified_as_private(problem: Problem, backend: s
 
 def test_an_estimator_that_ignores_the_outcome_needs_no_integers() -> None:
     problem = ds.problems.dirichlet(n=3, m=3, N=10, seed=2, budget=0.0)
-    constant = np.repeat([[0.1], [0.2], [0.7]], 10, axis=1)
-    assert exactly_private(problem, constant)[1] == {}
+    assert exact_columns_of(ds.certify(problem, np.eye(3)[:, [1] * 10])) == {}
 
 
 def test_an_estimator_that_leaks_is_not_called_private() -> None:
     """p(z given x) = ½(1 ± 2e-14): the Bayes rule is within rounding of privacy, and no small change makes it private."""
     p_xz = np.array([[0.25 + 5e-15, 0.25 - 5e-15], [0.25 - 5e-15, 0.25 + 5e-15]])
     problem = Problem(p_xz, p_xz[::-1], 0.0)
-    assert exact_columns(np.array([[7, 5], [5, 7]], dtype=object), np.eye(2)) is None
-    assert exactly_private(problem, problem.bayes_estimator)[1] == {}
-    found = ds.verify(problem, problem.bayes_estimator)
+    solution = ds.certify(problem, problem.bayes_estimator)
+    assert exact_columns_of(solution) == {}
+    found = ds.verify(problem, solution)
     assert found.budget_kept is False
     assert found.lower_bound < 0.5 == found.bracket[1]
 
@@ -127,9 +120,14 @@ def test_a_rule_of_blocks_is_verified_as_private() -> None:
 def test_the_integer_equations_are_solved_exactly(size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     matrix = rng.integers(-9, 10, (size, size)) * rng.integers(0, 2, (size, size))
+    if abs(np.linalg.det(matrix)) < 0.5:
+        return
     system = np.column_stack([matrix, rng.integers(-9, 10, size)]).tolist()
     values, scale = _solve(system)
-    singular = abs(np.linalg.det(matrix)) < 0.5
-    assert (scale == 0) == singular
-    for row in system if scale else ():
+    for row in system:
         assert sum(a * x for a, x in zip(row, values, strict=False)) == row[-1] * scale
+
+
+@given(st.lists(st.one_of(st.floats(0.0, 1.0), st.floats(0.0, 1e-300), st.just(5e-324)), max_size=40))
+def test_sums_of_doubles_are_exact(values: list[float]) -> None:
+    assert _exact_sums(np.array([values, values[::-1]]))[1] == sum(map(Fraction, values))

@@ -217,6 +217,7 @@ class RuleCase:
 
             decided = recording(decide, a, loss, self._problem.p_x, found) if self.constraint.perfect else decide
             parts.append(sums_over(decided, a, loss, self._tilt, self._lift))
+            found = [replace(moves, outcomes=outcomes[moves.outcomes]) for moves in found]
         return chunk.count, (reduce(Sums.plus, parts), counted, last, reduce(Moves.plus, found))
 
     def _without_ties(self, start: int, p_xz: Array) -> Array:

@@ -39,7 +39,7 @@ from discreet.problems.blend import blends, next_blend
 from discreet.problems.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.judge.privacy import Moves, is_private, privacy
+from discreet.problems.judge.privacy import Moves, Privacy, is_private, privacy
 from discreet.problems.measures.law import OutputLaw, law_of, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array, DoubleDouble
@@ -61,6 +61,7 @@ class Worth:
     upper     upper bound of the exact error probability; at budget 0, of an estimator private within `within`
     doubt     relative error of every entry Pr(X = x_j, Ŷ = y_i) of the law, at most
     within    at budget 0: the proven δ of `privacy`; else inf
+    moves     at budget 0: those to an exactly private estimator, if it is not the stored one
     """
 
     law: OutputLaw
@@ -68,6 +69,7 @@ class Worth:
     upper: float
     doubt: float = 0.0
     within: float = math.inf
+    moves: Moves | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +116,9 @@ def worth_of(
         law = replace(law, mass=law.mass / total, deviation=law.deviation / total / total, p_x=law.p_x / total)
         error, missed = error / total, 2.0 * missed + SMALLEST  # the quotient may be subnormal
     doubt = sums.column_error * sums.drawn_share() + sums.doubt + accuracy
-    within, rise = (math.inf, 0.0) if moves is None else privacy(law, moves, marginal, doubt, accuracy)
-    upper = rounded_up(error + rise, law.mass.size, missed) * (1.0 + accuracy)
-    return Worth(law, error, upper, doubt, within)
+    found = Privacy(math.inf) if moves is None else privacy(law, moves, marginal, doubt, sums.doubt + accuracy)
+    upper = rounded_up(error + found.rise, law.mass.size, missed) * (1.0 + accuracy)
+    return Worth(law, error, upper, doubt, found.within, found.moves)
 
 
 def rounded_up(error: float, m: int, missed: float) -> float:
@@ -175,7 +177,9 @@ def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
         own_private_within=case.own.within if case.constraint.perfect else math.inf,
         kkt=_residuals(case.constraint, worth, duals, case.worst_entry(answer, duals.tilt)),
     )
-    return Verdict(answer, duals.tilt, duals.multiplier, certificate, blocks)
+    made = worth.moves
+    moved = np.array([made.outcomes, made.towards]) if made is not None else np.zeros((2, 0), dtype=np.intp)
+    return Verdict(answer, duals.tilt, duals.multiplier, certificate, blocks, moved)
 
 
 # -- the upper side ----------------------------------------------------------------------------------------------------

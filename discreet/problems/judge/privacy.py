@@ -23,7 +23,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 from discreet.problems.measures.law import OutputLaw, distance_from_private, law_of
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import Decisions
-from discreet.problems.numerics.rounding import SMALLEST, SUM_ROUNDING, UNIT
+from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 PRIVATE_LIMIT = 1e-12
 """Largest δ of an answer that counts as private at budget 0: some thousand roundings of its probabilities, and as leakage is
@@ -45,6 +46,7 @@ _SPARE = 1.0 + 2.0**-30  # more than the bounds below are rounded by, as sums of
 class Moves:
     """Moves of probability between two guesses at outcomes whose guess is drawn, K of them.
 
+    outcomes        their indices                                                [K]
     towards, base   the guesses; base is the likeliest at its outcome            [K]
     room            the largest change of probability                            [K]
     p_xz            of the outcomes                                              [n, K]
@@ -53,6 +55,7 @@ class Moves:
     made            whether a guess is drawn with a positive probability         [m]
     """
 
+    outcomes: NDArray[np.intp]
     towards: NDArray[np.intp]
     base: NDArray[np.intp]
     room: Array
@@ -65,7 +68,7 @@ class Moves:
     def none(cls, m: int, p_x: Array) -> Moves:
         """No moves for m guesses."""
         nowhere, nothing = np.zeros(0, dtype=np.intp), np.zeros((p_x.size, 0))
-        return cls(nowhere, nowhere, np.zeros(0), nothing, p_x, np.zeros(0), np.zeros(m, dtype=np.bool_))
+        return cls(nowhere, nowhere, nowhere, np.zeros(0), nothing, p_x, np.zeros(0), np.zeros(m, dtype=np.bool_))
 
     @classmethod
     def of(cls, decided: Decisions, p_xz: Array, loss: Array, p_x: Array) -> Moves:
@@ -78,11 +81,13 @@ class Moves:
         towards, place = np.nonzero(room)
         cost = np.abs(loss[towards, place] - loss[base[place], place])
         made = np.asarray(columns.any(axis=1))
-        return cls(towards, base[place], room[towards, place], p_xz[:, place], p_x, cost, made)._spanning()
+        room = room[towards, place]
+        return cls(decided.places[place], towards, base[place], room, p_xz[:, place], p_x, cost, made)._spanning()
 
     def plus(self, other: Moves) -> Moves:
         """The moves of both."""
         return Moves(
+            np.concatenate([self.outcomes, other.outcomes]),
             np.concatenate([self.towards, other.towards]),
             np.concatenate([self.base, other.base]),
             np.concatenate([self.room, other.room]),
@@ -91,6 +96,18 @@ class Moves:
             np.concatenate([self.cost, other.cost]),
             np.logical_or(self.made, other.made),
         )._spanning()
+
+    def chosen(self, which: Any) -> Moves:
+        """Some of the moves, by index or mask."""
+        return replace(
+            self,
+            outcomes=self.outcomes[which],
+            towards=self.towards[which],
+            base=self.base[which],
+            room=self.room[which],
+            p_xz=self.p_xz[:, which],
+            cost=self.cost[which],
+        )
 
     def _spanning(self) -> Moves:
         """For each guess 2(n − 1) moves: twice as many independent ones as needed, those of most effect first."""
@@ -101,10 +118,7 @@ class Moves:
             for _ in range(2):
                 mine = np.flatnonzero((self.towards == guess) & ~kept)
                 kept[mine[_largest_apart(effect[:, mine])]] = True
-        if kept.all():
-            return self
-        towards, base, room = self.towards[kept], self.base[kept], self.room[kept]
-        return Moves(towards, base, room, self.p_xz[:, kept], self.p_x, self.cost[kept], self.made)
+        return self if kept.all() else self.chosen(kept)
 
 
 def _largest_apart(vectors: Array) -> list[int]:
@@ -128,27 +142,41 @@ def recording(
 
     def decided(block: slice) -> Decisions:
         here = decide(block)
-        found.append(Moves.of(here, p_xz[:, block], loss[:, block], p_x))
+        moves = Moves.of(here, p_xz[:, block], loss[:, block], p_x)
+        found.append(replace(moves, outcomes=block.start + moves.outcomes))
         return here
 
     return decided
 
 
-def privacy(
-    law: OutputLaw, moves: Moves, marginal: DoubleDouble, doubt: float, accuracy: float = 0.0
-) -> tuple[float, float]:
-    """(δ, at most by how much an estimator private within δ errs more than the one of this law), with δ = 0 where possible.
+@dataclass(frozen=True, eq=False)
+class Privacy:
+    """What is proven: an estimator private within δ errs more than the stored one by at most `rise`.
+
+    within   δ; 0 for exactly private
+    rise     probability
+    moves    that lead to the exactly private estimator, if it is not the stored one
+    """
+
+    within: float
+    rise: float = 0.0
+    moves: Moves | None = None
+
+
+def privacy(law: OutputLaw, moves: Moves, marginal: DoubleDouble, doubt: float, accuracy: float) -> Privacy:
+    """How private a stored estimator is, with δ = 0 where possible.
 
     law        of the stored estimator; every entry errs by at most the relative `doubt`
     moves      that its drawn guesses allow
     marginal   Σ_l a_l of the same outcomes, for any total
-    accuracy   relative error of the stored masses, of which `doubt` already holds the effect on the law
+    accuracy   relative error of masses of outcomes and of their sums, of which `doubt` holds the effect on the law
     """
     if np.count_nonzero(law.p_x) == 1:
-        return 0.0, 0.0
+        return Privacy(0.0)
     within = math.inf if (moves.made & (law.mass == 0.0)).any() else distance(law, doubt)
-    rise = _to_exactly_private(law, moves, marginal, doubt, accuracy) if is_private(within, doubt) else None
-    return (within, 0.0) if rise is None else (0.0, rise)
+    if is_private(within, doubt):
+        return _exactly_private(law, moves, marginal, doubt, accuracy) or Privacy(within)
+    return Privacy(within)
 
 
 def is_private(within: float, doubt: float) -> bool:
@@ -159,7 +187,7 @@ def is_private(within: float, doubt: float) -> bool:
 def distance(law: OutputLaw, doubt: float) -> float:
     """Upper bound of max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses made; entries of the law err by `doubt`.
 
-    doubt: relative, at least `SUM_ROUNDING`, and so by no less than the totals s_i, π_j and Σ π err.
+    doubt: relative, at least that of a sum over outcomes, and so by no less than the totals s_i, π_j and Σ π err.
     """
     if ((law.mass > 0.0) & (law.mass < _FAINTEST)).any():
         return math.inf
@@ -167,11 +195,11 @@ def distance(law: OutputLaw, doubt: float) -> float:
     return (largest + 4.5 * doubt * (1.0 + largest)) * (1.0 + 2.0**-45)
 
 
-def _to_exactly_private(law: OutputLaw, moves: Moves, marginal: DoubleDouble, doubt: float, accuracy: float) -> float | None:
-    """At most by how much an exactly private estimator next to the one of this law errs more; None if none is proven."""
+def _exactly_private(law: OutputLaw, moves: Moves, marginal: DoubleDouble, doubt: float, accuracy: float) -> Privacy | None:
+    """The exactly private estimator next to the one of this law; None if none is proven."""
     guesses, values = np.flatnonzero(law.mass > 0.0), np.flatnonzero(law.p_x > 0.0)
     if guesses.size == 1:
-        return 0.0
+        return Privacy(0.0)
     if law.mass[guesses].min() * law.p_x[values].min() < _FAINTEST:
         return None
     guesses, values = _all_but_largest(guesses, law.mass), _all_but_largest(values, law.p_x)
@@ -184,12 +212,12 @@ def _to_exactly_private(law: OutputLaw, moves: Moves, marginal: DoubleDouble, do
     right = np.abs(law.ratio_minus_one()[np.ix_(guesses, values)]).ravel()
     right = (right * (1.0 + 16.0 * UNIT) + 5.0 * doubt * (1.0 + right)) * _SPARE
     chosen = _independent(matrix)
-    bounds = None if chosen is None else _enclosed(matrix[:, chosen], right, 5.0 * (accuracy + SUM_ROUNDING))
+    bounds = None if chosen is None else _enclosed(matrix[:, chosen], right, 5.0 * accuracy)
     if bounds is None or not bounds.max() <= 1.0 / _SPARE:
         return None
-    room, cost = moves.room[chosen], moves.cost[chosen]
-    rise = float((bounds * room + SMALLEST) @ cost) * _SPARE / total
-    return rise + 2.0 * SMALLEST * int(np.count_nonzero(cost))
+    made = moves.chosen(chosen)
+    rise = float((bounds * made.room + SMALLEST) @ made.cost) * _SPARE / total
+    return Privacy(0.0, rise + 2.0 * SMALLEST * int(np.count_nonzero(made.cost)), made)
 
 
 def _all_but_largest(indices: NDArray[np.intp], sizes: Array) -> NDArray[np.intp]:
