@@ -31,8 +31,8 @@ __all__ = ["main"]
 _ROOT = Path(__file__).resolve().parents[2]
 _TURN = 0.5  # seconds between two looks at the clock
 _STOPPED = 5.0  # seconds between two looks that only a stopped process lets pass
-_BATCH = {"tilt": 500}  # problems of a batch; of others `_SLOW`, as a batch is lost if it is broken off
-_SLOW = 100
+_SIZE, _SIZES = 100, {"weighted": 50, "large": 20}  # problems of a batch, which is lost if it is broken off
+_OFTEN = 5  # times as many of tilt, which is quick, so that processes do not start all the time
 _SHARES = {
     "edge": 0.55,
     "sparse": 0.2,
@@ -98,11 +98,11 @@ def _backends(chosen: Sequence[str] | None) -> tuple[list[str], list[str]]:
 
 
 def _code() -> str:
-    """A number that changes with the code that is tried, of the package and of the campaign: rows of two codes never mix."""
-    found = hashlib.sha256()
-    for folder in (_ROOT / "discreet", Path(__file__).parent):
-        for path in sorted(folder.rglob("*.py")):
-            found.update(path.read_bytes())
+    """A number that changes with the code that is tried, and with what draws and checks: rows of two codes never mix."""
+    found, benchmarks = hashlib.sha256(), _ROOT / "benchmarks"
+    drawing = [benchmarks / name for name in ("random_problems.py", "campaigns/instances.py", "campaigns/batches.py")]
+    for path in (*sorted((_ROOT / "discreet").rglob("*.py")), *drawing):
+        found.update(path.read_bytes())
     return found.hexdigest()[:12]
 
 
@@ -110,7 +110,7 @@ def _planned(name: str, problems: int, kinds: Iterable[str]) -> Iterator[Batch]:
     """The batches of a backend, by kind in proportion to its share; blocks only where they are served."""
     for kind, share in (_SHARES if name == "tilt" else _SMALL_SHARES).items():
         if kind in kinds and (kind in SMALL or name == "tilt"):
-            size, count = _BATCH.get(name, _SLOW), round(share * problems)
+            size, count = _SIZES.get(kind, _SIZE * (_OFTEN if name == "tilt" else 1)), round(share * problems)
             for first in range(0, count, size):
                 yield Batch(name, kind, first, min(size, count - first))
 
