@@ -192,6 +192,9 @@ def _false(solution: Solution, found: Verification) -> list[str]:
 
 
 def _total(problem: Any) -> Fraction:
-    """The exact sum of the law."""
-    parts = [problem.p_xz] if isinstance(problem, Problem) else [chunk.read()[0] for chunk in problem.blocks.chunks()]
-    return sum((Fraction(mass) for part in parts for mass in np.ravel(part).tolist()), Fraction(0))
+    """The exact sum of the law: `fsum` rounds once, so what it leaves is added up again until nothing is left."""
+    read = [problem.p_xz] if isinstance(problem, Problem) else [chunk.read()[0] for chunk in problem.blocks.chunks()]
+    masses, parts = np.concatenate([np.ravel(part) for part in read]).tolist(), []
+    while rest := math.fsum([*masses, *(-part for part in parts)]):
+        parts.append(rest)
+    return sum(map(Fraction, parts), Fraction(0))

@@ -34,13 +34,13 @@ _STOPPED = 5.0  # seconds between two looks that only a stopped process lets pas
 _SIZE, _SIZES = 100, {"weighted": 50, "large": 20}  # problems of a batch, which is lost if it is broken off
 _OFTEN = 5  # times as many of tilt, which is quick, so that processes do not start all the time
 _SHARES = {
-    "edge": 0.55,
+    "edge": 0.56,
     "sparse": 0.2,
     "dirichlet": 0.12,
     "catalog": 0.08,
-    "blocks": 0.04,
-    "weighted": 0.007,
-    "large": 0.003,
+    "blocks": 0.038,
+    "weighted": 0.001,
+    "large": 0.001,
 }
 _SMALL_SHARES = {"edge": 0.8, "catalog": 0.2}
 
