@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/ablation.py
 
-It prints counts, no times:
+It prints counts, and times in the last part only:
 
 - the interior point alone, without crossover: iterations, and instances that do not reach 1e-9 within a hundred of them;
 - the crossover: from how many iterates of the interior point it reaches the optimum, how many iterates come before the first
@@ -12,20 +12,24 @@ It prints counts, no times:
 - their work: outcomes times iterations of the interior point, outcomes of all passes, and those looked at one by one;
 - 52 problems of 20,000 to 131,072 outcomes: how many are certified, and stated as a tilt with a few ties, with tie classes,
   or with a column for every outcome that does not follow the tilt;
-- how far inside the budget a vertex aims: problems certified at 1e-9, and the mean gap.
+- how far inside the budget a vertex aims: problems certified at 1e-9, and the mean gap;
+- what a point of a curve costs, in milliseconds of processor time.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 import discreet as ds
+from discreet.backends import equations
 from discreet.backends.precision import Precision
 from discreet.backends.solution import Status
 from discreet.backends.tilt import backend, cells, interior_point, newton, passes, rounds, statement, vertex
@@ -460,6 +464,38 @@ def inside_rows() -> None:
             inside_row(f"{count:g} ρ", problems)
 
 
+def curve_rows() -> None:
+    """Print what a point of a curve costs without what is special about one share, and about many answers to one problem."""
+
+    def by_values(matrix: Any, right: Any) -> Any:
+        return np.linalg.lstsq(matrix, right, rcond=Precision.rank)[0]
+
+    def as_any(matrix: Any, border: Any, right: Any, last: float) -> Any:
+        whole = np.block([[matrix, border[:, None]], [border[None], np.zeros((1, 1))]])
+        return equations.equilibrated(whole, np.append(right, last))
+
+    vectors = [(vertex, "least_norm", by_values), (equations, "least_norm", by_values)]
+    pieces: dict[str, list[tuple[Any, str, Any]]] = {
+        "as it is": [],
+        "vectors by singular values": vectors,
+        "and one share as any number of them": [*vectors, (vertex, "bordered", as_any)],
+        "rows are split for every answer": [(Problem, "rows", None)],
+        "a ratio test that looks at all at first": [(crossing, "math", SimpleNamespace(isqrt=lambda _: 1, inf=math.inf))],
+    }
+    problem, least = ds.problems.paper_single(bins=10_000, budget=0.01), dict.fromkeys(pieces, math.inf)
+    for _ in range(30):  # in turn, as a machine has faster and slower minutes
+        for name, changes in pieces.items():
+            with ExitStack() as stack:
+                for change in changes:
+                    stack.enter_context(replaced(*change))
+                started = time.process_time()
+                ds.frontier(problem, points=50)
+                least[name] = min(least[name], time.process_time() - started)
+    print(f"\n{'a curve of 50 points, N = 10,000':44} {'ms a point':>10}")
+    for name, seconds in least.items():
+        print(f"{name:44} {seconds * 20:10.3f}", flush=True)
+
+
 if __name__ == "__main__":
     interior_rows()
     crossover_rows()
@@ -468,3 +504,4 @@ if __name__ == "__main__":
     work_rows()
     statement_rows()
     inside_rows()
+    curve_rows()

@@ -43,6 +43,17 @@ def equilibrated(matrix: Array, right: Array) -> Array | None:
     return None if found is None else found / columns
 
 
+def bordered(matrix: Array, border: Array, right: Array, last: float) -> Array | None:
+    """The solution (x [k], y) of matrix x + y border = right and border · x = last, equilibrated."""
+    if border.size == 1:  # the last equation alone determines x
+        first = last / border
+        return finite(np.concatenate([first, (right - matrix[0] * first) / border]))
+    whole = np.zeros((border.size + 1, border.size + 1))
+    whole[:-1, :-1] = matrix
+    whole[:-1, -1] = whole[-1, :-1] = border
+    return equilibrated(whole, np.append(right, last))
+
+
 def finite(numbers: Array) -> Array | None:
     """The numbers [k], or None if one of them is not finite."""
     return numbers if math.isfinite(float(np.add.reduce(numbers))) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet.backends.equations import equilibrated, least_norm
+from discreet.backends.equations import bordered, equilibrated, least_norm
 
 
 @pytest.mark.parametrize("shape", [(1, 4), (4, 1), (3, 3), (2, 5), (1, 1)])
@@ -28,6 +28,14 @@ def test_units_do_not_matter() -> None:
     assert plain is not None
     assert scaled is not None
     np.testing.assert_allclose(scaled * columns, plain, rtol=1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_border_is_a_row_and_a_column(count: int) -> None:
+    rng = np.random.default_rng(3)
+    matrix, border, right = rng.normal(size=(count, count)), rng.normal(size=count), rng.normal(size=count)
+    whole = np.block([[matrix, border[:, None]], [border[None], np.zeros((1, 1))]])
+    np.testing.assert_allclose(bordered(matrix, border, right, 0.3), np.linalg.solve(whole, [*right, 0.3]), rtol=1e-11)
 
 
 def test_dependent_equations_have_a_solution() -> None:

@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.equations import equilibrated, finite, least_norm, sizes
+from discreet.backends.equations import bordered, least_norm, sizes
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
 from discreet.problems.measures.law import OutputLaw, distance_from_private, phi_residual
@@ -144,13 +144,7 @@ class Vertex:
         slopes = self._by_joint @ np.log1p(ratio)
         curvature = (self._by_joint / joint) @ self._by_joint.T - (self._by_mass / mass) @ self._by_mass.T
         unequal, unused = -slopes - self._lost / multiplier, budget - float(expected @ phi_divergence(ratio))
-        if slopes.size == 1:  # the budget alone determines the share
-            moved = unused / slopes
-            return finite(np.concatenate([moved, (unequal - curvature[0] * moved) / slopes]))
-        matrix, right = np.zeros((slopes.size + 1, slopes.size + 1)), np.append(unequal, unused)
-        matrix[:-1, :-1] = curvature
-        matrix[:-1, -1] = matrix[-1, :-1] = slopes
-        return equilibrated(matrix, right)
+        return bordered(curvature, slopes, unequal, unused)
 
     def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
         law = self.law(columns)
