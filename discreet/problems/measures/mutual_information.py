@@ -65,10 +65,12 @@ def feasible_duals(tilt: Array, multiplier: float, p_x: Array, budget: float) ->
     possible = p_x > 0
     tilt = np.minimum(np.maximum(tilt, -LARGEST_TILT), LARGEST_TILT) * possible
     size = np.abs(tilt).max(axis=1)
-    shift = support_ceiling(tilt[:, possible], p_x[possible], multiplier)
-    # Rounding entry by entry changes h by a mean whose weights are at most 1.05 π_j, as e^{2|t|/μ} ≤ 1.05 here.
-    if size.max() <= 0.02 * multiplier:
-        size = 0.6 * (np.abs(tilt) @ p_x)
+    own, prior = tilt[:, possible], p_x[possible]
+    shift = support_ceiling(own, prior, multiplier)
+    # Rounding entry by entry changes h by a mean whose weights are at most 1.05 π_j e^{t_ij/μ} / Σ_k π_k e^{t_ik/μ} here.
+    if size.max() < 2.0**40 * multiplier:
+        weights = prior * np.maximum(np.exp((own - own.max(axis=1)[:, None]) / multiplier), 2.0**-1000)
+        size = 0.6 * (np.abs(own) * weights).sum(axis=1) / weights.sum(axis=1)
     shift += 2.0 * UNIT * (size + np.abs(shift)) + 8.0 * SMALLEST  # rounding of the subtraction and of subnormal numbers
     return (tilt - shift[:, None]) * possible, multiplier
 
@@ -85,9 +87,9 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
     unit = (2 * p_x.size + 16) * UNIT  # rounding of every sum below, relative to the sum of its terms' sizes
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scaled = tilt / multiplier
-        value, close = _near(scaled, mean, p_x, multiplier, unit), np.abs(scaled).max(axis=1) <= 1.0
-        if not close.all():
-            value = np.where(close, value, _far(tilt, p_x, multiplier, unit))
+        value = _near(scaled, mean, p_x, multiplier, unit)
+        if np.abs(scaled).max() > 1.0:
+            value = np.fmin(value, _far(tilt, p_x, multiplier, unit))
     return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
 
 
@@ -99,13 +101,20 @@ def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
 
 
 def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float) -> Array:
-    """h_i for |z| ≤ 1, z = t/μ: μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)), whose second sum has terms ≥ 0 only."""
-    series = np.array([_polynomial(each, _CURVATURE) for each in scaled.ravel().tolist()]).reshape(scaled.shape)
-    curve = ((scaled * scaled * series) @ p_x) * (1.0 + unit + 128.0 * UNIT)
+    """h_i as μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)), z = t/μ, whose second sum has terms ≥ 0 only."""
+    curved = np.array([_curved(each) for each in scaled.ravel().tolist()]).reshape(scaled.shape)
+    curve = (curved @ p_x) * (1.0 + unit + 128.0 * UNIT)
     slope = mean / multiplier
     growth = slope + curve + 4.0 * UNIT * (np.abs(slope) + curve) + 4 * p_x.size * SMALLEST
     log = np.log1p(growth)
     return np.asarray(multiplier * (log + 4.0 * UNIT * np.abs(log)))
+
+
+def _curved(z: float) -> float:
+    """e^z − 1 − z; beyond |z| ≤ 1 with what the rounding of z may change it by, at most 4 |z| 2⁻⁵³ of itself."""
+    if abs(z) <= 1.0:
+        return z * z * _polynomial(z, _CURVATURE)
+    return (math.expm1(z) - z) * (1.0 + 4.0 * UNIT * abs(z)) if z < 700.0 else math.inf
 
 
 def _far(tilt: Array, p_x: Array, multiplier: float, unit: float) -> Array:
