@@ -76,11 +76,15 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
         if problem.constant_error <= problem.error_probability(columns) * (1.0 + gap):
             return np.repeat(np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]], problem.N, axis=1)
         law = problem.output_law(columns)
-        drawn = law.mass[law.mass > 0.0].min() >= _NO_MASS and _is_drawn_enough(columns, law)
-        if drawn and distance_from_private(law) <= Precision.private:
+        near = distance_from_private(law) <= Precision.private and law.mass[law.mass > 0.0].min() >= _NO_MASS
+        if near and _is_drawn_enough(columns, law):
             return columns
-        if private := private_versions(problem, columns):
-            return private[0]
+        moved = private_versions(problem, columns)
+        most = problem.error_probability(columns) * (1.0 + gap) if near else math.inf
+        if moved and problem.error_probability(moved[0]) <= most:
+            return moved[0]
+        if near:  # within a tolerance, where exactly would cost more than the gap
+            return columns
     share, towards = constant_share(problem, columns)
     return normalise((1.0 - share) * columns + share * towards[:, None])
 

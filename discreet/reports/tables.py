@@ -105,7 +105,7 @@ def audit_table(title: str, audited: Solution, found: Inference) -> Table:
 def _revealed(judged: Certificate) -> str:
     """What the answer as given leaks."""
     words = f"{judged.own_leakage:.6g} nats, ‖ΦP‖ {judged.own_phi_residual:.1e}"
-    return f"{words}, private within {judged.own_private_within:.1e}" if judged.budget == 0.0 else words
+    return f"{words}, private within {judged.own_private_within:.2g}" if judged.budget == 0.0 else words
 
 
 def verification_table(title: str, found: Verification) -> Table:
