@@ -145,7 +145,7 @@ def _priced_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.in
     by_boundary = at.multiplier * np.einsum("kij,ijl->kl", along, curved) + np.diag(slope)
     by_price = np.einsum("kij,ij->k", along, gradient)
     budget_row = np.einsum("ij,ijl->l", gradient, change) / problem.budget
-    above = law.leakage_ceiling(problem.accuracy) - law.leakage()
+    above = law.leakage_ceiling() - law.leakage()
     aim = problem.budget * (1.0 - Precision.contradicted) - Precision.ceiling * above
     residual = np.concatenate([ties, [(law.leakage() - aim) / problem.budget]])
     jacobian = np.block([[by_boundary, by_price[:, None]], [budget_row[None, :], np.zeros((1, 1))]])

@@ -123,7 +123,7 @@ class _Search:
         """Whether the plain Bayes rule keeps the budget; then it is the answer."""
         tilt, _, swept = self.offer_duals(np.zeros_like(self.tilt), 0.0)
         rule = trace(self.problem, tilt, swept).rule(self.problem.m)
-        if rule.output_law(self.problem).leakage_ceiling(self.problem.accuracy) > self.problem.budget:
+        if rule.output_law(self.problem).leakage_ceiling() > self.problem.budget:
             return False
         self.offer_rule(rule)
         return self.width <= self.gap
@@ -162,11 +162,10 @@ def _within_budget(problem: ContinuousProblem, rule: IntervalRule, precision: Pr
 
     At budget 0, a rule that leaks and cannot be moved to where it does not has error probability inf.
     """
-    discrete = rule.on(problem)
-    law = discrete.output_law(rule.estimator)
+    discrete, law = rule.on(problem), rule.output_law(problem)
     perfect = problem.constraint.perfect
     leak_free = perfect and distance_from_private(law) <= Precision.private
-    if leak_free or (not perfect and law.leakage_ceiling(problem.accuracy) <= problem.budget):
+    if leak_free or (not perfect and law.leakage_ceiling() <= problem.budget):
         return rule, discrete.error_probability(rule.estimator)
     private = remove_leakage(discrete.p_xz, rule.estimator, discrete.marginal)
     if perfect:
@@ -176,7 +175,7 @@ def _within_budget(problem: ContinuousProblem, rule: IntervalRule, precision: Pr
         constant[int(discrete.constant_errors.argmin())] = 1.0
         private = constant, discrete.output_law(constant)
     target = problem.budget * (1.0 - precision.undercut)
-    share = least_share(law, private[1], target, problem.accuracy)
+    share = least_share(law, private[1], target, 0.0)
     share = 1.0 if share is None else share
     return _valued(discrete, rule, (1.0 - share) * rule.estimator + share * private[0])
 

@@ -117,7 +117,7 @@ def sweep(problem: ContinuousProblem, tilt: Array, target: float) -> Sweep:
             break
         before = found.slack
         cells = cells.split(problem, points)
-    return found
+    return _joined(problem, tilted, cells, labels, slack, narrow=True)
 
 
 def _first_edges(problem: ContinuousProblem) -> Array:
@@ -209,12 +209,19 @@ def _where_to_split(edges: Array, slack: Array, target: float) -> Array:
     return np.asarray(middle[(low < middle) & (middle < high) & np.isfinite(middle)])
 
 
-def _joined(problem: ContinuousProblem, tilted: _Tilted, cells: _Cells, labels: NDArray[np.intp], slack: Array) -> Sweep:
-    """Join cells of one label and add up: exact masses, minus slack, minus what the assumed accuracy may hide."""
+def _joined(
+    problem: ContinuousProblem, tilted: _Tilted, cells: _Cells, labels: NDArray[np.intp], slack: Array, narrow: bool = False
+) -> Sweep:
+    """Join cells of one label and add up: their masses, minus slack, minus what the errors of masses may hide.
+
+    narrow: masses of narrow intervals are taken from their densities, which takes time.
+    """
     changes = np.flatnonzero(labels[1:] != labels[:-1]) + 1
     kept = np.concatenate([[0], changes, [labels.size]])
     edges, names = cells.edges[kept], labels[kept[:-1]]
     masses, error = problem.masses_from(edges, cells.below[:, kept], cells.above[:, kept])
+    if narrow:
+        masses, error = problem.masses(edges)
     total = math.fsum((tilted.coefficients[names].T * masses).ravel())
     rounding = 2.0 * UNIT * (problem.n + 4)
     allowance = float((tilted.size[names].T * (error + rounding * masses)).sum()) * (1.0 + 1e-12)

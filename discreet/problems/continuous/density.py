@@ -80,6 +80,7 @@ class Component:
     upper_floor   absolute error of upper-tail probabilities beyond the relative one (0 with a survival function)
     located       the breakpoints were found numerically
     family        ratio family, None if unknown
+    family_stated it was stated by the user
     breakpoints   finite, increasing
     quantiles     at `LEVELS` of both tails, increasing
     median        intervals below it are measured by the cdf, those above it by the survival function
@@ -92,6 +93,7 @@ class Component:
     upper_floor: float
     located: bool = False
     family: Hashable | None = None
+    family_stated: bool = False
     breakpoints: Array = field(default_factory=lambda: np.empty(0))
     quantiles: Array = field(default_factory=lambda: np.empty(0))
     median: float = 0.0
@@ -164,6 +166,7 @@ def component(entry: Any, what: str) -> Component:
         bare,
         located=given is None,
         family=ratio_family(entry),
+        family_stated=getattr(entry, "ratio_family", None) is not None,
         breakpoints=np.unique(points[np.isfinite(points)]),
         quantiles=np.unique(np.concatenate([lower, higher])),
         median=0.5 * (float(lower[-1]) + float(higher[-1])),

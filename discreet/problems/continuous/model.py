@@ -12,6 +12,7 @@ Entropy Constrained Approach"; docs/theory.md, "Continuous measurements".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,13 +25,16 @@ from discreet.problems.constraint import Constrained, LeakageBudget, constraint_
 from discreet.problems.continuous.density import Component, component, expand
 from discreet.problems.continuous.modes import FAMILIES
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import UNIT
+from discreet.problems.numerics.rounding import SMALLEST, UNIT
 from discreet.problems.problem import Problem
 from discreet.problems.sensors.bins import NormalDensity
 from discreet.problems.sensors.paper import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, paper_p_xy
 
 ACCURACY = 5e-13
 """Relative error allowed for in densities, cdfs and survival functions; a normal law needs 1e-14 at 8σ, 4e-13 at 37σ."""
+
+UNDERFLOW = 1e-300
+"""Absolute error allowed for in them besides: normal laws underflow beyond 37σ, and values below 1e-308 lose digits."""
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -103,7 +107,13 @@ class ContinuousProblem(Constrained):
         """What every certificate of this problem assumes, one sentence each."""
         coarse = [each.what for each in self.components if each.upper_floor > 0.0]
         located = [each.what for each in self.components if each.located]
-        sentences = [f"densities, cdfs and survival functions are accurate to {self.accuracy:g} relative"]
+        related = [each.what for each in self.components if each.family_stated]
+        sentences = [
+            f"densities, cdfs and survival functions are accurate to {self.accuracy:g} relative or {UNDERFLOW:g} absolute",
+            "between doubles next to a breakpoint a density is at most the larger of its values at them",
+        ]
+        if related:
+            sentences.append(f"densities of one stated ratio family have monotone ratios: {', '.join(related)}")
         if coarse:
             sentences.append(f"upper tails without a survival function are accurate to 4e-16 absolute: {', '.join(coarse)}")
         if located:
@@ -118,6 +128,11 @@ class ContinuousProblem(Constrained):
     @property
     def _prior(self) -> Sequence[Array]:
         return list(self.private.T)
+
+    @cached_property
+    def rounding(self) -> float:
+        """Relative error of sums over densities with `private` or `losses`, at most, for a total probability of one."""
+        return (len(self.components) + 8) * UNIT + abs(math.fsum(self.private.ravel().tolist()) - 1.0)
 
     @property
     def constant_errors(self) -> Array:
@@ -147,15 +162,25 @@ class ContinuousProblem(Constrained):
         return np.stack([pair[0] for pair in pairs]), np.stack([pair[1] for pair in pairs])
 
     def masses(self, edges: Array) -> tuple[Array, Array]:
-        """Mass of every component in every interval [Q, N] of edges [N + 1], and the error each may have.
+        """Mass of every component in every interval [Q, N] of edges [N + 1], and the error each may have, at most.
 
         Intervals below the median are differences of cdf values, above it of survival values, so that tails keep their
-        relative precision; the error is `accuracy` times the two values used.
+        relative precision. An interval that is narrow beside its density is its width times the density instead.
         """
-        return self.masses_from(edges, *self.tails(edges))
+        masses, error = self.masses_from(edges, *self.tails(edges))
+        unavoidable = 2.0 * UNDERFLOW + np.array([[4.0 * each.upper_floor] for each in self.components])
+        if not ((error > 1e-9 * masses) & (error > unavoidable)).any():  # smaller errors do not show beside the default gap
+            return masses, error
+        by_density, wrong = self._masses_by_density(edges)
+        better = wrong < error
+        return np.where(better, by_density, masses), np.where(better, wrong, error)
 
     def masses_from(self, edges: Array, below: Array, above: Array) -> tuple[Array, Array]:
-        """`masses`, given the cdf and survival values at the edges [Q, N + 1]."""
+        """Differences of the cdf and survival values at the edges [Q, N + 1], and the error each may have, at most.
+
+        The error is `accuracy` times the two values used (and 2⁻¹⁸ of it, as that is relative to the true ones), and the
+        rounding of one or two differences. Values that underflow err by `UNDERFLOW` at most.
+        """
         median = np.array([each.median for each in self.components])[:, None]
         floor = np.array([each.upper_floor for each in self.components])[:, None]
         left, right = edges[1:] <= median, edges[:-1] >= median
@@ -164,8 +189,35 @@ class ContinuousProblem(Constrained):
         used = np.where(left, below[:, 1:] + below[:, :-1], above[:, :-1] + above[:, 1:])
         used = np.where(left | right, used, below[:, :-1] + above[:, 1:])
         masses = np.maximum(masses, 0.0)
-        error = self.accuracy * used + 4.0 * UNIT * masses + np.where(left, 0.0, floor)
-        return masses, error
+        rounding = np.where(left | right, 2.0 * UNIT * masses, np.where(below[:, :-1] > 0.0, 2.0 * UNIT, 0.0))
+        error = self.accuracy * (1.0 + 2.0**-18) * used + rounding + np.where(left, 0.0, 2.0 * floor)
+        return masses, error + UNDERFLOW
+
+    def _masses_by_density(self, edges: Array) -> tuple[Array, Array]:
+        """Width times density of every interval [Q, N], and its error, at most; inf where that says nothing.
+
+        Without a breakpoint inside, a density lies between its values at both ends. Where an end or the double next to it is
+        a breakpoint, the values two doubles further in take its place. In the sliver up to there a density is at most the
+        largest of its values at the three.
+        """
+        low, high = edges[:-1], edges[1:]
+        after, before = np.nextafter(low, np.inf), np.nextafter(high, -np.inf)
+        points = np.stack([low, after, np.nextafter(after, np.inf), np.nextafter(before, -np.inf), before, high])
+        values = self.densities(points.ravel()).reshape(-1, *points.shape)
+        turns = [each.breakpoints for each in self.components]
+        within = np.stack([np.searchsorted(b, after, "right") < np.searchsorted(b, before, "left") for b in turns])
+        at_low = np.stack([np.isin(low, b) | np.isin(after, b) for b in turns])
+        at_high = np.stack([np.isin(high, b) | np.isin(before, b) for b in turns])
+        with np.errstate(over="ignore", invalid="ignore"):
+            first, last = np.where(at_low, values[:, 2], values[:, 0]), np.where(at_high, values[:, 3], values[:, 5])
+            inside = np.maximum(np.where(at_high, points[3], high) - np.where(at_low, points[2], low), 0.0)
+            slivers = np.where(at_low, (points[2] - low) * values[:, :3].max(axis=1), 0.0)
+            slivers += np.where(at_high, (high - points[3]) * values[:, 3:].max(axis=1), 0.0)
+            most = (inside * np.maximum(first, last) + slivers) * (1.0 + self.accuracy)
+            least = inside * np.minimum(first, last) * (1.0 - self.accuracy)
+            error = (0.5 * (most - least) + 8.0 * UNIT * most) * (1.0 + 2.0**-30) + UNDERFLOW
+            middle = 0.5 * (least + most)
+        return middle, np.where(np.isfinite(error) & ~within, error, np.inf)
 
     def tilted(self, tilt: Array) -> Array:
         """Coefficients α [m, Q] of the tilted losses F_i = Σ_q α_iq f_q for a tilt [m, n]."""
@@ -180,8 +232,23 @@ class ContinuousProblem(Constrained):
 
     def on(self, edges: Array) -> Problem:
         """The discrete problem on the intervals (e_k, e_{k+1}] of edges [N + 1] that run from −inf to inf."""
-        masses, _ = self.masses(edges)
-        return Problem(self.private @ masses, self.losses @ masses, self.constraint, name=self.name)
+        return self.on_within(edges)[0]
+
+    def on_within(self, edges: Array) -> tuple[Problem, Array, Array]:
+        """`on`, and how far each entry of its `p_xz` [n, N] and `loss` [m, N] may be from the true one, at most.
+
+        True are Σ_q `private`_jq f_q and Σ_q `losses`_iq f_q, integrated over the intervals. Their sums over q are rounded,
+        and the problem may have been scaled to a total of one.
+        """
+        masses, error = self.masses(edges)
+        problem = Problem(self.private @ masses, self.losses @ masses, self.constraint, name=self.name)
+
+        def wrong(coefficients: Array, stored: Array) -> Array:
+            computed = coefficients @ masses
+            scaled = np.abs(stored - computed) + self.rounding * (stored + computed)
+            return np.asarray((coefficients @ error + scaled) * (1.0 + 2.0**-30) + np.where(stored > 0.0, SMALLEST, 0.0))
+
+        return problem, wrong(self.private, problem.p_xz), wrong(self.losses, problem.loss)
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""

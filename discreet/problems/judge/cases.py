@@ -27,7 +27,7 @@ import numpy as np
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, in_order, threads_for
 from discreet.problems.checks import are_masses, real_numbers
 from discreet.problems.errors import InputError
-from discreet.problems.judge.conclusion import Duals, End, Worth, rounded_up, usable_duals, worth_of
+from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of
 from discreet.problems.judge.privacy import Moves, distance, recording
 from discreet.problems.measures.law import OutputLaw, faint_lift, total_of
 from discreet.problems.measures.mutual_information import support_ceiling
@@ -59,17 +59,20 @@ class MatrixCase:
         tilt: Array | None,
         multiplier: float | None,
         anchors: Iterable[Array] = (),
-        accuracy: float = 0.0,
+        wrong: tuple[Array, Array] | None = None,
     ) -> None:
-        """Raises InputError for wrong shapes and entries that are not real numbers. accuracy: of every mass, relative."""
-        self._problem, self._towards, self._accuracy = problem, anchors, accuracy
+        """Raises InputError for wrong shapes and entries that are not real numbers.
+
+        wrong: how far entries of `p_xz` [n, N] and `loss` [m, N] may be from the true ones, at most; None if they are exact.
+        """
+        self._problem, self._towards, self._wrong = problem, anchors, wrong
         self._tilt, self._multiplier = usable_duals(problem, tilt, multiplier)
         self._lift = faint_lift(problem.p_x)
         self.constraint = problem.constraint
         self.answer = normalise(real_numbers("estimator", estimator, (problem.m, problem.N)))
         self.own = self._worth(self.answer)
         self._sums = self._latest[1]
-        self.blended_doubt = 2.0 * (problem.m + 1) * UNIT + accuracy  # rounding of the blended entries and their columns
+        self.blended_doubt = 2.0 * (problem.m + 1) * UNIT  # rounding of the blended entries and their columns
 
     @property
     def constant_errors(self) -> Array:
@@ -95,14 +98,27 @@ class MatrixCase:
         found: list[Moves] | None = [] if self.constraint.perfect else None
         self._latest = estimator, self._sums_under(estimator, self._tilt, found)
         moves = None if found is None else reduce(Moves.plus, found)
-        return worth_of(self._latest[1], self._problem.marginal, self._lift, moves=moves, accuracy=self._accuracy)
+        return worth_of(self._latest[1], self._problem.marginal, self._lift, None, moves, self._inexact(estimator))
+
+    def _inexact(self, estimator: Array) -> Inexact | None:
+        if self._wrong is None:
+            return None
+        mass, (wrong_mass, wrong_loss) = self._problem.p_xz, self._wrong
+        drawn = np.where(wrong_mass > 0.0, estimator.max(axis=0) < 1.0, False)
+        with np.errstate(divide="ignore"):
+            accuracy = float((wrong_mass[drawn] / mass[drawn]).max(initial=0.0))
+        spare = 1.0 + 2.0**-30
+        return Inexact(estimator @ wrong_mass.T * spare, float((estimator * wrong_loss).sum()) * spare, accuracy)
 
     def blended(self, share: float, end: End) -> tuple[Array, Worth]:
         """Entries are rounded and columns normalised again; at share 1 the end as it is."""
         towards = end.answer if end.answer.ndim == 2 else end.answer[:, None]
         if share == 1.0:
-            worth = replace(end.worth, upper=end.worth.upper * (1.0 + self._accuracy))
-            return np.array(np.broadcast_to(towards, self.answer.shape)), worth
+            estimator = np.array(np.broadcast_to(towards, self.answer.shape))
+            inexact = self._inexact(estimator)
+            return estimator, end.worth if inexact is None else replace(
+                end.worth, upper=end.worth.upper + 2.0 * inexact.loss
+            )
         estimator = normalise((1.0 - share) * self.answer + share * towards)
         return estimator, self._worth(estimator)
 

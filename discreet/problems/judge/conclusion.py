@@ -96,17 +96,36 @@ class Duals:
     parts: tuple[float, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Inexact:
+    """How wrong the numbers of an answer may be, at most, as the masses of outcomes are: those of densities.
+
+    joint      every u_ij                                                    [m, n]
+    loss       the error probability
+    accuracy   masses of the outcomes whose guess is drawn, relative
+    """
+
+    joint: Array
+    loss: float
+    accuracy: float
+
+    def relative(self, law: OutputLaw) -> float:
+        """The relative error of the entries of a law that are not 0, at most."""
+        found = law.mass[:, None] * law.p_x + law.deviation
+        return float(np.divide(self.joint, found, out=np.zeros_like(found), where=found > 0.0).max()) * (1.0 + 2.0**-30)
+
+
 def worth_of(
     sums: Sums,
     marginal: DoubleDouble,
     lift: NDArray[np.int32],
     total: float | None = None,
     moves: Moves | None = None,
-    accuracy: float = 0.0,
+    inexact: Inexact | None = None,
 ) -> Worth:
     """The worth of an answer with these sums; a total probability, if one is given, is divided out.
 
-    marginal: Σ_l a_l. moves: of the answer, at budget 0. accuracy: assumed relative error of every mass.
+    marginal: Σ_l a_l. moves: of the answer, at budget 0.
 
     Columns sum to one within m + 1 units; their error is a doubt about the part of every entry that is drawn.
     """
@@ -115,9 +134,14 @@ def worth_of(
     if total is not None:  # the ratios of the law do not change
         law = replace(law, mass=law.mass / total, deviation=law.deviation / total / total, p_x=law.p_x / total)
         error, missed = error / total, 2.0 * missed + SMALLEST  # the quotient may be subnormal
-    doubt = sums.column_error * sums.drawn_share() + sums.doubt + accuracy
-    found = Privacy(math.inf) if moves is None else privacy(law, moves, marginal, doubt, sums.doubt + accuracy)
-    upper = rounded_up(error + found.rise, law.mass.size, missed) * (1.0 + accuracy)
+    doubt, wrong = sums.column_error * sums.drawn_share() + sums.doubt, 0.0 if inexact is None else inexact.loss
+    if inexact is not None and moves is None:
+        law = replace(law, off=inexact.joint)
+    elif inexact is not None:
+        doubt += inexact.relative(law)
+    accuracy = sums.doubt + (0.0 if inexact is None else inexact.accuracy)
+    found = Privacy(math.inf) if moves is None else privacy(law, moves, marginal, doubt, accuracy)
+    upper = rounded_up(error + found.rise + wrong, law.mass.size, missed)
     return Worth(law, error, upper, doubt, found.within, found.moves)
 
 

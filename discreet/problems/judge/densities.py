@@ -1,7 +1,8 @@
 """The judge's case for a rule on densities: the bracket that a rule and a tilt prove together.
 
 `upper` is the error probability of a rule that keeps the budget. On the rule's own partition it is a matrix for a discrete
-problem, so it is summed and blended as any matrix is. The assumed inaccuracy of interval masses is added to the rounding.
+problem, so it is summed and blended as any matrix is. What each u_ij and the error probability may be wrong by, as masses of
+intervals are, is added to the rounding.
 `lower` is the dual bound of the tilt. An integral, bounded from below in `continuous/bound`, takes the place of the sum over
 outcomes. So no rule, on any number of intervals, has an error probability under `lower`.
 """
@@ -28,12 +29,14 @@ class DensityCase:
 
     def __init__(self, problem: ContinuousProblem, rule: IntervalRule, tilt: Array | None, multiplier: float | None) -> None:
         """Raises InputError for wrong shapes. Without duals the bound is the Bayes error."""
-        self._problem, self._rule = problem, rule
+        self._problem, self._rule = problem, rule.simplified()  # intervals joined, so that no edge between equals is charged
         self._feasible = usable_duals(problem, tilt, multiplier)
-        self._matrix = MatrixCase(rule.on(problem), rule.estimator, None, None, accuracy=problem.accuracy)
+        rule.check(problem)
+        discrete, *wrong = problem.on_within(self._rule.edges)
+        self._matrix = MatrixCase(discrete, self._rule.estimator, None, None, wrong=(wrong[0], wrong[1]))
         self.constraint = problem.constraint
-        kept = np.array_equal(rule.estimator, self._matrix.answer)
-        self.answer = rule if kept else IntervalRule(rule.edges, self._matrix.answer)
+        kept = np.array_equal(self._rule.estimator, self._matrix.answer)
+        self.answer = rule if kept else IntervalRule(self._rule.edges, self._matrix.answer)
         self.own = self._matrix.own
         self.constant_errors = self._matrix.constant_errors
         self.blended_doubt = self._matrix.blended_doubt
@@ -48,8 +51,10 @@ class DensityCase:
         tilt, multiplier = self._feasible
         allowed = 2e-10 * (self.own.error or self._problem.constant_error)  # for undecided intervals: well under any gap
         value = sweep(self._problem, tilt, allowed).value
-        rounded_prior = self._problem.accuracy * float(np.abs(tilt).max())
-        yield Duals(tilt, multiplier, (value, -rounded_prior))
+        # The p(x_j) for which the tilt is feasible err by a share δ, as does the total by which the value is to be divided.
+        # As both p(x) have total one, that changes no h_i by more than 7 δ max |t|.
+        rounding = 8.0 * self._problem.rounding * (abs(value) + float(np.abs(tilt).max()))
+        yield Duals(tilt, multiplier, (value, -rounding))
 
     def worst_entry(self, answer: IntervalRule, tilt: Array) -> float:
         """Unknown (inf): it would be a supremum over all measurements."""

@@ -31,6 +31,7 @@ class OutputLaw:
     deviation   Pr(X = x_j, Ŷ = y_i) − π_j s_i                  [m, n], accurate relative to itself
     p_x         π_j                                            [n]
     doubt       relative error of r_ij, at most: of how u_ij − π_j s_i was computed
+    off         by how much u_ij may be wrong besides, at most, as the masses of outcomes are    [m, n], or 0
 
     It is linear in the estimator, so `blend` gives the law of a mixture of two estimators without touching the outcomes.
     """
@@ -39,6 +40,7 @@ class OutputLaw:
     deviation: Array
     p_x: Array
     doubt: float = 0.0
+    off: Array | float = 0.0
 
     @cached_property
     def excess(self) -> Array:
@@ -74,14 +76,22 @@ class OutputLaw:
         """
         if np.count_nonzero(self.p_x) <= 1:
             return 0.0
-        x, doubt = self.ratio_minus_one(), self.doubt + perturbation
+        x, mass, doubt = self.ratio_minus_one(), self.mass, self.doubt + perturbation
         reach = (1.0 + x) * doubt + 8.0 * UNIT * np.abs(x)
+        if isinstance(self.off, np.ndarray):
+            never = (mass == 0.0) & self.off.any(axis=1)  # guesses of mass 0, unless masses are wrong
+            mass = np.where(never, self.off.sum(axis=1), mass)
+            x = np.where(never[:, None], -1.0, x)
+            with np.errstate(over="ignore"):
+                expected = np.maximum(mass[:, None] * self.p_x, SMALLEST)
+                reach = reach + np.minimum(self.off / expected * (1.0 + 8.0 * UNIT), _LARGEST_RATIO)
+            doubt += float(self.off.sum())
         if not reach.any():
             return 0.0
         above, below = phi_divergence(np.stack([x + reach, np.maximum(x - reach, -1.0)]))
-        worst = float(self.mass @ (np.maximum(above, below) @ self.p_x))
-        if x.max() >= _LARGEST_RATIO:
-            worst += 1490.0 * float(self.mass[x.max(axis=1) >= _LARGEST_RATIO].sum())  # the largest log 1/(s_i π_j)
+        worst = float(mass @ (np.maximum(above, below) @ self.p_x))
+        if (largest := (x + reach).max(axis=1)).max() >= _LARGEST_RATIO:
+            worst += 1490.0 * float(mass[largest >= _LARGEST_RATIO].sum())  # the largest log 1/(s_i π_j)
         worst += 2.0**13 * x.size * SMALLEST  # of underflow: 4 SMALLEST in every deviation, times |log r|
         return worst * (1.0 + leakage_doubt(*x.shape[::-1])) / (1.0 - doubt) if doubt < 0.5 else np.inf
 
@@ -92,6 +102,7 @@ class OutputLaw:
             (1.0 - share) * self.deviation + share * other.deviation,
             self.p_x,
             max(self.doubt, other.doubt),
+            (1.0 - share) * self.off + share * other.off,
         )
 
 
