@@ -1,6 +1,7 @@
 """The second opinion: what is true of a solution, by rational numbers and ball arithmetic alone, in one file.
 
 It shares no line with solvers or judge and imports the standard library, NumPy and python-flint. Stored doubles are exact.
+Source: docs/theory.md, sections 3 and 5; balls: F. Johansson, "Arb", IEEE Transactions on Computers 66 (2017).
 
 **What is meant**
   problem    p(x_j, z_l) = a_jl / τ and loss mass L_il / τ with τ = Σ a, which must be 1 within 1e-9. Of a joint tensor
@@ -18,14 +19,11 @@ It shares no line with solvers or judge and imports the standard library, NumPy 
   leakage    Σ_ij u_ij log(u_ij / (π_j s_i)); 0 exactly when u_ij = π_j s_i for all i and j, which is decided exactly
   deviation  max_ij |u_ij / (π_j s_i) − 1|: how far a posterior is from the prior, exact
   bound      Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl) / τ − μ ε, exact, with doubles κ_i ≥ μ log Σ_j π_j e^{t_ij/μ} (at
-             budget 0: κ_i ≥ Σ_j π_j t_ij; at μ = 0: κ_i = max_j t_ij). No estimator that leaks at most ε errs less. Without
-             duals t = 0 and μ = 0, which gives the error probability of the Bayes rule.
+             budget 0: κ_i ≥ Σ_j π_j t_ij; at μ = 0: κ_i = max_j t_ij). Nothing that keeps ε errs less. Without duals t = μ = 0.
 
 **How.** The integer of a double is cut into digits of 18 bits, each at its place 2^(18 k). Products of two are below 2^36,
 and doubles add up 2^16 of them in any order without rounding, even twice as large. Only m·n logarithms and exponentials
 are irrational: they are balls, whose precision is doubled until the question is decided.
-
-Source: docs/theory.md, sections 3 and 5; balls: F. Johansson, "Arb", IEEE Transactions on Computers 66 (2017).
 """
 
 from __future__ import annotations
@@ -34,12 +32,11 @@ import json
 import math
 import os
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -99,8 +96,9 @@ def verify(problem: Any, solution: Any, *, budget: float | None = None) -> Verif
             total, prior, law, error, constants = _sums(model, answer)
             nats, kept = _leakage(law, prior, model.budget)
             lower = _outward(max(Fraction(0), _bound(model, answer, prior, total)))[0]
-    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, ArithmeticError, TypeError, RuntimeError) as fault:
-        raise ValueError(f"a file cannot be read ({fault}); give .npz files as numpy.savez writes them") from fault
+    except Exception as fault:  # what is wrong with a file shows in many ways
+        said = f"{fault}" if isinstance(fault, ValueError) else f"a file cannot be read ({fault}); write it by numpy.savez"
+        raise ValueError(" ".join(said.split())[:400]) from fault
     bracket = lower, _outward(error if kept else min(constants))[1]
     return Verification(_outward(error), nats, _outward(_deviation(law, prior)), model.budget, kept, lower, bracket)
 
@@ -283,9 +281,11 @@ class _Answer:
 def _members(source: Any, files: ExitStack) -> dict[str, _Member]:
     """The arrays of an `.npz` file, or of a mapping, by name."""
     if isinstance(source, str | os.PathLike):
+        if not os.path.isfile(source):  # a pipe would be waited for
+            raise ValueError(f"{source} is no ordinary file; give an .npz file")
         archive = files.enter_context(zipfile.ZipFile(source))
-        if len(set(archive.namelist())) < len(archive.namelist()):
-            raise ValueError(f"{archive.filename} has two members of the same name; keep one of them")
+        if not len(set(archive.namelist())) == len(archive.infolist()) <= 100:
+            raise ValueError(f"{archive.filename} has two members of the same name, or more than 100; keep one of each")
         return {info.filename.removesuffix(".npy"): _stored(archive, info, files) for info in archive.infolist()}
     arrays = {name: np.atleast_1d(values) for name, values in dict(source).items()}
     return {name: (each.shape, partial(_doubles, each)) for name, each in arrays.items()}
@@ -293,9 +293,9 @@ def _members(source: Any, files: ExitStack) -> dict[str, _Member]:
 
 def _doubles(array: _Array, start: int, count: int) -> _Array:
     """Columns as doubles of the same value; texts stay texts."""
-    kind, part = array.dtype.kind, array[..., start : start + count]
+    kind, part = "masked" if np.ma.isMaskedArray(array) else array.dtype.kind, array[..., start : start + count]
     if kind not in "fiubU" or (kind == "f" and array.itemsize > 8) or (kind in "iu" and (abs(part) > 2**53).any()):
-        raise ValueError(f"elements of type {array.dtype} are no doubles; give arrays of float64")
+        raise ValueError(f"elements that are masked or of type {array.dtype} are no doubles; give arrays of float64")
     return part if kind == "U" else part.astype(np.float64)
 
 
@@ -307,14 +307,18 @@ def _stored(archive: zipfile.ZipFile, info: zipfile.ZipInfo, files: ExitStack) -
         shape, fortran, dtype = header(stream)
         offset, shape = stream.tell(), shape or (1,)
     rows, together = (1, math.prod(shape[:-1])) if fortran else (math.prod(shape[:-1]), 1)
-    if dtype.hasobject or rows > 10_000 or offset + math.prod(shape) * dtype.itemsize != info.file_size:
+    if (
+        dtype.hasobject
+        or max(rows, together, dtype.itemsize >> 16) > 10_000
+        or offset + math.prod(shape) * dtype.itemsize != info.file_size
+    ):
         raise ValueError(f"{archive.filename}: {info.filename} holds no numbers of shape {list(shape)}; write it again")
-    step, streams = together * dtype.itemsize, [files.enter_context(archive.open(info)) for _ in range(rows)]
+    step, opened = together * dtype.itemsize, cache(lambda _: files.enter_context(archive.open(info)))
 
     def take(start: int, count: int) -> _Array:
-        for row, stream in enumerate(streams):
-            stream.seek(offset + (row * shape[-1] + start) * step)
-        raw = b"".join(stream.read(count * step) for stream in streams)
+        for row in range(rows):
+            opened(row).seek(offset + (row * shape[-1] + start) * step)
+        raw = b"".join(opened(row).read(count * step) for row in range(rows))
         return _doubles(np.frombuffer(raw, dtype).reshape((*shape[:-1], count), order="F" if fortran else "C"), 0, count)
 
     return shape, take
@@ -355,7 +359,7 @@ def _answer(source: Any, model: _Model, files: ExitStack) -> _Answer:
 
     def small(name: str, *shape: int, most: float = LARGEST) -> _Array:
         size, take = members.get(name, (shape, lambda _, count: np.zeros(shape)))
-        found = take(0, shape[-1]) if size == shape else np.full(1, math.nan)
+        found = take(0, shape[-1]) if size == shape and math.prod(size) <= 1 << 24 else np.full(1, math.nan)
         if found.dtype.kind == "U" or not (np.abs(found) <= most).all():
             raise ValueError(f"{name} of the solution is not {list(shape)} with entries up to {most:g}; correct it")
         return found

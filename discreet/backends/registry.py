@@ -90,7 +90,7 @@ def refuse_unknown_names(names: Iterable[str]) -> None:
     """Raise InputError for the first name that is no backend's."""
     known = backend_names()
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise InputError(f"there is no backend {brief(name)}; choose one of: {', '.join(known)}")
 
 

@@ -29,7 +29,7 @@ from discreet.backends.solution import Solution, Status, Timings, derive_status
 from discreet.problems import judge
 from discreet.problems.blocks import ArrayBlocks, BlockProblem
 from discreet.problems.certificate import Certificate, Verdict
-from discreet.problems.checks import real_numbers
+from discreet.problems.checks import listed, real_numbers
 from discreet.problems.compiled import compile_seconds
 from discreet.problems.errors import Absent, BackendError, Broken, InputError, Interrupted, Unsupported
 from discreet.problems.numerics.double_double import Array
@@ -112,7 +112,8 @@ def certify(
     """
     if multiplier is not None:
         multiplier = float(real_numbers("multiplier", multiplier, ()))
-    given = Attempt("", Answer(answer, tilt, multiplier, tuple(anchors)), None)
+    towards = tuple(listed(anchors, "anchors", "estimators [m, N]", empty=True))
+    given = Attempt("", Answer(answer, tilt, multiplier, towards), None)
     return conclude(opened(problem), given, Options(gap), as_given=True)
 
 

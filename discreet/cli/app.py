@@ -90,9 +90,11 @@ def _sentence(error: DiscreetError | MemoryError | OSError) -> str:
 
 
 def _complain(sentence: str) -> None:
-    sentence = re.sub(r"(\S{80})\S{120,}", r"\1…", sentence)  # quotes at most a line of what was given
+    sentence = re.sub(r"(\S{80})\S{120,}", r"\1…", " ".join(sentence.split()))  # quotes at most a line of what was given
+    if len(sentence) > 1000:
+        sentence = f"{sentence[:600]} … {sentence[-300:]}"
     with contextlib.suppress(OSError):  # there may be nobody to hear it
-        print(f"discreet: {' '.join(sentence.split())}", file=sys.stderr)
+        print(f"discreet: {sentence}", file=sys.stderr)
 
 
 def _drop_stdout() -> None:

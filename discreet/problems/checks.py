@@ -36,8 +36,8 @@ def as_numbers(values: Any, what: str, shape: str) -> Array:
         raw = np.asarray(values)
         if raw.dtype.kind not in "biufO":
             raise TypeError(f"its type is {raw.dtype}")
-        if raw.dtype.kind == "O" and any(isinstance(each, str | bytes) for each in raw.flat):
-            raise TypeError("it holds text")
+        if raw.dtype.kind == "O" and any(isinstance(each, str | bytes | np.ma.MaskedArray) for each in raw.flat):
+            raise TypeError("it holds text or masked entries")
         return np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InputError(f"{what} is not an array of real numbers ({error}); give shape {shape}") from None
@@ -135,8 +135,23 @@ def checked_prior(p_xy: Any) -> Array:
 def check_table(distributions: Sequence[Sequence[Any]], prior: Array) -> None:
     """Refuse distributions that are not [n][m], one for each entry of p(x_j, y_k) [n, m]."""
     n, m = prior.shape
-    if len(distributions) != n or any(len(row) != m for row in distributions):
+    rows = [
+        listed(row, "a row of distributions", f"{m} distributions")
+        for row in listed(distributions, "distributions", "[n][m]")
+    ]
+    if len(rows) != n or any(len(row) != m for row in rows):
         raise InputError(f"p_xy has shape {[n, m]} but distributions does not; give {n} rows of {m} distributions")
+
+
+def listed(values: Any, what: str, wanted: str, *, empty: bool = False) -> list[Any]:
+    """The entries of a row, which may only be empty with `empty`; InputError for anything else, and for text."""
+    try:
+        found = [] if isinstance(values, str | bytes) else list(values)
+    except (TypeError, OverflowError):
+        found, empty = [], False
+    if not (found or empty):
+        raise InputError(f"{what} is empty or no row; give {wanted}")
+    return found
 
 
 def loss_table(loss_matrix: Any, m: int) -> Array:

@@ -118,7 +118,7 @@ class Budget:
     @property
     def given(self) -> bool:
         """Whether any is."""
-        return self != Budget()
+        return any(value is not None and value is not False for value in vars(self).values())
 
     def apply(self, model: Problem) -> Problem:
         """The same model under this budget. Raises InputError if more than one is given, or one is out of range."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.catalog.registry import Means, Number, Whole, register
+from discreet.problems.checks import brief, listed
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 from discreet.problems.samples import DEFAULT_SMOOTHING
@@ -88,13 +89,14 @@ def _survey(
     smoothing: float,
     min_count: int,
 ) -> Problem:
+    z = listed(z, "z", "names of columns")
     for column in (x, y, *z):
-        if column not in table:
-            raise InputError(f"{owner} has no column {column!r}; its columns are: {', '.join(table)}")
+        if not isinstance(column, str) or column not in table:
+            raise InputError(f"{owner} has no column {brief(column)}; its columns are: {', '.join(table)}")
     private = np.unique(table[x]).size
     if private > 10:
         raise InputError(f"the column {x} of {owner} has {private} values; give a private column with at most ten")
-    counts = [bins] * len(z) if isinstance(bins, int) else list(bins)
+    counts = [bins] * len(z) if isinstance(bins, int) else listed(bins, "bins", "whole numbers")
     counts = counts * len(z) if len(counts) == 1 else counts
     seen = {column: table[column] for column in z}
     return Problem.from_samples(

@@ -21,6 +21,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from discreet.problems.checks import whole
 from discreet.problems.errors import FileError
 from discreet.problems.files.texts import check_ordinary
 from discreet.problems.files.writing import replacing, shown_path
@@ -64,6 +65,8 @@ def read_archive(
     file, which must not be compressed. Raises FileError, one sentence.
     """
     where = os.fspath(path)
+    if max_bytes is not None:
+        whole(max_bytes, "max_bytes", 1)
     found: dict[str, np.ndarray[Any, Any]] = {}
     words: dict[str, str] = {}
     with _opened(where, max_bytes) as archive:

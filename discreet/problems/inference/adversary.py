@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import check_columns, check_total, mass_array, positive, whole
+from discreet.problems.checks import check_columns, check_total, mass_array, positive, real_numbers, whole
 from discreet.problems.constraint import entropy
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import output_law
@@ -98,7 +98,7 @@ def confidence_interval(hits: int, samples: int, confidence: float = 0.95) -> tu
     """The Clopper–Pearson interval of a probability, from `hits` of `samples`; its coverage is at least `confidence`."""
     from scipy.special import betaincinv
 
-    samples = whole(samples, "samples", 1)
+    samples = whole(samples, "samples", 1, 1e15)
     hits = whole(hits, "hits", 0)
     if hits > samples:
         raise InputError(f"there are {hits} hits in {samples} samples; give at most as many")
@@ -142,6 +142,7 @@ def fano_bound(equivocation_nats: float, n: int, *, sharp: bool = False) -> floa
     The plain form is the paper's: (H − 1) / log2 n with H in *bits*, since the 1 in it is one bit; it is empty for n = 2.
     `sharp=True` solves H₂(e) + e·log(n − 1) = H for e, which is what the plain form weakens. Returns a probability ≥ 0.
     """
+    equivocation_nats, n = float(real_numbers("equivocation", equivocation_nats, ())), whole(n, "n", 0, 1e15)
     if n <= 1:
         return 0.0
     bits = equivocation_nats / math.log(2.0)

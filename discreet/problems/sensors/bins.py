@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import TOTAL_TOLERANCE, as_numbers, brief, check_table, checked_prior
+from discreet.problems.checks import TOTAL_TOLERANCE, as_numbers, brief, check_table, checked_prior, real_numbers, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
@@ -71,8 +71,11 @@ def check_edges(edges: Any) -> Array:
 
 
 def even_edges(bins: int, low: float, high: float) -> Array:
-    """Edges [bins + 1] of equally wide bins over [low, high], the outer two stretched to ±inf."""
-    return np.concatenate([[-np.inf], np.linspace(low, high, bins + 1)[1:-1], [np.inf]])
+    """Edges [bins + 1] of equally wide bins over [low, high], the outer two stretched to ±inf. Raises InputError."""
+    first, last = float(real_numbers("lower end", low, ())), float(real_numbers("upper end", high, ()))
+    with np.errstate(all="ignore"):  # what does not increase is refused
+        inner = np.linspace(first, last, whole(bins, "bins", 1, 1e8) + 1)[1:-1]
+    return check_edges(np.concatenate([[-np.inf], inner, [np.inf]]))
 
 
 def interval_masses(distribution: Any, edges: Array) -> Array:

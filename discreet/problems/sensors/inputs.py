@@ -55,17 +55,6 @@ def allow(needed: int, max_bytes: int, what: str, remedy: str) -> None:
         )
 
 
-def listed(values: Any, what: str) -> list[Any]:
-    """The entries of a non-empty row, or InputError."""
-    try:
-        found = list(values)
-    except TypeError:
-        found = []
-    if not found:
-        raise InputError(f"{what} is empty or no row; give one entry per group or sensor")
-    return found
-
-
 def count_text(number: int) -> str:
     """A count for people: 1,234, and 10^120 for huge counts."""
     return f"{number:,}" if number < 10**15 else f"about 10^{math.log10(number):.0f}"

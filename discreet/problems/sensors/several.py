@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import checked_prior, whole
+from discreet.problems.checks import checked_prior, listed, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.counts import Counts, count_law, count_vectors, lattice_size, law_bytes
-from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, checked_law, count_text, listed
+from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, checked_law, count_text
 
 # -- pooled counts -----------------------------------------------------------------------------------------------------
 
@@ -83,7 +83,10 @@ def grouped_sensors(groups: Sequence[Any], p_xy: Any, *, max_bytes: int = DEFAUL
     than `max_bytes` of memory to build.
     """
     prior = checked_prior(p_xy)
-    laws = [checked_law(law, prior, f"groups[{g}]", sensors=True) for g, law in enumerate(listed(groups, "groups"))]
+    laws = [
+        checked_law(law, prior, f"groups[{g}]", sensors=True)
+        for g, law in enumerate(listed(groups, "groups", "one law per group"))
+    ]
     sizes, bins = [law.shape[0] for law in laws], [law.shape[3] for law in laws]
     lattices = _lattices(sizes, bins)
     parts = sum(law_bytes(size, count, prior.size, alike=False) for size, count in zip(sizes, bins, strict=True))
@@ -138,7 +141,7 @@ def index_sensors(p_z_given_xy: Sequence[Any], p_xy: Any, *, max_bytes: int = DE
     that takes more than `max_bytes` of memory to build.
     """
     prior = checked_prior(p_xy)
-    sensors = listed(p_z_given_xy, "p_z_given_xy")
+    sensors = listed(p_z_given_xy, "p_z_given_xy", "one law per sensor")
     laws = [checked_law(law, prior, f"p_z_given_xy[{s}]", sensors=False) for s, law in enumerate(sensors)]
     bins = [law.shape[2] for law in laws]
     remedy = "count the reports instead, by groups of identical sensors (grouped_sensors) or of all (mixed_sensors)"
@@ -151,7 +154,7 @@ def index_vectors(bins: Sequence[int], *, max_bytes: int = DEFAULT_MAX_BYTES) ->
 
     Raises InputError if making them takes more than `max_bytes`.
     """
-    shape = [whole(count, "bins", 1) for count in listed(bins, "bins")]
+    shape = [whole(count, "bins", 1) for count in listed(bins, "bins", "one number per group")]
     _allow_reports(shape, math.prod(shape) * 4 * len(shape), max_bytes, "take fewer sensors or bins")
     return np.ascontiguousarray(np.indices(shape, dtype=np.int32).reshape(len(shape), -1).T)
 

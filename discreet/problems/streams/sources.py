@@ -35,7 +35,7 @@ from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Archive, map_npy
 from discreet.problems.files.records import model_arrays, printable, stored_model, under_budget
-from discreet.problems.files.writing import replacing
+from discreet.problems.files.writing import path_text, replacing
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.label_strips import compiled_pays, strip_sums
 from discreet.problems.numerics.sums import totals
@@ -214,9 +214,9 @@ def map_problem(
     problem is in use. Raises FileError for anything wrong with the files. Checksums of members are not verified, but their
     entries are.
     """
-    where = os.fspath(path)
+    where = path_text(path)
     try:
-        stored = _stored(where, None if loss is None else os.fspath(loss))
+        stored = _stored(where, None if loss is None else path_text(loss))
     except OSError as error:
         raise FileError(f"{where} cannot be read: {error.strerror or error}") from None
     blocks = _blocks_of(where, model_arrays(where, stored), loss_matrix)

@@ -136,7 +136,7 @@ class Cell:
     @property
     def timed(self) -> bool:
         """Whether its seconds are those of work done to an end, not of a limit or a crash."""
-        return self.outcome in (Status.CERTIFIED, Status.INACCURATE, Status.VIOLATED_PRIVACY)
+        return math.isfinite(self.seconds) and self.outcome in (Status.CERTIFIED, Status.INACCURATE, Status.VIOLATED_PRIVACY)
 
     def succeeds(self, gap: float) -> bool:
         """Whether the budget was kept and the gap proven."""

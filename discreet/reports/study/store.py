@@ -25,9 +25,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any, get_type_hints
 
+from discreet.problems.checks import listed
 from discreet.problems.errors import FileError
 from discreet.problems.files.texts import check_ordinary
-from discreet.problems.files.writing import check_output, lock, refusals, replacing
+from discreet.problems.files.writing import check_output, lock, path_text, refusals, replacing
 from discreet.reports.measurements import COLUMNS, IS_RESULTS, Measurement, from_record, read_csv, to_record, write_csv
 from discreet.reports.outputs import replace_file
 from discreet.reports.study.machine import without_folders
@@ -226,7 +227,7 @@ def read_results(paths: Iterable[str | Path]) -> list[Measurement]:
     Raises FileError, naming the file and what to do, for anything that cannot be read, and for Parquet without duckdb.
     """
     found: dict[tuple[str, str], Measurement] = {}
-    for place in paths:
+    for place in map(path_text, listed(paths, "results", "a list of folders and files", empty=True)):
         for row in _read(Path(place)):
             found.setdefault((row.cell, row.started), row)
     return list(found.values())
