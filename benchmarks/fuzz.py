@@ -140,12 +140,12 @@ def anything(r: random.Random) -> Any:
 
 def spoiled(r: random.Random, value: Any) -> Any:
     """The value with one thing wrong."""
+    if isinstance(value, bool):
+        return r.choice((None, 0, 1, "x", []))  # a flag is what Python takes for true or not
     if r.random() < 0.3:
         return anything(r)
     if isinstance(value, np.ndarray):
         return _array(r, value)
-    if isinstance(value, bool):
-        return r.choice((None, 0, 1, "x", []))  # a flag is what Python takes for true or not
     if isinstance(value, int | float):
         return r.choice((*_NUMBERS, str(value), -value, value * 1e6, np.float32(value), np.array([value])))
     if isinstance(value, str):
@@ -535,6 +535,10 @@ def options(r: random.Random) -> tuple[str, Action]:
             words[k] = r.choice((*_TEXTS, *map(str, [n for n in _NUMBERS if isinstance(n, float) or abs(n) < 10**4000])))
     words = [word.replace("/", "").replace("..", ".") if word not in ("./model.npz", "[/x]") else word for word in words]
     words = [word for word in words if word not in ("compare", "crosscheck", "reproduce")]  # which run for minutes
+    if "bench" in words and not {"quick", "study"} & {*words}:
+        words.append("quick")
+    if "bench" in words and "--query" not in words:
+        words.append("--dry-run")
     return shlex.join(words), lambda: run_command(words)
 
 
@@ -612,9 +616,9 @@ def _place(error: BaseException) -> str:
     return f"{own[-1].filename.rpartition('discreet/')[2]}:{own[-1].name}" if own else "outside"
 
 
-def made(door: str, seed: int, number: int) -> tuple[str, Action, tuple[type[BaseException], ...]]:
+def made(door: str, r: random.Random) -> tuple[str, Action, tuple[type[BaseException], ...]]:
     """An input: its words, what to do with it, and the exceptions that are documented."""
-    words, action = DOORS[door](random.Random(f"{door} {seed} {number}"))
+    words, action = DOORS[door](r)
     return words, action, (*_REFUSALS, ValueError) if words.startswith("verify") or door == "json" else _REFUSALS
 
 
@@ -657,7 +661,7 @@ def _work(door: str, seed: int, first: int, last: int) -> None:
     with prepared():
         for number in range(first, last):
             _peak(reset=True)
-            words, action, refusals = made(door, seed, number)
+            words, action, refusals = made(door, random.Random(f"{door} {seed} {number}"))
             started = time.process_time()
             outcome = attempt(action, refusals=refusals)
             spent = time.process_time() - started
@@ -759,7 +763,7 @@ def main() -> None:
     elif chosen.show:
         door, _, number = chosen.show.partition(":")
         with prepared():
-            words, action, _ = made(door, chosen.seed, int(number))
+            words, action, _ = made(door, random.Random(f"{door} {chosen.seed} {number}"))
             print(words[:2000])
             print(action())
     else:

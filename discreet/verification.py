@@ -19,7 +19,7 @@ Source: docs/theory.md, sections 3 and 5; balls: F. Johansson, "Arb", IEEE Trans
   leakage    Σ_ij u_ij log(u_ij / (π_j s_i)); 0 exactly when u_ij = π_j s_i for all i and j, which is decided exactly
   deviation  max_ij |u_ij / (π_j s_i) − 1|: how far a posterior is from the prior, exact
   bound      Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl) / τ − μ ε, exact, with doubles κ_i ≥ μ log Σ_j π_j e^{t_ij/μ} (at
-             budget 0: κ_i ≥ Σ_j π_j t_ij; at μ = 0: κ_i = max_j t_ij). Nothing that keeps ε errs less. Without duals t = μ = 0.
+             budget 0: κ_i ≥ Σ_j π_j t_ij; at μ = 0: κ_i = max_j t_ij). Nothing that keeps ε errs less. No duals: t = μ = 0.
 
 **How.** The integer of a double is cut into digits of 18 bits, each at its place 2^(18 k). Products of two are below 2^36,
 and doubles add up 2^16 of them in any order without rounding, even twice as large. Only m·n logarithms and exponentials
@@ -307,13 +307,9 @@ def _stored(archive: zipfile.ZipFile, info: zipfile.ZipInfo, files: ExitStack) -
         shape, fortran, dtype = header(stream)
         offset, shape = stream.tell(), shape or (1,)
     rows, together = (1, math.prod(shape[:-1])) if fortran else (math.prod(shape[:-1]), 1)
-    if (
-        dtype.hasobject
-        or max(rows, together, dtype.itemsize >> 16) > 10_000
-        or offset + math.prod(shape) * dtype.itemsize != info.file_size
-    ):
-        raise ValueError(f"{archive.filename}: {info.filename} holds no numbers of shape {list(shape)}; write it again")
     step, opened = together * dtype.itemsize, cache(lambda _: files.enter_context(archive.open(info)))
+    if dtype.hasobject or rows > 10_000 or step > 1 << 26 or offset + math.prod(shape) * dtype.itemsize != info.file_size:
+        raise ValueError(f"{archive.filename}: {info.filename} holds no numbers of shape {list(shape)}; write it again")
 
     def take(start: int, count: int) -> _Array:
         for row in range(rows):

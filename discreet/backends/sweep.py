@@ -34,7 +34,7 @@ class Sweep:
         """Reduce the model. `time_limit` is for each budget, in seconds. Raises InputError for an unknown backend."""
         self._backend, self._solver = backend, load_backend(backend)
         self._continuation = self._solver if isinstance(self._solver, Continuation) else None
-        self._options = Options(gap, time_limit, None, dict(settings or {}))
+        self._options = Options(gap, time_limit, None, {} if settings is None else settings)
         self._reduced = reduce(problem)
         self._known: dict[float, Known] = {}
 

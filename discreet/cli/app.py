@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -30,7 +29,7 @@ from discreet.cli import (
     solve,
     verify,
 )
-from discreet.problems.errors import DiscreetError
+from discreet.problems.errors import DiscreetError, shortened
 
 FAULT = 2
 INTERRUPTED = 130
@@ -90,11 +89,8 @@ def _sentence(error: DiscreetError | MemoryError | OSError) -> str:
 
 
 def _complain(sentence: str) -> None:
-    sentence = re.sub(r"(\S{80})\S{120,}", r"\1…", " ".join(sentence.split()))  # quotes at most a line of what was given
-    if len(sentence) > 1000:
-        sentence = f"{sentence[:600]} … {sentence[-300:]}"
     with contextlib.suppress(OSError):  # there may be nobody to hear it
-        print(f"discreet: {sentence}", file=sys.stderr)
+        print(f"discreet: {shortened(sentence)}", file=sys.stderr)
 
 
 def _drop_stdout() -> None:

@@ -157,6 +157,8 @@ def listed(values: Any, what: str, wanted: str, *, empty: bool = False) -> list[
 def loss_table(loss_matrix: Any, m: int) -> Array:
     """The loss of guessing i' when the truth is i [m, guesses], ≥ 0; 0/1 loss for None. InputError for anything else."""
     if loss_matrix is None:
+        if m > 8192:
+            raise InputError(f"Y has {m:,} values, whose 0/1 losses take {8 * m * m:,} bytes; give at most 8,192")
         return np.asarray(1.0 - np.eye(m))
     matrix = mass_array(loss_matrix, "loss_matrix", 2, "[m, guesses]")
     if matrix.shape[0] != m:

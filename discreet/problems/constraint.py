@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from discreet.problems.checks import as_numbers, brief
+from discreet.problems.checks import are_masses, as_numbers, brief
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
@@ -75,7 +75,8 @@ def constraint_of(budget: float | LeakageBudget | None, equivocation: float | No
 
 def entropy(p: Array) -> float:
     """Shannon entropy of a probability vector p [k], in nats; 0 log 0 = 0. Raises InputError for what are no numbers."""
-    p = as_numbers(p, "p", "[k]")
+    if not are_masses(p := as_numbers(p, "p", "[k]")):
+        raise InputError("p is no vector of probabilities; give numbers from 0 to 1")
     positive = p[p > 0]
     return max(0.0, float(-(positive * np.log(positive)).sum()))
 

@@ -14,9 +14,20 @@ A message is a sentence: what was wrong, where (index, value), what to do.
 
 from __future__ import annotations
 
+import re
+
+
+def shortened(sentence: str) -> str:
+    """A message on one line that quotes at most a line or two of what was given."""
+    text = re.sub(r"(\S{160})\S{140,}", r"\1…", " ".join(sentence.split()))
+    return text if len(text) <= 1000 else f"{text[:600]} … {text[-300:]}"
+
 
 class DiscreetError(Exception):
     """Base of every exception that discreet raises on purpose."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shortened(message))
 
 
 class InputError(DiscreetError, ValueError):

@@ -81,7 +81,11 @@ class Rule:
         ignoring = positive(share, "share", zero=True, most=1.0)
         if towards is None and ignoring > 0.0:
             raise InputError(f"share is {ignoring:g} but towards is not given; say which guess is made then")
-        guess = np.eye(m)[:, :1] if towards is None else _columns(np.reshape(towards, (-1, 1)), m, 1, "towards")
+        guess = (
+            np.eye(m)[:, :1]
+            if towards is None
+            else _columns(as_numbers(towards, "towards", "[m]").reshape(-1, 1), m, 1, "towards")
+        )
         near = positive(band, "band", zero=True, most=1e100)
         if near > 0.0 and (tie_classes is None or m < 2):
             raise InputError(
@@ -90,7 +94,7 @@ class Rule:
         sure = (
             np.repeat(np.eye(m), m, axis=0)
             if tie_classes is None
-            else _columns(np.transpose(tie_classes), m, m * m, "tie_classes").T
+            else _columns(as_numbers(tie_classes, "tie_classes", "[m·m, m]").T, m, m * m, "tie_classes").T
         )
         arrays = {"tilt": tilts, "ties": index, "columns": drawn, "towards": guess[:, 0].copy(), "tie_classes": sure.copy()}
         for name, value in arrays.items():
@@ -215,7 +219,10 @@ def _tilts(tilt: Any) -> Array:
 
 
 def _indices(ties: Any) -> NDArray[np.int64]:
-    index = np.asarray(ties)
+    try:
+        index = np.asarray(ties)
+    except ValueError:  # rows of several lengths
+        index = np.zeros((1, 1))
     if index.size == 0:
         return np.zeros(0, dtype=np.int64)
     if index.ndim != 1 or index.dtype.kind not in "iu" or index.min() < 0:

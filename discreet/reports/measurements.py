@@ -262,10 +262,20 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
         except (ValueError, TypeError, OverflowError, RecursionError):
             raise FileError(f"{where}: column {each.name} holds {brief(text)}, which is not its kind of value") from None
     try:
-        return Measurement(**found)
+        row = Measurement(**found)
     except TypeError:
         missing = next(name for name in COLUMNS if name not in found)
         raise FileError(f"{where}: column {missing} is missing; these are not results of discreet bench") from None
+    if min(row.private_values, row.guesses, row.outcomes) < 1 or min((row.seconds, *row.samples)) < 0.0:
+        raise FileError(f"{where} has a size below 1 or a time below 0; these are not results of discreet bench")
+    return row
+
+
+def _number(kind: type, least: float, text: Any) -> Any:
+    value = kind(text)
+    if not least <= value <= 1e100:
+        raise ValueError(f"not from {least} to 1e100")
+    return value
 
 
 def _json(kind: type, text: Any) -> Any:
@@ -278,9 +288,9 @@ def _json(kind: type, text: Any) -> Any:
 _READ: dict[Any, Any] = {
     tuple[float, ...]: lambda text: tuple(float(number) for number in _json(list, text)),
     str: str,
-    int: int,
-    int | None: int,
-    float: float,
+    int: partial(_number, int, 0),
+    int | None: partial(_number, int, 0),
+    float: partial(_number, float, -1e100),
     Status: Status,
     Mapping[str, Any]: partial(_json, dict),
     Mapping[str, str]: partial(_json, dict),

@@ -55,7 +55,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("repeats = 1", f"repeats = {NINES}", "is not TOML"),
         ("repeats = 1", f"repeats = {NINES[:4000]}", "a whole number from 1 to 1,000,000,000"),
         ("repeats = 1", "repeats = 1e12", "a whole number from 1 to 1,000,000,000"),
-        ("repeats = 1", "repeats = 1000000", "may have 1,000,000 cells and the limit is 100,000"),
+        ("repeats = 1", "repeats = 1000000", "may have 1,000,000 cells and the limit is 10,000"),
         ("time_seconds = 5", "memory_gib = 1e300", "a number above 0, at most 1e9, or inf"),
         ("time_seconds = 5", f"time_seconds = {NINES[:400]}", "a number above 0, at most 1e9, or inf"),
         ("time_seconds = 5", "threads = 100000000000000000000", "a whole number from 1 to 1,000,000,000"),
@@ -111,7 +111,7 @@ def _text(name: str, text: str) -> None:
         ('study,cell\n"' + "x" * 200_000 + '",b\n', ("report", "{}.csv"), "is no line of results: field larger than"),
         ('study,parameters\na,"' + "[" * 100_000 + '"\n', ("report", "{}.csv"), "column parameters holds"),
         (f"study,repeat\na,{NINES}\n", ("report", "{}.csv"), "column repeat holds"),
-        ("#" * (1 << 21), ("bench", "{}"), "holds more than 1,048,576 bytes"),
+        ("#" * (1 << 21), ("bench", "{}"), "holds more than 65,536 bytes"),
     ],
 )
 def test_files_that_cannot_be_read_are_refused(make: Any, arguments: tuple[str, ...], said: str) -> None:

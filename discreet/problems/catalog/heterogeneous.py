@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.catalog.registry import Means, Whole, register
-from discreet.problems.checks import brief, whole
+from discreet.problems.checks import brief, listed, whole
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.paper import PAPER_WEIGHT_Y, linear_conditional, paper_p_xy
@@ -69,9 +69,7 @@ def multi_groups(
     Counts by group are a sufficient statistic of all reports: nothing is lost. Outcomes are in the order of
     `sensors.grouped_count_vectors`, pooled in that of `sensors.count_vectors`.
     """
-    counts = [whole(size, "sizes", 1, 10_000) for size in sizes]
-    if not counts:
-        raise InputError("sizes is empty; give the number of sensors of every group")
+    counts = [whole(each, "sizes", 1, 10_000) for each in listed(sizes, "sizes", "the number of sensors of every group")]
     weights, sigmas = _finite(weight_x, "weight_x", len(counts)), _finite(sigma, "sigma", len(counts), least=0.0)
     edges, prior = paper_edges(bins), _prior(correlation)
     groups = [

@@ -99,7 +99,7 @@ def confidence_interval(hits: int, samples: int, confidence: float = 0.95) -> tu
     from scipy.special import betaincinv
 
     samples = whole(samples, "samples", 1, 1e15)
-    hits = whole(hits, "hits", 0)
+    hits = whole(hits, "hits", 0, 1e15)
     if hits > samples:
         raise InputError(f"there are {hits} hits in {samples} samples; give at most as many")
     tail = 0.5 * (1.0 - check_confidence(confidence))

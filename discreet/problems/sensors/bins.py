@@ -86,6 +86,8 @@ def interval_masses(distribution: Any, edges: Array) -> Array:
     density, which may refine the difference of cdf values only within the rounding of the latter. Intervals much narrower
     than the distribution lose relative digits: a mass p in the middle is known to about 1e-16/p.
     """
+    if not (hasattr(distribution, "cdf") and hasattr(distribution, "sf")):
+        raise InputError(f"{brief(distribution)} is no distribution; give one with cdf and sf, such as one of scipy.stats")
     below, above = np.asarray(distribution.cdf(edges)), np.asarray(distribution.sf(edges))
     low, high = edges[:-1], edges[1:]
     left = below[..., 1:] - below[..., :-1]

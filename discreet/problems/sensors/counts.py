@@ -34,7 +34,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import whole
+from discreet.problems.checks import brief, whole
 from discreet.problems.errors import InputError
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
@@ -45,8 +45,10 @@ Counts = NDArray[np.int32]
 
 def lattice_size(sensors: int, bins: int) -> int:
     """Number of count vectors: C(sensors + bins − 1, bins − 1). InputError where that would take too long to compute."""
-    if min(sensors, bins) > 10_000:
-        raise InputError(f"{sensors} sensors with {bins} bins have too many count vectors to count; take fewer of one")
+    if min(sensors, bins) > 10_000 or max(sensors, bins) >= 1 << 62:
+        raise InputError(
+            f"{brief(sensors)} sensors with {brief(bins)} bins have too many count vectors to count; take fewer of one"
+        )
     return math.comb(sensors + bins - 1, bins - 1)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from discreet.backends.contract import Kind, Options
 from discreet.backends.isolated import probe
 from discreet.backends.registry import backend_names, capabilities, load_backend, refuse_unserved
+from discreet.problems.checks import listed
 from discreet.problems.errors import InputError, Unsupported
 from discreet.problems.problem import Problem
 from discreet.reports.advice.evidence import FEATURES, Cell, Features, Option, cells_of, joined
@@ -130,7 +131,7 @@ def advise(
 
 
 def _rows(results: Iterable[Measurement | str | Path]) -> list[Measurement]:
-    given = [results] if isinstance(results, str | Path) else list(results)
+    given = [results] if isinstance(results, str | Path) else listed(results, "results", "rows and paths", empty=True)
     paths = [each for each in given if not isinstance(each, Measurement)]
     rows = [each for each in given if isinstance(each, Measurement)]
     if paths:

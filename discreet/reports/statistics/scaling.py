@@ -157,7 +157,8 @@ def _sweep(size: str, key: tuple[str, str, float], own: Sequence[Trial], noise: 
 def _crossings(one: Series, other: Series, noise: float) -> list[Crossover]:
     sizes = sorted(set(one.sizes) & set(other.sizes))
     ones, others = dict(zip(one.sizes, one.costs, strict=True)), dict(zip(other.sizes, other.costs, strict=True))
-    clear = [(math.log(s), math.log(ones[s] / others[s])) for s in sizes if abs(math.log(ones[s] / others[s])) > noise]
+    apart = {s: math.log(ones[s]) - math.log(others[s]) for s in sizes}
+    clear = [(math.log(s), ratio) for s, ratio in apart.items() if abs(ratio) > noise]
     found = []
     for (x, before), (y, after) in pairwise(clear):
         if before * after < 0.0:

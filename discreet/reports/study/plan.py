@@ -57,7 +57,7 @@ from discreet.reports.measurements import Configuration
 SHIPPED = ("default", "quick")
 """Names of the studies that come with the package."""
 
-_LARGEST_FILE = 1 << 20  # bytes
+_LARGEST_FILE = 1 << 16  # bytes; tomllib takes a second or two for the worst of them
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ def _is_list_of(kind: type, value: Any) -> bool:
 
 _TEXT = _Kind(lambda value: isinstance(value, str), 'text in quotes, such as "name"')
 _NUMBER = _Kind(lambda value: _is_number(value) and value > 0.0, "a number above 0")
-_WHOLE = _Kind(lambda value: _is_number(value) and isinstance(value, int) and value >= 0, "a whole number of at least 0")
+_WHOLE = _Kind(lambda value: type(value) is int and 0 <= value < 2**63, "a whole number from 0 to 2^63")
 _COUNT = _Kind(lambda value: _WHOLE.fits(value) and 1 <= value <= 10**9, "a whole number from 1 to 1,000,000,000")
 _AMOUNT = _Kind(lambda value: _NUMBER.fits(value) and not 1e9 < value < math.inf, "a number above 0, at most 1e9, or inf")
 _WORDS = _Kind(lambda value: _is_list_of(str, value), 'a list of words, such as ["one", "two"]')
