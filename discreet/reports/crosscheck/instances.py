@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.catalog import Entry, build, entries
-from discreet.problems.checks import whole
-from discreet.problems.errors import DiscreetError
+from discreet.problems.errors import DiscreetError, InputError
 from discreet.problems.problem import Problem
 from discreet.reports.measurements import typed
 
@@ -64,8 +63,12 @@ class Selection:
 
 def select(seed: int, size: int) -> Selection:
     """`size` different instances; raises InputError for a size outside 1 … 10,000 or a negative seed."""
-    whole(seed, "--seed", 0)
-    whole(size, "--size", 1, 10_000)
+    if seed < 0:
+        raise InputError(f"the seed is {seed} and must be at least 0; give another, such as --seed 0")
+    if size < 1:
+        raise InputError(f"the set has {size} instances and needs at least one; give --size 1 or more, or leave it out")
+    if size > 10_000:
+        raise InputError(f"the set has {size} instances and may have 10,000; give --size 10000 or less, and other seeds")
     rng = np.random.default_rng(seed)
     families, left_out = _usable(rng)
     found: dict[str, Instance] = {}
