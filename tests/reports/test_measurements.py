@@ -29,7 +29,7 @@ from discreet.reports.study.store import Store, read_results, rows
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
 WORD = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 LINES = st.lists(TEXT, max_size=3).map("\n".join)
-NUMBER = st.floats(min_value=0.0, allow_infinity=False)
+NUMBER = st.floats(0.0, 1e100)  # larger ones are refused
 OR_UNDEFINED = st.one_of(NUMBER, st.just(math.inf))
 WHOLE = st.integers(0, 2**62)
 PLAIN = st.dictionaries(
