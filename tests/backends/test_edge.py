@@ -41,6 +41,19 @@ def test_guesses_as_rare_as_the_budget_is_small_are_found(edge_problem: Callable
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
+@pytest.mark.parametrize("seed", [1989, 2080, 30162, 31162])
+def test_guesses_that_all_but_exclude_a_private_value_are_found(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    """At the optimum a posterior may be e⁻¹⁷ or e⁻⁶⁰ of the prior: Newton's method moves the logarithm of a share."""
+    assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
+
+
+@pytest.mark.parametrize("seed", [20, 743, 1982, 2431])
+def test_rare_private_values_with_large_log_ratios_cost_no_digits(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    solution = ds.solve(edge_problem(seed), "tilt", gap=1e-9)
+    assert solution.relative_gap is not None
+    assert solution.relative_gap <= 1e-8
+
+
 @pytest.mark.parametrize("seed", [38, 121, 290, 2160, 2999])
 def test_rare_private_values_under_budgets_below_rounding_are_answered(
     edge_problem: Callable[[int], Problem], seed: int

@@ -28,6 +28,7 @@ from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.vertex import Vertex, law_of_labels
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import one_hot
+from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.numerics.tilted_losses import first_least
 from discreet.problems.problem import Problem
 
@@ -55,7 +56,7 @@ def crossover(
             start = vertex.near(deviation)
             if start is None:
                 return None
-            inside = start.min() >= 0.0  # as they sum to one, none is above it then
+            inside = start.min() >= -Precision.settled  # as they sum to one, none is above it then
             solved = vertex.solve(start, tilt, multiplier, precision) if inside else None
             if solved is None:
                 active.leave(vertex, start)
@@ -128,7 +129,8 @@ class _ActiveSet:
     def relabel(self, losses: Array, at: Point, precision: Precision) -> bool:
         """Change what contradicts losses [m, N] beyond rounding; whether there is any.
 
-        A label changes once; the second time the outcome is a tie. A tie may get the better guess besides.
+        A label changes once; the second time the outcome is a tie. A tie may get the better guess besides. A guess that
+        excludes a private value of the outcome gets next to no share: as much as makes it no better any more.
         """
         problem, self._losses = self._problem, losses
         better = first_least(losses)
@@ -138,8 +140,11 @@ class _ActiveSet:
         if at.multiplier < math.inf:
             rounding += 0.125 * at.multiplier * problem.p_z[wrong]
         wrong = wrong[excess > precision.contradicted * rounding]
+        excludes = at.tilt < 0.9 * Precision.no_evidence * at.multiplier
         for outcome in wrong.tolist():
-            if self._changed[outcome] or outcome in self.ties:
+            if excludes[better[outcome]] @ problem.p_xz[:, outcome] > 0.0:
+                self._tie(outcome, better[outcome], UNIT)
+            elif self._changed[outcome] or outcome in self.ties:
                 self._tie(outcome, better[outcome])
             else:
                 self._label(outcome, better[outcome])
@@ -195,6 +200,6 @@ class _ActiveSet:
             self.labels[outcomes] = guesses
             self._law = law_of_labels(self._problem, self.labels)
 
-    def _tie(self, outcome: int, guess: int) -> None:
+    def _tie(self, outcome: int, guess: int, share: float = 0.5) -> None:
         """An outcome may get a guess besides its label, or besides those that it may get already."""
-        self.ties.setdefault(outcome, 0.5 * (np.arange(self._problem.m) == self.labels[outcome]))[guess] = 0.5
+        self.ties.setdefault(outcome, 0.5 * (np.arange(self._problem.m) == self.labels[outcome]))[guess] = share

@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from discreet.backends.equations import bordered, least_norm, sizes
 from discreet.backends.precision import Precision
+from discreet.backends.repairs import log_ratio
 from discreet.backends.tilt.point import Point
 from discreet.problems.measures.law import OutputLaw, distance_from_private, phi_residual
 from discreet.problems.measures.mutual_information import phi_divergence, support_ceiling
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import one_hot
+from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
 
 _Index = NDArray[np.intp]
@@ -103,12 +105,10 @@ class Vertex:
             shares, multiplier = found
             columns = self.columns(shares)
             law = self.law(columns)
-            ratio, never = law.ratio_minus_one(), law.mass == 0.0
-            if not ratio.min() > -1.0:
-                return None
+            never = law.mass == 0.0
             excess = law.leakage_ceiling(2.0**-52) / budget - 1.0
             if excess <= 0.0:
-                duals = multiplier * np.log1p(ratio)
+                duals = multiplier * log_ratio(law.ratio_minus_one())
                 if never.any():
                     duals[never] = tilt[never] - support_ceiling(tilt[never], law.p_x, multiplier)[:, None]
                 equal = self._equal(duals)
@@ -118,33 +118,42 @@ class Vertex:
 
     def newton(self, shares: Array, multiplier: float, budget: float) -> tuple[Array, float] | None:
         """Shares [F] and multiplier for that leakage, from some to start from; None when Newton's method does not settle."""
-        size = math.inf
+        size, shares = math.inf, np.maximum(shares, UNIT)
         for _ in range(_STEPS):
-            step = self._step(shares, multiplier, budget)
-            if step is None:
+            moved = self._step(shares, multiplier, budget)
+            if moved is None:
                 return None
-            shares, multiplier = shares + step[:-1], multiplier * (1.0 + float(step[-1]))
-            if not multiplier > 0.0:
-                return None
-            last, size = size, float(np.abs(step).max())
+            last, (shares, multiplier, size) = size, moved
             # converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does not shrink
             following = size * (size / last) * (size / last) if last < math.inf else math.inf
             if size <= Precision.settled or following <= Precision.settled or 0.5 * last <= size <= 1e3 * Precision.settled:
                 return shares, multiplier
         return (shares, multiplier) if size <= 1e6 * Precision.settled else None
 
-    def _step(self, shares: Array, multiplier: float, budget: float) -> Array | None:
-        """Changes of the shares and, relative, of μ, by V_i = diag(1/u_i) − 1 1'/s_i; None outside the domain."""
+    def _step(self, shares: Array, multiplier: float, budget: float) -> tuple[Array, float, float] | None:
+        """Shares, multiplier and the size of the step by V_i = diag(1/u_i) − 1 1'/s_i; None outside the domain.
+
+        A share on which most of what a guess has of a private value depends may be any power of ten: its logarithm moves.
+        """
         mass, deviation = self._mass + shares @ self._by_mass, self._deviation(shares).ravel()
         expected = (mass[:, None] * self._certain.p_x).ravel()
-        joint = expected + deviation
-        if not joint.min() > 0.0:
-            return None
         ratio = deviation / expected
+        if not (mass.min() > 0.0 and ratio.min() >= -1.0 - Precision.settled):
+            return None
+        ratio = np.maximum(ratio, -1.0 + UNIT)  # of a guess that excludes a private value, up to rounding
+        joint = expected + expected * ratio
         slopes = self._by_joint @ np.log1p(ratio)
         curvature = (self._by_joint / joint) @ self._by_joint.T - (self._by_mass / mass) @ self._by_mass.T
         unequal, unused = -slopes - self._lost / multiplier, budget - float(expected @ phi_divergence(ratio))
-        return bordered(curvature, slopes, unequal, unused)
+        step = bordered(curvature, slopes, unequal, unused)
+        if step is None or not step[-1] > -1.0:
+            return None
+        moved, far = shares + step[:-1], ratio < -0.5
+        if far.any():
+            alone = np.flatnonzero((self._by_joint[:, far] * shares[:, None] > 0.5 * joint[far]).any(axis=1))
+            step[alone] /= shares[alone]
+            moved[alone] = shares[alone] * np.exp(np.minimum(step[alone], -Precision.no_evidence))
+        return moved, multiplier * (1.0 + float(step[-1])), float(np.abs(step).max())
 
     def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
         law = self.law(columns)
