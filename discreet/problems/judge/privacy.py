@@ -117,15 +117,14 @@ class Moves:
         for guess in range(self.made.size):
             for _ in range(2):
                 mine = np.flatnonzero((self.towards == guess) & ~kept)
-                kept[mine[_largest_apart(effect[:, mine])]] = True
+                kept[mine[_largest_apart(effect[:, mine], len(effect) - 1)]] = True
         return self if kept.all() else self.chosen(kept)
 
 
-def _largest_apart(vectors: Array) -> list[int]:
-    """Up to n − 1 of the vectors [n, K]: the largest, then the one with the largest part orthogonal to those before, …"""
-    count = min(len(vectors) - 1, vectors.shape[1])
-    if count == vectors.shape[1]:
-        return list(range(count))
+def _largest_apart(vectors: Array, count: int) -> list[int]:
+    """Up to `count` of the vectors [r, K]: the largest, then the one with the largest part orthogonal to those before, …"""
+    if vectors.shape[1] <= count:
+        return list(range(vectors.shape[1]))
     left, found = vectors / (np.abs(vectors).max(initial=0.0) or 1.0), list[int]()
     for _ in range(count):
         sizes = np.einsum("jk,jk->k", left, left)
@@ -211,8 +210,10 @@ def _exactly_private(law: OutputLaw, moves: Moves, marginal: DoubleDouble, doubt
     matrix = effect[np.ix_(every, guesses, values)].reshape(every.size, guesses.size * values.size).T
     right = np.abs(law.ratio_minus_one()[np.ix_(guesses, values)]).ravel()
     right = (right * (1.0 + 16.0 * UNIT) + 5.0 * doubt * (1.0 + right)) * _SPARE
-    chosen = _independent(matrix)
-    bounds = None if chosen is None else _enclosed(matrix[:, chosen], right, 5.0 * accuracy)
+    if every.size < len(matrix) or not np.isfinite(matrix).all():
+        return None
+    chosen = _largest_apart(matrix, len(matrix))
+    bounds = _enclosed(matrix[:, chosen], right, 5.0 * accuracy)
     if bounds is None or not bounds.max() <= 1.0 / _SPARE:
         return None
     made = moves.chosen(chosen)
@@ -222,18 +223,6 @@ def _exactly_private(law: OutputLaw, moves: Moves, marginal: DoubleDouble, doubt
 
 def _all_but_largest(indices: NDArray[np.intp], sizes: Array) -> NDArray[np.intp]:
     return np.delete(indices, sizes[indices].argmax())
-
-
-def _independent(matrix: Array) -> NDArray[np.intp] | None:
-    """As many columns as there are rows, as independent as they come; None if there are too few."""
-    rows, columns = matrix.shape
-    if columns <= rows:
-        return np.arange(rows) if columns == rows else None
-    if not np.isfinite(matrix).all():
-        return None
-    from scipy.linalg import qr
-
-    return np.asarray(qr(matrix, mode="r", pivoting=True)[1][:rows])
 
 
 def _enclosed(matrix: Array, right: Array, error: float) -> Array | None:
