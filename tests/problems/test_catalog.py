@@ -17,7 +17,7 @@ import discreet.problems
 from discreet import problems
 from discreet.problems import Problem, catalog
 from discreet.problems.catalog import registry, surveys
-from discreet.problems.catalog.registry import Budget
+from discreet.problems.catalog.registry import Budget, check_size
 from discreet.problems.errors import InputError
 
 NAMES = [entry.name for entry in catalog.entries()]
@@ -444,3 +444,8 @@ def test_importing_problems_is_light():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_sizes_that_the_benchmarks_measure_are_not_refused() -> None:
+    check_size("mixture", {"n": 10, "m": 10, "N": 200_000, "d": 4})
+    check_size("paper-single", {"bins": 20_000_000})
