@@ -77,6 +77,7 @@ def _record(judged: Solution, certificate: Certificate, found: Inference) -> dic
         "budget_kept": kept,
         "error_probability": certificate.upper if kept else certificate.own_error,
         "leakage_nats": certificate.own_leakage,
+        "leakage_ceiling_nats": certificate.own_leakage_ceiling,
         "phi_residual": certificate.own_phi_residual,
         "private_within": certificate.own_private_within,
         "lower_bound": certificate.lower,
@@ -93,6 +94,7 @@ def _repair(certificate: Certificate) -> dict[str, Any]:
     return {
         "error_probability": certificate.upper,
         "leakage_nats": certificate.leakage,
+        "leakage_ceiling_nats": certificate.leakage_ceiling,
         "phi_residual": certificate.phi_residual,
         "private_within": certificate.private_within,
         "blend": certificate.blend,

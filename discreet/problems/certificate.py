@@ -46,7 +46,8 @@ class Certificate:
     than `lower`, which bounds the estimators that keep the budget.
 
     lower, upper       bracket of the optimal error probability; `upper` is reached by the repaired answer
-    leakage            of the repaired answer, nats; ≤ budget
+    leakage            of the repaired answer, nats; ≤ budget; an estimate, of which digits are lost below 1e-24 nats and
+                       nearly all below 1e-44
     phi_residual       ‖Φ P‖∞ of the repaired answer
     private_within     at budget 0, δ: the bracket is about the estimators under which |p(x given ŷ) / p(x) − 1| ≤ δ for
                        every guess and every x. 0: about the exactly private ones, of which one is proven to lie next to the
@@ -57,6 +58,8 @@ class Certificate:
     own_error, own_leakage, own_phi_residual, own_private_within
                        the same of the answer as given, after clipping and normalising columns only
     kkt                the gap's three parts
+    leakage_ceiling, own_leakage_ceiling
+                       proven upper bounds of the two leakages, nats; that of the repaired answer is ≤ budget > 0
     """
 
     lower: float
@@ -71,6 +74,8 @@ class Certificate:
     own_phi_residual: float
     own_private_within: float
     kkt: KKTResiduals
+    leakage_ceiling: float = math.inf
+    own_leakage_ceiling: float = math.inf
 
     @property
     def gap(self) -> float:

@@ -104,7 +104,7 @@ def audit_table(title: str, audited: Solution, found: Inference) -> Table:
 
 def _revealed(judged: Certificate) -> str:
     """What the answer as given leaks."""
-    words = f"{judged.own_leakage:.6g} nats, ‖ΦP‖ {judged.own_phi_residual:.1e}"
+    words = f"{wording.leakage(judged.own_leakage, judged.own_leakage_ceiling)}, ‖ΦP‖ {judged.own_phi_residual:.1e}"
     return f"{words}, private within {judged.own_private_within:.2g}" if judged.budget == 0.0 else words
 
 
@@ -170,7 +170,7 @@ def _solution_lines(solution: Solution) -> list[tuple[_Cell, _Cell]]:
         lines += [
             ("error probability", f"{solution.error_probability:.12g}"),
             ("certified bracket", _bracket_words(judged)),
-            ("leakage", f"{judged.leakage:.6g} nats; {wording.budget(judged.budget)}"),
+            ("leakage", f"{wording.leakage(judged.leakage, judged.leakage_ceiling)}; {wording.budget(judged.budget)}"),
             ("equivocation", f"{solution.equivocation:.12g} of {solution.problem.entropy_x:.12g} nats"),
             ("own answer", f"error probability {judged.own_error:.12g}, {own}"),
             ("multiplier", f"{solution.multiplier:.6g} per nat"),

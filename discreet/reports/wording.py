@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from discreet.reports.measurements import Measurement
 
 NOTHING = "–"
+_UPWARD = Context(prec=9, rounding=ROUND_CEILING)
 _DIGITS = 12
 
 
@@ -32,6 +34,13 @@ def bracket(lower: float, upper: float) -> str:
         return f"[{lower:.4g}, {upper:.4g}]"
     end = min(len(low), len(high), shared + 3)  # digits after the first that differs say little
     return f"{high[:shared]}[{low[shared:end]}, {high[shared:end]}]"
+
+
+def leakage(estimate: float, ceiling: float) -> str:
+    """A leakage in nats and its proven upper bound, which is rounded up."""
+    if not math.isfinite(ceiling):
+        return f"{estimate:.6g} nats"
+    return f"{estimate:.6g} nats, proven ≤ {float(_UPWARD.create_decimal(ceiling)):.9g}"
 
 
 def scientific(value: float, digits: int = 1) -> str:

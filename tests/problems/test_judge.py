@@ -37,6 +37,9 @@ def _assert_proven(problem: Problem, verdict: Verdict) -> None:
     assert 0.0 <= judged.lower <= judged.upper
     assert exactly.error_probability(problem, verdict.estimator, normalised=True) <= Fraction(judged.upper)
     assert exactly.error_probability(problem, verdict.estimator) <= Fraction(judged.upper)
+    for normalised in (False, True):
+        assert exactly.leakage(problem, verdict.estimator, normalised) <= judged.leakage_ceiling
+    assert judged.leakage <= judged.leakage_ceiling
     if problem.constraint.perfect:
         assert exactly.distance(problem, verdict.estimator) <= PRIVATE_LIMIT
         optimum = exactly.perfect_privacy_optimum(problem, judged.private_within)
@@ -44,7 +47,7 @@ def _assert_proven(problem: Problem, verdict: Verdict) -> None:
     elif not problem.constraint.oblivious:
         assert exactly.leakage(problem, verdict.estimator) <= problem.budget
         assert exactly.leakage(problem, verdict.estimator, normalised=True) <= problem.budget
-        assert judged.leakage <= problem.budget
+        assert judged.leakage_ceiling <= problem.budget
     if not problem.constraint.oblivious:
         assert exactly.support(problem, verdict.tilt, verdict.multiplier) <= 0
     if judged.lower > 0.0:

@@ -100,6 +100,24 @@ def test_the_ceiling_holds_for_many_private_values(n: int) -> None:
         assert exact <= found <= exact * (1 + 2 * n * mpmath.mpf(2) ** -53 + mpmath.mpf(10) ** -13)
 
 
+@pytest.mark.parametrize(("size", "digits"), [(1e-3, 13), (1e-12, 11), (1e-22, 3), (1e-30, 0)])
+def test_an_estimate_loses_digits_where_the_leakage_is_tiny_and_the_ceiling_holds(size: float, digits: int) -> None:
+    """Leakage is about size². Beside the columns, 0.5 ± 2⁻⁴⁰ exactly, the joint law alone brings it down."""
+    p_xz = np.array([[0.25, 0.25], [0.25, 0.25]])
+    shift = 2.0**-40
+    estimator = np.array([[0.5 + shift, 0.5 - shift], [0.5 - shift, 0.5 + shift]])
+    moved = size / shift
+    if moved > 1.0:
+        estimator, moved = np.eye(2), size
+    p_xz[:, 1] += np.array([1.0, -1.0]) * 2.0 ** round(math.log2(0.25 * min(moved, 1.0)))
+    p_xz[:, 0] -= np.array([1.0, -1.0]) * 2.0 ** round(math.log2(0.25 * min(moved, 1.0)))
+    problem = Problem(p_xz, np.zeros((2, 2)), math.inf)
+    judged = certify(problem, estimator).certificate
+    exact = exactly.leakage(problem, estimator)
+    assert abs(judged.own_leakage - exact) <= exact * 10.0**-digits
+    assert exact <= judged.own_leakage_ceiling
+
+
 def test_sums_over_more_outcomes_are_more_in_doubt() -> None:
     """One addition of double-doubles, up to 2⁻¹⁰⁴, for every block of outcomes; and one for 2¹³ products."""
     assert sum_doubt(1, 4) <= 2.0**-84.99

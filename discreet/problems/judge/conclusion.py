@@ -30,6 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -70,6 +71,11 @@ class Worth:
     doubt: float = 0.0
     within: float = math.inf
     moves: Moves | None = None
+
+    @cached_property
+    def leakage_ceiling(self) -> float:
+        """What the answer leaks, at most, nats."""
+        return self.law.leakage_ceiling(self.doubt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +206,8 @@ def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
         own_phi_residual=phi_residual(case.own.law),
         own_private_within=case.own.within if case.constraint.perfect else math.inf,
         kkt=_residuals(case.constraint, worth, duals, case.worst_entry(answer, duals.tilt)),
+        leakage_ceiling=worth.leakage_ceiling,
+        own_leakage_ceiling=case.own.leakage_ceiling,
     )
     made = worth.moves
     moved = np.array([made.outcomes, made.towards]) if made is not None else np.zeros((2, 0), dtype=np.intp)
@@ -212,7 +220,7 @@ def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
 def _keeps_budget(constraint: LeakageBudget, worth: Worth) -> bool:
     if constraint.perfect:
         return is_private(worth.within, worth.doubt)
-    return constraint.oblivious or worth.law.leakage_ceiling(worth.doubt) <= constraint.nats
+    return constraint.oblivious or worth.leakage_ceiling <= constraint.nats
 
 
 def _ignoring(case: Case) -> list[End]:
@@ -243,7 +251,7 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
         answer, worth = case.blended(share, ends[which])
         if _keeps_budget(case.constraint, worth):
             return answer, worth, max(share, SMALLEST)
-        leaked = worth.law.leakage_ceiling(worth.doubt)
+        leaked = worth.leakage_ceiling
     return *case.blended(1.0, ends[0]), 1.0
 
 
