@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import exactly
@@ -19,14 +20,15 @@ from discreet.problems.judge import certify
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import sum_doubt
+from discreet.problems.numerics.sums import Sums
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 
 _TINY = 5e-324
 
 
-def _blocks(p_xz: Array, loss: Array) -> BlockProblem:
-    return BlockProblem(ArrayBlocks(p_xz, loss), LeakageBudget(math.inf), p_xz.sum(axis=1), loss.sum(axis=1))
+def _blocks(p_xz: Array, loss: Array, budget: float = math.inf) -> BlockProblem:
+    return BlockProblem(ArrayBlocks(p_xz, loss), LeakageBudget(budget), p_xz.sum(axis=1), loss.sum(axis=1))
 
 
 def _exact_sum(values: Array) -> Fraction:
@@ -64,6 +66,27 @@ def test_quotients_of_the_smallest_losses_are_rounded_outward(total: float) -> N
     problem = _blocks(p_xz, np.array([[3.0, 9.0], [7.0, 5.0]]) * _TINY)
     judged = certify_rule(problem, Rule(np.zeros((2, 2))), 0.0).certificate
     assert Fraction(judged.lower) <= _bayes_error(problem) <= Fraction(judged.upper)
+
+
+@pytest.mark.parametrize("budget", [1e-30, 1e-3])
+def test_a_repair_with_the_smallest_losses_is_rounded_outward(budget: float) -> None:
+    """The rule reveals X; its repair is a guess that ignores the outcome, always or mostly."""
+    total = 1.0 - 1e-10
+    loss = np.array([[3.0, 9.0], [7.0, 5.0]]) * _TINY
+    problem = _blocks(np.diag([0.5, 0.5]) * total, loss, budget)
+    verdict = certify_rule(problem, Rule(np.zeros((2, 2))), 0.0)
+    assert verdict.certificate.blend > 0.0
+    made = verdict.answer.dense(problem.blocks)
+    exact = sum(Fraction(p) * Fraction(v) for p, v in zip(made.ravel().tolist(), loss.ravel().tolist(), strict=True))
+    assert exact / _exact_sum(np.array([0.5, 0.5]) * total) <= Fraction(verdict.certificate.upper)
+
+
+def test_plain_sums_over_many_outcomes_are_more_in_doubt() -> None:
+    """The share of a law that comes from drawn guesses is a plain sum of 2⁴⁰ terms, off by up to 2⁴⁰ u."""
+    high = np.array([[0.5]])
+    few = Sums((high, 0.0 * high), (np.zeros(()), np.zeros(())), 0.5 * high, 0.0, 0.0, 0.0, 0.0, 4)
+    assert few.drawn_share() < 0.5 * (1.0 + 2.0**-38)
+    assert replace(few, outcomes=1 << 40).drawn_share() >= 0.5 * (1.0 + 2.0**-13)
 
 
 @settings(max_examples=60, deadline=None)

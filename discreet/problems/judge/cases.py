@@ -254,7 +254,7 @@ class RuleCase:
         ignoring = OutputLaw(rule.towards, np.zeros_like(plain.law.deviation), plain.law.p_x)
         law = ignoring if share == 1.0 else plain.law.blend(ignoring, share)
         error = (1.0 - share) * plain.error + share * float(self.constant_errors @ rule.towards)
-        missed = self._sums.missed + (SMALLEST * 2 * rule.m if error < 1e-290 else 0.0)
+        missed = 2.0 * self._sums.missed + (SMALLEST * 2 * rule.m if error < 1e-290 else 0.0)
         within = 0.0 if share == 1.0 else distance(law, self.blended_doubt)
         return Worth(law, error, rounded_up(error, rule.m, missed), self.blended_doubt, within)
 

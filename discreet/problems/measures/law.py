@@ -20,6 +20,7 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import SMALLEST, UNIT, leakage_doubt, ratio_doubt
 
+_UNDERFLOW = 2.0**60 * SMALLEST  # of a u_ij, 2 SMALLEST a product, times |log r| ≤ 1490: up to 2⁴⁷ products
 _LARGEST_RATIO = 1e300  # only guesses of subnormal mass exceed it
 
 
@@ -92,7 +93,7 @@ class OutputLaw:
         worst = float(mass @ (np.maximum(above, below) @ self.p_x))
         if (largest := (x + reach).max(axis=1)).max() >= _LARGEST_RATIO:
             worst += 1490.0 * float(mass[largest >= _LARGEST_RATIO].sum())  # the largest log 1/(s_i π_j)
-        worst += 2.0**13 * x.size * SMALLEST  # of underflow: 4 SMALLEST in every deviation, times |log r|
+        worst += _UNDERFLOW * x.size
         return worst * (1.0 + leakage_doubt(*x.shape[::-1])) / (1.0 - doubt) if doubt < 0.5 else np.inf
 
     def blend(self, other: OutputLaw, share: float) -> OutputLaw:

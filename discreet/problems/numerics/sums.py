@@ -22,7 +22,6 @@ from discreet.problems.numerics.label_strips import StripSums, strip_sums
 from discreet.problems.numerics.rounding import SMALLEST, UNIT, sum_doubt
 from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt, never_in_doubt
 
-_PLAIN = 2.0**-38  # relative rounding of a plain sum of that many terms ≥ 0, at most
 _PAIRWISE = 2.0**-44  # relative rounding of terms ≥ 0 and their pairwise sum: a few units, and one for every doubling
 
 
@@ -34,7 +33,8 @@ class Sums:
     loss           Σ_il P_il L_il                                                      dd []
     random         the part of joint from drawn guesses, as a plain sum                [m, n]
     column_error   upper bound of |Σ_i P_il − 1|
-    missed         what products that underflow may add to the loss, at most
+    missed         what products that underflow may add to the loss or take from it, at most: half of SMALLEST for each of
+                   the four products that `exact_product` adds up
     wasted         upper bound of Σ_il P_il F_il − Σ_l min_i F_il
     worst          max_il P_il r_il / w_l
     outcomes       how many there are
@@ -68,17 +68,21 @@ class Sums:
         return sum_doubt(self.outcomes, self.random.size)
 
     def drawn_share(self) -> float:
-        """The largest share of an entry of joint that comes from drawn guesses, rounded up as `random` is a plain sum."""
+        """The largest share of an entry of joint that comes from drawn guesses, rounded up.
+
+        `random` is a plain sum over outcomes, and errs by u for each; products in a block may be added up in any order.
+        """
         high = self.joint[0]
         largest = float(np.divide(self.random, high, out=np.zeros_like(high), where=high > 0.0).max())
-        return min(1.0, largest * (1.0 + _PLAIN))
+        return min(1.0, largest * (1.0 + (self.outcomes + BLOCK) * UNIT))
 
     def least(self, tilt: Array, lift: NDArray[np.int32]) -> tuple[float, ...]:
         """Numbers whose exact sum is at most Σ_l min_i F_il under the duals [m, n] of the sums; |entries| under 1e201."""
         high, low = np.ldexp(self.joint[0], -lift), np.ldexp(self.joint[1], -lift)
         product, error = exact_product(tilt, high)  # exact up to 2^-90 Σ |t| u and subnormal numbers
         size = float(np.abs(product).sum() + self.loss[0])
-        lost = (self.wasted + 8.0 * SMALLEST * float(np.abs(tilt).sum() + tilt.size)) * (1.0 + 4.0 * UNIT)
+        vanished = (8.0 + 2.0 * self.outcomes) * SMALLEST * float(np.abs(tilt).sum() + tilt.size)  # of joint and products
+        lost = (self.wasted + self.missed + vanished) * (1.0 + 4.0 * UNIT)
         parts = np.concatenate([product, error, tilt * low]).ravel().tolist()
         return (*parts, float(self.loss[0]), float(self.loss[1]), -lost, -2.0 * self.doubt * size)
 
@@ -121,7 +125,7 @@ def _block_sums(
         if error:
             doubt += error * (np.abs(least) + np.abs(tilt).max(axis=0) @ p_drawn)
         random = columns @ _lifted(p_drawn, lift).T
-        missed = SMALLEST * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
+        missed = 2.0 * SMALLEST * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
         lost += float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
         worst = max(worst, _most_per_mass((columns * (drawn - least)).max(axis=0), p_drawn))
     if len(loss) * (len(p_xz) + len(loss)) > BLOCK:  # of the sums of losses by guess only the diagonal is needed
