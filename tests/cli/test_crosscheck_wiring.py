@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def asked_of_python(step: str, inputs: dict[str, str], folder: Path) -> list[str
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize(("extras", "ending"), [("conic,pyomo", "[conic,pyomo]"), ("", "")])
+@pytest.mark.parametrize(("extras", "ending"), [("conic,pyomo", "[verify,conic,pyomo]"), ("", "[verify]")])
 def test_the_first_step_installs_this_checkout(extras: str, ending: str, tmp_path: Path) -> None:
     words = asked_of_python("Install", {"GITHUB_ACTION_PATH": "/checkout", "EXTRAS": extras}, tmp_path)
     assert words == ["-m", "pip", "install", "--quiet", "-c", "/checkout/constraints.txt", f"/checkout{ending}"]
@@ -78,6 +79,8 @@ def test_the_hook_runs_the_command(tilt_alone: list[str]) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hook["language"] == "python"
     assert hook["pass_filenames"] is False
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert hook["additional_dependencies"] == extras["verify"]
     program, *words = shlex.split(hook["entry"])
     assert program == "discreet"
     assert run(*words, *tilt_alone).exit_code == 0

@@ -229,8 +229,8 @@ def test_a_few_moves_are_kept_for_every_guess() -> None:
     p_x = p_xz.sum(axis=1)
     moves = Moves.of(Decisions.of(columns), p_xz, loss, p_x)
     assert np.bincount(moves.towards).tolist() == [4] * 4
-    assert np.bincount(moves.plus(moves).towards).tolist() == [4] * 4
-    assert Moves.none(4, p_x).plus(moves).room.tolist() == moves.room.tolist()
+    assert np.bincount(Moves.joined([moves, moves]).towards).tolist() == [4] * 4
+    assert Moves.joined([moves]).room.tolist() == moves.room.tolist()
 
 
 @pytest.mark.parametrize(("share", "private"), [(0.2, True), (0.9, True), (1.1, False)])

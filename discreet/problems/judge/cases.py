@@ -42,11 +42,11 @@ from discreet.problems.rule import Rule
 
 Progress = Callable[[int, int], None]
 _NOT_COUNTED: DoubleDouble = (np.zeros(0), np.zeros(0))
-_Found = tuple[Sums, DoubleDouble, tuple[Array, Array], Moves]
+_Found = tuple[Sums, DoubleDouble, tuple[Array, Array], list[Moves]]
 
 
 def _added(found: _Found, more: _Found) -> _Found:
-    return found[0].plus(more[0]), dd_add(found[1], more[1]), more[2], found[3].plus(more[3])
+    return found[0].plus(more[0]), dd_add(found[1], more[1]), more[2], found[3] + more[3]
 
 
 class MatrixCase:
@@ -85,20 +85,13 @@ class MatrixCase:
         def decide(block: slice) -> Decisions:
             return Decisions.of(estimator[:, block])
 
-        return sums_over(
-            decide if found is None else recording(decide, p_xz, loss, self._problem.p_x, found),
-            p_xz,
-            loss,
-            tilt,
-            self._lift,
-            self._problem.rows,
-        )
+        decided = decide if found is None else recording(decide, p_xz, loss, self._problem.p_x, found)
+        return sums_over(decided, p_xz, loss, tilt, self._lift, self._problem.rows)
 
     def _worth(self, estimator: Array) -> Worth:
         found: list[Moves] | None = [] if self.constraint.perfect else None
         self._latest = estimator, self._sums_under(estimator, self._tilt, found)
-        moves = None if found is None else reduce(Moves.plus, found)
-        return worth_of(self._latest[1], self._problem.marginal, self._lift, None, moves, self._inexact(estimator))
+        return worth_of(self._latest[1], self._problem.marginal, self._lift, None, found, self._inexact(estimator))
 
     def _inexact(self, estimator: Array) -> Inexact | None:
         if self._wrong is None:
@@ -217,7 +210,7 @@ class RuleCase:
             clear = clear_strips(self._without_ties(chunk.start, a), loss, rule.tilt, self._tilt, rule.band)
             parts.append(sums_of_strips(clear, self._lift))
             a, loss = a[:, clear.unclear], loss[:, clear.unclear]
-        counted, found = _NOT_COUNTED, [Moves.none(rule.m, self._problem.p_x)]
+        counted, found = _NOT_COUNTED, list[Moves]()
         if isinstance(self._problem, BlockProblem):
             if not are_masses(a, loss):
                 raise InputError(
@@ -234,7 +227,7 @@ class RuleCase:
             decided = recording(decide, a, loss, self._problem.p_x, found) if self.constraint.perfect else decide
             parts.append(sums_over(decided, a, loss, self._tilt, self._lift))
             found = [replace(moves, outcomes=outcomes[moves.outcomes]) for moves in found]
-        return chunk.count, (reduce(Sums.plus, parts), counted, last, reduce(Moves.plus, found))
+        return chunk.count, (reduce(Sums.plus, parts), counted, last, found)
 
     def _without_ties(self, start: int, p_xz: Array) -> Array:
         """The same outcomes with the mass of ties set to 0, so that no tie is clear."""

@@ -28,7 +28,7 @@ Source: docs/theory.md, sections 8 and 9.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -126,7 +126,7 @@ def worth_of(
     marginal: DoubleDouble,
     lift: NDArray[np.int32],
     total: float | None = None,
-    moves: Moves | None = None,
+    moves: Sequence[Moves] | None = None,
     inexact: Inexact | None = None,
 ) -> Worth:
     """The worth of an answer with these sums; a total probability, if one is given, is divided out.
@@ -143,9 +143,10 @@ def worth_of(
     doubt, wrong = sums.column_error * sums.drawn_share() + sums.doubt, 0.0 if inexact is None else inexact.loss
     if inexact is not None and moves is None:
         law = replace(law, off=inexact.joint)
-    elif inexact is not None:
-        doubt += inexact.relative(law)
-    accuracy = sums.doubt + (0.0 if inexact is None else inexact.accuracy)
+    accuracy = sums.doubt
+    if inexact is not None and moves is not None:
+        share = inexact.relative(law)  # of every entry, and so of the totals π_j
+        doubt, accuracy = doubt + share, accuracy + share + inexact.accuracy
     found = Privacy(math.inf) if moves is None else privacy(law, moves, marginal, doubt, accuracy)
     upper = rounded_up(error + found.rise + wrong, law.mass.size, missed)
     return Worth(law, error, upper, doubt, found.within, found.moves)

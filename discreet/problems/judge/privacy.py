@@ -22,7 +22,7 @@ rigorous results using floating-point arithmetic", Acta Numerica 19 (2010).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +40,8 @@ at most δ², no more than 1e-24 nats."""
 
 _FAINTEST = 1e-250  # products of a guess's and a private value's probability below it have no digits to spare
 _SPARE = 1.0 + 2.0**-30  # more than the bounds below are rounded by, as sums of fewer than 2^20 terms ≥ 0
+
+_EACH = ("outcomes", "towards", "base", "room", "p_xz", "cost")  # fields of `Moves` that have an entry for every move
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +67,6 @@ class Moves:
     made: NDArray[np.bool_]
 
     @classmethod
-    def none(cls, m: int, p_x: Array) -> Moves:
-        """No moves for m guesses."""
-        nowhere, nothing = np.zeros(0, dtype=np.intp), np.zeros((p_x.size, 0))
-        return cls(nowhere, nowhere, nowhere, np.zeros(0), nothing, p_x, np.zeros(0), np.zeros(m, dtype=np.bool_))
-
-    @classmethod
     def of(cls, decided: Decisions, p_xz: Array, loss: Array, p_x: Array) -> Moves:
         """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow."""
         columns, p_xz, loss = decided.columns, p_xz.take(decided.places, axis=1), loss.take(decided.places, axis=1)
@@ -84,30 +80,16 @@ class Moves:
         room = room[towards, place]
         return cls(decided.places[place], towards, base[place], room, p_xz[:, place], p_x, cost, made)._spanning()
 
-    def plus(self, other: Moves) -> Moves:
-        """The moves of both."""
-        return Moves(
-            np.concatenate([self.outcomes, other.outcomes]),
-            np.concatenate([self.towards, other.towards]),
-            np.concatenate([self.base, other.base]),
-            np.concatenate([self.room, other.room]),
-            np.concatenate([self.p_xz, other.p_xz], axis=1),
-            self.p_x,
-            np.concatenate([self.cost, other.cost]),
-            np.logical_or(self.made, other.made),
-        )._spanning()
+    @classmethod
+    def joined(cls, found: Sequence[Moves]) -> Moves:
+        """All of some moves, at least one."""
+        made = np.logical_or.reduce([moves.made for moves in found])
+        each = {name: np.concatenate([getattr(moves, name) for moves in found], axis=-1) for name in _EACH}
+        return replace(found[0], made=made, **each)._spanning()
 
     def chosen(self, which: Any) -> Moves:
         """Some of the moves, by index or mask."""
-        return replace(
-            self,
-            outcomes=self.outcomes[which],
-            towards=self.towards[which],
-            base=self.base[which],
-            room=self.room[which],
-            p_xz=self.p_xz[:, which],
-            cost=self.cost[which],
-        )
+        return replace(self, **{name: getattr(self, name)[..., which] for name in _EACH})
 
     def _spanning(self) -> Moves:
         """For each guess 2(n − 1) moves: twice as many independent ones as needed, those of most effect first."""
@@ -162,19 +144,20 @@ class Privacy:
     moves: Moves | None = None
 
 
-def privacy(law: OutputLaw, moves: Moves, marginal: DoubleDouble, doubt: float, accuracy: float) -> Privacy:
+def privacy(law: OutputLaw, found: Sequence[Moves], marginal: DoubleDouble, doubt: float, accuracy: float) -> Privacy:
     """How private a stored estimator is, with δ = 0 where possible.
 
     law        of the stored estimator; every entry errs by at most the relative `doubt`
-    moves      that its drawn guesses allow
+    found      moves that its drawn guesses allow
     marginal   Σ_l a_l of the same outcomes, for any total
     accuracy   relative error of masses of outcomes and of their sums, of which `doubt` holds the effect on the law
     """
     if np.count_nonzero(law.p_x) == 1:
         return Privacy(0.0)
-    within = math.inf if (moves.made & (law.mass == 0.0)).any() else distance(law, doubt)
+    unseen = any((moves.made & (law.mass == 0.0)).any() for moves in found)
+    within = math.inf if unseen else distance(law, doubt)
     if is_private(within, doubt):
-        return _exactly_private(law, moves, marginal, doubt, accuracy) or Privacy(within)
+        return _exactly_private(law, found, marginal, doubt, accuracy) or Privacy(within)
     return Privacy(within)
 
 
@@ -194,13 +177,16 @@ def distance(law: OutputLaw, doubt: float) -> float:
     return (largest + 4.5 * doubt * (1.0 + largest)) * (1.0 + 2.0**-45)
 
 
-def _exactly_private(law: OutputLaw, moves: Moves, marginal: DoubleDouble, doubt: float, accuracy: float) -> Privacy | None:
+def _exactly_private(
+    law: OutputLaw, found: Sequence[Moves], marginal: DoubleDouble, doubt: float, accuracy: float
+) -> Privacy | None:
     """The exactly private estimator next to the one of this law; None if none is proven."""
     guesses, values = np.flatnonzero(law.mass > 0.0), np.flatnonzero(law.p_x > 0.0)
     if guesses.size == 1:
         return Privacy(0.0)
-    if law.mass[guesses].min() * law.p_x[values].min() < _FAINTEST:
+    if not found or law.mass[guesses].min() * law.p_x[values].min() < _FAINTEST:
         return None
+    moves = Moves.joined(found)
     guesses, values = _all_but_largest(guesses, law.mass), _all_but_largest(values, law.p_x)
     total, every = float(marginal[0].sum()), np.arange(moves.room.size)
     outcomes = law_of((moves.p_xz.T, np.zeros_like(moves.p_xz.T)), marginal, np.zeros(law.p_x.size, dtype=np.int32))
