@@ -70,11 +70,11 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
     """An estimator [m, N] moved until it keeps the budget, rounding included.
 
     At budget 0 by what least removes its leakage, where that is in reach; else by blending in the best constant guess. That
-    guess itself replaces it at budget 0 if it errs no more than the relative `gap` above it.
+    guess itself replaces it if it errs no more than the relative `gap` above it.
     """
+    if problem.constant_error <= problem.error_probability(columns) * (1.0 + gap):
+        return np.repeat(np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]], problem.N, axis=1)
     if problem.constraint.perfect:
-        if problem.constant_error <= problem.error_probability(columns) * (1.0 + gap):
-            return np.repeat(np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]], problem.N, axis=1)
         law = problem.output_law(columns)
         near = distance_from_private(law) <= Precision.private and law.mass[law.mass > 0.0].min() >= _NO_MASS
         if near and _is_drawn_enough(columns, law):

@@ -47,6 +47,29 @@ def test_guesses_that_all_but_exclude_a_private_value_are_found(edge_problem: Ca
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
+@pytest.mark.parametrize("seed", [561, 30246])
+def test_an_iterate_that_leaks_too_much_counts_by_what_its_repair_costs(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
+    assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
+
+
+@pytest.mark.parametrize("seed", [668, 1026, 30093, 31056])
+def test_no_answer_errs_more_than_the_best_constant_guess(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    problem = edge_problem(seed)
+    solution = ds.solve(problem, "tilt")
+    assert solution.error_probability is not None
+    assert solution.error_probability <= problem.constant_error * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", [537, 608, 1617, 2175])
+def test_the_solver_goes_on_while_the_products_fall(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    """The multiplier may be ten powers of ten below that of the start; until it is reached the bracket says nothing."""
+    gap = ds.solve(edge_problem(seed), "tilt", gap=1e-9).relative_gap
+    assert gap is not None
+    assert gap <= 2e-8
+
+
 @pytest.mark.parametrize("seed", [20, 743, 1982, 2431])
 def test_rare_private_values_with_large_log_ratios_cost_no_digits(edge_problem: Callable[[int], Problem], seed: int) -> None:
     solution = ds.solve(edge_problem(seed), "tilt", gap=1e-9)

@@ -37,7 +37,7 @@ _FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
 _CHEAPER = 0.8  # share of the multiplier by which a step may lower it, as log ratios are linear in small changes only
 _ALLOWED = 0.1  # error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one
-_PATIENCE = 15  # iterations with neither a better merit nor a narrower bracket before giving up
+_PATIENCE = 15  # iterations in which the bracket has not narrowed and the products have not halved before giving up
 
 
 def solve_interior(
@@ -48,23 +48,24 @@ def solve_interior(
     deadline: float = math.inf,
     shortcut: Callable[[Point], tuple[Point, float] | None] | None = None,
 ) -> tuple[Point, Ending]:
-    """The iterate with the least merit, or a vertex; `deadline` is on time.perf_counter's clock.
+    """The iterate with the narrowest bracket, at budget 0 with the least merit, or a vertex.
 
-    `shortcut` finds a vertex next to an iterate and the width that it proves, or None. It is called at the end, and before
-    that where `_worth_a_try`. The ending's width counts excess leakage, too.
+    `deadline` is on time.perf_counter's clock. `shortcut` finds a vertex next to an iterate and the width that it proves, or
+    None. It is called at the end, and before that where `_worth_a_try`. The ending's width counts excess leakage, too.
     """
     at = _start(model)
     kappa = 0.0 if model.perfect else at.unused * at.multiplier * len(at.tilt) / _total_product(model, at)
-    best, least, narrowest, since_best, ended = at, np.inf, np.inf, 0, ""
+    best, nearest, lowest, since_best, ended = at, np.inf, np.inf, 0, ""
     active, unchanged = np.zeros(0, dtype=bool), 0
     for iteration in range(max_iterations + 1):
         law = law_of(model, at.estimator)
         merit, width, error = _merit(model, at, law, gap)
         since_best += 1
-        if merit < least:
-            best, least, since_best = at, merit, 0
-        if width < narrowest:
-            narrowest, since_best = width, 0
+        lacks = merit if model.perfect or merit <= 1.0 else width / gap
+        if lacks < nearest or merit <= 1.0:
+            best, nearest, since_best = at, lacks, 0
+        if (products := _total_product(model, at)) < 0.5 * lowest:
+            lowest, since_best = products, 0
         before, active = active, model.joined(at.estimator - at.slack) > 0.0
         unchanged = unchanged + 1 if np.array_equal(active, before) else 0
         if shortcut is not None and gap < width and _worth_a_try(model, iteration, active, unchanged):
@@ -81,7 +82,7 @@ def solve_interior(
     found = shortcut(point) if shortcut is not None else None
     if found is not None and found[1] <= gap:
         return found[0], Ending("optimal", iteration, found[1])
-    return point, Ending(ended, iteration, least * gap)
+    return point, Ending(ended, iteration, nearest * gap)
 
 
 def _worth_a_try(model: Model, iteration: int, active: NDArray[np.bool_], unchanged: int) -> bool:
