@@ -8,7 +8,7 @@ npz       files of problems and solutions, bytes and members changed: loaded, ma
 study     study files (TOML), as `bench --dry-run` reads them
 results   results (CSV, also compressed), as `report` and `advise` read them
 json      the manifest of a folder of outputs, results of asv, and the texts in a solution file
-options   whole command lines
+options   whole command lines; solving stays in this process, so compare, crosscheck and reproduce are left out
 
 An input is a valid one of which one to three things are spoiled. It depends on the door, the seed and its number alone:
 `--show npz:17` runs one again and prints what happens. Every door runs in processes of its own, one input after the other.
@@ -26,6 +26,7 @@ import csv
 import functools
 import gzip
 import io
+import itertools
 import json
 import os
 import random
@@ -42,7 +43,7 @@ import traceback
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,29 +55,13 @@ from discreet.problems import catalog, sensors
 
 SECONDS, PATIENCE, GIB = 10.0, 60.0, 4.0
 PART = 500  # inputs of one process
-_SHARES = {"arrays": 30, "catalog": 10, "npz": 25, "study": 10, "results": 10, "json": 5, "options": 10}  # in a hundred
+_SHARES = {"arrays": 35, "catalog": 5, "npz": 35, "study": 10, "results": 7, "json": 4, "options": 4}  # in a hundred
 
 # -- what is wrong with a value ------------------------------------------------------------------------------------------
 
 _NUMBERS = (
     *(0, -1, 1, 2, 3, 7, 1000, 10**6, 2**31, 2**53 + 1, 2**63, 2**64, -(2**63), 10**21, 10**400, 10**5000),
-    *(
-        0.0,
-        -0.0,
-        0.5,
-        -0.5,
-        1e-9,
-        1e-17,
-        5e-324,
-        1e-320,
-        1e15,
-        1e200,
-        1e308,
-        -1e308,
-        float("inf"),
-        -float("inf"),
-        float("nan"),
-    ),
+    *map(float, "0 -0.0 0.5 -0.5 1e-9 1e-17 5e-324 1e-320 1e15 1e200 1e308 -1e308 inf -inf nan".split()),
 )
 _TEXTS = (
     *(
@@ -233,7 +218,13 @@ def data(r: random.Random, value: bytes) -> bytes:
 # -- the doors: an input and what is done with it ------------------------------------------------------------------------
 
 Action = Callable[[], Any]
-_REFUSALS = (ds.DiscreetError,)
+
+
+class Refused(Exception):
+    """A command line that ended with 2; the message is all that it said."""
+
+
+_REFUSALS = (ds.DiscreetError, Refused)
 
 
 @functools.cache
@@ -534,7 +525,7 @@ def options(r: random.Random) -> tuple[str, Action]:
         else:
             words[k] = r.choice((*_TEXTS, *map(str, [n for n in _NUMBERS if isinstance(n, float) or abs(n) < 10**4000])))
     words = [word.replace("/", "").replace("..", ".") if word not in ("./model.npz", "[/x]") else word for word in words]
-    words = [word for word in words if word not in ("compare", "crosscheck", "reproduce")]  # which run for minutes
+    words = [word for word in words if word not in ("compare", "crosscheck", "reproduce")]
     if "bench" in words and not {"quick", "study"} & {*words}:
         words.append("quick")
     if "bench" in words and "--query" not in words:
@@ -586,14 +577,14 @@ def run_command(words: list[str]) -> str:
     if code == 2:
         if not complaint.startswith("discreet: "):
             raise Finding(f"exit code 2 without a sentence: {complaint[:200]!r}")
-        raise ds.InputError(complaint.removesuffix("\n"))
+        raise Refused(complaint.removesuffix("\n"))
     if code not in (0, 1):
         raise Finding(f"exit code {code!r}")
     return out.buffer.getvalue().decode("utf-8", "replace")  # type: ignore[attr-defined]
 
 
-def attempt(action: Action, *, refusals: tuple[type[BaseException], ...] = _REFUSALS) -> str:
-    """ "taken", "refused", or what should not have happened."""
+def attempt(action: Action, refusals: tuple[type[BaseException], ...] = _REFUSALS) -> str:
+    """What became of it: taken, refused, or what should not have happened."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -663,7 +654,7 @@ def _work(door: str, seed: int, first: int, last: int) -> None:
             _peak(reset=True)
             words, action, refusals = made(door, random.Random(f"{door} {seed} {number}"))
             started = time.process_time()
-            outcome = attempt(action, refusals=refusals)
+            outcome = attempt(action, refusals)
             spent = time.process_time() - started
             if spent > SECONDS:
                 outcome = f"{spent:.0f} s: {words[:120]}"
@@ -672,34 +663,40 @@ def _work(door: str, seed: int, first: int, last: int) -> None:
             print(json.dumps([outcome, spent, _peak()]), file=answers, flush=True)
 
 
+def _outcomes(door: str, seed: int, first: int, last: int) -> Generator[tuple[str, float, float]]:
+    """What became of inputs in one process: words, seconds and GiB. If the process ends or hangs, that is its last outcome."""
+    command = [sys.executable, __file__, "--work", door, *map(str, (seed, first, last))]
+    with tempfile.TemporaryFile() as errors:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+        )
+        assert child.stdout is not None
+        try:
+            while line := child.stdout.readline() if (ready := select.select([child.stdout], [], [], PATIENCE)[0]) else b"":
+                yield tuple(json.loads(line))
+            errors.seek(0)
+            last_words = " ".join(errors.read().decode(errors="replace").splitlines()[-1:])[:120]
+            yield f"the process ended: {last_words}" if ready else "no answer within a minute", 0.0, 0.0
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            child.stdout.close()
+
+
 def part(door: str, seed: int, first: int, last: int) -> dict[str, Any]:
-    """Run inputs in processes of their own: what became of them, examples of findings, and extremes."""
+    """Run inputs: what became of them, the first example of each finding, and extremes."""
     tally: Counter[str] = Counter()
     examples: dict[str, int] = {}
     slowest, largest, number = 0.0, 0.0, first
     while number < last:
-        command = [sys.executable, __file__, "--work", door, str(seed), str(number), str(last)]
-        with subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-        ) as child:
-            assert child.stdout is not None
-            assert child.stderr is not None
-            while number < last:
-                ready, _, _ = select.select([child.stdout], [], [], PATIENCE)
-                line = child.stdout.readline() if ready else b""
-                if line:
-                    outcome, seconds, gib = json.loads(line)
-                    slowest, largest = max(slowest, seconds), max(largest, gib)
-                else:
-                    os.killpg(child.pid, signal.SIGKILL)
-                    said = child.stderr.read().decode(errors="replace").strip().splitlines()
-                    outcome = "no answer within a minute" if not ready else f"the process ended: {' '.join(said[-1:])[:120]}"
+        with contextlib.closing(_outcomes(door, seed, number, last)) as found:
+            for outcome, seconds, gib in itertools.islice(found, last - number):
                 tally[outcome] += 1
+                slowest, largest = max(slowest, seconds), max(largest, gib)
                 if outcome not in ("taken", "refused"):
                     examples.setdefault(outcome, number)
                 number += 1
-                if not line:
-                    break
     return {"door": door, "seed": seed, "first": first, "inputs": last - first, "tally": tally, "examples": examples,
             "slowest": slowest, "largest": largest}  # fmt: skip
 

@@ -37,7 +37,7 @@ def test_garbage_is_taken_or_refused_in_words(fuzz: Any, door: str) -> None:
     @given(st.randoms(use_true_random=False))
     def law(r: Random) -> None:
         words, action, refusals = fuzz.made(door, r)
-        assert fuzz.attempt(action, refusals=refusals) in ("taken", "refused"), words[:1000]
+        assert fuzz.attempt(action, refusals) in ("taken", "refused"), words[:1000]
 
     law()
 
@@ -54,7 +54,10 @@ def test_the_fuzzer_finds_what_is_wrong(fuzz: Any) -> None:
     assert "ZeroDivisionError: outside" in fails(ZeroDivisionError("division by zero"))
     assert "RuntimeWarning" in fails(RuntimeWarning("overflow"))
     assert "a message of 2000 characters" in fails(ImportError("x" * 2000))
+    assert "a message of 3 characters" in fails(fuzz.Refused("a\nb"))
     assert fails(ds.InputError("no")) == "refused"
+    with pytest.raises(fuzz.Refused, match="discreet: the catalog has no problem 'nope'"):
+        fuzz.run_command(["solve", "nope"])
 
 
 def test_a_campaign_counts_every_input_once_and_goes_on(fuzz: Any, tmp_path: Path) -> None:

@@ -485,6 +485,30 @@ def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
         verify(GOOD, tmp_path / "twice.npz")
 
 
+@pytest.mark.parametrize("header", [b"{'descr': '<f8', (", b"{'descr': 5}", b"x" * 90, b"{'descr': '<U99999999', 'shape': (1,), 'fortran_order': True}"])
+def test_a_header_that_is_none_is_refused_in_a_line(tmp_path: Path, header: bytes) -> None:
+    with zipfile.ZipFile(tmp_path / "bad.npz", "w") as archive:
+        archive.writestr("estimator.npy", b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(ValueError, match=".") as caught:
+        verify(GOOD, tmp_path / "bad.npz")
+    assert len(str(caught.value)) <= 400
+    assert "\n" not in str(caught.value)
+
+
+def test_a_flood_of_members_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "many.npz", "w") as archive:
+        for k in range(101):
+            archive.writestr(f"x{k}.npy", b"")
+    with pytest.raises(ValueError, match="more than 100"):
+        verify(GOOD, tmp_path / "many.npz")
+
+
+def test_masked_elements_are_refused() -> None:
+    masked = np.ma.masked_array(np.full((2, 3), 0.5), mask=True)
+    with pytest.raises(ValueError, match="masked"):
+        verify(GOOD, {"estimator": masked})
+
+
 def test_a_header_that_promises_too_much_costs_nothing(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "vast.npz", "w") as archive, archive.open("estimator.npy", "w") as stream:
         header = {"descr": "<f8", "fortran_order": False, "shape": (10**9, 3)}

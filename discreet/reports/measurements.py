@@ -266,8 +266,8 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
     except TypeError:
         missing = next(name for name in COLUMNS if name not in found)
         raise FileError(f"{where}: column {missing} is missing; these are not results of discreet bench") from None
-    if min((row.seconds, *row.samples)) < 0.0:
-        raise FileError(f"{where} has a time below 0; these are not results of discreet bench")
+    if not all(0.0 <= each < math.inf for each in (row.seconds, *row.samples)):
+        raise FileError(f"{where} has a time that is missing or below 0; these are not results of discreet bench")
     return row
 
 

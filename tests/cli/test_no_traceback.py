@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from command import COMMAND, refused, run
+from command import COMMAND, process, refused, run
 
 import discreet as ds
 from discreet.backends import isolated
@@ -81,6 +82,16 @@ def test_names_are_no_markup() -> None:
     assert (found.exit_code, "[/x]" in found.stdout) == (0, True), found.stderr
 
 
+@pytest.mark.parametrize("command", [("solve",), ("compare", "--backends", "tilt"), ("frontier", "--points", "2"), ("advise",)])
+def test_the_name_of_a_problem_is_no_markup(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolated, "solve_isolated", lambda model, *_, **__: ds.solve(model, "tilt"))
+    joint = np.full((2, 2, 3), 1.0 / 12.0)
+    ds.save_problem("[bold].npz", ds.Problem.from_joint(joint, 0.01, name="[/x]"))
+    found = run(command[0], "[bold].npz", *command[1:])
+    assert found.exit_code in (0, 1), found.stderr
+    assert "[/x]" in found.stdout or "[bold]" in found.stdout
+
+
 @pytest.mark.parametrize("sql", ["", "  ", "-- nothing", "\udcff"])
 def test_a_query_may_say_nothing(sql: str) -> None:
     pytest.importorskip("duckdb")
@@ -131,6 +142,15 @@ def test_a_bomb_is_refused_unpacked_no_further_than_the_limit(monkeypatch: pytes
     assert "holds more than 65,536 bytes" in refused("report", "bomb.csv.gz")
 
 
+@pytest.mark.parametrize(("column", "cell"), [("solve_seconds", "-1"), ("solve_seconds", "1e400"), ("upper", "1e200"), ("outcomes", "-4")])
+def test_results_that_no_run_has_are_refused(column: str, cell: str) -> None:
+    write_csv(reference_measurements()[:1], Path("rows.csv"))
+    lines = list(csv.reader(Path("rows.csv").read_text().splitlines()))
+    lines[1][lines[0].index(column)] = cell
+    Path("rows.csv").write_text("\n".join(map(",".join, ([f'"{each.replace(chr(34), chr(34) * 2)}"' for each in line] for line in lines))))
+    assert "rows.csv, line 2" in refused("advise", "paper-single", "--results", "rows.csv")
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"version": 2, "date": 1' + "0" * 5000 + "}"])
 def test_results_of_asv_that_cannot_be_read_are_refused(text: str) -> None:
     Path("asv/m").mkdir(parents=True)
@@ -148,6 +168,7 @@ def test_results_of_asv_that_cannot_be_read_are_refused(text: str) -> None:
         (("reproduce", "--sensors", str(10**21)), "too many count vectors|count vectors"),
         (("reproduce", "--samples", NINES), "--samples"),
         (("reproduce", "--curves", NINES), "--curves"),
+        (("crosscheck", "--size", str(10**18)), "give --size 10000 or less"),
         (("solve", "x" * 10_000), "the catalog has no problem"),
         (("solve", "x" * 10_000 + ".npz"), "File name too long"),
         (("solve", "paper-single", "--backend", "x" * 10_000), "there is no backend"),
@@ -169,6 +190,17 @@ def test_a_time_limit_may_be_longer_than_systems_wait(limit: str) -> None:
 
 
 # -- what the system refuses -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a limit of POSIX systems")
+def test_a_limit_of_the_size_of_files_is_one_sentence() -> None:
+    import resource
+
+    none = (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
+    found = process("solve", "paper-single", "--out", "x.npz", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, none))
+    assert (found.returncode, found.stderr.count("\n")) == (2, 1), found.stderr
+    assert "File too large" in found.stderr
+    assert not Path("x.npz").exists()
 
 
 def test_a_full_temporary_folder_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,9 @@ def test_refusals_are_one_sentence(folder: Path) -> None:
     assert "budget" in refused("verify", problem, answer, "--leakage", "-1")
     assert "budget" in refused("verify", problem, answer, "--leakage", "nan")
     assert "both set the leakage budget" in refused("verify", problem, answer, "--leakage", "1", "--perfect")
+    os.mkfifo(folder / "pipe.npz")
+    assert "is no ordinary file" in refused("verify", problem, str(folder / "pipe.npz"))
+    assert "is no ordinary file" in refused("verify", str(folder / "pipe.npz"), answer)
     (folder / "noise.npz").write_bytes(b"nothing")
     assert "zip" in refused("verify", problem, str(folder / "noise.npz"))
 

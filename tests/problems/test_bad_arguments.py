@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.problems import catalog
+from discreet.problems import catalog, sensors
 
 HUGE = 10**5000
 JOINT = np.full((2, 2, 2), 0.125)
@@ -18,6 +18,7 @@ MASKED = np.ma.masked_array(JOINT, mask=JOINT > 0.0)
 MODEL = ds.problems.paper_single(budget=0.005)
 BAYES = MODEL.bayes_estimator
 TILT = np.zeros((2, 2))
+LAW = np.full((2, 2), 0.25)
 joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
 
 
@@ -55,6 +56,24 @@ joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
         (lambda: ds.load_problem(5), "5 is no path"),  # type: ignore[arg-type]
         (lambda: ds.load_problem("a\0b"), "null byte"),
         (lambda: ds.load_solution("x" * 10_000), "File name too long"),
+        (lambda: ds.certify(MODEL, BAYES, anchors=5), "anchors is empty or no row"),  # type: ignore[arg-type]
+        (lambda: ds.frontier(MODEL, settings=5), "the settings are 5; give a mapping"),  # type: ignore[arg-type]
+        (lambda: ds.advise(MODEL, results=5), "results is empty or no row"),  # type: ignore[arg-type]
+        (lambda: ds.load_problem("a.npz", max_bytes="x"), "max_bytes is 'x'; give an integer"),  # type: ignore[arg-type]
+        (lambda: ds.problems.map_problem(5), "5 is no path"),  # type: ignore[arg-type]
+        (lambda: joint(np.full((1, 10_000, 1), 1e-4), 1.0), "Y has 10,000 values"),
+        (lambda: joint([[[np.ma.masked]]], 1.0), "it holds text or masked entries"),
+        (lambda: ds.problems.entropy([1e308, 1e308]), "p is no vector of probabilities"),  # type: ignore[arg-type]
+        (lambda: ds.problems.fano_bound("x", 3), "the equivocation is not an array of real numbers"),  # type: ignore[arg-type]
+        (lambda: ds.problems.confidence_interval(HUGE, 10), "hits is an object of type int"),
+        (lambda: sensors.even_edges(2.5, 0.0, 1.0), "bins is 2.5; give an integer"),  # type: ignore[arg-type]
+        (lambda: sensors.even_edges(3, 1.0, 0.0), "edges"),
+        (lambda: sensors.count_vectors(2**63, 2), "too many count vectors"),
+        (lambda: sensors.grouped_sensors(5, LAW), "groups is empty or no row"),  # type: ignore[arg-type]
+        (lambda: sensors.single_sensor([[5.0, 5.0], [5.0, 5.0]], LAW, [0, 1]), "5.0 is no distribution"),  # type: ignore[list-item]
+        (lambda: sensors.single_sensor(5, LAW, [0, 1]), "distributions is empty or no row"),  # type: ignore[arg-type]
+        (lambda: ds.Rule(TILT, [[1], [2, 3]]), "ties are not a row of indices"),
+        (lambda: ds.Rule(TILT, towards=[[1.0], [0.5, 0.5]]), "towards is not an array"),
         (lambda: ds.Rule([[10**400]]), "int too large to convert to float"),
         (lambda: samples(range(30_000), range(30_000), range(30_000), 1.0), "make 3,600,000,000 entries"),
         (lambda: samples(MASKED.ravel(), range(8), range(8), 1.0), "x has masked entries"),
@@ -66,6 +85,9 @@ joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
         (lambda: catalog.build("road", limit=1e308), "limit is 1e+308; give a finite number > 0 and ≤ 1e+100"),
         (lambda: catalog.build("multi-mixed", sensors=1_000_000), "sensors is 1000000; give an integer ≥ 1 and ≤ 10000"),
         (lambda: catalog.build("multi-groups", sizes=(2**63, 1)), "give an integer ≥ 1 and ≤ 10000"),
+        (lambda: catalog.build("multi-groups", sizes=5), "sizes is empty or no row"),
+        (lambda: catalog.build("anes96", z=5), "z is empty or no row"),
+        (lambda: catalog.build("anes96", z=([],)), "has no column []"),
         (lambda: catalog.build("road", noise=1e-3, bins=1000), "give at least"),
         (lambda: catalog.build("x-equals-y", n=10_000, N=2), "their product is above"),
     ],
