@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from discreet.problems.catalog.registry import Number, Whole, register
+from discreet.problems.catalog.registry import Number, Whole, check_size, register
 from discreet.problems.numerics.double_double import Array
 
 Private = Annotated[int, Whole("private values")]
@@ -50,7 +50,7 @@ def mixture(
     n: Private = 2,
     m: Public = 2,
     N: Annotated[int, Whole("points; each is an outcome of probability 1/N")] = 1000,  # noqa: N803
-    d: Annotated[int, Whole("dimension of the points")] = 2,
+    d: Annotated[int, Whole("dimension of the points", most=500)] = 2,
     spread: Annotated[
         float, Number("standard deviation of the component means per coordinate, in units of the noise's", zero=True)
     ] = 1.5,
@@ -60,6 +60,7 @@ def mixture(
 
     Z given (x, y) is N(mean_xy, identity); p(x, y) is Dirichlet(5). The model (means, weights) does not depend on N.
     """
+    check_size("mixture", {"n·m + N": n * m + N, "d": d})
     rng = np.random.default_rng(seed)
     means = spread * rng.standard_normal((n * m, d))
     weights = rng.dirichlet(np.full(means.shape[0], 5.0))  # a concentration that keeps weights away from zero
@@ -87,7 +88,7 @@ def weighted_mixture(
     n: Private = 2,
     m: Public = 5,
     N: Annotated[int, Whole("points; each is an outcome whose probability is its share of the density")] = 1000,  # noqa: N803
-    d: Annotated[int, Whole("dimension of the points: the larger, the further apart the masses")] = 4,
+    d: Annotated[int, Whole("dimension of the points: the larger, the further apart the masses", most=500)] = 4,
     variance: Annotated[float, Number("of a component in each coordinate, in units of that of the component means")] = 0.7,
     seed: Seed = 0,
 ) -> Array:
@@ -95,6 +96,7 @@ def weighted_mixture(
 
     Density of component (x, y) at points from a wider Gaussian; p(x, y) is uniform on the simplex before it is scaled.
     """
+    check_size("weighted-mixture", {"n": n, "m": m, "N": N, "d": d})
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((n, m, d))
     places = 1.5 * rng.standard_normal((N, d))

@@ -35,6 +35,11 @@ class Means:
 
     meaning: str
 
+    @property
+    def is_size(self) -> bool:
+        """Whether the arrays of the problem grow with it."""
+        return False
+
     def checked(self, value: Any, name: str) -> Any:
         """The value as the entry's function gets it, or InputError."""
         del name
@@ -43,10 +48,15 @@ class Means:
 
 @dataclass(frozen=True)
 class Whole(Means):
-    """An integer of at least `least`, at most `most`. It is a size unless it may be 0."""
+    """An integer of at least `least`, at most `most`."""
 
     least: int = 1
     most: float = 2.0**64
+
+    @property
+    def is_size(self) -> bool:
+        """Yes, unless it may be 0 or has a `most` of its own."""
+        return self.least > 0 and self.most == Whole.most
 
     def checked(self, value: Any, name: str) -> int:
         """The integer, or InputError."""
@@ -134,7 +144,7 @@ class Budget:
         return model.with_budget(self.leakage, equivocation=self.equivocation) if self.given else model
 
 
-_LARGEST = 100_000_000  # product of the sizes of a problem: 16 s and 4 GiB to build at most
+_LARGEST = 50_000_000  # product of the sizes of a problem: 8 s and 2 GiB to build at most
 _ENTRIES: dict[str, Entry] = {}
 
 
@@ -176,7 +186,7 @@ def register(family: str, *, extra: str = "") -> Callable[[Callable[..., Array |
             given = signature.bind(*args, **parameters)
             given.apply_defaults()
             values = {key: means[key].checked(value, key) for key, value in given.arguments.items()}
-            check_size(name, {key: value for key, value in values.items() if getattr(means[key], "least", 0) > 0})
+            check_size(name, {key: value for key, value in values.items() if means[key].is_size})
             try:
                 with np.errstate(all="ignore"):  # what is not finite is refused
                     problem = _named(model(**values), _ENTRIES[name].title(**given.arguments))
