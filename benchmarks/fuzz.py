@@ -61,47 +61,15 @@ _SHARES = {"arrays": 35, "catalog": 5, "npz": 35, "study": 10, "results": 7, "js
 
 _NUMBERS = (
     *(0, -1, 1, 2, 3, 7, 1000, 10**6, 2**31, 2**53 + 1, 2**63, 2**64, -(2**63), 10**21, 10**400, 10**5000),
-    *map(float, "0 -0.0 0.5 -0.5 1e-9 1e-17 5e-324 1e-320 1e15 1e200 1e308 -1e308 inf -inf nan".split()),
+    *map(float, ("0", "-0.0", "0.5", "-0.5", "1e-9", "1e-17", "5e-324", "1e-320", "1e15", "1e200")),
+    *map(float, ("1e308", "-1e308", "inf", "-inf", "nan")),
 )
 _TEXTS = (
-    *(
-        "",
-        " ",
-        "x",
-        "[/x]",
-        "[bold]",
-        "\0",
-        "\udcff",
-        "\x1b[31m",
-        "é" * 9,
-        "x" * 10_000,
-        "a b " * 3000,
-        "9" * 5000,
-        "-" * 300,
-    ),
-    *("=1+1", "@x", "nan", "inf", "-inf", "1e400", "1e10", "0x10", "1_000", "true", "null", "None", "[]", "{}", "[" * 3000),
-    *(
-        "\n",
-        "\r\n",
-        "\t",
-        '"',
-        "'",
-        "\\",
-        "#",
-        "=",
-        ",",
-        ";",
-        "..",
-        "~",
-        "$HOME",
-        "%s",
-        "{0}",
-        "\u202e",
-        "\ufeff",
-        "perfect",
-        "own",
-    ),
-)
+    "", " ", "x", "[/x]", "[bold]", "\0", "\udcff", "\x1b[31m", "é" * 9, "x" * 10_000, "a b " * 3000, "9" * 5000, "-" * 300,
+    "=1+1", "@x", "nan", "inf", "-inf", "1e400", "1e10", "0x10", "1_000", "true", "null", "None", "[]", "{}", "[" * 3000,
+    "\n", "\r\n", "\t", '"', "'", "\\", "#", "=", ",", ";", "..", "~", "$HOME", "%s", "{0}", "\u202e", "\ufeff", "perfect",
+    "own",
+)  # fmt: skip
 _NUMERAL = re.compile(r"-?\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -237,6 +205,11 @@ def _answer() -> ds.Solution:
     return ds.solve(_model(), "tilt")
 
 
+def _blocks(n: int, m: int, N: int, **given: Any) -> ds.BlockProblem:  # noqa: N803
+    """A problem of blocks from an iterator."""
+    return problems.block_problem(problems.blocks_from(lambda: [(_model().p_xz, _model().loss)], n, m, N), **given)
+
+
 @functools.cache
 def _calls() -> tuple[tuple[Callable[..., Any], dict[str, Any]], ...]:
     """Public functions with arguments that are right."""
@@ -289,6 +262,14 @@ def _calls() -> tuple[tuple[Callable[..., Any], dict[str, Any]], ...]:
         (sensors.iid_sensors, {"p_z_given_xy": law, "p_xy": prior, "sensors": 2}),
         (sensors.mixed_sensors, {"p_z_given_xy": [law, law], "p_xy": prior, "max_bytes": 1 << 20}),
         (sensors.grouped_sensors, {"groups": [(law, 1), (law, 2)], "p_xy": prior, "max_bytes": 1 << 20}),
+        (sensors.index_sensors, {"p_z_given_xy": [law, law], "p_xy": prior, "max_bytes": 1 << 20}),
+        (sensors.index_vectors, {"bins": [2, 3], "max_bytes": 1 << 20}),
+        (sensors.grouped_count_vectors, {"sizes": (1, 2), "bins": (2, 3), "max_bytes": 1 << 20}),
+        (sensors.binned_law, {"distributions": densities, "edges": [-1.0, 0.0, 1.0]}),
+        (sensors.linear_conditional, {"weight_x": 0.4, "weight_y": 0.6, "sigma": 0.1, "edges": [0.0, 1.0]}),
+        (sensors.NormalDensity, {"mean": 0.0, "sigma": 1.0}),
+        (problems.paper_continuous, {"budget": 0.01, "equivocation": None}),
+        (_blocks, {"n": 2, "m": 2, "N": 4, "budget": 0.01, "name": "x"}),
         (sensors.count_vectors, {"sensors": 3, "bins": 3}),
         (sensors.even_edges, {"bins": 4, "low": 0.0, "high": 1.0}),
         (ds.save_problem, {"path": "saved.npz", "problem": model, "overwrite": True}),
@@ -664,7 +645,7 @@ def _work(door: str, seed: int, first: int, last: int) -> None:
 
 
 def _outcomes(door: str, seed: int, first: int, last: int) -> Generator[tuple[str, float, float]]:
-    """What became of inputs in one process: words, seconds and GiB. If the process ends or hangs, that is its last outcome."""
+    """What became of inputs in one process: words, seconds and GiB; the last outcome may be its end or a hang."""
     command = [sys.executable, __file__, "--work", door, *map(str, (seed, first, last))]
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(

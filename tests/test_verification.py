@@ -485,11 +485,14 @@ def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
         verify(GOOD, tmp_path / "twice.npz")
 
 
-@pytest.mark.parametrize("header", [b"{'descr': '<f8', (", b"{'descr': 5}", b"x" * 90, b"{'descr': '<U99999999', 'shape': (1,), 'fortran_order': True}"])
+@pytest.mark.parametrize(
+    "header",
+    [b"{'descr': '<f8', (", b"{'descr': 5}", b"x" * 90, b"{'descr': '<U99999999', 'shape': (1,), 'fortran_order': True}"],
+)
 def test_a_header_that_is_none_is_refused_in_a_line(tmp_path: Path, header: bytes) -> None:
     with zipfile.ZipFile(tmp_path / "bad.npz", "w") as archive:
         archive.writestr("estimator.npy", b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header)
-    with pytest.raises(ValueError, match=".") as caught:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 (the words are numpy's)
         verify(GOOD, tmp_path / "bad.npz")
     assert len(str(caught.value)) <= 400
     assert "\n" not in str(caught.value)

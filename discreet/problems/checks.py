@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -132,8 +132,8 @@ def checked_prior(p_xy: Any) -> Array:
     return np.asarray(prior / check_total(prior, "p_xy"))
 
 
-def check_table(distributions: Sequence[Sequence[Any]], prior: Array) -> None:
-    """Refuse distributions that are not [n][m], one for each entry of p(x_j, y_k) [n, m]."""
+def check_table(distributions: Any, prior: Array) -> list[list[Any]]:
+    """The distributions [n][m], one for each entry of p(x_j, y_k) [n, m]; InputError for anything else."""
     n, m = prior.shape
     rows = [
         listed(row, "a row of distributions", f"{m} distributions")
@@ -141,6 +141,14 @@ def check_table(distributions: Sequence[Sequence[Any]], prior: Array) -> None:
     ]
     if len(rows) != n or any(len(row) != m for row in rows):
         raise InputError(f"p_xy has shape {[n, m]} but distributions does not; give {n} rows of {m} distributions")
+    return rows
+
+
+def checked_name(name: Any) -> str:
+    """The name of a problem, which must be a text, or InputError."""
+    if not isinstance(name, str):
+        raise InputError(f"the name is {brief(name)}; give a text")
+    return name
 
 
 def listed(values: Any, what: str, wanted: str, *, empty: bool = False) -> list[Any]:

@@ -151,7 +151,7 @@ class Constrained:
 
 def _number(value: Any, what: str) -> float:
     try:
-        if isinstance(value, str | bytes | bool):  # float() would read these
+        if isinstance(value, str | bytes | bool | np.ma.MaskedArray):  # float() would read these
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):

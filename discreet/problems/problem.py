@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.checks import (
-    brief,
     check_ceiling,
     check_stray_losses,
     check_total,
+    checked_name,
     loss_table,
     mass_array,
     row_totals,
@@ -91,8 +91,7 @@ class Problem(Constrained):
         loss mass on an outcome that has no probability or above 1e100, a budget that is negative or an equivocation above
         H(X). Law: a problem built from the arrays of a problem has the same arrays.
         """
-        if not isinstance(name, str):
-            raise InputError(f"the name is {brief(name)}; give a text")
+        checked_name(name)
         a = _matrix(p_xz, "p_xz")
         cost = _matrix(loss, "loss")
         if a.shape[1] != cost.shape[1]:

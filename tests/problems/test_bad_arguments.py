@@ -19,6 +19,7 @@ MODEL = ds.problems.paper_single(budget=0.005)
 BAYES = MODEL.bayes_estimator
 TILT = np.zeros((2, 2))
 LAW = np.full((2, 2), 0.25)
+NORMAL = sensors.NormalDensity(0.0, 1.0)
 joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
 
 
@@ -31,6 +32,8 @@ joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
         (lambda: joint([MASKED[0], JOINT[1]], 1.0), "entries are masked"),
         (lambda: joint(JOINT.astype(str).astype(object), 1.0), "it holds text"),
         (lambda: joint(JOINT, 1.0, name=5), "the name is 5; give a text"),  # type: ignore[arg-type]
+        (lambda: ds.ContinuousProblem([[NORMAL] * 2] * 2, LAW, 1.0, name=5), "the name is 5"),  # type: ignore[arg-type]
+        (lambda: ds.problems.block_problem(ds.problems.ArrayBlocks(MODEL.p_xz, MODEL.loss), 1.0, name=5), "the name is 5"),  # type: ignore[arg-type]
         (lambda: joint(JOINT, HUGE), "the leakage budget is an object of type int, which is not a number"),
         (lambda: joint(JOINT, 1.0, loss_matrix=[[1.0, 2.0], [3.0]]), "loss_matrix is not an array of real numbers"),
         (lambda: ds.certify(MODEL, [[1.0, 2.0], [1.0]]), "the estimator is not an array of real numbers"),
@@ -62,7 +65,7 @@ joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
         (lambda: ds.load_problem("a.npz", max_bytes="x"), "max_bytes is 'x'; give an integer"),  # type: ignore[arg-type]
         (lambda: ds.problems.map_problem(5), "5 is no path"),  # type: ignore[arg-type]
         (lambda: joint(np.full((1, 10_000, 1), 1e-4), 1.0), "Y has 10,000 values"),
-        (lambda: joint([[[np.ma.masked]]], 1.0), "it holds text or masked entries"),
+        (lambda: joint(np.array([[[0.5, np.ma.masked]]], dtype=object), 1.0), "it holds text or masked entries"),
         (lambda: ds.problems.entropy([1e308, 1e308]), "p is no vector of probabilities"),  # type: ignore[arg-type]
         (lambda: ds.problems.fano_bound("x", 3), "the equivocation is not an array of real numbers"),  # type: ignore[arg-type]
         (lambda: ds.problems.confidence_interval(HUGE, 10), "hits is an object of type int"),

@@ -353,9 +353,10 @@ def test_laws_of_heterogeneous_sensors_can_be_stacked():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ([], "distributions is not a table"),
-        ([[]], "distributions is not a table"),
-        ([[stats.norm()], []], "distributions is not a table"),
+        ([], "distributions is empty or no row"),
+        ([[]], "a row of distributions is empty or no row"),
+        ([[stats.norm()], []], "a row of distributions is empty or no row"),
+        ([[stats.norm()], [stats.norm()] * 2], "distributions is not a table"),
         ([[stats.expon(loc=-1.0)]], r"the distribution of Z given \(x\[0\], y\[0\]\) has probability .* inside the edges"),
     ],
 )

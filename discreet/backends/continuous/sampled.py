@@ -36,7 +36,7 @@ from discreet.backends.continuous.confidence import Draws, LeakageBox, controlle
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.problems.blend import least_share
-from discreet.problems.checks import check_table, checked_prior, loss_table, whole
+from discreet.problems.checks import brief, check_table, checked_prior, loss_table, whole
 from discreet.problems.errors import BackendError, InputError
 from discreet.problems.inference.adversary import check_confidence
 from discreet.problems.measures.law import OutputLaw
@@ -241,12 +241,12 @@ def sampled_model(distributions: Sequence[Sequence[Any]], p_xy: Any, loss_matrix
     """Check and freeze; InputError in one sentence."""
     prior = checked_prior(p_xy)
     loss = loss_table(loss_matrix, prior.shape[1])
-    check_table(distributions, prior)
-    for j, row in enumerate(distributions):
+    laws = check_table(distributions, prior)
+    for j, row in enumerate(laws):
         for k, each in enumerate(row):
             if not (callable(getattr(each, "logpdf", None)) and callable(getattr(each, "rvs", None))):
-                raise InputError(f"the law of Z given (x[{j}], y[{k}]) is {each!r}; it needs logpdf and rvs")
-    return SampledModel(distributions, prior, loss)
+                raise InputError(f"the law of Z given (x[{j}], y[{k}]) is {brief(each)}; it needs logpdf and rvs")
+    return SampledModel(laws, prior, loss)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import TOTAL_TOLERANCE, as_numbers, brief, check_table, checked_prior, real_numbers, whole
+from discreet.problems.checks import (
+    TOTAL_TOLERANCE,
+    as_numbers,
+    brief,
+    check_table,
+    checked_prior,
+    listed,
+    real_numbers,
+    whole,
+)
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
@@ -29,10 +38,10 @@ def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any)
     the edges (less is spread over the bins by normalising).
     """
     prior, bins = checked_prior(p_xy), check_edges(edges)
-    check_table(distributions, prior)
+    laws = check_table(distributions, prior)
     joint = np.zeros((*prior.shape, bins.size - 1))
     for j, i in np.argwhere(prior > 0.0):
-        joint[j, i] = prior[j, i] * _masses(distributions[j][i], bins, j, i)
+        joint[j, i] = prior[j, i] * _masses(laws[j][i], bins, j, i)
     return np.asarray(joint / joint.sum())
 
 
@@ -43,9 +52,11 @@ def binned_law(distributions: Sequence[Sequence[Any]], edges: Any) -> Array:
     rows of different lengths, and as `single_sensor` does.
     """
     bins = check_edges(edges)
-    if not distributions or not distributions[0] or any(len(row) != len(distributions[0]) for row in distributions):
-        raise InputError("distributions is not a table; give n rows of m frozen distributions each")
-    return np.array([[_masses(law, bins, j, i) for i, law in enumerate(row)] for j, row in enumerate(distributions)])
+    wanted = "n rows of m frozen distributions each"
+    rows = [listed(row, "a row of distributions", wanted) for row in listed(distributions, "distributions", wanted)]
+    if any(len(row) != len(rows[0]) for row in rows):
+        raise InputError(f"distributions is not a table; give {wanted}")
+    return np.array([[_masses(law, bins, j, i) for i, law in enumerate(row)] for j, row in enumerate(rows)])
 
 
 def _masses(distribution: Any, bins: Array, j: int, i: int) -> Array:
@@ -112,7 +123,8 @@ class NormalDensity:
     sigma: Any
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.mean).all() and np.isfinite(self.sigma).all() and np.all(self.sigma > 0.0)):
+        mean, sigma = as_numbers(self.mean, "the mean", "[...]"), as_numbers(self.sigma, "σ", "[...]")
+        if not (np.isfinite(mean).all() and np.isfinite(sigma).all() and np.all(sigma > 0.0)):
             given = f"mean {brief(self.mean)} and σ {brief(self.sigma)}"
             raise InputError(f"a normal density with {given}; both must be finite and σ > 0")
 

@@ -101,10 +101,10 @@ def grouped_count_vectors(sizes: Sequence[int], bins: Sequence[int], *, max_byte
 
     Within a group the order is that of `count_vectors`. Raises InputError if making them takes more than `max_bytes`.
     """
-    if len(sizes) != len(bins) or not len(sizes):
+    sizes = [whole(size, "sizes", 0) for size in listed(sizes, "sizes", "one number per group")]
+    bins = [whole(count, "bins", 1) for count in listed(bins, "bins", "one number per group")]
+    if len(sizes) != len(bins):
         raise InputError(f"sizes has {len(sizes)} entries and bins {len(bins)}; give one of each for every group")
-    sizes = [whole(size, "sizes", 0) for size in sizes]
-    bins = [whole(count, "bins", 1) for count in bins]
     total = math.prod(_lattices(sizes, bins))
     _allow_groups(sizes, bins, total * (4 * sum(bins) + 16), max_bytes)
     found = np.empty((total, sum(bins)), dtype=np.int32)

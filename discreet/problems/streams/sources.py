@@ -28,6 +28,7 @@ from discreet.problems.checks import (
     check_ceiling,
     check_entries,
     check_stray_losses,
+    checked_name,
     loss_table,
     whole,
 )
@@ -80,7 +81,7 @@ def block_problem(
         blocks = _Source(blocks.n, blocks.m, blocks.N, partial(_scaled, blocks, total))
         sums = sums[0] / total, sums[1] / total
     p_x, losses = np.split(sums[0] + sums[1], [blocks.n])
-    return BlockProblem(blocks, constraint_of(budget, equivocation, [p_x]), p_x, losses, name)
+    return BlockProblem(blocks, constraint_of(budget, equivocation, [p_x]), p_x, losses, checked_name(name))
 
 
 def _checked(blocks: Blocks, compiled: bool, chunk: Chunk) -> tuple[Chunk, DoubleDouble]:
