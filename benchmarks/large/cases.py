@@ -320,8 +320,8 @@ def _paper_multi_conic(setting: Setting, sensors: int) -> list[Row]:
 def _curve(setting: Setting) -> list[Row]:
     problem = ds.problems.paper_single(bins=_size(setting, 10_000, 1_000), budget=0.01)
     points = _size(setting, 50, 12)
-    _, one = timed(partial(ds.solve, problem, "tilt", gap=_GAP), 7)
-    curve, spent = timed(partial(ds.frontier, problem, points=points, gap=_GAP), 3)
+    _, one = timed(partial(ds.solve, problem, "tilt", gap=_GAP), 35)
+    curve, spent = timed(partial(ds.frontier, problem, points=points, gap=_GAP), 9)
     row = Row("", f"curve of {len(curve.rows)} points, paper-single", problem.N, float(problem.N), **spent)
     row.reference, row.reference_seconds = "one solve at ε = 0.01", one["seconds"]
     row.status = "certified" if curve.certified else "not every point is certified"

@@ -74,6 +74,9 @@ class Moves:
         base, every = columns.argmax(axis=0), np.arange(columns.shape[1])
         room = np.minimum(columns, columns[base, every] / max(1, len(columns) - 1))
         room[base, every] = 0.0
+        if every.size > (most := 64 * len(p_xz)):  # of each guess; few of them are chosen
+            weight = room * np.sqrt(np.square(_effect(p_xz, p_x)).sum(axis=0))
+            room[weight < np.partition(weight, -most, axis=1)[:, -most, None]] = 0.0
         towards, place = np.nonzero(room)
         cost = np.abs(loss[towards, place] - loss[base[place], place])
         made = np.asarray(columns.any(axis=1))
@@ -93,14 +96,19 @@ class Moves:
 
     def _spanning(self) -> Moves:
         """For each guess 2(n − 1) moves: twice as many independent ones as needed, those of most effect first."""
-        lift = np.divide(self.p_xz, self.p_x[:, None], out=np.zeros_like(self.p_xz), where=self.p_x[:, None] > 0.0)
-        effect = (lift - self.p_xz.sum(axis=0)) * self.room
+        effect = _effect(self.p_xz, self.p_x) * self.room
         kept = np.zeros(self.room.size, dtype=np.bool_)
         for guess in range(self.made.size):
             for _ in range(2):
                 mine = np.flatnonzero((self.towards == guess) & ~kept)
                 kept[mine[_largest_apart(effect[:, mine], len(effect) - 1)]] = True
         return self if kept.all() else self.chosen(kept)
+
+
+def _effect(p_xz: Array, p_x: Array) -> Array:
+    """p(z_l given x_j) − p(z_l) [n, ·]: what a guess at an outcome changes."""
+    lift = np.divide(p_xz, p_x[:, None], out=np.zeros_like(p_xz), where=p_x[:, None] > 0.0)
+    return np.asarray(lift - p_xz.sum(axis=0))
 
 
 def _largest_apart(vectors: Array, count: int) -> list[int]:

@@ -128,7 +128,7 @@ def _block_sums(
         missed = 2.0 * SMALLEST * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
         lost += float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
         worst = max(worst, _most_per_mass((columns * (drawn - least)).max(axis=0), p_drawn))
-    if len(loss) * (len(p_xz) + len(loss)) > BLOCK:  # of the sums of losses by guess only the diagonal is needed
+    if len(loss) * (len(p_xz) + len(loss)) * p_xz.shape[1] > 8 * BLOCK:  # of sums of losses by guess the diagonal is needed
         joint, expected = decided.sums(_lifted(p_xz, lift)), decided.expected(loss)
     else:
         joint, expected = _by_rows(*decided.sums_of(split_rows(p_xz, loss, lift) if rows is None else rows), len(p_xz))
