@@ -144,7 +144,7 @@ class Budget:
         return model.with_budget(self.leakage, equivocation=self.equivocation) if self.given else model
 
 
-_LARGEST = 50_000_000  # product of the sizes of a problem: 8 s and 2 GiB to build at most
+_LARGEST = 100_000_000  # product of the sizes of a problem: 16 s and 4 GiB to build at most
 _ENTRIES: dict[str, Entry] = {}
 
 
