@@ -38,7 +38,8 @@ def as_numbers(values: Any, what: str, shape: str) -> Array:
             raise TypeError(f"its type is {raw.dtype}")
         if raw.dtype.kind == "O" and any(isinstance(each, str | bytes | np.ma.MaskedArray) for each in raw.flat):
             raise TypeError("it holds text or masked entries")
-        return np.asarray(raw, dtype=np.float64)
+        with np.errstate(over="ignore"):  # longer numbers than doubles become infinite
+            return np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InputError(f"{what} is not an array of real numbers ({error}); give shape {shape}") from None
 
@@ -174,10 +175,11 @@ def loss_table(loss_matrix: Any, m: int) -> Array:
     return matrix
 
 
-def whole(value: Any, what: str, least: int, most: float = np.inf) -> int:
+def whole(value: Any, what: str, least: int, most: float = 2.0**62) -> int:
     """An integer ≥ least and ≤ most, or InputError."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or not least <= value <= most:
-        above = "" if np.isinf(most) else f" and ≤ {most:g}"
+        too_large = isinstance(value, int) and value > most
+        above = f" and ≤ {most:g}" if too_large or most < 2.0**62 else ""
         raise InputError(f"{what} is {brief(value)}; give an integer ≥ {least}{above}")
     return int(value)
 

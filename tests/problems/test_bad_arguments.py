@@ -71,7 +71,10 @@ joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
         (lambda: ds.problems.confidence_interval(HUGE, 10), "hits is an object of type int"),
         (lambda: sensors.even_edges(2.5, 0.0, 1.0), "bins is 2.5; give an integer"),  # type: ignore[arg-type]
         (lambda: sensors.even_edges(3, 1.0, 0.0), "edges"),
-        (lambda: sensors.count_vectors(2**63, 2), "too many count vectors"),
+        (lambda: sensors.count_vectors(2**63, 2), "give an integer ≥ 0 and ≤ 4.61169e+18"),
+        (lambda: sensors.count_vectors(10**5, 10**5), "too many count vectors"),
+        (lambda: sensors.NormalDensity([0.0, 1.0], [1.0, 1.0, 1.0]), "give shapes that fit"),
+        (lambda: sensors.linear_conditional(np.inf, 0.5, 0.1, [0.0, 1.0]), "must be finite"),
         (lambda: sensors.grouped_sensors(5, LAW), "groups is empty or no row"),  # type: ignore[arg-type]
         (lambda: sensors.single_sensor([[5.0, 5.0], [5.0, 5.0]], LAW, [0, 1]), "5.0 is no distribution"),  # type: ignore[list-item]
         (lambda: sensors.single_sensor(5, LAW, [0, 1]), "distributions is empty or no row"),  # type: ignore[arg-type]

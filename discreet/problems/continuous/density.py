@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import TOTAL_TOLERANCE
+from discreet.problems.checks import TOTAL_TOLERANCE, brief
 from discreet.problems.continuous.modes import known_breakpoints, ratio_family
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
@@ -153,7 +153,7 @@ def component(entry: Any, what: str) -> Component:
     """Prepare one density; InputError, naming it by `what`, without pdf and cdf, or where they disagree by over 1e-9."""
     if not callable(getattr(entry, "pdf", None)) or not callable(getattr(entry, "cdf", None)):
         raise InputError(
-            f"{what} is {entry!r}, which has no pdf and cdf; give a continuous distribution or a discreet Density"
+            f"{what} is {brief(entry)}, which has no pdf and cdf; give a continuous distribution or a discreet Density"
         )
     cdf, upper = entry.cdf, getattr(entry, "sf", None)
     exact = upper is not None and has_own_sf(entry)

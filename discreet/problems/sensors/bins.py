@@ -127,6 +127,14 @@ class NormalDensity:
         if not (np.isfinite(mean).all() and np.isfinite(sigma).all() and np.all(sigma > 0.0)):
             given = f"mean {brief(self.mean)} and σ {brief(self.sigma)}"
             raise InputError(f"a normal density with {given}; both must be finite and σ > 0")
+        try:
+            np.broadcast_shapes(mean.shape, sigma.shape)
+        except ValueError:
+            raise InputError(
+                f"the mean has shape {list(mean.shape)} and σ {list(sigma.shape)}; give shapes that fit"
+            ) from None
+        object.__setattr__(self, "mean", mean if mean.ndim else float(mean))
+        object.__setattr__(self, "sigma", sigma if sigma.ndim else float(sigma))
 
     def pdf(self, z: Any) -> Array:
         """Density at z."""
@@ -166,7 +174,8 @@ class NormalDensity:
         return random_state.normal(self.mean, self.sigma, size)
 
     def _standard(self, z: Any) -> Any:
-        return (np.asarray(z, dtype=np.float64) - self.mean) / self.sigma
+        with np.errstate(over="ignore"):  # infinitely many σ away
+            return (np.asarray(z, dtype=np.float64) - self.mean) / self.sigma
 
 
 def has_own_sf(distribution: Any) -> bool:

@@ -36,5 +36,7 @@ def paper_conditional(edges: Any = PAPER_EDGES) -> Array:
 def linear_conditional(weight_x: float, weight_y: float, sigma: float, edges: Any) -> Array:
     """Pr(bin given x, y) [2, 2, bins] of a sensor that reports weight_y·Y + weight_x·X + N(0, sigma²), X and Y in {0, 1}."""
     weight_x, weight_y = float(real_numbers("weight_x", weight_x, ())), float(real_numbers("weight_y", weight_y, ()))
-    means = weight_x * np.arange(2)[:, None, None] + weight_y * np.arange(2)[None, :, None]
+    sigma = float(real_numbers("sigma", sigma, ()))
+    with np.errstate(all="ignore"):  # means that are not finite are refused
+        means = weight_x * np.arange(2)[:, None, None] + weight_y * np.arange(2)[None, :, None]
     return interval_masses(NormalDensity(means, sigma), check_edges(edges))

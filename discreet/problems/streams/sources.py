@@ -157,7 +157,7 @@ def blocks_from(factory: Callable[[], Iterable[_Pairs]], n: int, m: int, N: int 
     Every call must yield the same outcomes in the same order. N is counted in a pass of its own when it is not given.
     Raises InputError for pairs of the wrong shape, or another number of outcomes than N.
     """
-    sizes = whole(n, "n", 1), whole(m, "m", 1)
+    sizes = whole(n, "n", 1, 1e6), whole(m, "m", 1, 1e6)
     if N is None:
         N = sum(a.shape[1] for a, _ in _pairs(factory, *sizes))  # noqa: N806
     N = whole(N, "N", 1)  # noqa: N806
