@@ -68,6 +68,11 @@ def test_quotients_of_the_smallest_losses_are_rounded_outward(total: float) -> N
     assert Fraction(judged.lower) <= _bayes_error(problem) <= Fraction(judged.upper)
 
 
+def test_no_loss_is_none_in_blocks_too() -> None:
+    judged = certify_rule(_blocks(np.full((2, 2), 0.25), np.zeros((2, 2))), Rule(np.zeros((2, 2))), 0.0).certificate
+    assert (judged.lower, judged.upper) == (0.0, 0.0)
+
+
 @pytest.mark.parametrize("budget", [1e-30, 1e-3])
 def test_a_repair_with_the_smallest_losses_is_rounded_outward(budget: float) -> None:
     """The rule reveals X; its repair is a guess that ignores the outcome, always or mostly."""

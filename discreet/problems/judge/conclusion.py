@@ -139,7 +139,8 @@ def worth_of(
     error, missed = max(0.0, float(sums.loss[0] + sums.loss[1])), sums.missed
     if total is not None:  # the ratios of the law do not change
         law = replace(law, mass=law.mass / total, deviation=law.deviation / total / total, p_x=law.p_x / total)
-        error, missed = error / total, 2.0 * missed + SMALLEST  # the quotient may be subnormal
+        missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)  # the quotient may be subnormal
+        error /= total
     doubt, wrong = sums.column_error * sums.drawn_share() + sums.doubt, 0.0 if inexact is None else inexact.loss
     if inexact is not None and moves is None:
         law = replace(law, off=inexact.joint)
