@@ -464,7 +464,7 @@ def inside_rows() -> None:
             inside_row(f"{count:g} ρ", problems)
 
 
-def curve_rows() -> None:
+def curve_rows(turns: int = 30) -> None:
     """Print what a point of a curve costs without what is special about one share, and about many answers to one problem."""
 
     def by_values(matrix: Any, right: Any) -> Any:
@@ -482,8 +482,8 @@ def curve_rows() -> None:
         "rows are split for every answer": [(Problem, "rows", None)],
         "a ratio test that looks at all at first": [(crossing, "math", SimpleNamespace(isqrt=lambda _: 1, inf=math.inf))],
     }
-    problem, least = ds.problems.paper_single(bins=10_000, budget=0.01), dict.fromkeys(pieces, math.inf)
-    for _ in range(30):  # in turn, as a machine has faster and slower minutes
+    problem, least = instance("paper-single:bins=10000").with_budget(0.01), dict.fromkeys(pieces, math.inf)
+    for _ in range(turns):  # in turn, as a machine has faster and slower minutes
         for name, changes in pieces.items():
             with ExitStack() as stack:
                 for change in changes:

@@ -168,7 +168,7 @@ def test_results_of_asv_that_cannot_be_read_are_refused(text: str) -> None:
     ("arguments", "said"),
     [
         (("reproduce", "--samples", str(10**21)), "samples is"),
-        (("reproduce", "--sensors", str(10**21)), "too many count vectors|count vectors"),
+        (("reproduce", "--sensors", str(10**21)), "sensors is"),
         (("reproduce", "--samples", NINES), "--samples"),
         (("reproduce", "--curves", NINES), "--curves"),
         (("crosscheck", "--size", str(10**18)), "give --size 10000 or less"),
@@ -196,9 +196,11 @@ def test_a_time_limit_may_be_longer_than_systems_wait(limit: str) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a limit of POSIX systems")
-def test_a_limit_of_the_size_of_files_is_one_sentence() -> None:
+def test_a_limit_of_the_size_of_files_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     import resource
 
+    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)  # coverage would complain that it cannot write its file
+    monkeypatch.delenv("COVERAGE_PROCESS_START", raising=False)
     none = (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
     limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, none)}
     for command in ("solve paper-single --out x.npz", "frontier paper-single --points 2 --csv x.npz"):
