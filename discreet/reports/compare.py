@@ -101,7 +101,7 @@ class Comparison:
         if broken:
             worst = max(
                 (row for row in rows if row.status.value == "violated-privacy"),
-                key=lambda row: (row.budget_nats > 0.0, row.excess),
+                key=lambda row: (row.budget_nats > 0.0, row.leakage_over_budget),
             )
             sentences.append(
                 f"{_count(broken, 'answer')} of {answers} leaked more than the budget; the worst is {worst.label} on "
@@ -150,8 +150,9 @@ def _count(number: int, noun: str) -> str:
 def _record(row: Measurement) -> dict[str, Any]:
     """A row under the names of the comparison's record."""
     same = (
-        "backend", "message", "relative_gap", "own_leakage_nats", "own_phi_residual", "budget_nats", "iterations",
-        "lower_seconds", "solve_seconds", "lift_seconds", "certify_seconds", "versions",
+        "backend", "message", "relative_gap", "leakage_ceiling_nats", "own_leakage_nats", "own_phi_residual",
+        "own_private_within", "budget_nats", "iterations", "lower_seconds", "solve_seconds", "lift_seconds",
+        "certify_seconds", "versions",
     )  # fmt: skip
     return {
         "case": row.instance,

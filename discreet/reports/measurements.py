@@ -26,6 +26,7 @@ from discreet.problems.checks import brief, shown
 from discreet.problems.errors import FileError
 from discreet.problems.files.texts import read_text
 from discreet.problems.files.writing import marked
+from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import csv_text, plain, replace_file, unguarded
 
@@ -100,6 +101,8 @@ class Measurement:
                              ones); inf at other budgets, and in rows of before this column
     distinct_outcomes        N after merging proportional outcomes and pruning those of no mass; None if not counted
     contradictions           how many statements of a certified row `verify` contradicts; None where it was not asked
+    own_private_within       at budget 0, the δ of the backend's own answer (0: it is exactly private); inf as above
+    leakage_ceiling_nats     proven upper bound of what the estimator behind `upper` leaks; inf in rows of before this column
     """
 
     study: str
@@ -153,6 +156,8 @@ class Measurement:
     distinct_outcomes: int | None = None
     contradictions: int | None = None
     private_within: float = math.inf
+    own_private_within: float = math.inf
+    leakage_ceiling_nats: float = math.inf
 
     @cached_property
     def label(self) -> str:
@@ -191,17 +196,16 @@ class Measurement:
 
     @property
     def leakage_over_budget(self) -> float:
-        """What the own answer leaks ÷ budget; at budget 0, ‖ΦP‖∞ ÷ 1e-13, to have a scale; 0 without a constraint."""
+        """What the own answer leaks ÷ budget; 0 without a constraint.
+
+        At budget 0, to have a scale: its δ ÷ what counts as private, or ‖ΦP‖∞ ÷ 1e-13 in rows of before δ was recorded.
+        """
         if not self.answered:
             return math.inf
-        if self.budget_nats == 0.0:
-            return self.own_phi_residual / 1e-13
-        return self.own_leakage_nats / self.budget_nats
-
-    @property
-    def excess(self) -> float:
-        """How far the own answer is over the budget: leakage ÷ budget − 1 (negative: inside), or ‖ΦP‖∞ at budget 0."""
-        return self.own_phi_residual if self.budget_nats == 0.0 else self.leakage_over_budget - 1.0
+        if self.budget_nats > 0.0:
+            return self.own_leakage_nats / self.budget_nats
+        known = math.isfinite(self.own_private_within)
+        return self.own_private_within / PRIVATE_LIMIT if known else self.own_phi_residual / 1e-13
 
     @property
     def violated(self) -> bool:

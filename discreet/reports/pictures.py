@@ -32,34 +32,49 @@ def tones(found: Sequence[Trial]) -> dict[str, int]:
 def leakage_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figure:
     """What every answer called solved really leaks, as a multiple of its budget: one line for each configuration.
 
-    At budget 0 the ratio is ‖ΦP‖∞ ÷ what counts as zero, and marks are hollow. What lies right of 1 breaks the budget. The
-    words beside a line count its marks, except on a page, where the filters change them.
+    What lies right of 1 breaks the budget. At budget 0 marks are hollow, and those of answers that are private only
+    within a tolerance differ. The words beside a line count its marks, except on a page, where the filters change them.
     """
     leaks = [(number, row, row.leakage_over_budget) for number, row in enumerate(rows) if weighed(row)]
     every, broken = Counter(row.label for _, row, _ in leaks), Counter(row.label for _, row, _ in leaks if row.violated)
     worst = {name: max(ratio for _, row, ratio in leaks if row.label == name) for name in every}
     names = sorted(worst, key=lambda name: (worst[name], name))
 
-    def strip(perfect: bool, broke: bool) -> Series:
-        told = "{0.label} on {0.instance}: claimed {0.claimed!r}, leaks {1} × the budget"
-        own = [each for each in leaks if (each[1].violated, each[1].budget_nats == 0.0) == (broke, perfect)]
-        marks = ((row.label, max(ratio, 1e-2), told.format(row, wording.scientific(ratio)), n) for n, row, ratio in own)
-        words = f"{'breaks it' if broke else 'keeps the budget'}{', perfect privacy' if perfect else ''}"
-        return _strip(words, 1 if broke else 2, names, marks, hollow=perfect)
+    def strip(words: str, tone: int) -> Series:
+        told = "{0.label} on {0.instance}: claimed {0.claimed!r}, true leakage ÷ budget: {1}"
+        own = [each for each in leaks if _kept(each[1]) == words]
+        marks = ((row.label, max(ratio, 1e-2), told.format(row, wording.excess(row)), n) for n, row, ratio in own)
+        return _strip(words, tone, names, marks, hollow=words.startswith(_PERFECT))
 
     told = "; ".join(f"{name}: largest {wording.scientific(worst[name])} ×" for name in names) or "none was called solved"
     return Figure(
         "leakage",
         'What answers called "optimal" really leak',
-        "true leakage ÷ budget; at perfect privacy ΦP ÷ what counts as zero",
+        "true leakage ÷ budget; at perfect privacy, the deviation ÷ what counts as none",
         "right of 1 the budget is broken; ratios below 0.01 are drawn at 0.01",
         "",
-        tuple(each for each in map(strip, (False, False, True, True), (False, True) * 2) if each.x),
+        tuple(each for each in map(strip, _KEPT, _KEPT.values()) if each.x),
         f"True leakage over budget of claimed successes. {told}.",
         log_x=True,
         rows=tuple(f"{name}: {broken[name]} of {every[name]} broken" if counted else name for name in names),
         zone_from=1.0,
     )
+
+
+_PERFECT = "perfect privacy: "
+_KEPT = {
+    "keeps the budget": 2, "breaks it": 1,
+    f"{_PERFECT}exact": 2, f"{_PERFECT}within a tolerance": 3, f"{_PERFECT}broken": 1,
+}  # fmt: skip
+"""What an answer does to its budget, and the tone of its mark."""
+
+
+def _kept(row: Measurement) -> str:
+    """The word of `_KEPT` for a row."""
+    if row.budget_nats > 0.0:
+        return "breaks it" if row.violated else "keeps the budget"
+    kept = "exact" if row.own_private_within == 0.0 else "within a tolerance"
+    return f"{_PERFECT}{'broken' if row.violated else kept}"
 
 
 def gap_figure(rows: Sequence[Measurement]) -> Figure:

@@ -73,13 +73,14 @@ def _record(trial: Trial) -> dict[str, str | int | float | None]:
     peaks = [each.peak_bytes for each in trial.rows if each.peak_bytes is not None]
     problem = ("problem", "family", "budget_nats", "private_values", "guesses", "outcomes", "gap_target")
     answer = ("claimed", "lower", "upper", "relative_gap", "leakage_over_budget")
+    privacy = ("own_private_within", "leakage_ceiling_nats")
     return {
         **{name: plain(getattr(row, name)) for name in problem},
         "budget": row.budget_word,
         "backend": trial.contestant,
         "repeats": len(trial.rows),
         "status": max(trial.rows, key=lambda each: not each.certified).status.value,
-        **{name: plain(getattr(row, name)) for name in answer},
+        **{name: plain(getattr(row, name)) for name in answer + privacy},
         "seconds": trial.seconds,
         "peak_bytes": max(peaks, default=None),
         "message": row.message,

@@ -68,13 +68,20 @@ def _plain(words: str) -> str:
 
 
 def excess(row: Measurement) -> str:
-    """True leakage of a row's own answer against its budget: 2.03 ×, 1 + 3·10⁻⁷, 1 − 2·10⁻¹², or ‖ΦP‖ at budget 0."""
+    """True leakage of a row's own answer against its budget: 2.03 ×, 1 + 3·10⁻⁷, 1 − 2·10⁻¹².
+
+    At budget 0: "exactly private", "private within 10⁻¹⁵", the largest relative change of a probability by a guess, or ‖ΦP‖
+    where that was not recorded.
+    """
     if not row.answered or math.isinf(row.budget_nats):
         return NOTHING
     if row.budget_nats == 0.0:
+        share = row.own_private_within
+        if math.isfinite(share):
+            return f"private within {scientific(share, 0)}" if share > 0.0 else "exactly private"
         residual = row.own_phi_residual
         return f"ΦP {scientific(residual, 0)}" if residual >= 1e-20 or residual == 0.0 else "ΦP < 10⁻²⁰"
-    over = row.excess
+    over = row.leakage_over_budget - 1.0
     if abs(over) >= 1e-3:
         return f"{number(row.leakage_over_budget, 4)} ×"
     if over == 0.0:

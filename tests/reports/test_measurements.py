@@ -112,6 +112,8 @@ def test_a_file_of_before_the_later_columns_reads(tmp_path: Path) -> None:
         "traceback",
         "peak_bytes",
         "contradictions",
+        "own_private_within",
+        "leakage_ceiling_nats",
     ):
         del record[name]
     assert from_record(record | {"unheard_of": 3}, "here") == example()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,11 @@ import pytest
 
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
+from discreet.problems.judge.privacy import PRIVATE_LIMIT
+from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.measurements import Measurement
+from discreet.reports.pictures import leakage_figure
 from discreet.reports.published import NAMES, publish
 
 HOME = "/" + "/".join(("home", "someone"))
@@ -83,6 +87,28 @@ def test_the_table_has_one_line_a_trial(tmp_path: Path) -> None:
         lines = list(csv.DictReader(stream))
     assert len(lines) == len(ROWS)
     assert {line["status"] for line in lines} == {"certified", "violated-privacy", "failed"}
+
+
+def test_privacy_within_a_tolerance_has_a_mark_of_its_own_at_budget_0(tmp_path: Path) -> None:
+    perfect = replace(ROWS[0], budget_nats=0.0, budget_word="perfect", own_phi_residual=1e-20)
+    broken = replace(perfect, status=Status.VIOLATED_PRIVACY)
+    for backend, base, share, words in (
+        ("exact", perfect, 0.0, "exactly private"),
+        ("near", perfect, 3e-13, "private within 3·10⁻¹³"),
+        ("rare", broken, 0.5, "private within 0.5"),  # a rare guess that tells all: ΦP is tiny
+        ("old", perfect, math.inf, "ΦP 10⁻²⁰"),
+    ):
+        rows = [replace(base, backend=backend, own_private_within=share)]
+        publish(rows, tmp_path / backend)
+        assert wording.excess(rows[0]) == words
+        drawn = (tmp_path / backend / "leakage.svg").read_text(encoding="utf-8")
+        assert words in drawn
+        kept = "broken" if base is broken else "exact" if backend == "exact" else "within a tolerance"
+        assert [f"perfect privacy: {each}<" in drawn for each in ("exact", "within a tolerance", "broken")] == [
+            each == kept for each in ("exact", "within a tolerance", "broken")
+        ]
+    (mark,) = (series for series in leakage_figure([replace(broken, own_private_within=0.5)]).series)
+    assert mark.x == (0.5 / PRIVATE_LIMIT,)  # right of 1, where the budget is broken
 
 
 def record(

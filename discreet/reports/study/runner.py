@@ -137,11 +137,12 @@ def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurem
         claimed=scrubbed(solution.claimed or ""),
         **{
             name: getattr(judged, name)
-            for name in ("upper", "lower", "private_within", "own_error", "own_phi_residual")
+            for name in ("upper", "lower", "private_within", "own_error", "own_phi_residual", "own_private_within")
             if judged
         },
         relative_gap=solution.relative_gap,
         own_leakage_nats=judged.own_leakage if judged else math.inf,
+        leakage_ceiling_nats=judged.leakage_ceiling if judged else math.inf,
         iterations=solution.iterations,
         **{name: getattr(times, name) for name in ("lower_seconds", "solve_seconds", "lift_seconds", "certify_seconds")},
         **{name: getattr(tried, name) for name in ("peak_bytes", "solve_bytes", "samples")},
