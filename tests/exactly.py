@@ -11,6 +11,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from flint import fmpq
 
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -163,15 +164,19 @@ def perfect_privacy_optimum(problem: Problem, within: float = 0.0) -> Fraction:
 
 
 def _linear_program(costs: list[Fraction], rows: Rows, right: list[Fraction]) -> Fraction:
-    """The least Σ costs·x over x ≥ 0 with rows·x = right ≥ 0: the simplex method in two phases, by Bland's rule."""
+    """The least Σ costs·x over x ≥ 0 with rows·x = right ≥ 0: the simplex method in two phases, by Bland's rule.
+
+    Its rationals are FLINT's, which take a tenth of the time of Python's.
+    """
     count, artificial = len(costs), len(rows)
     table = [
-        [*row, *(Fraction(k == r) for k in range(artificial)), value]
+        [fmpq(*entry.as_integer_ratio()) for entry in (*row, *(Fraction(k == r) for k in range(artificial)), value)]
         for r, (row, value) in enumerate(zip(rows, right, strict=True))
     ]
     basis = list(range(count, count + artificial))
     for phase in (1, 2):
-        price = [Fraction(0)] * count + [Fraction(1)] * artificial if phase == 1 else [*costs, *[Fraction(0)] * artificial]
+        asked = [Fraction(0)] * count + [Fraction(1)] * artificial if phase == 1 else [*costs, *[Fraction(0)] * artificial]
+        price = [fmpq(*cost.as_integer_ratio()) for cost in asked]
         allowed = count + artificial if phase == 1 else count
         while True:
             entering = next((k for k in range(allowed) if _reduced(price, basis, table, k) < 0), None)
@@ -187,18 +192,21 @@ def _linear_program(costs: list[Fraction], rows: Rows, right: list[Fraction]) ->
             )
             _pivot(table, leaving, entering)
             basis[leaving] = entering
-        value = sum((price[k] * row[-1] for k, row in zip(basis, table, strict=True)), Fraction(0))
+        value = sum((price[k] * row[-1] for k, row in zip(basis, table, strict=True)), fmpq(0))
         if phase == 1 and value:
             raise ValueError("no point is feasible")
-    return value
+    return Fraction(int(value.p), int(value.q))
 
 
-def _reduced(price: list[Fraction], basis: list[int], table: Rows, k: int) -> Fraction:
-    return price[k] - sum((price[b] * row[k] for b, row in zip(basis, table, strict=True)), Fraction(0))
+def _reduced(price: list[fmpq], basis: list[int], table: list[list[fmpq]], k: int) -> fmpq:
+    return price[k] - sum((price[b] * row[k] for b, row in zip(basis, table, strict=True) if row[k]), fmpq(0))
 
 
-def _pivot(table: Rows, leaving: int, entering: int) -> None:
+def _pivot(table: list[list[fmpq]], leaving: int, entering: int) -> None:
     own = [value / table[leaving][entering] for value in table[leaving]]
     for r, row in enumerate(table):
         factor = row[entering]
-        table[r] = own if r == leaving else [value - factor * mine for value, mine in zip(row, own, strict=True)]
+        if r == leaving:
+            table[r] = own
+        elif factor:
+            table[r] = [value - factor * mine for value, mine in zip(row, own, strict=True)]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.backends.tilt.cells import SHELLS, Scan, classified, shell_top
+from discreet.backends.tilt.cells import SHELLS, Scan, _visit, classified, shell_top
 from discreet.backends.tilt.passes import scan, wanted_margin
 from discreet.backends.tilt.point import Grouping
 from discreet.problems.blocks import ArrayBlocks
@@ -73,6 +73,14 @@ def test_compiled_and_numpy_decide_alike(
         one = scan(blocks, tilt, threshold, screen=screen, most=most, strip=128, threads=1, compiled=False)
     other = scan(blocks, tilt, threshold, screen=screen, most=most, strip=128, threads=1, compiled=True)
     assert_same(one, other, rounding=1e-12)
+
+
+@NUMBA
+def test_kernels_are_compiled_once_for_tilts_in_any_order() -> None:
+    blocks, tilt = outcomes(3, 2, 200, 0), tilt_for(3, 2, 0, 0.3)
+    one, other = (scan(blocks, each, 0.1, screen=1.0, compiled=True) for each in (tilt, np.asfortranarray(tilt)))
+    assert_same(one, other, rounding=0.0)
+    assert [len(kernel.signatures) for kernel in (label_strips._kernel(), _visit(3, 2))] == [1, 1]
 
 
 @BOTH
@@ -172,7 +180,7 @@ def test_shells_are_halves_of_octaves() -> None:
 @BOTH
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_chunks_and_threads_change_nothing(compiled: bool, size: int) -> None:
-    whole, tilt = outcomes(2, 3, 500, 7, 1000), tilt_for(2, 3, 7, 0.2)
+    whole, tilt = outcomes(3, 2, 500, 7, 1000), tilt_for(3, 2, 7, 0.2)
     blocks = ArrayBlocks(whole.p_xz, whole.loss, size)
     alone = scan(blocks, tilt, 0.1, threads=1, compiled=compiled)
     for threads in (2, 3, 0):
@@ -182,22 +190,22 @@ def test_chunks_and_threads_change_nothing(compiled: bool, size: int) -> None:
 
 @BOTH
 def test_chunks_without_mass(compiled: bool) -> None:
-    whole = outcomes(2, 3, 100, 3)
+    whole = outcomes(3, 2, 100, 3)
     p_xz, loss = whole.p_xz.copy(), whole.loss.copy()
     p_xz[:, 20:60], loss[:, 20:60] = 0.0, 0.0
-    blocks, tilt = ArrayBlocks(p_xz, loss, 20), tilt_for(2, 3, 3, 0.1)
+    blocks, tilt = ArrayBlocks(p_xz, loss, 20), tilt_for(3, 2, 3, 0.1)
     found = scan(blocks, tilt, 0.2, threads=1, compiled=compiled)
     assert not ((found.retained >= 20) & (found.retained < 60)).any()
     assert found.columns.sum() == pytest.approx(p_xz.sum() + loss.sum())
-    weighed = scan(blocks, np.zeros((3, 2)), -1.0, screen=0.0, strip=128, compiled=compiled).weights
+    weighed = scan(blocks, np.zeros((2, 3)), -1.0, screen=0.0, strip=128, compiled=compiled).weights
     drawn, _ = sample(blocks, weighed, 128, 50, threads=1)
-    assert (drawn[:2].sum(axis=0) > 0.0).all()
+    assert (drawn[:3].sum(axis=0) > 0.0).all()
 
 
 @BOTH
 def test_only_outcomes_without_mass(compiled: bool) -> None:
-    blocks = ArrayBlocks(np.zeros((2, 30)), np.zeros((3, 30)), 10)
-    found = scan(blocks, np.ones((3, 2)), 1.0, compiled=compiled)
+    blocks = ArrayBlocks(np.zeros((3, 30)), np.zeros((2, 30)), 10)
+    found = scan(blocks, np.ones((2, 3)), 1.0, compiled=compiled)
     assert found.total == 0.0
     assert found.retained.size == found.keys.size == 0
     assert found.columns.shape == (5, 0)

@@ -96,7 +96,7 @@ def test_threads_chunks_and_kernels_change_nothing(fraction: float) -> None:
 @pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
 @pytest.mark.parametrize("fraction", [0.0, 1e-3, 0.5])
 def test_compiled_and_numpy_reach_the_same(fraction: float) -> None:
-    problem = random_problem("mixture", 3, 3, 3000, 4, fraction)
+    problem = random_problem("mixture", 3, 2, 3000, 4, fraction)
     found = [in_rounds(in_blocks(problem), threads=2, compiled=compiled) for compiled in (False, True)]
     one, other = (judged(problem, each) for each in found)
     assert max(one.relative_gap, other.relative_gap) <= GAP

@@ -111,7 +111,8 @@ def compiled_pass(p_xz: Array, loss: Array, tilt: Array, threshold: float, scree
     cells[screened], counts[screened] = strips.sums[0], strips.counts
     total = float(np.trace(cells[screened, n:]) + (tilt * cells[screened, :n]).sum())
     near, rows = np.empty(strips.unclear.size, dtype=np.intp), (*flat(p_xz), *flat(loss))
-    rest, found = _visit(n, m)(strips.unclear, *rows, np.array(tilt), threshold, near, cells, counts)
+    in_order = np.array(tilt, order="C")  # another order would be compiled apart
+    rest, found = _visit(n, m)(strips.unclear, *rows, in_order, threshold, near, cells, counts)
     keys, retained = np.flatnonzero(counts), near[:found]
     columns = np.concatenate([np.concatenate([p_xz[:, retained], loss[:, retained]]), cells[keys].T], axis=1)
     return Scan(tilt, total + rest, threshold, screen, retained, columns, keys, counts[keys], [strips.weights])

@@ -64,7 +64,8 @@ def strip_sums(
     sums, counts = np.zeros((m * (n + m), 2)), np.zeros(m, dtype=np.int64)
     unclear, weights = np.empty(count, dtype=np.intp), np.zeros((2, -(-count // group) if group else 0))
     limit = per_mass, per_loss, tiny
-    found = _kernel()(count, *flat(p_xz), *flat(loss), np.array(tilt), *limit, group, sums, counts, unclear, weights)
+    rows, tilt = (*flat(p_xz), *flat(loss)), np.array(tilt, order="C")  # another order would be compiled apart
+    found = _kernel()(count, *rows, tilt, *limit, group, sums, counts, unclear, weights)
     high, low = np.moveaxis(sums.reshape(m, n + m, 2), 2, 0)
     return StripSums((high, low), counts, unclear[:found].copy(), weights)
 
