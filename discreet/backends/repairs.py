@@ -44,13 +44,17 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
 
 
 def duals_for(problem: Any, answer: Any) -> tuple[Array, float] | None:
-    """(tilt [m, n], multiplier) derived from the law of an answer; None for rules on outcomes, and at budgets 0 and inf.
+    """(tilt [m, n], multiplier) derived from the law of an answer; None for rules on many outcomes, at budgets 0 and inf.
 
     The law of a rule for densities is taken on a fine partition.
     """
-    if problem.constraint.perfect or problem.constraint.oblivious or isinstance(problem, BlockProblem):
+    if problem.constraint.perfect or problem.constraint.oblivious:
         return None
-    if not isinstance(problem, Problem):
+    if isinstance(problem, BlockProblem):
+        if not problem.few:
+            return None
+        problem, answer = problem.in_memory(), answer.dense(problem.blocks)
+    elif not isinstance(problem, Problem):
         problem, answer = _finely(problem, answer)
     elif np.ndim(answer) != 2:
         return None

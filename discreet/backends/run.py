@@ -5,7 +5,8 @@ separate so that an attempt can run in a process of its own (`isolated`) while t
 several backends: each attempt is judged once, and the chosen Solution is returned.
 
 A backend that streams gets arrays of many outcomes unreduced, in blocks, since a search for outcomes to merge would take
-longer than solving. Its answer is then a `Rule`, and the matrix is made only when somebody asks for it.
+longer than solving. Its answer is then a `Rule`, and the matrix is made only when somebody asks for it. Conversely it gets
+few outcomes in blocks as arrays, reduced as such, and its answer is stated as a rule.
 """
 
 from __future__ import annotations
@@ -257,9 +258,7 @@ def _run(
     solver: Backend[AnyProblem, _L, _F], problem: AnyProblem, reduced: Reduced | None, options: Options, clock: _Clock
 ) -> Attempt:
     with clock.step("lower_seconds"):
-        if isinstance(problem, Problem) and reduced is None:
-            in_blocks = Kind.BLOCKS in solver.capabilities.kinds and problem.N >= _IN_BLOCKS_FROM
-            reduced = None if in_blocks else reduce(problem)
+        reduced = _reduced(solver, problem) if reduced is None else reduced
         lowered = solver.lower(_handed_over(problem, reduced), options)
     with clock.step("solve_seconds"):
         raw = solver.solve(lowered, options)
@@ -267,14 +266,32 @@ def _run(
         lifted = solver.lift(raw)
         answer = lifted if reduced is None else restored(reduced, lifted)
         _check_shapes(problem, answer)
+        if reduced is not None and isinstance(problem, BlockProblem):
+            answer = _as_rule(reduced.original, answer)
     taken = clock.timings()
     return Attempt(solver.name, answer, None, "", raw.claimed, raw.iterations, taken, versions_of(solver), passes=raw.passes)
+
+
+def _reduced(solver: Backend[AnyProblem, _L, _F], problem: AnyProblem) -> Reduced | None:
+    """The reduction of arrays, and of few outcomes in blocks; None where the outcomes are passed on in blocks."""
+    if isinstance(problem, Problem):
+        in_blocks = Kind.BLOCKS in solver.capabilities.kinds and problem.N >= _IN_BLOCKS_FROM
+        return None if in_blocks else reduce(problem)
+    return reduce(problem.in_memory()) if isinstance(problem, BlockProblem) and problem.few else None
 
 
 def _handed_over(problem: AnyProblem, reduced: Reduced | None) -> AnyProblem:
     if reduced is not None:
         return reduced.problem
     return BlockProblem.of(problem) if isinstance(problem, Problem) else problem
+
+
+def _as_rule(problem: Problem, answer: Answer) -> Answer:
+    """The answer with its matrix [m, N] stated as a rule. Outcomes of probability zero follow the tilt."""
+    tilt = np.zeros((problem.m, problem.n)) if answer.tilt is None else answer.tilt
+    rule = Rule.of(tilt, _matrix(problem, answer.estimator), problem.p_xz, problem.loss)
+    seen = problem.p_z[rule.ties] > 0.0
+    return Answer(Rule(tilt, rule.ties[seen], rule.columns[:, seen]), answer.tilt, answer.multiplier)
 
 
 def _check_shapes(problem: AnyProblem, answer: Answer) -> None:

@@ -26,6 +26,7 @@ from discreet.problems.problem import Problem
 CHUNK_OUTCOMES = 1 << 16
 _LARGE_FROM = 1 << 22  # outcomes from which chunks of arrays are four times as large: handing one out costs 30 µs
 _SHARED_FROM = 1 << 20  # outcomes from which sharing a pass over arrays between threads pays
+_FEW = 512  # outcomes that are solved as arrays: even a rule that lists all of them is short
 _AHEAD = 3  # pieces of work handed out per thread before the oldest result is taken
 
 Item = TypeVar("Item")
@@ -150,6 +151,16 @@ class BlockProblem(Constrained):
     def N(self) -> int:  # noqa: N802
         """Outcomes."""
         return self.blocks.N
+
+    @property
+    def few(self) -> bool:
+        """Whether the outcomes are so few that they are solved as arrays."""
+        return self.N <= _FEW
+
+    def in_memory(self) -> Problem:
+        """The same problem in arrays."""
+        columns = np.concatenate([np.concatenate(chunk.read()) for chunk in self.blocks.chunks()], axis=1)
+        return Problem(columns[: self.n], columns[self.n :], self.constraint, name=self.name)
 
     def check_totals(self, p_x: Array, total: float, errors: Array) -> None:
         """Refuse blocks whose Σ_l a_l [n], its sum, or constant errors [m], as added up, differ from those stated."""

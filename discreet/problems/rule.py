@@ -28,7 +28,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.files.archive import new_array
 from discreet.problems.files.writing import replacing
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import Decisions, normalise
+from discreet.problems.numerics.estimators import Decisions, normalise, one_hot
 from discreet.problems.numerics.rounding import LARGEST_TILT
 from discreet.problems.numerics.tilted_losses import first_least, in_order_losses, least_two
 
@@ -106,8 +106,8 @@ class Rule:
     @classmethod
     def of(cls, tilt: Array, estimator: Array, p_xz: Array, loss: Array) -> Rule:
         """An estimator [m, N] stated as a rule: its ties are the outcomes that do not follow the tilt with certainty."""
-        labels = np.argmin(in_order_losses(p_xz, loss, tilt), axis=0)
-        ties = np.flatnonzero(estimator[labels, np.arange(labels.size)] < 1.0)
+        labels = first_least(in_order_losses(p_xz, loss, tilt))
+        ties = np.flatnonzero((estimator != one_hot(labels, len(estimator))).any(axis=0))
         return cls(tilt, ties, estimator[:, ties])
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.problems import Problem
+from discreet.problems import BlockProblem, Problem, Rule
 from discreet.problems.reduction import merge_rare_values
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -138,3 +138,17 @@ def test_problems_at_the_edge_are_solved_in_bounded_work(edge_problem: Callable[
     assert max(1.0 if gap is None else gap for gap in gaps) <= 1e-8
     iterations = [each.iterations for each in solutions if each.iterations]
     assert max(iterations) <= 100 * np.median(iterations)
+
+
+_WORSE_IN_BLOCKS = [1083420543, 515160882, 3234205194, 3603043292, 861533667, 553834187, 2218273050]
+
+
+@pytest.mark.parametrize("seed", [*range(40), *_WORSE_IN_BLOCKS])
+def test_few_outcomes_in_blocks_are_solved_as_well_as_in_arrays(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    """Proportional outcomes are merged, no probability is lost in the rule, and duals are derived from its law."""
+    problem = edge_problem(seed)
+    arrays, blocks = (ds.solve(each, "tilt", gap=1e-9) for each in (problem, BlockProblem.of(problem)))
+    assert blocks.status is arrays.status
+    assert blocks.status in (ds.Status.CERTIFIED, ds.Status.INACCURATE)
+    assert isinstance(blocks.rule, Rule)
+    assert problem.p_z[blocks.rule.ties].all()

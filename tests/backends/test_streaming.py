@@ -40,6 +40,7 @@ def few_retained(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few that problems of some hundred outcomes have to be aggregated."""
     importlib.import_module("discreet.backends.tilt.backend")  # has taken its own before this one is replaced
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: max(30, 3 * n * m))
+    monkeypatch.setattr(BlockProblem, "few", False)
 
 
 def solve(problem: Problem | BlockProblem, *, threads: int = 0, **options: Any) -> Solution:
@@ -311,6 +312,7 @@ def test_ties_whose_columns_sum_to_one_exactly_cost_no_blending(sensors: int, ga
 def test_a_tilt_that_outcomes_in_cells_may_contradict_is_no_vertex(monkeypatch: pytest.MonkeyPatch) -> None:
     """More outcomes share the tie's margin than are retained: that the sums of their cells follow the tilt is not enough."""
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: 500)
+    monkeypatch.setattr(BlockProblem, "few", False)
     conditional = linear_conditional(0.4, 0.6, 0.1, paper_edges(8))
     solution = solve(lattice_problem(conditional, paper_p_xy(), 10, budget=9.82550774099471e-06))
     assert solution.status is Status.CERTIFIED

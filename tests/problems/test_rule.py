@@ -54,6 +54,17 @@ def test_off_ties_a_rule_is_the_first_least_tilted_loss(data: st.DataObject) -> 
     np.testing.assert_array_equal(columns.sum(axis=0), 1.0)
 
 
+def test_an_estimator_stated_as_a_rule_loses_no_probability_however_small() -> None:
+    problem = random_problem(2, 3, 5)
+    tilt = np.zeros((3, 2))
+    estimator = Rule(tilt).dense(blocks_of(problem))
+    rare = int(estimator[:, 2].argmin())
+    estimator[rare, 2] = 1e-18  # its label's probability rounds to one
+    rule = Rule.of(tilt, estimator, problem.p_xz, problem.loss)
+    assert rule.ties.tolist() == [2]
+    np.testing.assert_array_equal(rule.dense(blocks_of(problem)), estimator)
+
+
 def test_equal_losses_go_to_the_first_guess() -> None:
     rule = Rule(np.zeros((3, 2)))
     a, loss = np.full((2, 4), 0.125), np.zeros((3, 4))
