@@ -77,8 +77,8 @@ def edge(rng: np.random.Generator, count: int) -> Iterator[Named]:
         yield f"edge_problem({seed})", edge_problem(seed)
 
 
-def edge_problem(seed: int) -> Problem:
-    """One of a family whose masses differ by any power of ten; all about it follows from the seed.
+def edge_problem(seed: int, most_values: int = 6, most_outcomes: int = 60) -> Problem:
+    """One of a family whose masses differ by any power of ten; all about it follows from the seed and the largest sizes.
 
     Sizes, zeros and unevenness are drawn first. Then some entries, private values, public values or outcomes become rare:
     each kind in one problem of four, by up to 150 decades in half of these. Half of the problems have proportional
@@ -86,8 +86,8 @@ def edge_problem(seed: int) -> Problem:
     spread over the twelve decades below what the Bayes rule leaks.
     """
     rng = np.random.default_rng(seed)
-    n, m = (1 + rng.integers(1, 12, size=2) // 2).tolist()  # 1 half as often as others
-    outcomes = int(rng.integers(1, 61))
+    n, m = (1 + rng.integers(1, 2 * most_values, size=2) // 2).tolist()  # 1 half as often as others
+    outcomes = int(rng.integers(1, most_outcomes + 1))
     kind = {"sparsity": float(rng.choice([0.0, 0.5, 0.9])), "concentration": float(rng.choice([0.05, 0.3, 1.0]))}
     joint = random_joint(n, m, outcomes, rng=rng, **kind)
     for axes in ((), (1, 2), (0, 2), (0, 1)):
@@ -99,7 +99,7 @@ def edge_problem(seed: int) -> Problem:
     if rng.random() < 0.5:
         copied = rng.integers(outcomes, size=int(rng.integers(1, outcomes + 1)))
         factors = rng.choice([1.0, 0.5, 1.0 / 3.0, 0.7, 1e-6], size=copied.size)
-        joint = np.concatenate([joint, joint[:, :, copied] * factors], axis=2)[:, :, :60]
+        joint = np.concatenate([joint, joint[:, :, copied] * factors], axis=2)[:, :, :most_outcomes]
     losses = rng.choice([0.0, 1.0, 1e-3, 5.0], size=(m, m)) if rng.random() < 1.0 / 6.0 else None
     problem = Problem.from_joint(joint / joint.sum(), math.inf, loss_matrix=losses)
     share = 0.0 if rng.random() < 0.125 else float(10.0 ** -rng.uniform(0.0, 12.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -19,7 +20,7 @@ from discreet.problems import BlockProblem
 pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
-KINDS = ("edge", "sparse", "dirichlet", "catalog", "weighted", "large", "blocks")
+KINDS = ("edge", "small", "sparse", "dirichlet", "catalog", "weighted", "large", "blocks")
 
 
 @pytest.fixture
@@ -39,6 +40,12 @@ def test_a_problem_follows_from_seed_and_index(load: Any, kind: str) -> None:
         assert problem.p_xz.tobytes() == again[1].p_xz.tobytes()
         assert problem.budget == again[1].budget
     assert set(load("instances").KINDS) == set(KINDS)
+
+
+def test_small_problems_are_small(load: Any) -> None:
+    problems = [load("instances").drawn("small", 1, index)[1] for index in range(60)]
+    assert max(max(each.n, each.m) for each in problems) == 3
+    assert 10 <= max(each.N for each in problems) <= 12
 
 
 @pytest.mark.parametrize(
@@ -93,6 +100,27 @@ def test_rules_of_blocks_are_checked_too(load: Any) -> None:
     assert [row.checked and not row.false for row in rows] == [True] * 3
 
 
+def test_rows_of_a_backend_outlast_changes_of_others(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """They are kept by the code that they come from; other backends and the command line are no part of it."""
+    main, names = load("main"), ("tilt", "blahut-arimoto", "highs", "ipopt")
+    for folder in ("discreet", "benchmarks"):
+        shutil.copytree(FOLDER.parent / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "results"))
+    monkeypatch.setattr(main, "_ROOT", tmp_path)
+
+    def changed_by(path: str) -> set[str]:
+        before = {name: main._code(name) for name in names}
+        with (tmp_path / path).open("a", encoding="utf-8") as stream:
+            stream.write("\n# changed\n")
+        return {name for name in names if main._code(name) != before[name]}
+
+    assert changed_by("discreet/backends/tilt/newton.py") == {"tilt"}
+    assert changed_by("discreet/backends/peers/ipopt.py") == {"ipopt"}
+    assert changed_by("discreet/cli/app.py") == set()
+    for path in ("discreet/problems/judge/privacy.py", "discreet/backends/run.py", "discreet/verification.py"):
+        assert changed_by(path) == set(names)
+    assert changed_by("benchmarks/campaigns/instances.py") == set(names)
+
+
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(FOLDER / "campaign.py"), *words], capture_output=True, text=True, timeout=300)
 
@@ -106,6 +134,7 @@ def test_a_campaign_goes_on_where_it_was(tmp_path: Path) -> None:
     page = (tmp_path / "found.md").read_text(encoding="utf-8")
     assert "**7 problems, 7 certificates checked by exact arithmetic, 0 false.**" in page
     assert "not done yet" not in page
+    assert "| `tilt` | 60 |" in page
     assert str(FOLDER.parent) not in page
     lines = {
         line["kind"]: line for line in csv.DictReader((tmp_path / "found.csv").read_text(encoding="utf-8").splitlines())

@@ -52,6 +52,11 @@ class Asked:
     gap: float = 1e-9
     time_limit: float = 5.0
 
+    @property
+    def name(self) -> str:
+        """Part of the name of a file."""
+        return f"seed-{self.seed}-limit-{self.time_limit:g}"
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -64,7 +69,7 @@ class Batch:
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """Part of the name of its file."""
         return f"{self.backend}-{self.kind}-{self.first:07d}-{self.count}"
 
 

@@ -1,6 +1,7 @@
-"""The problems of a campaign: seven kinds, each a pure function of (seed, index).
+"""The problems of a campaign: eight kinds, each a pure function of (seed, index).
 
     edge        1 … 6 values of each, 1 … 60 outcomes; zeros, copies, masses down to 1e-150, twelve decades of budgets
+    small       those of `edge` with 1 … 3 values of each and 1 … 12 outcomes
     sparse      1 … 6 values of each, 1 … 300 outcomes, up to nine entries in ten zero
     dirichlet   2 … 5 values of each, 20 … 250 outcomes, no zeros
     catalog     what `discreet crosscheck` draws: every family, adversarial ones too, under every kind of budget
@@ -23,7 +24,7 @@ import random_problems
 from discreet.problems import BlockProblem, Problem, catalog
 from discreet.reports.crosscheck.instances import DEFAULT_SIZE, Selection, select
 
-__all__ = ["KINDS", "SMALL", "drawn"]
+__all__ = ["KINDS", "drawn"]
 
 Drawn = tuple[str, "Problem | BlockProblem"]
 """Words that build the problem again, and the problem."""
@@ -39,6 +40,11 @@ def drawn(kind: str, seed: int, index: int) -> Drawn:
 def _first(generator: Callable[[np.random.Generator, int], Iterator[Any]]) -> Callable[[int, int], Drawn]:
     """The first problem of a generator of `random_problems`, started with (seed, index)."""
     return lambda seed, index: next(generator(np.random.default_rng([seed, index]), 1))
+
+
+def _small(seed: int, index: int) -> Drawn:
+    drawn_seed = int(np.random.default_rng([seed, index]).integers(2**32))
+    return f"edge_problem({drawn_seed}, 3, 12)", random_problems.edge_problem(drawn_seed, 3, 12)
 
 
 def _of_catalog(seed: int, index: int) -> Drawn:
@@ -66,6 +72,7 @@ def _in_blocks(seed: int, index: int) -> Drawn:
 
 KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
     "edge": _first(random_problems.edge),
+    "small": _small,
     "sparse": _first(random_problems.sparse),
     "dirichlet": _first(random_problems.dirichlet),
     "catalog": _of_catalog,
@@ -73,6 +80,3 @@ KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
     "large": _large,
     "blocks": _in_blocks,
 }
-
-SMALL = ("edge", "catalog")
-"""Kinds whose problems are small enough for every backend."""

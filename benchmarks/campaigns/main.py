@@ -1,4 +1,8 @@
-"""The command line: which batches there are, the processes that do them, and the scratch folder they are written to."""
+"""The command line: which batches there are, the processes that do them, and the scratch folder they are written to.
+
+`tilt` gets all kinds of problem but `small`; every other backend gets only `small` and `catalog`, and less time for each.
+Ten thousand problems of the other kinds would take the slowest backends hours.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict
 from functools import partial
@@ -18,7 +22,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from campaigns.batches import Asked, Batch, Row, done
-from campaigns.instances import KINDS, SMALL
+from campaigns.instances import KINDS
 from campaigns.report import Run, write
 
 from discreet.backends.contract import Kind, Policy
@@ -31,9 +35,8 @@ __all__ = ["main"]
 _ROOT = Path(__file__).resolve().parents[2]
 _TURN = 0.5  # seconds between two looks at the clock
 _STOPPED = 5.0  # seconds between two looks that only a stopped process lets pass
-_SIZE, _SIZES = 100, {"weighted": 50, "large": 20}  # problems of a batch, which is lost if it is broken off
-_OFTEN = 5  # times as many of tilt, which is quick, so that processes do not start all the time
-_SHARES = {
+_SIZE, _SIZES = 500, {"weighted": 50, "large": 50}  # problems of a batch, which is lost if it is broken off
+_TILT = {
     "edge": 0.56,
     "sparse": 0.2,
     "dirichlet": 0.12,
@@ -42,27 +45,32 @@ _SHARES = {
     "weighted": 0.001,
     "large": 0.001,
 }
-_SMALL_SHARES = {"edge": 0.8, "catalog": 0.2}
+_OTHERS = {"small": 0.8, "catalog": 0.2}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do the batches that are missing, and write the report; 1 if a certificate is false."""
     asked = _parser().parse_args(arguments)
     os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
-    settings = Asked(asked.seed, time_limit=asked.time_limit)
-    folder = Path(asked.scratch) / f"{_code()}-seed-{settings.seed}-limit-{settings.time_limit:g}"
-    folder.mkdir(parents=True, exist_ok=True)
     names, absent = _backends(asked.backends)
     plan = [batch for name in names for batch in _planned(name, asked.tilt if name == "tilt" else asked.others, asked.kinds)]
     if not plan:
         print("nothing is asked for; choose backends that are installed, and kinds among", *KINDS, file=sys.stderr)
         return 2
+    limits = {name: asked.time_limit if name == "tilt" else asked.others_time_limit for name in names}
+    settings = {name: Asked(asked.seed, time_limit=limit) for name, limit in limits.items()}
+    codes = {name: _code(name) for name in names}
+    scratch = Path(asked.scratch)
+    paths = {
+        batch: scratch / f"{batch.backend}-{codes[batch.backend]}" / f"{batch.name}-{settings[batch.backend].name}.json"
+        for batch in plan
+    }
     if not asked.report:
-        _work(_in_turn(plan), settings, folder, asked.jobs, asked.minutes)
-    found = [(batch, *_stored(folder, batch)) for batch in plan if _path(folder, batch).exists()]
+        _work(_in_turn(plan), settings, paths, asked.jobs, asked.minutes)
+    found = [(batch, *_stored(paths[batch])) for batch in plan if paths[batch].exists()]
     rows = [row for _, _, batch_rows in found for row in batch_rows]
-    seconds = sum(spent for _, spent, _ in found)
-    write(Path(asked.out), rows, Run(settings, _code(), seconds, len(plan) - len(found), absent))
+    seconds = {name: sum(spent for batch, spent, _ in found if batch.backend == name) for name in names}
+    write(Path(asked.out), rows, Run(settings, codes, seconds, len(plan) - len(found), absent))
     false = sum(bool(row.false) for row in rows)
     print(f"{len(rows):,} problems solved, {sum(row.checked for row in rows):,} certificates checked, {false} false")
     return 1 if false else 0
@@ -75,7 +83,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--backends", type=_listed, help="only these, separated by commas")
     parser.add_argument("--kinds", type=_listed, default=list(KINDS), help="only these, separated by commas")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--time-limit", type=float, default=5.0, metavar="S", help="seconds for an attempt")
+    parser.add_argument("--time-limit", type=float, default=5.0, metavar="S", help="seconds for an attempt of tilt")
+    parser.add_argument("--others-time-limit", type=float, default=0.25, metavar="S", help="of every other backend")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no batch after so many")
     scratch = Path(tempfile.gettempdir()) / "discreet-campaign"
@@ -97,22 +106,28 @@ def _backends(chosen: Sequence[str] | None) -> tuple[list[str], list[str]]:
     return here, [name for name in able if name not in here]
 
 
-def _code() -> str:
-    """A number that changes with the code that is tried, and with what draws and checks: rows of two codes never mix."""
-    found, benchmarks = hashlib.sha256(), _ROOT / "benchmarks"
-    drawing = [benchmarks / name for name in ("random_problems.py", "campaigns/instances.py", "campaigns/batches.py")]
-    for path in (*sorted((_ROOT / "discreet").rglob("*.py")), *drawing):
+def _code(name: str) -> str:
+    """A number that changes with the backend, and with what draws, judges and checks: rows of two codes never mix.
+
+    A backend is the files of its folder. Those directly in `backends` count for every backend.
+    """
+    package, benchmarks = _ROOT / "discreet", _ROOT / "benchmarks"
+    folder = _ROOT.joinpath(*own_backends()[name].partition(":")[0].split(".")[:-1])
+    files = {*package.glob("problems/**/*.py"), *package.glob("backends/*.py"), *folder.glob("*.py")}
+    files |= {package / each for each in ("verification.py", "reports/second_opinion.py", "reports/crosscheck/instances.py")}
+    files |= {benchmarks / each for each in ("random_problems.py", "campaigns/instances.py", "campaigns/batches.py")}
+    found = hashlib.sha256()
+    for path in sorted(files):
         found.update(path.read_bytes())
     return found.hexdigest()[:12]
 
 
 def _planned(name: str, problems: int, kinds: Iterable[str]) -> Iterator[Batch]:
-    """The batches of a backend, by kind in proportion to its share; blocks only where they are served."""
-    for kind, share in (_SHARES if name == "tilt" else _SMALL_SHARES).items():
-        if kind in kinds and (kind in SMALL or name == "tilt"):
-            size, count = _SIZES.get(kind, _SIZE * (_OFTEN if name == "tilt" else 1)), round(share * problems)
-            for first in range(0, count, size):
-                yield Batch(name, kind, first, min(size, count - first))
+    """The batches of a backend, by kind in proportion to its share."""
+    for kind, share in (_TILT if name == "tilt" else _OTHERS).items():
+        size, count = _SIZES.get(kind, _SIZE), round(share * problems) if kind in kinds else 0
+        for first in range(0, count, size):
+            yield Batch(name, kind, first, min(size, count - first))
 
 
 def _in_turn(plan: Sequence[Batch]) -> list[Batch]:
@@ -121,11 +136,13 @@ def _in_turn(plan: Sequence[Batch]) -> list[Batch]:
     return sorted(plan, key=lambda batch: batch.first / last[batch.backend, batch.kind])
 
 
-def _work(plan: Sequence[Batch], settings: Asked, folder: Path, jobs: int, minutes: float) -> None:
+def _work(
+    plan: Sequence[Batch], settings: Mapping[str, Asked], paths: Mapping[Batch, Path], jobs: int, minutes: float
+) -> None:
     """Do what is missing, until all is done, the minutes are over, or somebody stops it."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     ends = time.monotonic() + 60.0 * minutes
-    todo = [batch for batch in plan if not _path(folder, batch).exists()]
+    todo = [batch for batch in plan if not paths[batch].exists()]
     context = get_context("spawn")
     with (
         progress() as tell,
@@ -137,7 +154,7 @@ def _work(plan: Sequence[Batch], settings: Asked, folder: Path, jobs: int, minut
             try:
                 while todo and len(running) < jobs and time.monotonic() < ends:
                     batch = todo.pop(0)
-                    running[pool.submit(_timed, batch, settings)] = batch
+                    running[pool.submit(_timed, batch, settings[batch.backend])] = batch
                 if not running:
                     break
                 finished, _ = wait(running, timeout=_TURN, return_when=FIRST_COMPLETED)
@@ -147,7 +164,7 @@ def _work(plan: Sequence[Batch], settings: Asked, folder: Path, jobs: int, minut
                 looked = now
                 for future in finished:
                     if future in running:
-                        _store(folder, running.pop(future), *future.result())
+                        _store(paths[running.pop(future)], *future.result())
                 tell(len(plan) - len(todo) - len(running), len(plan), " ".join(each.name for each in running.values()))
             except KeyboardInterrupt:
                 print(f"stopping after {len(running)} batches that have begun", file=sys.stderr)
@@ -160,14 +177,11 @@ def _timed(batch: Batch, settings: Asked) -> tuple[float, list[Row]]:
     return time.monotonic() - started, rows
 
 
-def _path(folder: Path, batch: Batch) -> Path:
-    return folder / f"{batch.name}.json"
+def _store(path: Path, seconds: float, rows: Sequence[Row]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, json.dumps({"seconds": seconds, "rows": [asdict(row) for row in rows]}))
 
 
-def _store(folder: Path, batch: Batch, seconds: float, rows: Sequence[Row]) -> None:
-    replace_file(_path(folder, batch), json.dumps({"seconds": seconds, "rows": [asdict(row) for row in rows]}))
-
-
-def _stored(folder: Path, batch: Batch) -> tuple[float, list[Row]]:
-    found = json.loads(_path(folder, batch).read_text(encoding="utf-8"))
+def _stored(path: Path) -> tuple[float, list[Row]]:
+    found = json.loads(path.read_text(encoding="utf-8"))
     return found["seconds"], [Row(**row) for row in found["rows"]]

@@ -8,7 +8,7 @@ import math
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -28,11 +28,11 @@ _LISTED = 20  # problems of a sort that the page names; the others are in the sc
 
 @dataclass(frozen=True)
 class Run:
-    """What was asked for and by which code; seconds of all batches, added up; batches not done; backends not installed."""
+    """By backend what was asked for, by which code, and seconds of its batches; batches not done; backends not installed."""
 
-    asked: Asked
-    code: str
-    seconds: float
+    asked: Mapping[str, Asked]
+    codes: Mapping[str, str]
+    seconds: Mapping[str, float]
     missing: int
     absent: Sequence[str]
 
@@ -133,12 +133,14 @@ def _page(lines: Sequence[Line], rows: Sequence[Row], run: Run) -> str:
 def _head(run: Run) -> str:
     facts = "\n".join(f"| {name} | {words} |" for name, words in described().items())
     kinds = (instances.__doc__ or "").split("\n\n")[1]
-    day, command = time.strftime("%Y-%m-%d", time.gmtime()), f"python benchmarks/campaign.py --seed {run.asked.seed}"
-    text = f"""Written on {day} by `{command}`, whose processes together took {run.seconds / 60:.0f} minutes.
-Asked for: a gap of {run.asked.gap:g} within {run.asked.time_limit:g} s. What *false* means is said in
-`benchmarks/campaigns/batches.py`: no tolerance excuses anything. *Unconfirmed* is a certificate that is not false, and of
-which the solution file proves less than it states. Gap: (upper − lower)/(upper + 2·10⁻⁶). Seconds are those of the
-backend's own steps, on a machine that did other work too.
+    asked, minutes = next(iter(run.asked.values())), sum(run.seconds.values()) / 60.0
+    day, command = time.strftime("%Y-%m-%d", time.gmtime()), f"python benchmarks/campaign.py --seed {asked.seed}"
+    text = f"""Written on {day} by `{command}`, whose processes together took {minutes:.0f} minutes.
+Asked for: a gap of {asked.gap:g}, within the seconds of the second table. `tilt` gets all kinds of problem but `small`.
+Every other backend gets only `small` and `catalog`. What *false* means is said in `benchmarks/campaigns/batches.py`: no
+tolerance excuses anything. *Unconfirmed* is a certificate that is not false, and of which the solution file proves less than
+it states.
+Gap: (upper − lower)/(upper + 2·10⁻⁶). Seconds are those of the backend's own steps, on a machine that did other work too.
 
 ```text
 {kinds}
@@ -146,13 +148,23 @@ backend's own steps, on a machine that did other work too.
 
 | machine | |
 |---|---|
-| code | {run.code} |
-{facts}"""
+{facts}
+
+{_by_backend(run)}"""
     if run.missing:
         text += f"\n\n**{run.missing} batches that were asked for are not done yet.**"
     if run.absent:
         text += f"\n\nNot installed here: {', '.join(run.absent)}."
     return text
+
+
+def _by_backend(run: Run) -> str:
+    """Limit, minutes and code."""
+    heads = ["backend", "seconds for a problem", "minutes of its processes", "code"]
+    return _table(heads, (
+        [f"`{name}`", f"{asked.time_limit:g}", f"{run.seconds[name] / 60.0:.1f}", run.codes[name]]
+        for name, asked in run.asked.items()
+    ))  # fmt: skip
 
 
 def _outcomes(lines: Sequence[Line]) -> str:
