@@ -9,7 +9,7 @@ The backend works in processes of its own with a time limit; the judge and the s
       value by a larger share than δ;
 
 *unconfirmed* if it is not false, and `second_opinion.contradictions` has something to say: its file proves less than it
-states, as at budget 0 where more than a hundred probabilities would have to be integers.
+states.
 
 Every certificate is checked, also those of answers that are not certified within the gap, or were repaired.
 

@@ -25,16 +25,15 @@ from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.rule import Rule
 
 _Fractions = Any  # numpy arrays of Python fractions
-_LARGEST_SYSTEM = 100  # equations; the integers have some 50 digits for each of them
 
 
 def exact_columns(blocks: Blocks, answer: Array | Rule, moved: NDArray[np.intp]) -> dict[int, list[int]]:
     """Outcome → integers in proportion to its column, with which an estimator [m, N] or a rule is exactly private.
 
     moved: outcomes and guesses of the probabilities to solve for [2, K], as in `Verdict`.
-    Empty where nothing is moved, or more than 100 probabilities.
+    Empty where nothing is moved.
     """
-    if not 0 < moved.shape[1] <= _LARGEST_SYSTEM:
+    if not moved.size:
         return {}
     law = np.full((blocks.m, blocks.n), Fraction(0))  # of all probabilities but those moved
     columns: dict[int, _Fractions] = {}

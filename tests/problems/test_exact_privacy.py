@@ -16,6 +16,7 @@ import discreet as ds
 from discreet.problems import blocks_from
 from discreet.problems.exact_privacy import _exact_sums, _solve
 from discreet.problems.problem import Problem
+from discreet.reports.second_opinion import second_opinion
 
 
 def exact_columns_of(solution: ds.Solution) -> dict[int, list[int]]:
@@ -97,6 +98,20 @@ def test_an_estimator_that_leaks_is_not_called_private() -> None:
     found = ds.verify(problem, solution)
     assert found.budget_kept is False
     assert found.lower_bound < 0.5 == found.bracket[1]
+
+
+def test_what_a_file_cannot_state_exactly_is_stated_within_a_number() -> None:
+    """An exactly private estimator next to this one differs in 105 probabilities: as integers these would be too long."""
+    problem = ds.problems.dirichlet(n=4, m=36, N=300, seed=1, budget=0.0)
+    solution = ds.solve(problem, "tilt")
+    assert solution.status is ds.Status.CERTIFIED
+    within = solution.certificate.private_within
+    assert 0.0 < within < 1e-12
+    assert f"private within {within:.1e}" in solution.message
+    assert exact_columns_of(solution) == {}
+    found, contradictions = second_opinion(solution, 1e-9)
+    assert contradictions == []
+    assert 0.0 < found.deviation[0] <= within
 
 
 def test_a_rule_of_blocks_is_verified_as_private() -> None:

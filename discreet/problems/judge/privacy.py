@@ -38,6 +38,9 @@ PRIVATE_LIMIT = 1e-12
 """Largest δ of an answer that counts as private at budget 0: some thousand roundings of its probabilities, and as leakage is
 at most δ², no more than 1e-24 nats."""
 
+_MOST_MOVES = 100
+"""To an exactly private estimator, so that a file can state it: its integers have some 15 digits for each of them."""
+
 _FAINTEST = 1e-250  # products of a guess's and a private value's probability below it have no digits to spare
 _SPARE = 1.0 + 2.0**-30  # more than the bounds below are rounded by, as sums of fewer than 2^20 terms ≥ 0
 
@@ -194,8 +197,10 @@ def _exactly_private(
         return Privacy(0.0)
     if not found or law.mass[guesses].min() * law.p_x[values].min() < _FAINTEST:
         return None
-    moves = Moves.joined(found)
     guesses, values = _all_but_largest(guesses, law.mass), _all_but_largest(values, law.p_x)
+    if guesses.size * values.size > _MOST_MOVES:
+        return None
+    moves = Moves.joined(found)
     total, every = float(marginal[0].sum()), np.arange(moves.room.size)
     outcomes = law_of((moves.p_xz.T, np.zeros_like(moves.p_xz.T)), marginal, np.zeros(law.p_x.size, dtype=np.int32))
     effect = np.zeros((every.size, *law.deviation.shape))
