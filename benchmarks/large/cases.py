@@ -295,8 +295,8 @@ def _sensors(setting: Setting, sensors: int, bins: int, sigma: float, tail: floa
 
 
 def _warm_up(bins: int) -> None:
-    """Compile what count lattices need, on one that is just large enough for it."""
-    sensors = next(M for M in range(1, 1000) if math.comb(M + bins - 1, bins - 1) >= 300_000)
+    """Compile what count lattices need, on one that is just large enough for all of it: see `compiled_pays`."""
+    sensors = next(M for M in range(1, 1000) if math.comb(M + bins - 1, bins - 1) >= 2_000_000)
     ds.solve(_lattice(sensors, bins, _WIDE, 1e-3, 0.0))
 
 
