@@ -89,34 +89,34 @@ class Precision:
     undercut: float
     summed: float
     vertex: float
-    merged: float = 2.0**-44
-    sampled: float = 1e-5
-    designed: float = 1e-8
-    compared: float = 1e-10
-    leak_free: float = 2.0**-44
-    private: float = 2.0**-41
-    contradicted: float = 2.0**-50
-    off_budget: float = 2.0**-10
-    longest: float = 2.0**60
-    settled: float = 2.0**-46
-    rank: float = 2.0**-43
-    ridge: float = 2.0**-46
-    lightest: float = 2.0**-40
-    ceiling: float = 1.05
-    certain: float = 2.0**-20
-    no_evidence: float = -40.0
-    log_zero: float = -700.0
-    nonzero: float = 1e-300
-    stalled: float = 0.9
-    unseen: float = 2.0**-30
-    searched: float = 2.0**-36
-    derived: float = 1e-9
-    correlated: float = 2.0**-46
-    unit: tuple[float, float, float] = (1e-3, 1e-5, 1e-8)
-    own_gap: float = 0.1
-    step: float = 1e-3
-    cone: float = 1e-4
-    descent: float = 1e-6
+    merged = 2.0**-44
+    sampled = 1e-5
+    designed = 1e-8
+    compared = 1e-10
+    leak_free = 2.0**-44
+    private = 2.0**-41
+    contradicted = 2.0**-50
+    off_budget = 2.0**-10
+    longest = 2.0**60
+    settled = 2.0**-46
+    rank = 2.0**-43
+    ridge = 2.0**-46
+    lightest = 2.0**-40
+    ceiling = 1.05
+    certain = 2.0**-20
+    no_evidence = -40.0
+    log_zero = -700.0
+    nonzero = 1e-300
+    stalled = 0.9
+    unseen = 2.0**-30
+    searched = 2.0**-36
+    derived = 1e-9
+    correlated = 2.0**-46
+    unit = (1e-3, 1e-5, 1e-8)
+    own_gap = 0.1
+    step = 1e-3
+    cone = 1e-4
+    descent = 1e-6
 
     @classmethod
     def of(cls, problem: Constrained, gap: float) -> Precision:

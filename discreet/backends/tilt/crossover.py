@@ -180,7 +180,7 @@ class _ActiveSet:
             closing[:, tie] = math.inf  # nothing moves on beyond a tie
         fastest = rate.max(axis=0)
         sample = np.sort(fastest[:: math.isqrt(fastest.size)])
-        for limit in (sample[-1], sample[-1 - sample.size // 8], 0.0):  # about √N outcomes most often suffice
+        for limit in (*sample[[-1, -1 - sample.size // 8, -1 - sample.size // 4]], 0.0):  # √N outcomes most often suffice
             order = np.flatnonzero(fastest > max(limit, 0.0))
             order = order[(-fastest[order]).argsort()]
             nearest = rate[:, order].argmax(axis=0)
