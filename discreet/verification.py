@@ -21,9 +21,9 @@ Source: docs/theory.md, sections 3 and 5; balls: F. Johansson, "Arb", IEEE Trans
   bound      Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl) / τ − μ ε, exact, with doubles κ_i ≥ μ log Σ_j π_j e^{t_ij/μ} (at
              budget 0: κ_i ≥ Σ_j π_j t_ij; at μ = 0: κ_i = max_j t_ij). Nothing that keeps ε errs less. No duals: t = μ = 0.
 
-**How.** The integer of a double is cut into digits of 18 bits, each at its place 2^(18 k). Products of two are below 2^36,
-and doubles add up 2^16 of them in any order without rounding, even twice as large. Only m·n logarithms and exponentials
-are irrational: they are balls, whose precision is doubled until the question is decided.
+**How.** Numbers are cut into digits of 18 bits, each at its place 2^(18 k). Products of two are below 2^36, and doubles add
+2^16 of them in any order without rounding. Only m·n logarithms and exponentials are irrational: they are balls, whose
+precision is doubled until the question is decided.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ TOLERANCE = 1e-9  # how far Σ a and the columns of an estimator may be from one
 LARGEST = 1e200  # losses, tilts and finite multipliers beyond it are refused
 
 _Array = Any  # of numpy, [..., B]; the last axis counts outcomes
-_Digits = dict[int, Any]  # place k → int64 [..., B], meaning Σ_k 2^(18 k) digits[k]
+_Pieces = dict[int, Any]  # place k → whole numbers [..., B], meaning Σ_k 2^(18 k) pieces[k]
+_Digits = dict[int, Any]  # the same, of 18 bits each, as int64
 _Member = tuple[tuple[int, ...], Callable[[int, int], _Array]]  # shape, and what reads columns: (start, count) → doubles
 _Part = tuple[_Array, ...]  # (joint [n, m, B],) or (p_xz [n, B], loss [m, B]) of consecutive outcomes
 
@@ -103,23 +104,19 @@ def verify(problem: Any, solution: Any, *, budget: float | None = None) -> Verif
     return Verification(_outward(error), nats, _outward(_deviation(law, prior)), model.budget, kept, lower, bracket)
 
 
-def _digits(values: _Array) -> _Digits:
-    """The digits of doubles, each with the sign of its number."""
-    fraction, exponent = np.frexp(values)
-    integer, exponent = (fraction * 2.0**53).astype(np.int64), exponent.astype(np.int64) - 53
-    size, used = np.abs(integer), exponent[integer != 0]
-    digits = {}
-    for k in range(used.min() // BITS, (used.max() + 53) // BITS + 1) if used.size else ():
-        shift = exponent - BITS * k
-        digit = ((size << np.clip(shift, 0, BITS)) >> np.clip(-shift, 0, 53)) & ((1 << BITS) - 1)
-        if digit.any():
-            digits[int(k)] = np.sign(integer) * digit
-    return digits or {0: integer}
+def _pieces(values: _Array, terms: int) -> _Pieces:
+    """Whole numbers w_k with Σ_k 2^(18 k) w_k = values, so small that doubles add as many as `terms` without rounding."""
+    left, pieces = np.multiply(values, 2.0 ** (12 * BITS), dtype=np.float64), _Pieces()  # `left` is never subnormal
+    while not pieces or left.any():
+        k = -((53 - terms.bit_length() - math.frexp(max(left.max(), -left.min()))[1]) // BITS)
+        pieces[k - 12] = np.rint(left * 2.0 ** (-BITS * k))  # at most 2^53 / terms
+        left -= pieces[k - 12] * 2.0 ** (BITS * k)  # exact: at most half a unit is left, in bits that the number has
+    return pieces
 
 
-def _carried(x: _Digits) -> _Digits:
-    """The same numbers with digits from 0 to 2^18 − 1, but for −1 in the last place of negative ones."""
-    digits, carry = {}, np.zeros_like(next(iter(x.values())))
+def _digits(pieces: _Pieces) -> _Digits:
+    """Σ_k 2^(18 k) w_k as digits from 0 to 2^18 − 1, but for −1 in the last place of negative numbers."""
+    x, digits, carry = {k: whole.astype(np.int64) for k, whole in pieces.items()}, {}, 0
     for k in range(min(x), max(x) + 5):  # four more places take all 64 bits
         amount = x.get(k, 0) + carry
         digits[k], carry = amount & ((1 << BITS) - 1), amount >> BITS
@@ -148,9 +145,9 @@ def _masses(part: _Part) -> _Digits:
     if len(part[0]) > PART or not all(((array >= 0.0) & (array <= LARGEST)).all() for array in part):
         raise ValueError(f"the problem has more than {PART} values of X or an entry not in [0, {LARGEST:g}]; correct it")
     if len(part) == 2:
-        return _digits(np.concatenate(part))
-    cells = _digits(part[0])
-    return _carried({k: np.concatenate([d.sum(axis=1), d.sum(axis=(0, 1)) - d.sum(axis=0)]) for k, d in cells.items()})
+        return _digits(_pieces(np.concatenate(part), 1))
+    cells = _pieces(part[0], part[0].shape[0] * part[0].shape[1])
+    return _digits({k: np.vstack([w.sum(axis=1), w.sum(axis=(0, 1)) - w.sum(axis=0)]) for k, w in cells.items()})
 
 
 def _completed(columns: _Array, start: int) -> _Digits:
@@ -159,13 +156,11 @@ def _completed(columns: _Array, start: int) -> _Digits:
     if wrong.any():
         raise ValueError(f"column {start + wrong.argmax()} of the estimator is not ≥ 0 with sum 1 within 1e-9; correct it")
     likeliest, places = columns.argmax(axis=0), np.arange(columns.shape[1])
-    others = columns.copy()
-    others[likeliest, places] = 0.0
-    digits = _digits(others)
-    for digit in digits.values():
-        digit[likeliest, places] = -digit.sum(axis=0)
-    digits.setdefault(0, np.zeros(columns.shape, dtype=np.int64))[likeliest, places] += 1
-    return _carried(digits)
+    pieces = _pieces(columns * (np.arange(len(columns))[:, None] != likeliest), len(columns))
+    for whole in pieces.values():
+        whole[likeliest, places] = -whole.sum(axis=0)
+    pieces.setdefault(0, np.zeros(columns.shape))[likeliest, places] += 1.0
+    return _digits(pieces)
 
 
 def _sums(model: _Model, answer: _Answer) -> tuple[Fraction, _Array, _Array, Fraction, _Array]:
@@ -173,10 +168,9 @@ def _sums(model: _Model, answer: _Answer) -> tuple[Fraction, _Array, _Array, Fra
     drawn = np.full((model.m, model.n + model.m), Fraction(0))  # by guess: masses of X, then losses
     for start, part in model.parts():
         masses = _masses(part)
-        guess = _completed(answer.columns(start, part), start)
-        drawn += _exact(_product(guess, {k: digit.T for k, digit in masses.items()}, {}))
+        drawn += _exact(_product(_completed(answer.columns(start, part), start), {k: d.T for k, d in masses.items()}, {}))
         for tie in [tie for tie in answer.rational if start <= tie < start + part[0].shape[-1]]:
-            change = answer.rational[tie] - np.eye(model.m, dtype=int)[0]  # its column in `guess` is that of the first guess
+            change = answer.rational[tie] - np.eye(model.m, dtype=int)[0]  # `columns` has the first guess there
             drawn += np.outer(change, _exact({k: digit[:, tie - start] for k, digit in masses.items()}))
     totals = drawn.sum(axis=0)  # as the columns of an estimator sum to one
     total = totals[: model.n].sum()
@@ -213,11 +207,11 @@ def _bound(model: _Model, answer: _Answer, prior: _Array, total: Fraction) -> Fr
         return Fraction(0)
     mu = math.inf if budget == 0.0 else 0.0 if math.isinf(budget) else mu
     shifts = np.array([[_shift(row, prior, mu)] for row in answer.tilt])
-    stored, value = _digits(np.hstack([answer.tilt, shifts])), Fraction(0)
+    stored, value = _digits(_pieces(np.hstack([answer.tilt, shifts]), 1)), Fraction(0)
     weights = {k: digit[:, :-1] - digit[:, -1:] for k, digit in stored.items()}
     for _, part in model.parts():
         masses = _masses(part).items()
-        tilted = _carried(_product(weights, {k: d[: model.n] for k, d in masses}, {k: d[model.n :] for k, d in masses}))
+        tilted = _digits(_product(weights, {k: d[: model.n] for k, d in masses}, {k: d[model.n :] for k, d in masses}))
         least = np.full((model.m, part[0].shape[-1]), True)  # up to the digits read so far
         for k in sorted(tilted, reverse=True):
             digit = np.where(least, tilted[k], 1 << BITS).min(axis=0)
@@ -299,22 +293,28 @@ def _doubles(array: _Array, start: int, count: int) -> _Array:
     return part if kind == "U" else part.astype(np.float64)
 
 
-def _stored(archive: zipfile.ZipFile, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
+def _stored(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
     """A member of an `.npz`, of which few columns at a time are in memory. Nothing is unpickled."""
     with archive.open(info) as stream:
-        first = np.lib.format.read_magic(stream) == (1, 0)
-        header = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = header(stream)
+        header = f"read_array_header_{min(2, np.lib.format.read_magic(stream)[0])}_0"
+        shape, fortran, dtype = getattr(np.lib.format, header)(stream)
         offset, shape = stream.tell(), shape or (1,)
-    rows, together = (1, math.prod(shape[:-1])) if fortran else (math.prod(shape[:-1]), 1)
-    step, opened = together * dtype.itemsize, cache(lambda _: files.enter_context(archive.open(info)))
-    if dtype.hasobject or rows > 10_000 or step > 1 << 26 or offset + math.prod(shape) * dtype.itemsize != info.file_size:
-        raise ValueError(f"{archive.filename}: {info.filename} holds no numbers of shape {list(shape)}; write it again")
+        rows, together = (1, math.prod(shape[:-1])) if fortran else (math.prod(shape[:-1]), 1)
+        step, size = together * dtype.itemsize, offset + math.prod(shape) * dtype.itemsize
+        if dtype.hasobject or rows > 10_000 or step > 1 << 26 or size != info.file_size:
+            raise ValueError(f"{archive.filename}: {info.filename} holds no numbers of shape {list(shape)}; write it again")
+        all(iter(partial(stream.read, 1 << 20), b""))  # to the end, where the checksum is compared
+    opened: Callable[[int], Any] = cache(lambda _: files.enter_context(archive.open(info)))  # one for each row
+    if info.compress_type == zipfile.ZIP_STORED:  # in the file itself seeking is not reading
+        archive.fp.seek(info.header_offset + 26)
+        between = sum(np.frombuffer(archive.fp.read(4), "<u2").tolist())  # lengths of its name and an extra field
+        offset, opened = info.header_offset + 30 + between + offset, lambda _: archive.fp
 
     def take(start: int, count: int) -> _Array:
+        raw = bytearray()
         for row in range(rows):
             opened(row).seek(offset + (row * shape[-1] + start) * step)
-        raw = b"".join(opened(row).read(count * step) for row in range(rows))
+            raw += opened(row).read(count * step)
         return _doubles(np.frombuffer(raw, dtype).reshape((*shape[:-1], count), order="F" if fortran else "C"), 0, count)
 
     return shape, take
@@ -336,7 +336,7 @@ def _model(source: Any, budget: float | None, files: ExitStack) -> _Model:
         raise ValueError(f"the budget is {limit}; give nats ≥ 0, inf for no constraint")
 
     def parts() -> Iterator[tuple[int, _Part]]:
-        step = min(PART, -(-(1 << 20) // (n * m)))
+        step = min(PART, -(-(1 << 18) // (n * m)))
         for start in range(0, size, step) if blocks is None else ():
             yield start, tuple(take(start, min(step, size - start)) for _, take in arrays)
         for chunk in blocks.chunks() if blocks is not None else ():

@@ -172,6 +172,22 @@ def test_a_joint_tensor_is_summed_exactly(joint: Any, seed: int) -> None:
     assert found.leakage[0] - mpmath.mpf(10) ** -110 <= leakage <= found.leakage[1] + mpmath.mpf(10) ** -110
 
 
+@pytest.mark.parametrize("scale", [2.0**-1074, 2.0**-1000, 2.0**-300, 2.0**-53])
+def test_a_joint_tensor_of_many_cells_is_summed_to_the_last_bit(scale: float) -> None:
+    """Mantissas of ones only, of every size: what is independent is so exactly, until the last bit of one cell changes."""
+    n, m, outcomes = 30, 40, 8
+    sizes = np.random.default_rng(0).integers(-60, 0, (m, outcomes)) - 10
+    joint = np.broadcast_to(math.nextafter(1.0, 0.0) * 2.0**sizes, (n, m, outcomes)).copy()
+    joint[:, 1, 1] = scale * 3.0
+    joint[:, 0, 0] += (1.0 - joint.sum()) / n
+    estimator = np.random.default_rng(1).dirichlet(np.ones(m), size=outcomes).T
+    assert verify({"joint": joint, "budget": 0.0}, estimator).leakage == (0.0, 0.0)
+    joint[7, 1, 1] += scale
+    told = verify({"joint": joint, "budget": 0.0}, estimator)
+    assert not told.budget_kept
+    assert 0.0 < told.deviation[1] < 1e4 * scale
+
+
 def test_sums_over_all_outcomes_that_are_read_at_once_are_exact() -> None:
     """Mantissas of ones only, whose digits are the largest: nothing of their products may be lost."""
     count = verification.PART
@@ -474,6 +490,33 @@ def test_altered_files_are_refused_or_judged_by_what_they_hold(tmp_path: Path) -
             assert isinstance(found, Verification)
 
 
+def test_a_changed_bit_of_an_array_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "estimator.npz", estimator=np.full((2, 3), 0.5))
+    content = bytearray((tmp_path / "estimator.npz").read_bytes())
+    content[content.index(np.full(2, 0.5).tobytes())] ^= 1
+    (tmp_path / "estimator.npz").write_bytes(content)
+    with pytest.raises(ValueError, match="Bad CRC-32"):
+        verify(GOOD, tmp_path / "estimator.npz")
+
+
+def test_an_array_of_many_rows_is_read_once_for_its_checksum_and_once_a_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joint = np.random.default_rng(0).random((10, 10, 500))
+    np.savez(tmp_path / "problem.npz", joint=joint / joint.sum(), budget=0.1)
+    counted: list[int] = []
+    read = zipfile.ZipExtFile.read
+
+    def counting(stream: zipfile.ZipExtFile, size: int = -1) -> bytes:
+        found = read(stream, size)
+        counted.append(len(found))
+        return found
+
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", counting)
+    verify(tmp_path / "problem.npz", np.full((10, 500), 0.1))
+    assert sum(counted) <= joint.nbytes + 1000
+
+
 def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
     stream = io.BytesIO()
     np.save(stream, np.full((2, 3), 0.5))
@@ -546,10 +589,10 @@ def test_memory_does_not_grow_with_the_outcomes(tmp_path: Path) -> None:
 
 
 def test_a_million_outcomes_take_few_operations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Digits are made once a part and pass: 16 parts of 65,536 outcomes, two passes, and one estimator."""
+    """Numbers are cut once a part and pass: 16 parts of 65,536 outcomes, two passes, and one estimator."""
     counted: list[int] = []
-    digits = verification._digits
-    monkeypatch.setattr(verification, "_digits", lambda values: counted.append(np.size(values)) or digits(values))
+    pieces = verification._pieces
+    monkeypatch.setattr(verification, "_pieces", lambda values, _: counted.append(np.size(values)) or pieces(values, _))
     outcomes = 10**6
     p_xz = np.full((2, outcomes), 0.5 / outcomes)
     labels = np.eye(2)[:, np.arange(outcomes) % 2]
