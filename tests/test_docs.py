@@ -98,6 +98,7 @@ for name in (*sys.argv[1:], *ours):
     with contextlib.suppress(ImportError):
         importlib.import_module(name)
 os.fsync = lambda descriptor: None  # as in conftest.py
+run(["discreet", "--help"])  # imports what every command line needs
 gc.freeze()
 for line in sys.stdin:
     page = json.loads(line)
