@@ -220,6 +220,18 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(reference_measurements(), tmp_path_factory.mktemp("shipped") / "page.html")
 
 
+def some_measurements() -> list[Measurement]:
+    """Real rows of four backends, of every family: their page is drawn sooner than that of all rows."""
+    names = ("tilt", "blahut-arimoto", "slsqp", "conic:solver=scs")
+    return [row for row in cleaned(reference_measurements()) if row.label in names]
+
+
+@pytest.fixture(scope="module")
+def some(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of these rows."""
+    return write_report(some_measurements(), tmp_path_factory.mktemp("some") / "page.html")
+
+
 @pytest.fixture
 def opened(browser: Any, usual: Tab, shipped: Path, tmp_path: Path) -> Iterator[Callable[..., Screen]]:
     """Opens a page, or one of rows; at the end nobody may have complained or asked for anything."""
@@ -272,8 +284,8 @@ def said_in_the_end(part: Any) -> dict[str, str]:
     return {line["contestant"]: line["shares"][-1] for line in part["lines"]}
 
 
-def test_every_choice_shows_the_statistics_of_its_rows(opened: Any) -> None:
-    screen, rows = opened(), cleaned(reference_measurements())
+def test_every_choice_shows_the_statistics_of_its_rows(opened: Any, some: Path) -> None:
+    screen, rows = opened(some), some_measurements()
     assert said_numbers(screen) == chosen_numbers(rows)
     for words, kept in VIEWS.items():
         screen.view(words)
@@ -284,8 +296,8 @@ def test_every_choice_shows_the_statistics_of_its_rows(opened: Any) -> None:
         assert screen.tab.inner_text("#shown") == f"{len(left)} of {len(rows)} attempts"
 
 
-def test_other_backends_are_left_out_and_change_no_number(opened: Any) -> None:
-    screen, wanted = opened(), chosen_numbers(reference_measurements())
+def test_other_backends_are_left_out_and_change_no_number(opened: Any, some: Path) -> None:
+    screen, wanted = opened(some), chosen_numbers(some_measurements())
     screen.view("label=tilt&label=conic%3Asolver%3Dscs")
     shown, names = screen.numbers(), {"tilt", "conic:solver=scs"}
     for section in ("performance", "data"):
@@ -309,17 +321,6 @@ def test_exponents_crossovers_penalties_and_the_noise_floor_of_known_rows(opened
 
 
 SHOWN_MARKS = "#{} .stage [data-row]:not([hidden])"
-
-
-def some_measurements() -> list[Measurement]:
-    """Real rows of three backends, of every family: their page is drawn sooner than that of all rows."""
-    return [row for row in cleaned(reference_measurements()) if row.label in ("tilt", "blahut-arimoto", "slsqp")]
-
-
-@pytest.fixture(scope="module")
-def some(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of these rows."""
-    return write_report(some_measurements(), tmp_path_factory.mktemp("some") / "page.html")
 
 
 def test_clicking_filters_changes_every_number_shown(opened: Any, some: Path) -> None:
