@@ -143,9 +143,9 @@ def test_a_skip_is_a_row_that_ran_nothing() -> None:
 
 
 def test_a_setting_of_bad_value_names_the_cell() -> None:
-    text = FAKES.replace('name = "fake-raises"', 'name = "conic"\nsettings = { tolerance = "tiny" }')
-    cell = next(c for c in cells_of(parse_study(text, "x")).cells if c.configuration.backend == "conic")
-    with pytest.raises(InputError, match=r"conic:tolerance=tiny on paper-single fraction=0.5, default: .*'tiny'"):
+    text = FAKES.replace('name = "fake-raises"', 'name = "tilt"\nsettings = { threads = "tiny" }')
+    cell = next(c for c in cells_of(parse_study(text, "x")).cells if c.configuration.backend == "tilt")
+    with pytest.raises(InputError, match=r"tilt:threads=tiny on paper-single fraction=0.5, default: .*'tiny'"):
         measure("x", cell)
 
 
