@@ -27,9 +27,7 @@ def some_rows() -> list[Measurement]:
     return reference_measurements()[:60]
 
 
-def test_without_arguments_the_shipped_results_become_one_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_arguments_the_shipped_results_become_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here a few of them; the page of all is written by an example of the documentation."""
     monkeypatch.setattr("discreet.reports.measurements.reference_measurements", some_rows)
     done = run(cwd=tmp_path)
