@@ -22,10 +22,11 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_target_names_everything_that_is_missed(table: Any) -> None:
-    target = table.Target("words", seconds=1.0, faster=10.0, gap=1e-9, phi_residual=1e-14, private=100.0)
+    target = table.Target("words", seconds=1.0, faster=10.0, gap=1e-9, phi_residual=1e-14, iterations=60, private=100.0)
     row = table.Row("case", "work", seconds=2.0, reference_seconds=4.0, status="certified", gap=1e-3, private_mib=50.0)
+    row.iterations = 61
     missed = " ".join(target.missed(row))
-    for words in ("seconds 2 s", "gap 1.0e-03", "‖ΦP‖∞ was not measured", "2× faster, not 10×"):
+    for words in ("seconds 2 s", "gap 1.0e-03", "iterations 61, not 60", "‖ΦP‖∞ was not measured", "2× faster, not 10×"):
         assert words in missed
     assert "memory" not in missed
 

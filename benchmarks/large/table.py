@@ -20,6 +20,7 @@ class Row:
     gap                certified relative gap (upper − lower) / upper
     leakage_share      what the answer leaks ÷ the budget; of a reference: what it leaks before the judge repairs it
     phi_residual       ‖Φ P‖∞, likewise
+    iterations         of the interior point, in all
     peak_mib           most resident memory of the process
     private_mib        the same without pages of mapped files
     """
@@ -38,6 +39,7 @@ class Row:
     gap: float | None = None
     leakage_share: float | None = None
     phi_residual: float | None = None
+    iterations: int | None = None
     peak_mib: float | None = None
     private_mib: float | None = None
     target: str = ""
@@ -84,6 +86,7 @@ class Target:
     multiple: float | None = None
     gap: float | None = None
     phi_residual: float | None = None
+    iterations: int | None = None
     peak: float | None = None
     private: float | None = None
 
@@ -95,6 +98,7 @@ class Target:
             _over("seconds", row.seconds, self.seconds, ".3g", " s"),
             _over("gap", row.gap, self.gap, ".1e", ""),
             _over("‖ΦP‖∞", row.phi_residual, self.phi_residual, ".1e", ""),
+            _over("iterations", row.iterations, self.iterations, "d", ""),
             _over("peak memory", row.peak_mib, self.peak, ".0f", " MiB"),
             _over("memory beside the page cache", row.private_mib, self.private, ".0f", " MiB"),
             _over("reference ×", row.multiple, self.multiple, ".3g", ""),
