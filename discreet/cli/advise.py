@@ -7,16 +7,12 @@ from typing import Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set
+from discreet.cli.flags import Asked, Gap, Json, Problem
 
 
 def advise(
     problem: Problem,
-    parameters: Set = None,
-    leakage: Leakage = None,
-    equivocation: Equivocation = None,
-    perfect: Perfect = False,
-    fraction: Fraction = None,
+    asked: Asked,
     gap: Gap = 1e-9,
     seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Seconds that one solve may take; a note warns if it may take longer.")
@@ -43,13 +39,10 @@ def advise(
 
       discreet advise model.npz --results studies/mine
     """
-    from discreet.reports import notation
     from discreet.reports.advice.choose import advise as ask
 
     with screen.waiting("reading the measurements"):
-        budget = notation.Budget(leakage, equivocation, perfect, fraction)
-        model = notation.problem(problem, notation.pairs(parameters or (), "--set"), budget)
-        advice = ask(model, gap, seconds, results=results or (), peers=peers)
+        advice = ask(asked.problem(problem), gap, seconds, results=results or (), peers=peers)
     if as_json:
         screen.print_json(advice.to_dict())
     else:

@@ -29,6 +29,7 @@ from discreet.cli import (
     solve,
     verify,
 )
+from discreet.cli.flags import with_options
 from discreet.problems.errors import DiscreetError, shortened
 
 FAULT = 2
@@ -114,7 +115,7 @@ for command in (
     solve.solve, compare.compare, advise.advise, bench.bench, report.report, frontier.frontier, audit.audit,
     verify.verify, reproduce.reproduce, problems.problems, crosscheck.crosscheck, doctor.doctor,
 ):  # fmt: skip
-    app.command()(command)
+    app.command()(with_options(command))
 
 
 @app.callback(invoke_without_command=True)

@@ -7,22 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Equivocation, Fraction, Gap, Json, Leakage, Perfect, Problem, Set, SolutionFile
+from discreet.cli.flags import Asked, Gap, Json, Problem, SolutionFile
 
 if TYPE_CHECKING:
     from discreet.backends.solution import Solution
-    from discreet.problems.certificate import Certificate
     from discreet.problems.inference.adversary import Inference
 
 
 def audit(
     problem: Problem,
     solution: SolutionFile,
-    parameters: Set = None,
-    leakage: Leakage = None,
-    equivocation: Equivocation = None,
-    perfect: Perfect = False,
-    fraction: Fraction = None,
+    asked: Asked,
     gap: Gap = 1e-9,
     budget_only: Annotated[
         bool, typer.Option("--budget-only", help="Exit with 0 if the budget is proven kept, however wide the gap.")
@@ -45,18 +40,16 @@ def audit(
     from discreet.problems.files.records import load_solution
     from discreet.problems.inference.adversary import inference
     from discreet.problems.numerics.estimators import normalise
-    from discreet.reports import notation
 
     with screen.waiting("judging"):
-        budget = notation.Budget(leakage, equivocation, perfect, fraction)
-        model = notation.problem(problem, notation.pairs(parameters or (), "--set"), budget)
+        model = asked.problem(problem)
         stored = load_solution(solution)
         judged = audited(model, stored.estimator, stored.tilt, stored.multiplier, gap=gap)
         found = inference(model, normalise(stored.matrix(model)))
     certificate = judged.certificate
     assert certificate is not None  # an estimator was given
     if as_json:
-        screen.print_json(_record(judged, certificate, found))
+        screen.print_json(_record(judged, found))
     else:
         from discreet.reports.tables import audit_table
 
@@ -65,37 +58,19 @@ def audit(
         raise typer.Exit(1)
 
 
-def _record(judged: Solution, certificate: Certificate, found: Inference) -> dict[str, Any]:
+def _record(judged: Solution, found: Inference) -> dict[str, Any]:
     """Numbers of the estimator given, the bracket of the best error probability, and the repair if there had to be one."""
     from discreet.reports.outputs import plain
 
-    kept, kkt = certificate.own_budget_kept, certificate.kkt.to_dict()
-    record = {
-        "status": judged.status.value,
-        "message": judged.message,
-        "budget_nats": certificate.budget,
-        "budget_kept": kept,
-        "error_probability": certificate.upper if kept else certificate.own_error,
-        "leakage_nats": certificate.own_leakage,
-        "leakage_ceiling_nats": certificate.own_leakage_ceiling,
-        "phi_residual": certificate.own_phi_residual,
-        "private_within": certificate.own_private_within,
-        "lower_bound": certificate.lower,
-        "upper_bound": certificate.upper,
-        "kkt": kkt if kept else None,
-        "repair": None if kept else _repair(certificate) | {"kkt": kkt},
-        "inference": found.to_dict(),
-    }
-    return dict(plain(record))
-
-
-def _repair(certificate: Certificate) -> dict[str, Any]:
-    """The numbers of the estimator that the judge made of the one given, so that it keeps the budget."""
+    told = judged.to_dict()
+    kept, numbers = told["own_budget_kept"], ("leakage_nats", "leakage_ceiling_nats", "phi_residual", "private_within")
     return {
-        "error_probability": certificate.upper,
-        "leakage_nats": certificate.leakage,
-        "leakage_ceiling_nats": certificate.leakage_ceiling,
-        "phi_residual": certificate.phi_residual,
-        "private_within": certificate.private_within,
-        "blend": certificate.blend,
+        **{name: told[name] for name in ("status", "message", "budget_nats")},
+        "budget_kept": kept,
+        "error_probability": told["error_probability" if kept else "own_error_probability"],
+        **{name: told[f"own_{name}"] for name in numbers},
+        **{name: told[name] for name in ("lower_bound", "upper_bound")},
+        "kkt": told["kkt"] if kept else None,
+        "repair": None if kept else {name: told[name] for name in ("error_probability", *numbers, "blend", "kkt")},
+        "inference": plain(found.to_dict()),
     }

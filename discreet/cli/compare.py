@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Equivocation, Force, Fraction, Gap, Json, Leakage, Perfect, Set, TimeLimit
+from discreet.cli.flags import Asked, Force, Gap, Json, TimeLimit
 
 if TYPE_CHECKING:
-    from discreet.problems.catalog.registry import Budget
     from discreet.problems.problem import Problem
     from discreet.reports.compare import Case, Comparison
 
@@ -29,15 +28,11 @@ DEFAULT_CASES = (
 
 
 def compare(
+    asked: Asked,
     problems: Annotated[
         list[str] | None,
         typer.Argument(metavar="[PROBLEM]...", help="Catalog names, name:key=value,..., or .npz files."),
     ] = None,
-    parameters: Set = None,
-    leakage: Leakage = None,
-    equivocation: Equivocation = None,
-    perfect: Perfect = False,
-    fraction: Fraction = None,
     backends: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="Only these; conic:solver=scs gives a setting. Default: all.")
     ] = None,
@@ -70,8 +65,7 @@ def compare(
 
     check_folder(out, NAMES, inputs=notation.files(problems or ()), overwrite=force)
     chosen = None if backends is None else notation.configurations(backends)
-    budget = notation.Budget(leakage, equivocation, perfect, fraction)
-    cases = _cases(problems or [], notation.pairs(parameters or (), "--set"), budget)
+    cases = _cases(problems or [], asked)
     with screen.progress() as watch:
         comparison = run_comparison(cases, chosen, gap=gap, time_limit=time_limit, watch=watch)
     try:
@@ -83,23 +77,23 @@ def compare(
         raise typer.Exit(1)
 
 
-def _cases(specs: Sequence[str], parameters: Mapping[str, str], budget: Budget) -> list[Case]:
+def _cases(specs: Sequence[str], asked: Asked) -> list[Case]:
     from discreet.problems.errors import InputError
     from discreet.reports import notation
 
-    if parameters and not specs:
+    if asked.set_ and not specs:
         raise InputError("--set needs a problem whose parameters it sets; name one")
-    if specs or budget.given:
+    if specs or asked.has_budget:
         chosen = specs or list(dict.fromkeys(spec for spec, _ in DEFAULT_CASES))
-        return [case for spec in chosen for case in _cases_of(spec, notation.problem(spec, parameters, budget), budget)]
+        return [case for spec in chosen for case in _cases_of(spec, asked.problem(spec), asked.has_budget)]
     return [_at_fraction(spec, notation.problem(spec), fraction) for spec, fraction in DEFAULT_CASES]
 
 
-def _cases_of(spec: str, model: Problem, budget: Budget) -> list[Case]:
+def _cases_of(spec: str, model: Problem, given: bool) -> list[Case]:
     from discreet.reports import notation
     from discreet.reports.compare import Case
 
-    own = budget.given or notation.is_file(spec)
+    own = given or notation.is_file(spec)
     if PurePath(spec).is_absolute() or PureWindowsPath(spec).is_absolute():
         spec = PureWindowsPath(spec).name  # folders of this machine stay out of pages
     if own:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from discreet import problems
 
 Problem = Annotated[str, typer.Argument(metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.")]
 SolutionFile = Annotated[str, typer.Argument(metavar="SOLUTION.npz", help="A solution file; only its arrays are read.")]
@@ -21,3 +28,42 @@ Gap = Annotated[float, typer.Option(help="Relative certified gap aimed at.")]
 TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="Seconds per attempt; then its process is killed.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are in the way, also those of others.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON, and nothing else, on standard output.")]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How problems are asked for, beside their names; every field is an option."""
+
+    set_: Set = None
+    leakage: Leakage = None
+    equivocation: Equivocation = None
+    perfect: Perfect = False
+    fraction: Fraction = None
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether a budget was given, which replaces that of a problem."""
+        return self != Asked(self.set_)
+
+    def problem(self, spec: str, default_budget: float | None = None) -> problems.Problem:
+        """The problem of that specification; see `notation.problem`."""
+        from discreet.reports import notation
+
+        budget = notation.Budget(self.leakage, self.equivocation, self.perfect, self.fraction)
+        return notation.problem(spec, notation.pairs(self.set_ or (), "--set"), budget, default_budget=default_budget)
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the fields of `Asked` as options, in place of its argument `asked`."""
+    fields = inspect.signature(Asked, eval_str=True).parameters
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    if not any(each.name == "asked" for each in own):
+        return command
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        command(asked=Asked(**{name: given.pop(name) for name in fields}), **given)
+
+    flat = [each for one in own for each in (fields.values() if one.name == "asked" else [one])]
+    run.__signature__ = inspect.Signature([each.replace(kind=each.KEYWORD_ONLY) for each in flat])  # type: ignore[attr-defined]
+    return run

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Backend, Equivocation, Force, Fraction, Gap, Json, Leakage, Perfect, Problem, Set
+from discreet.cli.flags import Asked, Backend, Force, Gap, Json, Problem
 
 if TYPE_CHECKING:
     from discreet.reports.curve import Frontier
@@ -18,11 +18,7 @@ _NAMES = ("frontier.svg", "frontier.png", "frontier.csv", "frontier.json")
 
 def frontier(
     problem: Problem,
-    parameters: Set = None,
-    leakage: Leakage = None,
-    equivocation: Equivocation = None,
-    perfect: Perfect = False,
-    fraction: Fraction = None,
+    asked: Asked,
     points: Annotated[int | None, typer.Option(metavar="K", help="Largest number of budgets to solve, at least 2.")] = None,
     width: Annotated[
         float | None,
@@ -69,9 +65,7 @@ def frontier(
     if out is not None:
         check_folder(out, _NAMES, inputs=inputs, overwrite=force)
     with screen.progress() as watch:
-        budget = notation.Budget(leakage, equivocation, perfect, fraction)
-        words = notation.pairs(parameters or (), "--set")
-        model = notation.problem(problem, words, budget, default_budget=math.inf)  # the curve has every budget
+        model = asked.problem(problem, default_budget=math.inf)  # the curve has every budget
         curve = trace(model, points=points, width=width, backend=backend, gap=gap, time_limit=time_limit, watch=watch)
     try:
         _write(curve, csv, svg, out, force)

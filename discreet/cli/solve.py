@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Backend, Equivocation, Force, Fraction, Gap, Json, Leakage, Perfect, Problem, Set, TimeLimit
+from discreet.cli.flags import Asked, Backend, Force, Gap, Json, Problem, TimeLimit
 
 if TYPE_CHECKING:
     from discreet.backends.solution import Solution
@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 def solve(
     problem: Problem,
-    parameters: Set = None,
-    leakage: Leakage = None,
-    equivocation: Equivocation = None,
-    perfect: Perfect = False,
-    fraction: Fraction = None,
+    asked: Asked,
     backend: Backend = "auto",
     gap: Gap = 1e-9,
     time_limit: TimeLimit = None,
@@ -52,8 +48,7 @@ def solve(
     if out is not None:
         check_output(out, is_solution, inputs=notation.files([problem]), overwrite=force)
     with screen.waiting("solving"):
-        budget = notation.Budget(leakage, equivocation, perfect, fraction)
-        model = notation.problem(problem, notation.pairs(parameters or (), "--set"), budget)
+        model = asked.problem(problem)
         settings = notation.settings(notation.pairs(option or (), "--option"))
         solution = solve_isolated(model, backend, gap=gap, time_limit=time_limit, settings=settings)
     try:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Equivocation, Fraction, Json, Leakage, Perfect, Problem, Set, SolutionFile
-
-if TYPE_CHECKING:
-    from discreet.reports.notation import Budget
+from discreet.cli.flags import Asked, Json, Problem, SolutionFile
 
 
 def verify(
     problem: Problem,
     solution: SolutionFile,
-    parameters: Set = None,
-    leakage: Leakage = None,
-    equivocation: Equivocation = None,
-    perfect: Perfect = False,
-    fraction: Fraction = None,
+    asked: Asked,
     as_json: Json = False,
 ) -> None:
     """Prove what a solution file is worth, without the solvers and the judge: rational numbers and ball arithmetic only.
@@ -36,11 +29,9 @@ def verify(
     """
     from discreet import verification
     from discreet.problems.errors import InputError
-    from discreet.reports import notation
 
     with screen.waiting("verifying"):
-        budget = notation.Budget(leakage, equivocation, perfect, fraction)
-        model, nats = _asked(problem, notation.pairs(parameters or (), "--set"), budget)
+        model, nats = _model(problem, asked)
         try:
             found = verification.verify(model, solution, budget=nats)
         except (ValueError, ImportError) as error:
@@ -57,14 +48,14 @@ def verify(
         raise typer.Exit(1)
 
 
-def _asked(problem: str, parameters: dict[str, str], budget: Budget) -> tuple[Any, float | None]:
+def _model(problem: str, asked: Asked) -> tuple[Any, float | None]:
     """The problem, for a file its path, and the budget in nats if it is not the file's own."""
     from discreet.reports import notation
 
-    if notation.is_file(problem) and not parameters:  # read by the checker itself, however large
-        if budget == notation.Budget(perfect=True):
+    if notation.is_file(problem):  # read by the checker itself, however large
+        if asked == Asked(perfect=True):
             return problem, 0.0
-        if budget == notation.Budget(leakage=budget.leakage):
-            return problem, budget.leakage
-    model = notation.problem(problem, parameters, budget)
+        if asked == Asked(leakage=asked.leakage):
+            return problem, asked.leakage
+    model = asked.problem(problem)
     return (problem if notation.is_file(problem) else model), model.budget

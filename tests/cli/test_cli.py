@@ -152,8 +152,9 @@ def test_a_disagreement_fails_when_asked(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_without_a_budget_a_catalog_problem_is_compared_at_two() -> None:
     from discreet.cli.compare import DEFAULT_CASES, _cases
+    from discreet.cli.flags import Asked
 
-    cases = _cases(["paper-single", "independent"], {}, notation.Budget())
+    cases = _cases(["paper-single", "independent"], Asked())
     assert [case.title for case in cases] == [
         "paper-single, 0.5 of the Bayes leakage",
         "paper-single, perfect privacy",
