@@ -13,9 +13,15 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from discreet.backends import isolated
+from discreet.backends.contract import Options
+from discreet.backends.run import Attempt, attempt, solve
 from discreet.cli.app import app
+from discreet.problems.problem import Problem
+from discreet.reports.crosscheck import gate
+from discreet.reports.study import runner
 
-__all__ = ["COMMAND", "Said", "environment", "process", "refused", "run"]
+__all__ = ["COMMAND", "Said", "environment", "process", "refused", "run", "solving_here"]
 
 COMMAND = get_command(app)
 """Built once, since that takes longer than most command lines."""
@@ -43,6 +49,23 @@ def run(*arguments: str) -> Said:
         COMMAND.main(list(arguments), "discreet")
     said = (stream.buffer.getvalue().decode("utf-8") for stream in (out, complaints))  # type: ignore[attr-defined]
     return Said(int(end.value.code or 0), *said)
+
+
+def solving_here(patch: pytest.MonkeyPatch, *apart: str) -> None:
+    """Commands solve in this process, but for backends that would end it: starting one takes longer than most solutions."""
+    in_a_process = isolated.attempt_isolated
+
+    def attempted(problem: Problem, backend: str, options: Options, *limits: Any, **more: Any) -> Attempt:
+        if backend in apart:
+            return in_a_process(problem, backend, options, *limits, **more)
+        return attempt(problem, backend, options)
+
+    def all_attempted(backend: str, problems: Any, gap: float, time_limit: float, seconds: float) -> list[Attempt]:
+        return [attempt(each, backend, Options(gap, time_limit)) for each in problems]
+
+    patch.setattr(isolated, "solve_isolated", solve)
+    patch.setattr(runner, "attempt_isolated", attempted)
+    patch.setattr(gate, "attempt_all", all_attempted)
 
 
 def refused(*arguments: str) -> str:

@@ -45,11 +45,12 @@ run, refused = (partial(ask, "bench") for ask in (command.run, command.refused))
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
+    command.solving_here(monkeypatch)
     Path("tiny.toml").write_text(STUDY)
     return "tiny.toml"
 
 
-def test_a_study_from_plan_to_published_file(study: str) -> None:
+def test_a_study_from_plan_to_published_file(study: str, ticking: None) -> None:
     plan = run(study, "--out", "results", "--dry-run")
     assert plan.exit_code == 0
     assert "threads = 1" in plan.stdout

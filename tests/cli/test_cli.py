@@ -14,7 +14,7 @@ from pathlib import Path
 import fake_backends
 import numpy as np
 import pytest
-from command import environment, process, refused, run
+from command import environment, process, refused, run, solving_here
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import characters
@@ -62,7 +62,8 @@ def test_solve_exits_with_one_unless_certified(tmp_path: Path) -> None:
     assert not (tmp_path / "none.npz").exists()
 
 
-def test_a_problem_file_is_solved_under_its_own_or_another_budget(tmp_path: Path) -> None:
+def test_a_problem_file_is_solved_under_its_own_or_another_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    solving_here(monkeypatch)
     file = tmp_path / "p.npz"
     joint = np.random.default_rng(2).dirichlet(np.ones(12)).reshape(2, 2, 3)
     discreet.save_problem(str(file), discreet.Problem.from_joint(joint, budget=0.5))
@@ -117,7 +118,8 @@ def test_bad_input_is_one_sentence_and_exit_code_two(arguments: tuple[str, ...],
 # -- compare --------------------------------------------------------------------------------------------------------------
 
 
-def test_compare_shows_claim_against_truth_and_writes_a_report(tmp_path: Path) -> None:
+def test_compare_shows_claim_against_truth_and_writes_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    solving_here(monkeypatch, "fake-crashes")
     out = tmp_path / "report"
     asked = ("compare", "paper-single:bins=6", "--backends", "fake-bayes,fake-constant,fake-crashes", "--out", str(out))
     result = run(*asked, "--fraction", "0.5", "--fail-on-disagreement")
@@ -144,8 +146,9 @@ def test_a_disagreement_fails_when_asked(tmp_path: Path, monkeypatch: pytest.Mon
         return replace(found, rows=(replace(first, lower=0.9, upper=0.9), *others))
 
     real = compare.run_comparison
+    solving_here(monkeypatch)
     monkeypatch.setattr(compare, "run_comparison", disagreeing)
-    asked = ("compare", "paper-single", "--leakage", "1", "--backends", "fake-bayes,fake-noisy", "--out", str(tmp_path))
+    asked = ("compare", "paper-single", "--leakage", "1", "--backends", "fake-bayes,fake-constant", "--out", str(tmp_path))
     assert run(*asked).exit_code == 0
     assert run(*asked, "--fail-on-disagreement").exit_code == 1
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import COMMAND
+from command import COMMAND, solving_here
 
 from discreet.backends import run
 from discreet.backends.contract import Answer
@@ -33,7 +33,12 @@ def nothing_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
 
 
-def test_sound_backends_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    solving_here(monkeypatch)
+
+
+def test_sound_backends_pass(tmp_path: Path, quick: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(*TWO, "--json", "--require", "tilt", "--junit", str(tmp_path / "j.xml")) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["findings"] == []
@@ -54,7 +59,7 @@ def lying(change: Any) -> Any:
 
 
 def test_a_broken_certificate_and_a_disagreement_are_found(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, quick: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     raised = lying(lambda c: replace(c, lower=c.upper * 1.5, upper=c.upper * 1.6))
     monkeypatch.setattr(run, "judged", raised)
@@ -72,7 +77,7 @@ def test_a_broken_certificate_and_a_disagreement_are_found(
 
 
 def test_an_understated_leakage_is_a_broken_certificate(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, quick: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(run, "judged", lying(lambda c: replace(c, leakage=c.leakage + 1e-6)))
     assert call(*TWO, "--jobs", "1") == 1
@@ -89,7 +94,7 @@ def test_a_required_backend_that_answers_nothing_is_found(
     assert "skipped: required backend fake-one answered nothing: " in capsys.readouterr().err
 
 
-def test_a_required_backend_that_was_left_out_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_required_backend_that_was_left_out_is_found(quick: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("--backends", "tilt", "--size", "1", "--require", "highs") == 1
     assert "required backend highs answered nothing: it was given no instance" in capsys.readouterr().err
 

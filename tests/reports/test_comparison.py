@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from command import solving_here
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ TRIAL = "fake-bayes=fake_backends:Bayes,fake-constant=fake_backends:Constant,fak
 def trial() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DISCREET_BACKENDS", TRIAL)
+        solving_here(patch, "fake-crashes")
         yield
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import fake_backends
 import pytest
-from command import environment
+from command import environment, solving_here
 from waiting import within
 
 from discreet import verification
@@ -78,9 +78,10 @@ def outcome(row: Measurement) -> tuple[object, ...]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
-def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path) -> None:
+def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = parse_study(DETERMINISTIC, "kill.toml")
     cells = cells_of(study).cells
+    solving_here(monkeypatch)
     with Store(tmp_path / "whole") as store:
         run_cells(study.name, cells, store, {})
     whole = rows(tmp_path / "whole")
@@ -127,6 +128,7 @@ def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path: Pat
 
 def test_a_certified_row_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     cell = cells_of(parse_study(DETERMINISTIC, "t")).cells[0]
+    solving_here(monkeypatch)
     row = measure("t", cell)
     assert (row.status, row.contradictions) == (Status.CERTIFIED, 0)
     monkeypatch.setattr(verification, "fmpq", None)
