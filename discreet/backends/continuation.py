@@ -78,7 +78,7 @@ def predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
 
 def price_of_perfect(tilt: Array, problem: Constrained) -> float:
     """The μ that costs least with the tilt t of perfect privacy: to second order μ ε + max_i Σ_j π_j t_ij² / (2 μ)."""
-    return math.sqrt(float((tilt**2 @ problem.p_x).max()) / (2.0 * problem.budget))
+    return math.sqrt(float(((tilt * np.sqrt(problem.p_x)) ** 2).sum(axis=1).max()) / (2.0 * problem.budget))
 
 
 def _weighted(points: Sequence[Known], place: float) -> Iterator[tuple[float, Known]]:

@@ -197,6 +197,14 @@ def test_only_doubtful_outcomes_count() -> None:
     assert found.wasted == found.worst == 0.0
 
 
+def test_a_guess_that_is_hardly_ever_drawn_costs_what_it_errs_and_no_rounding_of_others() -> None:
+    """The guess that is drawn with probability 1 − 2⁻⁶⁰ leads by far: the rounding of its loss cannot change the best."""
+    a, loss, tilt = np.full((2, 1), 0.5), np.array([[1e-9], [1.0]]), np.array([[-1e-9, 1e-9], [0.3, -0.5]])
+    decided, level = Decisions.of(np.array([[1.0], [2.0**-60]])), np.zeros(2, dtype=np.int32)
+    assert decided.places.size == 1
+    assert sums_over(lambda _: decided, a, loss, tilt, level).wasted <= 2.0**-59
+
+
 @pytest.mark.parametrize("place", [0, STRIP - 1, STRIP + 3, 2 * STRIP + 8])
 def test_strips_with_invalid_masses_are_not_clear(place: int) -> None:
     rng = np.random.default_rng(1)

@@ -1,7 +1,7 @@
 """Primal–dual interior point, predictor and corrector, for budgets from 0 to just under the Bayes rule's leakage.
 
 Start: columns are inversely proportional to the slacks that losses have under no tilt, so the products of an outcome agree.
-They are blended with uniform columns to keep the budget. The tilt is that of their law, and gives the slacks.
+They are blended with a draw from their law to keep the budget. The tilt is that of the law, and gives the slacks.
 
 Step: Mehrotra's predictor aims at products of 0. How far it can be followed shows how far they can fall. It also shows how
 the mass of each guess is going to change, about which the log ratios are linearised again. The corrector aims at products
@@ -33,7 +33,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
-_FIRST_SLACK = 0.1  # of the best guess of an outcome, for losses of order one
+_FIRST_SLACK = 0.1  # of the best guess of an outcome, as a share of the best constant guess's error
 _FIRST_USED = 0.9  # of the budget, at a start without a tilt
 _CHEAPER = 0.8  # share of the multiplier by which a step may lower it, as log ratios are linear in small changes only
 _ALLOWED = 0.1  # error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one
@@ -114,32 +114,33 @@ def _ending(merit: float, since_best: int, exhausted: bool, deadline: float) -> 
 
 
 def _start(model: Model) -> Iterate:
-    """Columns inversely proportional to the slacks under no tilt, blended with uniform ones until they keep the budget.
+    """Columns inversely proportional to the slacks under no tilt, blended with a draw from their law within the budget.
 
     Leakage falls about as the square of the blend; a twentieth more than that asks for, so that the search ends.
-    The multiplier has the size that it takes as budgets shrink, and the tilt is μ log ratio of the law.
+    The multiplier has the size that it takes as budgets shrink, the tilt is μ log ratio of the law, and losses that matter
+    are of the size of the best constant guess's error.
     """
-    m, k = model.losses.shape[1], model.features.shape[1]
-    nothing = np.zeros((m, k))
-    slack = _slack(model, nothing)
+    nothing = np.zeros((model.losses.shape[1], model.features.shape[1]))
+    unit = max(math.sqrt(Precision.nonzero), min(1.0, model.constant_error))
+    slack = _slack(model, nothing, unit)
     sharp = 1.0 / slack
     sharp /= sharp.sum(axis=1)[:, None]
     if model.perfect:
         return Iterate(sharp, slack, nothing, math.inf, 0.0)
-    estimator, blend = sharp, 1.0
+    estimator, blend, drawn = sharp, 1.0, np.matmul(sharp, model.mass[:, :, None]).sum(axis=0)
     while (law := law_of(model, estimator)).leakage > _FIRST_USED * model.budget:
         blend *= 0.95 * math.sqrt(_FIRST_USED * model.budget / law.leakage)
-        estimator = blend * sharp + (1.0 - blend) / m
-    multiplier = 0.3 / math.sqrt(2.0 * model.budget)
+        estimator = blend * sharp + (1.0 - blend) * drawn
+    multiplier = 0.3 * unit / math.sqrt(2.0 * model.budget)
     tilt = multiplier * law.gradient
-    return Iterate(estimator, _slack(model, tilt), tilt, multiplier, model.budget - law.leakage)
+    return Iterate(estimator, _slack(model, tilt, unit), tilt, multiplier, model.budget - law.leakage)
 
 
-def _slack(model: Model, tilt: Array) -> Array:
-    """Tilted losses less one number for each outcome, so that its least is `_FIRST_SLACK` × barrier [K, m, W]."""
+def _slack(model: Model, tilt: Array, unit: float) -> Array:
+    """Tilted losses less one number for each outcome, so that its least is `_FIRST_SLACK` × unit × barrier [K, m, W]."""
     tilted = model.losses + tilt @ model.features
     tilted -= tilted.min(axis=1)[:, None]
-    tilted += _FIRST_SLACK * model.barrier[:, None]
+    tilted += _FIRST_SLACK * unit * model.barrier[:, None]
     return tilted
 
 

@@ -158,11 +158,11 @@ def law_of(model: Model, estimator: Array) -> Law:
 
 def _basis(p_x: Array) -> Array:
     """B [n, n − 1] with π'B = 0 and B' diag(π) B = I, from the Householder reflection of sqrt(π)."""
-    root = np.sqrt(p_x / p_x.sum())
+    root, most = np.sqrt(p_x / p_x.sum()), p_x.argmax()  # of the commonest value, so that rare ones stay apart
     reflector = root.copy()
-    reflector[0] += 1.0
-    orthogonal = np.eye(root.size) - np.outer(reflector, reflector) / reflector[0]
-    return np.asarray(orthogonal[:, 1:] / root[:, None])
+    reflector[most] += 1.0
+    orthogonal = np.eye(root.size) - np.outer(reflector, reflector) / reflector[most]
+    return np.asarray(np.delete(orthogonal, most, axis=1) / root[:, None])
 
 
 def _independent(problem: Problem, precision: Precision) -> tuple[Array, Array]:

@@ -46,8 +46,7 @@ class Vertex:
         tied, label = ties[self._places], own[self._places]
         moves = every[self._guesses] - every[label]  # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
         self._by_mass = moves * problem.p_z[tied, None]
-        by_tie = _balanced(problem.deviations[:, tied].T, problem.p_x)[:, None, :]
-        self._by_deviation = (moves[:, :, None] * by_tie).reshape(tied.size, -1)
+        self._by_deviation = (moves[:, :, None] * problem.deviations[:, tied].T[:, None, :]).reshape(tied.size, -1)
         self._by_joint = self._by_deviation + (self._by_mass[:, :, None] * problem.p_x).reshape(tied.size, -1)
         never = (certain.mass == 0.0) & ~self._by_mass.any(axis=0)
         self._mass = certain.mass + never  # any number will do for a guess that never occurs
@@ -70,7 +69,9 @@ class Vertex:
         return OutputLaw(self._certain.mass + shares @ self._by_mass, self._deviation(shares), self._certain.p_x)
 
     def _deviation(self, shares: Array) -> Array:
-        return self._certain.deviation + (shares @ self._by_deviation).reshape(self._certain.deviation.shape)
+        found = self._certain.deviation + (shares @ self._by_deviation).reshape(self._certain.deviation.shape)
+        found -= found.sum(axis=1)[:, None] * self._certain.p_x  # what rounding left would make a guess dearer everywhere
+        return found
 
     def near(self, deviation: Array) -> Array | None:
         """The columns [m, K] next to the start with about that deviation of the law [m, n].
@@ -83,7 +84,9 @@ class Vertex:
 
     def direction(self, place: int, loses: int) -> Array | None:
         """The least change of tilts [m, n] by which that guess of a tie becomes dearer by 1; all other ties stay."""
-        return self._moved((self._places == place) * ((self._guesses == loses) - 1.0 * (self._own[place] == loses)))
+        losses = (self._places == place) * ((self._guesses == loses) - 1.0 * (self._own[place] == loses))
+        move = least_norm(self._effect, losses / self._size)
+        return None if move is None else (move / self._scale).reshape(self._certain.deviation.shape)
 
     def solve(self, columns: Array, tilt: Array, multiplier: float, precision: Precision) -> Point | None:
         """Columns of the ties [m, K] and duals, from columns to start from; None where there are none.
@@ -92,8 +95,7 @@ class Vertex:
         guesses that never occur its rows are. At ε > 0 by Newton's method for a leakage just inside the budget: as little
         inside as rounding allows. The masses of outcomes are rounded by 2⁻⁵³ of themselves, and so are their sums: leakage
         grows by at most 2⁻⁵¹ Σ u |log r| with that, which is what a perturbation of 2⁻⁵² of the ratios r costs. Where it is
-        above the budget, the next law, rounded anew, aims inside by twice of what this one was above its aim. Rounded shares
-        change tilts μ log r. These are moved until ties are equal, since a misaligned tilt costs its square only.
+        above the budget, the next law, rounded anew, aims inside by twice of what this one was above its aim.
         """
         if self._problem.constraint.perfect:
             return self._solve_perfect(columns, tilt, precision)
@@ -111,7 +113,7 @@ class Vertex:
                 duals = multiplier * log_ratio(law.ratio_minus_one())
                 if never.any():
                     duals[never] = tilt[never] - support_ceiling(tilt[never], law.p_x, multiplier)[:, None]
-                equal = self._equal(duals)
+                equal = self._equal(duals, np.maximum(law.mass[:, None] * law.p_x + law.deviation, UNIT * law.p_x))
                 return None if equal is None else Point(columns, equal, multiplier)
             inside = 2.0 * (inside + excess)
         return None
@@ -159,26 +161,23 @@ class Vertex:
         law = self.law(columns)
         if not phi_residual(law) <= precision.leak_free or distance_from_private(law) > precision.certain:
             return None  # too few ties to cancel what others leak, or what a rare guess does
-        equal = self._equal(tilt - (tilt @ self._problem.p_x)[:, None])
+        equal = self._equal(tilt - (tilt @ law.p_x)[:, None], np.tile(law.p_x, (len(tilt), 1)))
         return None if equal is None else Point(columns, equal, math.inf)
 
-    def _equal(self, tilt: Array) -> Array | None:
-        """The nearest tilt [m, n] under which the ties' losses are equal."""
-        move = self._moved(-self._lost - self._by_deviation @ tilt.ravel() - self._by_mass @ (tilt @ self._problem.p_x))
-        return None if move is None else tilt + move
+    def _equal(self, tilt: Array, joint: Array) -> Array | None:
+        """The tilt [m, n] that costs least for the law u [m, n] and makes the losses of ties equal once shares are rounded.
 
-    def _moved(self, losses: Array) -> Array | None:
-        """The least change of tilts [m, n], of mean 0 under p(x), that changes the losses L_guess − L_label [F] by those."""
-        move = least_norm(self._effect, losses / self._size)
-        return None if move is None else (move / self._scale).reshape(self._certain.deviation.shape)
+        A change δ with Σ_j u_ij δ_ij = 0 leaves h_i as it is to first order, and costs Σ_ij u_ij δ_ij² / (2 μ).
+        """
+        posterior, scale = joint / joint.sum(axis=1)[:, None], np.sqrt(joint).ravel()
+        effect = (self._by_joint - (self._by_mass[:, :, None] * posterior).reshape(self._by_joint.shape)) / scale
+        size = sizes(effect)
+        unequal = -self._lost - self._by_deviation @ tilt.ravel() - self._by_mass @ (tilt @ self._problem.p_x)
+        move = least_norm(effect / size[:, None], unequal / size)
+        return None if move is None else tilt + (move / scale).reshape(tilt.shape)
 
 
 def law_of_labels(problem: Problem, labels: _Index) -> OutputLaw:
     """The law of (X, Ŷ) where every outcome gets its label [N]."""
     mine = one_hot(labels, problem.m)
-    return OutputLaw(mine @ problem.p_z, _balanced(mine @ problem.deviations.T, problem.p_x), problem.p_x)
-
-
-def _balanced(deviations: Array, p_x: Array) -> Array:
-    """Deviations [·, n] made to add up to nothing again; what rounding left would make a guess dearer everywhere."""
-    return np.asarray(deviations - deviations.sum(axis=1)[:, None] * p_x)
+    return OutputLaw(mine @ problem.p_z, mine @ problem.deviations.T, problem.p_x)

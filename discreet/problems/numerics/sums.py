@@ -20,7 +20,7 @@ from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble,
 from discreet.problems.numerics.estimators import Decisions, column_error
 from discreet.problems.numerics.label_strips import StripSums, strip_sums
 from discreet.problems.numerics.rounding import SMALLEST, UNIT, sum_doubt
-from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt, never_in_doubt
+from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt, least_two, never_in_doubt
 
 _PAIRWISE = 2.0**-44  # relative rounding of terms ≥ 0 and their pairwise sum: a few units, and one for every doubling
 
@@ -120,8 +120,9 @@ def _block_sums(
         lost = float(label_doubt(p_near, tilt, chosen, rival).sum()) * (1.0 + _PAIRWISE)
         worst = _most_per_mass(np.maximum(chosen - rival, 0.0), p_near)
     if places.size:
-        p_drawn, error, least = p_xz.take(places, axis=1), column_error(columns), drawn.min(axis=0)
-        doubt = label_doubt(p_drawn, tilt, drawn, least)
+        p_drawn, error, (best, least, _, second) = p_xz.take(places, axis=1), column_error(columns), least_two(drawn)
+        rival = np.where(np.arange(len(loss))[:, None] == best, second, least)
+        doubt = label_doubt(p_drawn, tilt, drawn, rival)
         if error:
             doubt += error * (np.abs(least) + np.abs(tilt).max(axis=0) @ p_drawn)
         random = columns @ _lifted(p_drawn, lift).T
