@@ -80,7 +80,8 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
         return np.repeat(np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]], problem.N, axis=1)
     if problem.constraint.perfect:
         law = problem.output_law(columns)
-        near = distance_from_private(law) <= Precision.private and law.mass[law.mass > 0.0].min() >= _NO_MASS
+        frequent = problem.n == 1 or law.mass[law.mass > 0.0].min() >= _NO_MASS  # where X is known nothing can leak
+        near = distance_from_private(law) <= Precision.private and frequent
         if near and _is_drawn_enough(columns, law):
             return columns
         moved = private_versions(problem, columns)

@@ -104,7 +104,7 @@ def test_rare_private_values_under_budgets_below_rounding_are_answered(
     assert ds.solve(edge_problem(seed), "tilt").status in (ds.Status.CERTIFIED, ds.Status.INACCURATE)
 
 
-@pytest.mark.parametrize("seed", [134, 750, 2353, 1137, 1847])
+@pytest.mark.parametrize("seed", [134, 750, 2353, 1137, 1847, 2289])
 def test_perfect_privacy_holds_for_rare_private_values_too(edge_problem: Callable[[int], Problem], seed: int) -> None:
     problem = edge_problem(seed)
     assert problem.budget == 0.0
