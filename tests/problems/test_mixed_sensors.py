@@ -252,7 +252,17 @@ def peak_bytes(make):
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [("iid", 40), ("iid", 2), ("mixed", 40), ("mixed", 2), ("grouped", 9), ("index", 7), ("counts", 40)]
+    ("name", "size"),
+    [
+        ("iid", 40),
+        ("iid", 2),
+        ("mixed", 40),
+        ("mixed", 2),
+        ("grouped", 9),
+        ("index", 7),
+        ("counts", 40),
+        ("grouped counts", 90),
+    ],
 )
 def test_no_model_takes_more_memory_than_it_was_allowed(name, size):
     laws, prior = random_laws(0, size, 2, 2, 4)
@@ -263,6 +273,7 @@ def test_no_model_takes_more_memory_than_it_was_allowed(name, size):
         "grouped": lambda limit: grouped_sensors(groups, prior, max_bytes=limit),
         "index": lambda limit: index_sensors(laws, prior, max_bytes=limit),
         "counts": lambda limit: count_vectors(size, 4, max_bytes=limit),
+        "grouped counts": lambda limit: grouped_count_vectors([1, size], [2, 4], max_bytes=limit),
     }
     build = builders[name]
     with pytest.raises(

@@ -61,7 +61,7 @@ def count_vectors(sensors: int, bins: int, *, max_bytes: int = DEFAULT_MAX_BYTES
     size = lattice_size(sensors, bins)
     what = f"{sensors} sensors with {bins} bins have {count_text(size)} count vectors"
     allow(law_bytes(sensors, bins, 0), max_bytes, what, "take fewer sensors or bins")
-    counts = np.zeros((size, bins), dtype=np.int32)
+    counts = np.empty((bins, size), dtype=np.int32).T  # bin by bin in memory, as it is written and read
     # Level by level of a tree: `left` holds what each partial vector may still spend; it is repeated once per completion.
     left = np.array([sensors], dtype=np.int64)
     for k in range(bins - 1):
@@ -70,7 +70,7 @@ def count_vectors(sensors: int, bins: int, *, max_bytes: int = DEFAULT_MAX_BYTES
         spent = np.arange(first.size) - first
         left = np.repeat(left, branches) - spent
         completions = np.array([lattice_size(c, bins - 1 - k) for c in range(int(left.max()) + 1)], dtype=np.int64)
-        counts[:, k] = np.repeat(spent, completions[left])
+        counts[:, k] = np.repeat(spent.astype(np.int32), completions[left])
     counts[:, -1] = left
     return counts
 

@@ -106,16 +106,16 @@ def grouped_count_vectors(sizes: Sequence[int], bins: Sequence[int], *, max_byte
     if len(sizes) != len(bins):
         raise InputError(f"sizes has {len(sizes)} entries and bins {len(bins)}; give one of each for every group")
     total = math.prod(_lattices(sizes, bins))
-    _allow_groups(sizes, bins, total * (4 * sum(bins) + 16), max_bytes)
-    found = np.empty((total, sum(bins)), dtype=np.int32)
+    parts = max(law_bytes(size, count, 0) for size, count in zip(sizes, bins, strict=True))
+    _allow_groups(sizes, bins, total * 4 * sum(bins) + parts, max_bytes)
+    found = np.empty((sum(bins), total), dtype=np.int32)  # bin by bin in memory, like `count_vectors`
     inner, column = total, 0
     for size, count in zip(sizes, bins, strict=True):
         lattice = count_vectors(size, count, max_bytes=max_bytes)
         inner //= len(lattice)
-        block = found[:, column : column + count].reshape(-1, len(lattice), inner, count)
-        block[:] = lattice[:, None, :]
+        found[column : column + count].reshape(count, -1, len(lattice), inner)[:] = lattice.T[:, None, :, None]
         column += count
-    return found
+    return found.T
 
 
 def _lattices(sizes: Sequence[int], bins: Sequence[int]) -> list[int]:
