@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import os
-from collections.abc import Iterator
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
+from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
@@ -17,56 +20,87 @@ import discreet as ds
 from discreet.backends import isolated
 from discreet.problems.errors import shortened
 
-ROOT = Path(__file__).resolve().parents[1]
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+DOORS = ("arrays", "catalog", "npz", "study", "results", "json", "options")
+Load = Callable[[str], ModuleType]
 
 
 @pytest.fixture(scope="module")
-def fuzz() -> Iterator[Any]:
-    """The module, in a folder with files that are right; solving stays in this process."""
+def load() -> Iterator[Load]:
+    """Import a module of the fuzzer, in a folder with files that are right; solving stays in this process."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT))
-        patch.setattr(isolated, "solve_isolated", isolated.solve_isolated)  # put back what the module replaces
-        module = importlib.import_module("benchmarks.fuzz")
-        with module.prepared():
-            yield module
+        patch.syspath_prepend(str(FOLDER))
+        patch.setattr(isolated, "solve_isolated", isolated.solve_isolated)  # put back what the fuzzer replaces
+        with importlib.import_module("fuzzing.examples").prepared():
+            yield lambda name: importlib.import_module(f"fuzzing.{name}")
 
 
-@pytest.mark.parametrize("door", ["arrays", "catalog", "npz", "study", "results", "json", "options"])
-def test_garbage_is_taken_or_refused_in_words(fuzz: Any, door: str) -> None:
+@pytest.mark.parametrize("door", DOORS)
+def test_garbage_is_taken_or_refused_in_words(load: Load, door: str) -> None:
+    inputs = load("inputs")
+
     @settings(max_examples=60)
     @given(st.randoms(use_true_random=False))
     def law(r: Random) -> None:
-        words, action, refusals = fuzz.made(door, r)
-        assert fuzz.attempt(action, refusals) in ("taken", "refused"), words[:1000]
+        words, action, refusals = inputs.made(door, r)
+        assert inputs.attempt(action, refusals) in ("taken", "refused"), words[:1000]
 
+    assert set(inputs.DOORS) == set(DOORS)
     law()
 
 
-def test_the_fuzzer_finds_what_is_wrong(fuzz: Any) -> None:
+def test_the_fuzzer_finds_what_is_wrong(load: Load) -> None:
     """Any other exception, a warning and a long message are findings."""
+    attempt, commands = load("inputs").attempt, load("commands")
 
-    def fails(error: BaseException) -> Any:
+    def fails(error: BaseException) -> str:
         def action() -> None:
             raise error
 
-        return fuzz.attempt(action)
+        return str(attempt(action))
 
     assert "ZeroDivisionError: outside" in fails(ZeroDivisionError("division by zero"))
     assert "RuntimeWarning" in fails(RuntimeWarning("overflow"))
     assert "a message of 2000 characters" in fails(ImportError("x" * 2000))
-    assert "a message of 3 characters" in fails(fuzz.Refused("a\nb"))
+    assert "a message of 3 characters" in fails(commands.Refused("a\nb"))
     assert fails(ds.InputError("no")) == "refused"
-    with pytest.raises(fuzz.Refused, match="discreet: the catalog has no problem 'nope'"):
-        fuzz.run_command(["solve", "nope"])
+    with pytest.raises(commands.Refused, match="discreet: the catalog has no problem 'nope'"):
+        commands.run_command(["solve", "nope"])
 
 
-def test_a_campaign_counts_every_input_once_and_goes_on(fuzz: Any, tmp_path: Path) -> None:
-    target = tmp_path / "fuzz.md"
-    parts = fuzz.campaign(3, 1, ["json"], target)
-    assert parts == fuzz.campaign(3, 1, ["json"], target)
-    assert sum(sum(each["tally"].values()) for each in parts) == 3
-    assert "| json | 3 |" in fuzz.report(parts, 1)
-    assert os.getcwd() != str(ROOT)
+def test_a_process_that_waits_is_told_from_one_that_was_stopped(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks at a process are counted, not seconds."""
+    main = load("main")
+    monkeypatch.setattr(main, "_TURN", 0.01)
+    monkeypatch.setattr(main, "_PATIENCE", 0.1)
+    sleep = [sys.executable, "-c", "import time; print(flush=True); time.sleep(1e6)"]
+    with subprocess.Popen(sleep, stdout=subprocess.PIPE) as waiting:
+        assert waiting.stdout is not None
+        waiting.stdout.readline()
+        assert main._waits(waiting.pid, waiting.stdout)
+        waiting.send_signal(signal.SIGSTOP)
+        while main._asleep(waiting.pid):  # until the signal arrives
+            pass
+        waiting.kill()
+
+
+def test_a_campaign_counts_every_input_once_and_goes_on(tmp_path: Path) -> None:
+    command = [sys.executable, str(FOLDER / "fuzz.py"), "--inputs", "7", "--doors", "json,arrays", "--jobs", "1"]
+    command += ["--scratch", str(tmp_path / "counts"), "--out", str(tmp_path / "fuzz.md")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "fuzz.md").read_text(encoding="utf-8")
+    assert "**8 inputs: " in page
+    assert "| json | 1 |" in page
+    assert "| arrays | 7 |" in page
+    assert "not done yet" not in page
+    (stored,) = (tmp_path / "counts").rglob("json-*.json")
+    record = json.loads(stored.read_text(encoding="utf-8"))
+    record.update(tally={"a finding": 1}, examples={"a finding": 0})
+    stored.write_text(json.dumps(record), encoding="utf-8")
+    again = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert again.returncode == 1
+    assert "- `json:0` (1 times): a finding" in again.stdout
 
 
 def test_a_message_quotes_at_most_a_line_or_two() -> None:
