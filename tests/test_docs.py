@@ -40,6 +40,8 @@ DRIVER = r"""
 import contextlib, doctest, gc, importlib, io, json, os, pkgutil, shlex, signal, sys, tomllib, traceback
 from pathlib import Path
 import discreet
+from command import solving_here
+from pytest import MonkeyPatch
 
 def expect(step, got):
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -92,6 +94,8 @@ def begin(page):
     os.chdir(page["folder"])
     sys.path.insert(0, page["folder"])
     os.environ["PYTHONPATH"] = os.pathsep.join([page["folder"], os.environ["PYTHONPATH"]])
+    if not page["apart"]:
+        solving_here(MonkeyPatch())
 
 ours = [each.name for each in pkgutil.walk_packages(discreet.__path__, "discreet.") if each.name != "discreet.__main__"]
 for name in (*sys.argv[1:], *ours):
@@ -117,6 +121,8 @@ for line in sys.stdin:
         os._exit(status)  # without taking all those modules apart
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
+APART = ("how-to/add-a-backend.md",)
+"""Pages whose commands solve in processes of their own, as usual; for the others that would take longer than the rest."""
 IMPORTED = ("scipy.optimize", "scipy.stats", "cvxpy", "pyomo.environ", "duckdb", "matplotlib.pyplot")
 """Libraries that several pages need."""
 
@@ -172,7 +178,7 @@ def driver() -> Iterator[subprocess.Popen[str]]:
     """The process that runs pages."""
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]),
         "COLUMNS": "120",
         "PYTHONWARNINGS": "error::RuntimeWarning",
         "NO_COLOR": "1",
@@ -189,7 +195,8 @@ def test_examples_of_a_page_run_and_print_what_it_shows(page: Path, driver: subp
     steps = [asdict(step) for step in steps_of(page)]
     assert driver.stdin is not None
     assert driver.stdout is not None
-    driver.stdin.write(json.dumps({"folder": str(folder), "said": str(said), "seconds": LIMIT_SECONDS, "steps": steps}))
+    asked = {"folder": str(folder), "said": str(said), "seconds": LIMIT_SECONDS, "steps": steps}
+    driver.stdin.write(json.dumps({**asked, "apart": str(page.relative_to(DOCS)) in APART}))
     driver.stdin.write("\n")
     driver.stdin.flush()
     status = driver.stdout.readline()

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import fake_backends
@@ -21,7 +22,7 @@ from strategies import characters
 from waiting import within
 
 import discreet
-from discreet.backends import registry
+from discreet.backends import isolated, registry
 from discreet.problems.errors import InputError
 from discreet.reports import notation
 
@@ -190,6 +191,7 @@ def test_problems_lists_the_catalog_and_shows_an_entry() -> None:
 
 def test_doctor_tells_backends_that_crash_from_those_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_BACKENDS", "fake-bayes=fake_backends:Bayes,fake-lethal=fake_backends:DiesAtImport")
+    monkeypatch.setattr(isolated, "probe", cache(isolated.probe))  # asked twice, and slow to start
     tilt = {"tilt": registry.own_backends()["tilt"]}
     monkeypatch.setattr(registry, "own_backends", lambda: tilt)
     found = {entry["backend"]: entry for entry in json.loads(run("doctor", "--json", "--require", "fake-bayes").stdout)}
