@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import COMMAND, process, refused, run
+from command import COMMAND, process, refused, run, solving_here
 
 import discreet as ds
-from discreet.backends import isolated
 from discreet.reports.measurements import read_csv, reference_measurements, write_csv
 from discreet.reports.outputs import csv_text
 
@@ -84,7 +83,7 @@ def test_names_are_no_markup() -> None:
 
 @pytest.mark.parametrize("command", ["solve", "compare --backends tilt", "frontier --points 2", "advise"])
 def test_the_name_of_a_problem_is_no_markup(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolated, "solve_isolated", lambda model, *_, **__: ds.solve(model, "tilt"))
+    solving_here(monkeypatch)
     joint = np.full((2, 2, 3), 1.0 / 12.0)
     ds.save_problem("[bold].npz", ds.Problem.from_joint(joint, 0.01, name="[/x]"))
     found = run(*f"{command} [bold].npz".split())
@@ -222,7 +221,7 @@ def test_a_full_temporary_folder_is_one_sentence(monkeypatch: pytest.MonkeyPatch
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Solving in this process."""
-    monkeypatch.setattr(isolated, "solve_isolated", lambda model, *_, **__: ds.solve(model, "tilt"))
+    solving_here(monkeypatch)
 
 
 def _ended(*arguments: str) -> int:

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import refused, run
+from command import refused, run, solving_here
 
 import discreet as ds
-from discreet.backends import isolated
 from discreet.problems.errors import FileError
 from discreet.problems.files import writing
 from discreet.problems.files.writing import check_output, lock, marked, replacing, scratch_folder
@@ -39,7 +38,7 @@ FOLDERS = {
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a file of somebody else, and solving in this process."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(isolated, "solve_isolated", lambda model, *_, **__: ds.solve(model, "tilt"))
+    solving_here(monkeypatch)
     Path("mine").write_text("my thesis")
     Path("folder").mkdir()
     Path("link").symlink_to("mine")
