@@ -256,19 +256,24 @@ def test_edge_problems_follow_from_their_seed_and_reach_the_edge(load: Any) -> N
     assert max(shares) > 0.1
 
 
-def test_every_piece_that_the_ablation_replaces_exists(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    ablation = load("ablation")
+def test_every_piece_that_the_ablation_replaces_exists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    modules = [importlib.import_module(f"ablations.{name}") for name in ("small", "large", "curve")]
     small = catalog.build("paper-single", bins=8, fraction=0.5)
     rows: list[str] = []
-    for name in [name for name in vars(ablation) if name.endswith("_row")]:
-        monkeypatch.setattr(ablation, name, lambda row, *_: rows.append(row))
-    monkeypatch.setattr(ablation, "instance", lambda _: small)
-    monkeypatch.setattr(ablation, "lattice", lambda *_: BlockProblem.of(small))
-    monkeypatch.setattr(ablation, "iterates", lambda _: [])
-    monkeypatch.setattr(ablation, "near_tilts", lambda _: [])
-    ablation.curve_rows = partial(ablation.curve_rows, turns=1)
-    for name in [name for name in vars(ablation) if name.endswith("_rows")]:
-        getattr(ablation, name)()
+    stand_ins = {
+        "instance": lambda _: small,
+        "lattice": lambda *_: BlockProblem.of(small),
+        "iterates": lambda _: [],
+        "near_tilts": lambda _: [],
+        "curve_rows": partial(modules[2].curve_rows, turns=1),
+    }
+    for module in modules:
+        stand_ins |= {name: lambda row, *_: rows.append(row) for name in vars(module) if name.endswith("_row")}
+        for name in stand_ins.keys() & vars(module).keys():
+            monkeypatch.setattr(module, name, stand_ins[name])
+        for name in [name for name in vars(module) if name.endswith("_rows")]:
+            getattr(module, name)()
     assert rows.count("as it is") == 5
     assert len(set(rows)) > 30
 

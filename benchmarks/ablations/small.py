@@ -1,0 +1,189 @@
+"""Rows of small problems: the interior point, the crossover, and when the iteration asks for a vertex."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from ablations.pieces import INSTANCES, Unlike, instance, replaced
+
+import discreet as ds
+from discreet.backends.precision import Precision
+from discreet.backends.tilt import crossover as crossing
+from discreet.backends.tilt import interior_point, newton, rounds, vertex
+from discreet.backends.tilt.interior_point import solve_interior
+from discreet.backends.tilt.model import Model, model_of
+from discreet.backends.tilt.newton import Newton
+from discreet.backends.tilt.point import Point
+from discreet.backends.tilt.vertex import Vertex
+from discreet.problems import Problem, reduce
+
+__all__ = ["crossover_rows", "interior_rows", "tries_rows"]
+
+_GAP = 2e-10  # a vertex of this relative width ends the iteration
+
+
+def iterates(problem: Problem) -> list[Point]:
+    """Every iterate at which the interior point asks for a vertex, if it never gets one."""
+    seen: list[Point] = []
+    with replaced(interior_point, "_worth_a_try", lambda *_: True):
+        solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-10, max_iterations=100, shortcut=seen.append)
+    return seen
+
+
+def near_tilts(problem: Problem) -> Iterator[tuple[Problem, Any, float]]:
+    """The optimal duals with relative errors between 1e-6 and 0.5."""
+    best, rng = ds.solve(problem, "tilt"), np.random.default_rng(4)
+    assert best.tilt is not None
+    multiplier = math.inf if best.multiplier is None else best.multiplier
+    for size in np.geomspace(1e-6, 0.5, 30):
+        yield problem, best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape)), (1.0 + size) * multiplier
+
+
+def crossover_row(name: str, paths: list[tuple[Problem, list[Point]]], tilts: list[tuple[Problem, Any, float]]) -> None:
+    """Print the results of the crossover from all iterates and tilts."""
+    ended = first = never = 0
+    for problem, path in paths:
+        found = [crossing.crossover(problem, at.tilt, at.multiplier, Precision.of(problem, 1e-9), at.columns) for at in path]
+        good = [place for place, vertex in enumerate(found) if vertex is not None and vertex[1] <= _GAP]
+        ended, first, never = ended + len(good), first + (good[0] if good else len(path)), never + (not good)
+    alone = [crossing.crossover(problem, tilt, price, Precision.of(problem, 1e-9)) for problem, tilt, price in tilts]
+    count = sum(vertex is not None and vertex[1] <= _GAP for vertex in alone)
+    print(f"{name:34s} {ended:5d} {first:5d} {never:5d} {count:5d} of {len(tilts)}", flush=True)
+
+
+def clipped_start(vertex: Vertex, deviation: Any, near: Any = Vertex.near) -> Any:
+    """Shares outside [0, 1] at the start are moved inside, so no tie is dropped before the system is solved."""
+    found = near(vertex, deviation)
+    return None if found is None else np.clip(found, 0.0, None) / np.clip(found, 0.0, None).sum(axis=0)
+
+
+def multiplied(factor: float, start: Any = interior_point._start) -> Any:
+    """The start of the interior point with its multiplier and tilt times a factor."""
+
+    def other(model: Model) -> Any:
+        at = start(model)
+        tilt = factor * at.tilt
+        return replace(at, tilt=tilt, multiplier=factor * at.multiplier, slack=interior_point._slack(model, tilt))
+
+    return other
+
+
+def cubed(model: Model, at: Any, step: Any, length: float, later: Any = interior_point._later_product) -> float:
+    """Products after a step of which the square is the cube of their share of all."""
+    total = interior_point._total_product(model, at) + (0.0 if model.perfect else at.unused * at.multiplier)
+    return float(total * (max(0.0, later(model, at, step, length)) / total) ** 1.5)
+
+
+def interior_row(name: str, models: list[Model]) -> None:
+    """Print one ablation."""
+    endings = [solve_interior(model, gap=1e-9, max_iterations=100)[1] for model in models]
+    iterations, missed = sum(ending.iterations for ending in endings), sum(not ending.optimal for ending in endings)
+    print(f"{name:40} {iterations:10} {missed:10} of {len(endings)}", flush=True)
+
+
+def interior_rows() -> None:
+    """Print the ablations of the interior point: small problems, tiny budgets, many guesses with masses over ten decades."""
+    shapes = ("n=2,m=10", "n=2,m=30", "n=5,m=5", "n=10,m=10")
+    tiny = [f"{name}:fraction={share}" for name in ("x-equals-y", "road", "zero-mass") for share in (1e-3, 1e-6, 1e-9)]
+    tiny += [f"dirichlet:n=2,m=2,N=45,seed={seed},fraction=0.001" for seed in range(20)]
+    tiny += [f"dirichlet:n={k},m={k},N={k},seed={seed},fraction=1e-6" for k in (3, 5, 6) for seed in range(10)]
+    texts = (
+        INSTANCES
+        + tiny
+        + [f"weighted-mixture:{shape},N=3000,{budget}" for shape in shapes for budget in ("fraction=0.3", "budget=0")]
+    )
+    texts += [f"weighted-mixture:n=2,m=50,N=20000,{budget}" for budget in ("fraction=0.3", "budget=0")]
+    problems = [reduce(instance(text)).problem for text in texts]
+    models = [model_of(problem, Precision.of(problem, 1e-9)) for problem in problems]
+    print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
+    interior_row("as it is", models)
+    for name, owner, attribute, value in (
+        ("no outcome may be left behind", interior_point, "_ALLOWED", 1e-200),
+        ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
+        ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
+        ("the multiplier may fall to a hundredth", interior_point, "_CHEAPER", 1.0),
+        ("the multiplier falls to half at most", interior_point, "_CHEAPER", 0.5),
+        ("no floor of the products", Precision, "own_gap", 0.0),
+        ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", 0.01),
+        ("half of the budget used first", interior_point, "_FIRST_USED", 0.5),
+        ("a hundredth of the error is allowed", interior_point, "_ALLOWED", 0.01),
+        ("ten times the error is allowed", interior_point, "_ALLOWED", 1.0),
+        ("masses are anticipated to a tenth only", newton, "_SMALLEST_GROWTH", 0.1),
+        ("a first multiplier three times as large", interior_point, "_start", multiplied(3.0)),
+        ("a first multiplier a third as large", interior_point, "_start", multiplied(1.0 / 3.0)),
+        ("no refinement of the linear system", Newton, "_refined", lambda newton, right: newton._inverse @ right),
+        ("half the patience", interior_point, "_PATIENCE", 7),
+        ("products fall as the cube (Mehrotra)", interior_point, "_later_product", cubed),
+    ):
+        with replaced(owner, attribute, value):
+            interior_row(name, models)
+    interior_row(
+        "the same barrier for rare outcomes", [replace(each, barrier=np.ones_like(each.barrier)) for each in models]
+    )
+
+
+def crossover_rows() -> None:
+    """Print the ablations of the crossover."""
+    problems = [reduce(instance(text)).problem for text in INSTANCES]
+    paths = [(problem, iterates(problem)) for problem in problems]
+    single = ds.problems.paper_single(bins=300)
+    tilts = [
+        case for share in (1e-3, 0.05, 0.4, 0.8) for case in near_tilts(single.with_budget(share * single.bayes_leakage))
+    ]
+    for text in ("n=3,m=3", "n=4,m=4", "n=2,m=5,N=300", "n=5,m=2,N=300"):
+        for budget in ("fraction=0.1", "budget=0"):
+            tilts += near_tilts(instance(f"dirichlet:{text},{budget}"))
+    print(f"\n{'the crossover without':34s} ended first never from a tilt alone")
+    crossover_row("(nothing)", paths, tilts)
+    for piece in (
+        "a law that the tilt implies",
+        "more than one tie from a tilt",
+        "ties of the interior point",
+        "ties of what changes twice",
+        "going on where nothing is solved",
+        "entering of other ties",
+    ):
+        with replaced(Unlike, "without", piece), replaced(crossing, "_ActiveSet", Unlike):
+            crossover_row(piece, paths, tilts)
+    with replaced(Vertex, "near", clipped_start):
+        crossover_row("leaving before a system is solved", paths, tilts)
+    for pivots in (2, 4, 16):
+        with replaced(crossing, "_PIVOTS", pivots):
+            crossover_row(f"({pivots} pivots instead of 8)", paths, tilts)
+    for steps in (6, 24):
+        with replaced(vertex, "_STEPS", steps):
+            crossover_row(f"({steps} steps for a vertex, not 12)", paths, tilts)
+
+
+def tries_row(name: str, problems: list[Problem]) -> None:
+    """Print one ablation: crossovers called and iterations until all problems are solved."""
+    called, plain = 0, rounds.crossover
+
+    def counted(*given: Any) -> Any:
+        nonlocal called
+        called += 1
+        return plain(*given)
+
+    with replaced(rounds, "crossover", counted):
+        iterations = sum(ds.solve(problem, "tilt", gap=1e-9).iterations or 0 for problem in problems)
+    print(f"{name:40} {called:10} {iterations:10}", flush=True)
+
+
+def tries_rows() -> None:
+    """Print the ablations of the moments at which the iteration asks for a vertex."""
+    problems = [instance(text) for text in INSTANCES]
+    print(f"\n{'crossovers on the way':40} {'called':>10} {'iterations':>10}")
+    tries_row("as it is", problems)
+    plain = interior_point._worth_a_try
+    for name, when in (
+        ("at every iterate", lambda *_: True),
+        ("only at the end", lambda *_: False),
+        ("not from the start", lambda *given: given[1] > 0 and plain(*given)),
+        ("from the start of all", lambda *given: given[1] == 0 or plain(*given)),
+    ):
+        with replaced(interior_point, "_worth_a_try", when):
+            tries_row(name, problems)
