@@ -74,7 +74,7 @@ def test_a_rare_private_value_that_comes_first_costs_no_digits(edge_problem: Cal
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
-@pytest.mark.parametrize("seed", [3964, 8176])
+@pytest.mark.parametrize("seed", [3964, 5467, 6373, 8176])
 def test_equal_losses_of_ties_cost_nothing_where_log_ratios_are_large(
     edge_problem: Callable[[int], Problem], seed: int
 ) -> None:

@@ -110,10 +110,10 @@ class Vertex:
             never = law.mass == 0.0
             excess = law.leakage_ceiling(2.0**-52) / budget - 1.0
             if excess <= 0.0:
-                duals = multiplier * log_ratio(law.ratio_minus_one())
-                if never.any():
-                    duals[never] = tilt[never] - support_ceiling(tilt[never], law.p_x, multiplier)[:, None]
+                duals = np.where(never[:, None], tilt, multiplier * log_ratio(law.ratio_minus_one()))
                 equal = self._equal(duals, np.maximum(law.mass[:, None] * law.p_x + law.deviation, UNIT * law.p_x))
+                if equal is not None and never.any():
+                    equal[never] -= support_ceiling(equal[never], law.p_x, multiplier)[:, None]
                 return None if equal is None else Point(columns, equal, multiplier)
             inside = 2.0 * (inside + excess)
         return None
