@@ -16,6 +16,7 @@ from campaigns import instances
 from campaigns.batches import Asked, Row
 from large.machine import described
 
+from discreet.backends.registry import load_backend, versions_of
 from discreet.backends.solution import Status
 from discreet.reports.outputs import replace_file
 from discreet.reports.wording import scientific
@@ -159,12 +160,18 @@ Gap: (upper − lower)/(upper + 2·10⁻⁶). Seconds are those of the backend's
 
 
 def _by_backend(run: Run) -> str:
-    """Limit, minutes and code."""
-    heads = ["backend", "seconds for a problem", "minutes of its processes", "code"]
+    """Limit, minutes, libraries and code."""
+    heads = ["backend", "seconds for a problem", "minutes of its processes", "libraries", "code"]
     return _table(heads, (
-        [f"`{name}`", f"{asked.time_limit:g}", f"{run.seconds[name] / 60.0:.1f}", run.codes[name]]
+        [f"`{name}`", f"{asked.time_limit:g}", f"{run.seconds[name] / 60.0:.1f}", _libraries(name), run.codes[name]]
         for name, asked in run.asked.items()
     ))  # fmt: skip
+
+
+def _libraries(backend: str) -> str:
+    """Its own, with their versions; those of the machine's table are left out."""
+    versions = versions_of(load_backend(backend)).items()
+    return ", ".join(f"{name} {version}" for name, version in versions if name not in ("discreet", "numpy", "scipy"))
 
 
 def _outcomes(lines: Sequence[Line]) -> str:
