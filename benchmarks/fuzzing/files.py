@@ -168,7 +168,7 @@ def notes(r: random.Random) -> tuple[str, Action]:
     if source is _ASV:
         Path("asv/m").mkdir(parents=True, exist_ok=True)
         Path("asv/m/abc-env.json").write_bytes(content.encode(errors="surrogateescape"))
-        return content, lambda: run_command(["report", "--asv", "asv", "--json"])
+        return content, lambda: run_command(["report", "rows.csv", "--asv", "asv", "--json"])
     name = "exact_columns" if source is _COLUMNS else "metadata"
     members = {**answer().members(), "metadata": np.array("{}"), name: np.array(content)}
     np.savez("input.npz", **members)
