@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
+import exactly
 import numpy as np
 import pytest
 
@@ -141,18 +143,56 @@ def test_merging_rare_values_leaves_others_alone_and_removes_what_never_happens(
     assert place[1] == place[problem.p_x.argmax()]
 
 
-def test_problems_at_the_edge_are_solved_in_bounded_work(edge_problem: Callable[[int], Problem]) -> None:
-    """None fails or leaks too much; gaps stay below 1e-8 where budgets exceed 1e-12, and iterations near their median.
+def moved_by_rounding(problem: Problem) -> float:
+    """ρ: by which share of the budget rounding each mass of a law once moves its leakage (docs/theory.md, section 10)."""
+    return 2.0**-53 * np.sqrt(2.0 / problem.budget) if problem.budget > 0.0 else np.inf
 
-    Rounding a law once moves its leakage by the share ρ = 2⁻⁵³ √(2/ε) of the budget (docs/theory.md, section 10). Above
-    1e-12 nats that is below 2e-10: there the rounding of the data explains no gap of 1e-8.
-    """
+
+def charged_for_rounding(problem: Problem, solution: ds.Solution) -> float:
+    """What the judge charges for rounding tilted losses where a guess is drawn, as a share of the error probability."""
+    assert solution.estimator is not None
+    assert solution.tilt is not None
+    assert solution.error_probability is not None
+    drawn = solution.estimator.max(axis=0) < 1.0
+    least = np.abs(problem.loss + solution.tilt @ problem.p_xz).min(axis=0)
+    sizes = np.abs(solution.tilt).max(axis=0) @ problem.p_xz + least
+    return 2.0 * (problem.n + 1) * 2.0**-53 * float(sizes[drawn].sum()) / solution.error_probability
+
+
+def test_a_small_error_probability_beside_large_tilts_is_known_as_well_as_tilted_losses(
+    edge_problem: Callable[[int], Problem],
+) -> None:
+    """Losses of 1 per mass are tied by tilts of −1, and the error probability is 3e-11: exactly, the gap is 2e-10."""
+    problem = edge_problem(4134111805)
+    solution = ds.solve(problem, "tilt", gap=1e-9)
+    assert solution.relative_gap is not None
+    assert 1e-8 < solution.relative_gap <= 1e-9 + charged_for_rounding(problem, solution)
+    assert solution.estimator is not None
+    assert solution.tilt is not None
+    assert solution.multiplier is not None
+    upper = exactly.error_probability(problem, solution.estimator, normalised=True)
+    assert upper - exactly.bound(problem, solution.tilt, solution.multiplier) <= upper * Fraction(1e-9)
+
+
+@pytest.mark.xfail(strict=True, reason="the interior point stalls, most often at posteriors of e⁻¹⁵ times the prior")
+@pytest.mark.parametrize("seed", [3004, 4353, 4700, 6773, 7216])
+def test_problems_that_are_not_solved_yet(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    """Of the seeds 0 to 8999 and budgets above 1e-12 these alone have gaps above 1e-8."""
+    gap = ds.solve(edge_problem(seed), "tilt", gap=1e-9).relative_gap
+    assert gap is not None
+    assert gap <= 1e-8
+
+
+def test_problems_at_the_edge_are_solved_in_bounded_work(edge_problem: Callable[[int], Problem]) -> None:
+    """None fails or leaks too much; gaps stay below 1e-8 where rounding explains less, and iterations near their median."""
     problems = [edge_problem(seed) for seed in range(80)]
     solutions = [ds.solve(problem, "tilt", gap=1e-9) for problem in problems]
     assert {each.status for each in solutions} <= {ds.Status.CERTIFIED, ds.Status.INACCURATE}
-    gaps = [each.relative_gap for problem, each in zip(problems, solutions, strict=True) if problem.budget > 1e-12]
-    assert len(gaps) > 35
-    assert max(1.0 if gap is None else gap for gap in gaps) <= 1e-8
+    pairs = [pair for pair in zip(problems, solutions, strict=True) if 16.0 * moved_by_rounding(pair[0]) <= 1e-8]
+    assert len(pairs) > 35
+    for problem, solution in pairs:
+        assert solution.relative_gap is not None
+        assert solution.relative_gap <= 1e-8 + charged_for_rounding(problem, solution)
     iterations = [each.iterations for each in solutions if each.iterations]
     assert max(iterations) <= 100 * np.median(iterations)
 
