@@ -242,6 +242,15 @@ def test_a_hundred_different_sensors_with_four_bins_build():
     assert given @ (last - share.sum()) ** 2 == pytest.approx((share * (1.0 - share)).sum(), rel=1e-10)
 
 
+def test_no_sensor_has_nothing_to_count_in_any_number_of_bins(monkeypatch):
+    """A million bins are not visited one by one."""
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "repeat", None)
+        counts = count_vectors(0, 10**6)
+    assert counts.shape == (1, 10**6)
+    assert not counts.any()
+
+
 def peak_bytes(make):
     tracemalloc.start()
     try:

@@ -61,10 +61,10 @@ def count_vectors(sensors: int, bins: int, *, max_bytes: int = DEFAULT_MAX_BYTES
     size = lattice_size(sensors, bins)
     what = f"{sensors} sensors with {bins} bins have {count_text(size)} count vectors"
     allow(law_bytes(sensors, bins, 0), max_bytes, what, "take fewer sensors or bins")
-    counts = np.empty((bins, size), dtype=np.int32).T  # bin by bin in memory, as it is written and read
+    counts = np.zeros((bins, size), dtype=np.int32).T  # bin by bin in memory, as it is written and read
     # Level by level of a tree: `left` holds what each partial vector may still spend; it is repeated once per completion.
     left = np.array([sensors], dtype=np.int64)
-    for k in range(bins - 1):
+    for k in range(bins - 1) if sensors else ():
         branches = left + 1
         first = np.repeat(np.cumsum(branches) - branches, branches)
         spent = np.arange(first.size) - first
