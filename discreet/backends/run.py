@@ -266,10 +266,11 @@ def _run(
         lifted = solver.lift(raw)
         answer = lifted if reduced is None else restored(reduced, lifted)
         _check_shapes(problem, answer)
+        passes = raw.passes
         if reduced is not None and isinstance(problem, BlockProblem):
-            answer = _as_rule(reduced.original, answer)
+            answer, passes = _as_rule(reduced.original, answer), 1
     taken = clock.timings()
-    return Attempt(solver.name, answer, None, "", raw.claimed, raw.iterations, taken, versions_of(solver), passes=raw.passes)
+    return Attempt(solver.name, answer, None, "", raw.claimed, raw.iterations, taken, versions_of(solver), passes=passes)
 
 
 def _reduced(solver: Backend[AnyProblem, _L, _F], problem: AnyProblem) -> Reduced | None:

@@ -178,6 +178,14 @@ def test_time_limit_is_honoured() -> None:
     assert source.passes <= 12  # one round's and those of the judge, among them two that made the rule dense here
 
 
+def test_few_outcomes_are_read_once_by_the_solver_and_once_by_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # the usual thresholds
+    blocks, source = watched(random_problem("mixture", 3, 3, 300, 1, 0.3))
+    solution = solve(blocks)
+    assert solution.status is Status.CERTIFIED
+    assert (solution.passes, source.passes) == (1, 2)
+
+
 @pytest.mark.parametrize("fraction", [0.0, 0.3])
 def test_what_a_limit_returns_keeps_the_budget_by_itself(fraction: float) -> None:
     """The backend's own answer, before the judge blends anything in: a matrix, and a rule."""
