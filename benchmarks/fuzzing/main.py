@@ -54,7 +54,7 @@ class Part:
 @dataclass(frozen=True)
 class Found:
     """What became of a part: how often what, the first input of each finding, the most seconds and GiB of an input, and the
-    seconds of all."""
+    processor seconds of all."""
 
     tally: dict[str, int]
     examples: dict[str, int]
@@ -84,7 +84,7 @@ def _work(part: Part) -> None:
                 outcome = f"{spent:.0f} s: {words[:120]}"
             elif peak > _GIB:
                 outcome = f"{peak:.1f} GiB: {words[:120]}"
-            print(json.dumps([outcome, spent, peak]), file=answers, flush=True)
+            print(json.dumps([outcome, spent, peak, time.process_time()]), file=answers, flush=True)
 
 
 def _peak(reset: bool = False) -> float:
@@ -103,21 +103,23 @@ def _peak(reset: bool = False) -> float:
 
 
 def _tried(part: Part) -> Found:
-    started, tally, examples = time.monotonic(), Counter[str](), dict[str, int]()
-    slowest, largest, number, end = 0.0, 0.0, part.first, part.first + part.count
+    tally, examples = Counter[str](), dict[str, int]()
+    slowest, largest, used, number, end = 0.0, 0.0, 0.0, part.first, part.first + part.count
     while number < end:
         with contextlib.closing(_outcomes(Part(part.door, part.seed, number, end - number))) as found:
-            for outcome, seconds, gib in itertools.islice(found, end - number):
+            of_process = 0.0
+            for outcome, seconds, gib, so_far in itertools.islice(found, end - number):
                 tally[outcome] += 1
-                slowest, largest = max(slowest, seconds), max(largest, gib)
+                slowest, largest, of_process = max(slowest, seconds), max(largest, gib), max(of_process, so_far)
                 if outcome not in ("taken", "refused"):
                     examples.setdefault(outcome, number)
                 number += 1
-    return Found(dict(tally), examples, slowest, largest, time.monotonic() - started)
+            used += of_process
+    return Found(dict(tally), examples, slowest, largest, used)
 
 
-def _outcomes(part: Part) -> Generator[tuple[str, float, float]]:
-    """What became of inputs in one process: words, seconds and GiB; the last outcome may be its end."""
+def _outcomes(part: Part) -> Generator[tuple[str, float, float, float]]:
+    """What became of inputs in one process: words, seconds, GiB, and seconds of the process; the last may be its end."""
     command = [sys.executable, str(_ROOT / "benchmarks" / "fuzz.py"), "--work", json.dumps(asdict(part))]
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(
@@ -130,7 +132,7 @@ def _outcomes(part: Part) -> Generator[tuple[str, float, float]]:
                 *lines, rest = (rest + read).split(b"\n")
                 for line in lines:
                     yield tuple(json.loads(line))
-            yield "it waits for a minute" if waits else _ending(child.wait(), errors), 0.0, 0.0
+            yield "it waits for a minute" if waits else _ending(child.wait(), errors), 0.0, 0.0, 0.0
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
@@ -235,7 +237,7 @@ def report(found: dict[Part, Found], inputs: int, seed: int) -> str:
             "",
             f"**{total.total():,} inputs: {counts}.**",
             "",
-            f"Written on {day} by `{command}`, whose processes together took {minutes:.0f} minutes.",
+            f"Written on {day} by `{command}`, whose processes took {minutes:.0f} minutes of processor time.",
             f"Discreet {ds.__version__}, code {_code()}. What a finding is, is said in `benchmarks/fuzz.py`.",
             *(["", f"**{missing:,} inputs that were asked for are not done yet.**"] if missing > 0 else []),
             "",
