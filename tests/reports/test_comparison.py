@@ -14,6 +14,7 @@ import pytest
 from command import solving_here
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
@@ -130,6 +131,17 @@ def test_a_disagreement_is_said_in_words(comparison: Comparison) -> None:
 def test_the_terminal_shows_every_case_and_who_agrees(comparison: Comparison) -> None:
     shown = [*tables.case_tables(comparison), tables.agreement_table(comparison)]
     assert [table.row_count for table in shown] == [4, 4, 4, 3]
+
+
+def test_a_narrow_terminal_shows_every_digit(comparison: Comparison) -> None:
+    for table in tables.case_tables(comparison):
+        found = []
+        for width in (80, 200):
+            console = Console(width=width)
+            with console.capture() as captured:
+                console.print(table)
+            found.append(sorted(sign for sign in captured.get() if sign.isdigit()))
+        assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(
