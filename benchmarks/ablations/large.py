@@ -132,7 +132,7 @@ def work_rows() -> None:
     print(f"\n{'work, in millions of outcomes':40} {'interior point':>14} {'in passes':>10} {'one by one':>12}")
     work_row("as it is", near)
     for times in (4, 64):
-        with replaced(backend, "_ROUNDS_FROM", times):
+        with replaced(backend, "ROUNDS_FROM", times):
             work_row(f"rounds from {times} times the retained, not 16", near)
     large = [instance(f"mixture:n={k},m={k},N=500000,seed=1,fraction=0.3") for k in (2, 3)]
     large += [instance(f"paper-single:bins=1000000,{budget}") for budget in ("fraction=0.3", "budget=0")]

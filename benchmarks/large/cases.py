@@ -373,7 +373,7 @@ def _without_aggregation() -> None:
     from discreet.backends import run
     from discreet.backends.tilt import backend
 
-    for module, name in ((backend, "_ROUNDS_FROM"), (run, "_IN_BLOCKS_FROM")):
+    for module, name in ((backend, "ROUNDS_FROM"), (run, "_IN_BLOCKS_FROM")):
         if not hasattr(module, name):
             raise RuntimeError(f"{module.__name__} no longer has {name}; mend this ablation")
         setattr(module, name, 1 << 40)

@@ -186,6 +186,29 @@ def test_a_sample_that_keeps_the_budget_still_gives_a_tilt() -> None:
     assert ended.found.source.wanted == rounds.first_retained(2, 2)  # every round made progress
 
 
+def test_nothing_is_screened_where_a_round_retains_much_of_it() -> None:
+    """Of 400 outcomes a round retains 30: telling the others apart costs less than a round that is repeated for it."""
+    ended = in_rounds(in_blocks(random_problem("mixture", 2, 5, 400, 3, 0.0)), threads=1)
+    assert ended.ending.optimal
+    assert not ended.found.source.scan.screened.any()
+    assert not ended.proof.scan.screened.any()
+    assert ended.ending.iterations < 45  # 52 with screening
+
+
+@pytest.mark.parametrize(("outcomes", "draws"), [(400, 50), (200, 30)])
+def test_a_sample_is_small_beside_all_outcomes(monkeypatch: pytest.MonkeyPatch, outcomes: int, draws: int) -> None:
+    """At most an eighth of them, unless the first round retains more."""
+    counts = []
+
+    def noted(blocks: Any, weighed: Any, strip: int, count: int, **threads: int) -> Any:
+        counts.append(count)
+        return sample(blocks, weighed, strip, count, **threads)
+
+    monkeypatch.setattr(rounds, "sample", noted)
+    in_rounds(in_blocks(random_problem("mixture", 2, 5, outcomes, 3, 0.0)), threads=1)
+    assert counts == [draws]
+
+
 def test_more_is_retained_at_first_where_outcomes_are_made_at_every_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """The draws of the first sample are five times the outcomes that the first round is to retain."""
     problem, draws = catalog.build("paper-single", bins=100_000, budget=0.01), []

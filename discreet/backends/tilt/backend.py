@@ -26,7 +26,7 @@ from discreet.backends.settings import choice, number
 from discreet.backends.slack import SLACK, bayes_answer
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds, solve_whole
+from discreet.backends.tilt.rounds import ROUNDS_FROM, Limits, first_retained, solve_in_rounds, solve_whole
 from discreet.backends.tilt.statement import rule_of
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.numerics.double_double import Array
@@ -34,7 +34,6 @@ from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 
 _KERNELS = {"auto": None, "numpy": False, "compiled": True}
-_ROUNDS_FROM = 16  # times the outcomes that a first round retains: benchmarks/ablation.py
 
 
 class Tilt(Unlifted):
@@ -57,7 +56,7 @@ class Tilt(Unlifted):
 
     def lower(self, problem: Problem | BlockProblem, options: Options) -> Problem | BlockProblem:
         """Arrays of few outcomes as they are; all else in blocks."""
-        many = problem.N >= _ROUNDS_FROM * first_retained(problem.n, problem.m)
+        many = problem.N >= ROUNDS_FROM * first_retained(problem.n, problem.m)
         return BlockProblem.of(problem) if isinstance(problem, Problem) and many else problem
 
     def solve(self, lowered: Problem | BlockProblem, options: Options) -> Raw[Answer]:

@@ -19,7 +19,6 @@ Maros, "A generalized dual phase-2 simplex algorithm", European Journal of Opera
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -84,7 +83,6 @@ class _ActiveSet:
         self._problem, self._losses, self._every = problem, losses, np.arange(problem.N)
         self.labels, self.ties = first_least(losses), dict[int, Array]()
         self._changed = np.zeros(problem.N, dtype=bool)
-        self._law = law_of_labels(problem, self.labels)
 
     def hesitate(self, columns: Array) -> Array | None:
         """Ties where an interior estimator [m, N] hesitates; the deviation of its law. None where none or too many do."""
@@ -93,7 +91,7 @@ class _ActiveSet:
         active[likeliest, self._every] = True
         if not 0 < np.count_nonzero(active) - problem.N <= (problem.m - 1) * (problem.n - problem.constraint.perfect):
             return None
-        self._label(self._every, likeliest)
+        self.labels = likeliest
         hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
         self.ties = {tie: np.where(active[:, tie], columns[:, tie], 0.0) for tie in hesitating.tolist()}
         return columns @ problem.deviations.T * (not problem.constraint.perfect)
@@ -105,7 +103,7 @@ class _ActiveSet:
         one; 0 at budget 0. The other ties are those of the least margins then.
         """
         problem = self._problem
-        law, most = self._law, -Precision.no_evidence
+        law, most = law_of_labels(problem, self.labels), -Precision.no_evidence
         ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, most), -most))
         excess = law.mass @ ratio
         announced = np.asarray(law.mass[:, None] * problem.p_x * (ratio - excess) / (1.0 + excess))
@@ -124,7 +122,8 @@ class _ActiveSet:
         """The equations for what the ties get, in the order of outcomes."""
         ties = sorted(self.ties)
         columns = np.array([self.ties[outcome] for outcome in ties]).T
-        return Vertex(self._problem, self._law, np.array(ties), self.labels[ties], columns / columns.sum(axis=0))
+        law = law_of_labels(self._problem, self.labels)
+        return Vertex(self._problem, law, np.array(ties), self.labels[ties], columns / columns.sum(axis=0))
 
     def relabel(self, losses: Array, at: Point, precision: Precision) -> bool:
         """Change what contradicts losses [m, N] beyond rounding; whether there is any.
@@ -147,7 +146,7 @@ class _ActiveSet:
             elif self._changed[outcome] or outcome in self.ties:
                 self._tie(outcome, better[outcome])
             else:
-                self._label(outcome, better[outcome])
+                self.labels[outcome] = better[outcome]
         self._changed[wrong] = True
         return bool(wrong.size)
 
@@ -161,7 +160,7 @@ class _ActiveSet:
         shares = sum(np.count_nonzero(each) - 1 for each in self.ties.values())
         rest = self.ties.pop(tie)
         rest[loses] = 0.0
-        self._label(tie, rest.argmax())
+        self.labels[tie] = rest.argmax()
         if np.count_nonzero(rest) > 1:
             self.ties[tie] = rest
         direction = vertex.direction(place, loses)
@@ -189,16 +188,10 @@ class _ActiveSet:
                 break
         if order.size:
             passed = min(int(np.searchsorted(moved, missing)), order.size - 1)
-            self._label(order[:passed], nearest[:passed])
+            self.labels[order[:passed]] = nearest[:passed]
             change *= 1.0 / fastest[order[passed]]
             self._losses += change
             self._tie(int(order[passed]), nearest[passed])
-
-    def _label(self, outcomes: Any, guesses: Any) -> None:
-        """Give outcomes other labels."""
-        if np.any(self.labels[outcomes] != guesses):
-            self.labels[outcomes] = guesses
-            self._law = law_of_labels(self._problem, self.labels)
 
     def _tie(self, outcome: int, guess: int, share: float = 0.5) -> None:
         """An outcome may get a guess besides its label, or besides those that it may get already."""

@@ -46,6 +46,8 @@ from discreet.problems.streams.sample import sample, strip_for
 
 MOST_RETAINED = 1 << 18
 """Outcomes held one by one at most, so that memory does not grow with N; problems of up to so many end solved whole."""
+ROUNDS_FROM = 16
+"""From so many times the outcomes that a round retains on, rounds and screening pay: benchmarks/ablation.py."""
 _ROUNDS = 40
 _SCREENED = 64.0  # times the margin up to which outcomes are retained: from there on they are screened
 _SAMPLED = 0.02  # share of the outcomes of which a sample tells the largest margin: at least 50 of those drawn
@@ -193,8 +195,12 @@ class _Rounds:
         return self._ended(best, proof, ended or "round limit")
 
     def _vertex(self, proof: Proof, best: Found) -> Found:
-        """Where the bounds have met: the vertex of the last pass, which is a shorter rule, if it is as good."""
-        solved = self._crossed(proof) or self._iterated(proof)
+        """Where the bounds have met: the vertex of the last pass, which is a shorter rule, if it is as good.
+
+        If the best point is no vertex of its own small problem, as too many columns are drawn, iterating again finds none.
+        """
+        drawn = np.count_nonzero(best.point.columns.max(axis=0) < 1.0)
+        solved = self._crossed(proof) or (self._iterated(proof) if drawn <= best.point.tilt.size else best)
         narrow = _width(solved, proof) <= self._precision.bracket
         return solved if solved.vertex and narrow and self._better(solved, best) else best
 
@@ -230,7 +236,8 @@ class _Rounds:
         cells = Problem(first.columns[:n], first.columns[n:], problem.constraint)
         if bayes_answer(cells, self._precision):
             return Found(Point.bayes(cells), True, Proof(first, 0.0, 0, first.total), first.total, first.total)
-        drawn, counts = sample(problem.blocks, first.weights, strip, 5 * self._retained, threads=self._limits.threads)
+        count = max(self._retained, min(5 * self._retained, problem.N // 8))
+        drawn, counts = sample(problem.blocks, first.weights, strip, count, threads=self._limits.threads)
         self._passes += 1
         total = drawn[:n].sum()
         small = Problem(drawn[:n] / total, drawn[n:] / total, problem.constraint)
@@ -257,7 +264,8 @@ class _Rounds:
         tilt, multiplier = self._feasible(tilt, multiplier)
         if self._retained >= problem.N:
             threshold = math.inf
-        screen = _SCREENED * threshold if screens and threshold > 0.0 else math.inf
+        screens = screens and problem.N >= ROUNDS_FROM * self._retained and threshold > 0.0
+        screen = _SCREENED * threshold if screens else math.inf
         found = self._scan(tilt, threshold, screen=screen, most=self._retained)
         return Proof(found, multiplier, self._retained, found.total - self._price(multiplier))
 
