@@ -305,7 +305,7 @@ def _stored(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
             raise ValueError(f"{archive.filename}: {info.filename} holds no numbers of shape {list(shape)}; write it again")
         all(iter(partial(stream.read, 1 << 20), b""))  # to the end, where the checksum is compared
     opened: Callable[[int], Any] = cache(lambda _: files.enter_context(archive.open(info)))  # one for each row
-    if info.compress_type == zipfile.ZIP_STORED:  # in the file itself seeking is not reading
+    if info.compress_type == zipfile.ZIP_STORED and info.compress_size == size:  # in the file itself seeking is not reading
         archive.fp.seek(info.header_offset + 26)
         between = sum(np.frombuffer(archive.fp.read(4), "<u2").tolist())  # lengths of its name and an extra field
         offset, opened = info.header_offset + 30 + between + offset, lambda _: archive.fp

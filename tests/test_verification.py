@@ -8,8 +8,10 @@ from __future__ import annotations
 import io
 import json
 import math
+import struct
 import tracemalloc
 import zipfile
+import zlib
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -496,6 +498,19 @@ def test_a_changed_bit_of_an_array_is_refused(tmp_path: Path) -> None:
     content[content.index(np.full(2, 0.5).tobytes())] ^= 1
     (tmp_path / "estimator.npz").write_bytes(content)
     with pytest.raises(ValueError, match="Bad CRC-32"):
+        verify(GOOD, tmp_path / "estimator.npz")
+
+
+def test_an_array_that_ends_before_its_shape_does_is_refused(tmp_path: Path) -> None:
+    """A directory that lists fewer bytes than the shape needs, with the checksum of those: what follows is not read."""
+    np.savez(tmp_path / "estimator.npz", estimator=np.full((2, 3), 0.5))
+    content = bytearray((tmp_path / "estimator.npz").read_bytes())
+    with zipfile.ZipFile(tmp_path / "estimator.npz") as archive:
+        held = archive.read("estimator.npy")
+    entry = content.index(b"PK\1\2")
+    content[entry + 16 : entry + 24] = struct.pack("<II", zlib.crc32(held[:-8]), len(held) - 8)
+    (tmp_path / "estimator.npz").write_bytes(content)
+    with pytest.raises(ValueError):  # noqa: PT011 (the words are those of libraries)
         verify(GOOD, tmp_path / "estimator.npz")
 
 
