@@ -15,7 +15,7 @@ from judging import lower_bound
 from strategies import estimators, finite_tilts, problems
 
 from discreet.problems.measures.mutual_information import feasible_duals
-from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt
+from discreet.problems.numerics.tilted_losses import dd_label_doubt, in_order_losses, label_doubt
 from discreet.problems.problem import Problem
 
 _MULTIPLIERS = st.one_of(
@@ -169,9 +169,14 @@ def test_label_doubt_covers_rounding_where_guesses_are_nearly_equal(n: int) -> N
         tilt = rng.standard_normal((2, n)) * 10.0 ** rng.integers(-3, 3)
         loss = np.abs(rng.standard_normal((2, 1)))
         loss[1] = max(0.0, float(loss[0, 0] + (tilt[0] - tilt[1]) @ p_xz[:, 0]))
-        losses = in_order_losses(p_xz, loss, tilt)
+        losses, size = in_order_losses(p_xz, loss, tilt), float(np.abs(tilt).max() + loss.max())
         terms = [[Fraction(t) * Fraction(a) for t, a in zip(row, p_xz[:, 0], strict=True)] for row in tilt]
         true = [Fraction(float(start)) + sum(row) for start, row in zip(loss[:, 0], terms, strict=True)]
         for chosen in range(2):
-            doubt = label_doubt(p_xz, tilt, losses[chosen], losses[1 - chosen])
-            assert true[chosen] - min(true) <= Fraction(float(doubt[0]))
+            doubt, finer = (
+                label_doubt(p_xz, tilt, losses[chosen], losses[1 - chosen]),
+                dd_label_doubt(p_xz, loss, tilt)[chosen],
+            )
+            wasted = true[chosen] - min(true)
+            assert wasted <= Fraction(float(doubt[0]))
+            assert wasted <= Fraction(float(finer[0])) <= wasted * Fraction(1.0 + 2.0**-48) + Fraction(1e-25 * size)

@@ -20,9 +20,10 @@ from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble,
 from discreet.problems.numerics.estimators import Decisions, column_error
 from discreet.problems.numerics.label_strips import StripSums, strip_sums
 from discreet.problems.numerics.rounding import SMALLEST, UNIT, sum_doubt
-from discreet.problems.numerics.tilted_losses import in_order_losses, label_doubt, least_two, never_in_doubt
+from discreet.problems.numerics.tilted_losses import dd_label_doubt, in_order_losses, label_doubt, least_two, never_in_doubt
 
 _PAIRWISE = 2.0**-44  # relative rounding of terms ≥ 0 and their pairwise sum: a few units, and one for every doubling
+_SURE = 2.0**-40  # of what an outcome loses: how much rounding may be charged before double-double is worth its time
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,26 +110,25 @@ def _block_sums(
 ) -> Sums:
     places, columns = decided.places, decided.columns
     losses = in_order_losses(p_xz, loss, tilt)
-    chosen, drawn = decided.chosen(losses), losses.take(places, axis=1)
-    unclear = ((losses - chosen <= never_in_doubt(p_xz, tilt, chosen)) & (decided.certain == 0.0)).any(axis=0)
-    unclear[places] = False
+    chosen = decided.chosen(losses)
+    examined = ((losses - chosen <= never_in_doubt(p_xz, tilt, chosen)) & (decided.certain == 0.0)).any(axis=0)
+    examined[places] = True
     lost, worst, random, error, missed = 0.0, 0.0, np.zeros(tilt.shape), 0.0, 0.0
-    if unclear.any():
-        p_near, chosen = p_xz.compress(unclear, axis=1), chosen.compress(unclear)
-        others = np.where(decided.certain.compress(unclear, axis=1), np.inf, losses.compress(unclear, axis=1))
-        rival = others.min(axis=0)
-        lost = float(label_doubt(p_near, tilt, chosen, rival).sum()) * (1.0 + _PAIRWISE)
-        worst = _most_per_mass(np.maximum(chosen - rival, 0.0), p_near)
+    if examined.any():
+        near = np.flatnonzero(examined)
+        shares = decided.certain.take(near, axis=1)
+        shares[:, np.searchsorted(near, places)] = columns
+        lost, worst = _wasted(p_xz.take(near, axis=1), loss.take(near, axis=1), losses.take(near, axis=1), tilt, shares)
     if places.size:
-        p_drawn, error, (best, least, _, second) = p_xz.take(places, axis=1), column_error(columns), least_two(drawn)
-        rival = np.where(np.arange(len(loss))[:, None] == best, second, least)
-        doubt = label_doubt(p_drawn, tilt, drawn, rival)
+        p_drawn, error = p_xz.take(places, axis=1), column_error(columns)
         if error:
-            doubt += error * (np.abs(least) + np.abs(tilt).max(axis=0) @ p_drawn)
+            high, low = dd_sum(columns.T)
+            least, excess = losses.take(places, axis=1).min(axis=0), (high - 1.0) + low
+            sizes = np.abs(least) + np.abs(tilt).max(axis=0) @ p_drawn
+            rounding = 2.0 * (len(p_xz) + places.size + 8) * UNIT * float(np.abs(excess) @ sizes)
+            lost = max(0.0, lost + float(excess @ least) + rounding)
         random = columns @ _lifted(p_drawn, lift).T
         missed = 2.0 * SMALLEST * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
-        lost += float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
-        worst = max(worst, _most_per_mass((columns * (drawn - least)).max(axis=0), p_drawn))
     if len(loss) * (len(p_xz) + len(loss)) * p_xz.shape[1] > 8 * BLOCK:  # of sums of losses by guess the diagonal is needed
         joint, expected = decided.sums(_lifted(p_xz, lift)), decided.expected(loss)
     else:
@@ -149,6 +149,23 @@ def _by_rows(high: Array, low: Array, n: int) -> tuple[DoubleDouble, DoubleDoubl
     """Of sums by guess [m, n + m] those of p_xz [m, n], and what is lost altogether []."""
     lost = dd_sum(np.concatenate([np.diagonal(high[:, n:]), np.diagonal(low[:, n:])]))
     return (high[:, :n], low[:, :n]), lost
+
+
+def _wasted(p_xz: Array, loss: Array, losses: Array, tilt: Array, columns: Array) -> tuple[float, float]:
+    """Σ_il P_il (F_il − min_k F_kl), rounded up, and max_il P_il r_il / w_l, of outcomes [·, K] with columns P [m, K].
+
+    Where rounding may be more than 2⁻⁴⁰ of what an outcome loses, the tilted losses are formed again, in double-double.
+    """
+    best, least, _, second = least_two(losses)
+    rival = np.where(np.arange(len(losses))[:, None] == best, second, least)
+    doubt = label_doubt(p_xz, tilt, losses, rival)
+    rounding = (columns * (doubt - np.maximum(losses - rival, 0.0))).sum(axis=0)
+    unsure = np.flatnonzero(rounding > _SURE * (columns * loss).sum(axis=0))
+    if unsure.size:
+        finer = dd_label_doubt(p_xz.take(unsure, axis=1), loss.take(unsure, axis=1), tilt)
+        doubt[:, unsure] = np.minimum(doubt[:, unsure], finer)
+    wasted = float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
+    return wasted, _most_per_mass((columns * (losses - least)).max(axis=0), p_xz)
 
 
 def _most_per_mass(values: Array, p_xz: Array) -> float:

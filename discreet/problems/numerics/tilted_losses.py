@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.double_double import Array, dd_sum, exact_product
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 
@@ -60,3 +60,20 @@ def label_doubt(p_xz: Array, tilt: Array, chosen: Array, rival: Array) -> Array:
     doubt *= 2.0 * (n + 1) * UNIT  # for both losses, as |rival| ≤ |chosen| + |gap|
     doubt += gap * (1.0 + (n + 8) * UNIT * np.sign(gap)) + 4 * (n + 1) * SMALLEST
     return np.maximum(doubt, 0.0)
+
+
+def dd_label_doubt(p_xz: Array, loss: Array, tilt: Array) -> Array:
+    """What `label_doubt` bounds, of all guesses at outcomes p_xz [n, K], loss [m, K], by double-double tilted losses [m, K].
+
+    With σ = max_i L_il + Σ_j max_i |t_ij| a_jl each of them errs by at most (5n + 6)u² σ, as a sum of n + 1 exact products
+    in any order, and its low part is at most (n + 2)u σ. So the differences of two, and of these, err by at most 64(n + 1)u²
+    σ and 8u of themselves. A product that underflows errs by two of the smallest numbers.
+    """
+    product, error = exact_product(tilt[:, None, :], p_xz.T)
+    high, low = dd_sum(np.concatenate([loss[:, :, None], product], axis=2))
+    low = low + error.sum(axis=2)
+    best, every = first_least(high), np.arange(high.shape[1])
+    lead = (high - high[best, every]) + (low - low[best, every])
+    lead -= lead.min(axis=0)
+    size = (len(p_xz) + 1) * (loss.max(axis=0) + np.abs(tilt).max(axis=0) @ p_xz)
+    return np.asarray(lead * (1.0 + 8.0 * UNIT) + 64.0 * UNIT * UNIT * size + 8.0 * (len(p_xz) + 1) * SMALLEST)
