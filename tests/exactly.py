@@ -209,4 +209,4 @@ def _pivot(table: list[list[fmpq]], leaving: int, entering: int) -> None:
         if r == leaving:
             table[r] = own
         elif factor:
-            table[r] = [value - factor * mine for value, mine in zip(row, own, strict=True)]
+            table[r] = [value - factor * mine if mine else value for value, mine in zip(row, own, strict=True)]
