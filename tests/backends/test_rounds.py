@@ -124,7 +124,7 @@ def test_passes_are_counted() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_interrupted_in_any_pass(threads: int) -> None:
-    problem = random_problem("mixture", 3, 3, 1200, 3, 0.3)
+    problem = random_problem("mixture", 2, 2, 1200, 3, 0.3)
     blocks, source = watched(problem)
     whole = in_rounds(blocks, threads=threads)
     answered = 0
