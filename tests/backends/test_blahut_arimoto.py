@@ -309,6 +309,20 @@ def test_perfect_privacy_is_the_linear_program_and_small_budgets_approach_it(see
     assert errors[0] == pytest.approx(perfect.error_probability, rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("paper-multi", {"sensors": 3, "bins": 3}),
+        ("paper-multi", {"sensors": 4, "bins": 3}),
+        ("weighted-mixture", {"n": 2, "m": 5, "N": 14, "seed": 659}),
+        ("weighted-mixture", {"n": 2, "m": 2, "N": 35, "seed": 451}),
+    ],
+)
+def test_a_sweep_too_long_to_be_solved_is_taken_again_at_perfect_privacy(name: str, values: dict[str, float]) -> None:
+    """Where every guess is certain the dual has no curvature left, and Newton's method predicts no gain."""
+    tight(solve(catalog.build(name, budget=0.0, **values), SOLVER))
+
+
 @pytest.mark.parametrize("acceleration", ["proximal", "none"])
 def test_a_slack_budget_gives_the_bayes_rule(acceleration: str) -> None:
     problem = catalog.build("paper-single", fraction=1.0)

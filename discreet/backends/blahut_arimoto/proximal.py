@@ -58,6 +58,8 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
         solved = _newton(outcomes, sweep, bracket)
         bracket.offer(sweep.point.estimator, sweep.point.duals)
         duals = sweep.point.duals  # also after a failed sweep: its duals are nearer than those it started from
+        if pace.eta * outcomes.spread <= 1.0:  # steps so short need not narrow the bracket
+            bracket.stalled = 0
         if solved:
             log_estimator = sweep.point.log_estimator
             pace.faster()
@@ -110,8 +112,8 @@ class _Pace:
         self.eta *= self._growth
 
     def slower(self) -> None:
-        """After a sweep that Newton's method did not solve: nearer to the last step that it solved."""
-        self.eta = math.sqrt(self.eta * self._solved) if self._solved < self.eta else self.eta / 8.0
+        """After a sweep that Newton's method did not solve: nearer to the last step that it solved, and at last below it."""
+        self.eta = math.sqrt(self.eta * self._solved) if self._solved < 0.5 * self.eta else self.eta / 8.0
 
     def ended(self, spread: float) -> bool:
         """Whether η has left the range in which it means anything."""
@@ -124,7 +126,9 @@ def _newton(outcomes: Outcomes, sweep: ProximalSweep, bracket: Bracket) -> bool:
         gain = sweep.step()
         bracket.passes += 1
         if gain <= 0.5 * Precision.searched**2 * outcomes.spread:
-            return outcomes.perfect or sweep.residual[1] <= Precision.off_budget * outcomes.budget
+            if outcomes.perfect:  # without curvature, as η is too long, no gain is predicted either
+                return sweep.residual[0] <= Precision.leak_free
+            return sweep.residual[1] <= Precision.off_budget * outcomes.budget
         if bracket.verdict():
             return False
     return False
