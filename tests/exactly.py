@@ -32,7 +32,7 @@ Rows = list[list[Fraction]]
 
 
 def _rows(array: Any) -> Rows:
-    return [[Fraction(float(value)) for value in row] for row in np.asarray(array)]
+    return [[value if isinstance(value, Fraction) else Fraction(float(value)) for value in row] for row in np.asarray(array)]
 
 
 def _real(value: Fraction) -> Any:

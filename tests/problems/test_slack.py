@@ -110,6 +110,38 @@ def test_losses_near_the_smallest_number(seed: int, exponent: int, budget: float
     assert judged.lower == 0.0 or Fraction(judged.lower) <= exactly.bound(problem, verdict.tilt, verdict.multiplier)
 
 
+# -- columns that do not sum to one --------------------------------------------------------------------------------------
+
+
+def _completed(columns: Array) -> Array:
+    """What `discreet.verification` reads: the likeliest guess gets what the others leave; in fractions."""
+    found, every = columns.copy(), np.arange(columns.shape[1])
+    found[columns.argmax(axis=0), every] += 1 - found.sum(axis=0)
+    return found
+
+
+@pytest.mark.parametrize("uneven", [0.0, 0.3])
+@pytest.mark.parametrize("m", [2, 3, 11, 25, 50, 61])
+def test_a_certificate_holds_however_a_column_is_completed(m: int, uneven: float) -> None:
+    """Divided by its sum, or its likeliest guess given what the others leave: m times as much, for one probability.
+
+    Columns differ by one last place at their likeliest guess, which tells X. All that leaks is rounding.
+    """
+    even = np.full(m, 1.0 / m) + uneven / m * np.random.default_rng(m).uniform(-1.0, 1.0, m)
+    even[:2] = 1.5 / m
+    columns = np.repeat(even[:, None], 2, axis=1)
+    columns[[0, 1], [0, 1]] = np.nextafter(1.5 / m, 2.0)
+    joint = np.array([[0.5, 0.0], [0.0, 0.5]])
+    loss = np.random.default_rng(1).random((m, 2)) * 0.5
+    free, perfect = Problem(joint, loss, math.inf), Problem(joint, loss, 0.0)
+    found, within = certify(free, columns), certify(perfect, columns).certificate.own_private_within
+    judged, stored = found.certificate, np.array([[Fraction(value) for value in row] for row in found.answer.tolist()])
+    for read in (stored / stored.sum(axis=0), _completed(stored)):
+        assert exactly.leakage(free, read) <= judged.own_leakage_ceiling
+        assert exactly.error_probability(free, read) <= Fraction(judged.upper)
+        assert within == 0.0 or exactly.distance(free, read) <= Fraction(within)
+
+
 # -- leakage -------------------------------------------------------------------------------------------------------------
 
 

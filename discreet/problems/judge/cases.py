@@ -32,7 +32,7 @@ from discreet.problems.judge.privacy import Moves, distance, recording
 from discreet.problems.measures.law import OutputLaw, faint_lift, total_of
 from discreet.problems.measures.mutual_information import support_ceiling
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
-from discreet.problems.numerics.estimators import Decisions, normalise
+from discreet.problems.numerics.estimators import Decisions, column_error, normalise
 from discreet.problems.numerics.label_strips import compiled_pays
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 from discreet.problems.numerics.sums import Sums, clear_strips, sums_of_strips, sums_over, totals
@@ -177,7 +177,7 @@ class RuleCase:
         total = self._total if isinstance(problem, BlockProblem) else None
         recorded = moves if self.constraint.perfect else None
         self._plain = worth_of(self._sums, self._marginal, self._lift, total, recorded)
-        self.blended_doubt = self._sums.doubt + (rule.m + 1) * UNIT * self._sums.drawn_share()
+        self.blended_doubt = self._plain.doubt
         self.own = self._worth(rule)
 
     @property
@@ -248,8 +248,10 @@ class RuleCase:
         law = ignoring if share == 1.0 else plain.law.blend(ignoring, share)
         error = (1.0 - share) * plain.error + share * float(self.constant_errors @ rule.towards)
         missed = 2.0 * self._sums.missed + (SMALLEST * 2 * rule.m if error < 1e-290 else 0.0)
-        within = 0.0 if share == 1.0 else distance(law, self.blended_doubt)
-        return Worth(law, error, rounded_up(error, rule.m, missed), self.blended_doubt, within)
+        off = column_error(rule.towards[:, None])
+        upper = rounded_up(error, max(off, self._sums.column_error), missed)
+        within = 0.0 if share == 1.0 else distance(law, plain.doubt + off)
+        return Worth(law, error, upper, plain.doubt + off, within)
 
     def blended(self, share: float, end: End) -> tuple[Rule, Worth]:
         """The rule that ignores the outcome with a larger probability."""

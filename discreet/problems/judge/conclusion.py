@@ -44,6 +44,7 @@ from discreet.problems.judge.privacy import Moves, Privacy, is_private, privacy
 from discreet.problems.measures.law import OutputLaw, law_of, phi_residual
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array, DoubleDouble
+from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 from discreet.problems.numerics.sums import Sums
 
@@ -133,7 +134,7 @@ def worth_of(
 
     marginal: Σ_l a_l. moves: of the answer, at budget 0.
 
-    Columns sum to one within m + 1 units; their error is a doubt about the part of every entry that is drawn.
+    What a column lacks of a total of one is a doubt about the part of every entry that is drawn.
     """
     law = law_of(sums.joint, marginal, lift)
     error, missed = max(0.0, float(sums.loss[0] + sums.loss[1])), sums.missed
@@ -149,16 +150,16 @@ def worth_of(
         share = inexact.relative(law)  # of every entry, and so of the totals π_j
         doubt, accuracy = doubt + share, accuracy + share + inexact.accuracy
     found = Privacy(math.inf) if moves is None else privacy(law, moves, marginal, doubt, accuracy)
-    upper = rounded_up(error + found.rise + wrong, law.mass.size, missed)
+    upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
     return Worth(law, error, upper, doubt, found.within, found.moves)
 
 
-def rounded_up(error: float, m: int, missed: float) -> float:
-    """Upper bound of an error probability of m guesses; missed: what products that underflow may add to it.
+def rounded_up(error: float, column_error: float, missed: float) -> float:
+    """Upper bound of an error probability; column_error: of its columns; missed: what products that underflow may add to it.
 
-    Columns may sum to 1 − (m + 1)u, and that sum, a total and the operations that gave `error` are rounded, 15 in all.
+    A sum, a total and the operations that gave `error` are rounded, 15 in all.
     """
-    return error * (1.0 + (m + 16) * UNIT) + missed
+    return error * (1.0 + column_error + 16 * UNIT) + missed
 
 
 class Case(Protocol):
@@ -233,7 +234,7 @@ def _ignoring(case: Case) -> list[End]:
     for column in [*np.eye(m)[np.argsort(errors, kind="stable")], law.mass / law.mass.sum()]:
         error = float(errors @ column)
         vanished = SMALLEST * m if error < 1e-290 and column.max() < 1.0 and errors.any() else 0.0
-        upper = rounded_up(error, m, vanished)
+        upper = rounded_up(error, column_error(column[:, None]), vanished)
         ends.append(End(column, Worth(OutputLaw(column, nothing, law.p_x), error, upper, within=0.0)))
     return ends
 

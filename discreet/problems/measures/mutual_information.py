@@ -67,16 +67,16 @@ def feasible_duals(tilt: Array, multiplier: float, p_x: Array, budget: float) ->
     size = np.abs(tilt).max(axis=1)
     own, prior = tilt[:, possible], p_x[possible]
     shift = support_ceiling(own, prior, multiplier)
-    # Rounding entry by entry changes h by a mean whose weights are at most 1.05 π_j e^{t_ij/μ} / Σ_k π_k e^{t_ik/μ} here.
-    if size.max() < 2.0**40 * multiplier:
-        weights = prior * np.maximum(np.exp((own - own.max(axis=1)[:, None]) / multiplier), 2.0**-1000)
+    if size.max() < 2.0**40 * multiplier:  # rounding entry by entry changes h by its mean under weights next to these
+        exponent = own / multiplier + np.log(prior)
+        weights = np.maximum(np.exp(exponent - exponent.max(axis=1)[:, None]), 2.0**-1000)
         size = 0.6 * (np.abs(own) * weights).sum(axis=1) / weights.sum(axis=1)
-    shift += 2.0 * UNIT * (size + np.abs(shift)) + 8.0 * SMALLEST  # rounding of the subtraction and of subnormal numbers
+    shift += UNIT * (2.0 * size + 4.0 * np.abs(shift)) + 8.0 * SMALLEST  # docs/theory.md, section 10 (feasible duals)
     return (tilt - shift[:, None]) * possible, multiplier
 
 
 def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
-    """Upper bound of h_i(t, μ) [m], too large by a few rounding errors, for π_j > 0; at most max_j t_ij."""
+    """Upper bound of h_i(t, μ) [m], but for the rounding of its last sum, for π_j > 0; at most max_j t_ij."""
     largest = tilt.max(axis=1)
     if multiplier == 0.0:
         return np.asarray(largest)

@@ -96,6 +96,11 @@ def normalise(estimator: Array) -> Array:
 
 
 def column_error(estimator: Array) -> float:
-    """The largest |Σ_i P_il − 1| of a normalised estimator [m, N], rounded up: 0 without randomisation."""
+    """The largest |Σ_i P_il − 1| / max_i P_il of a normalised estimator [m, N], rounded up: 0 without randomisation.
+
+    No probability changes by a larger share of itself where a column is divided by its sum, nor where its likeliest guess
+    gets what the others leave.
+    """
     high, low = dd_sum(estimator.T)
-    return float(np.abs((high - 1.0) + low).max(initial=0.0)) * (1.0 + 2.0**-40)
+    missing = np.abs((high - 1.0) + low) / estimator.max(axis=0)
+    return float(missing.max(initial=0.0)) * (1.0 + 2.0**-40)

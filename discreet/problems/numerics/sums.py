@@ -33,7 +33,7 @@ class Sums:
     joint          u_ij = Σ_l P_il a_jl, times 2^lift_j                                dd [m, n]
     loss           Σ_il P_il L_il                                                      dd []
     random         the part of joint from drawn guesses, as a plain sum                [m, n]
-    column_error   upper bound of |Σ_i P_il − 1|
+    column_error   upper bound of |Σ_i P_il − 1| / max_i P_il
     missed         what products that underflow may add to the loss or take from it, at most: half of SMALLEST for each of
                    the four products that `exact_product` adds up
     wasted         upper bound of Σ_il P_il F_il − Σ_l min_i F_il
