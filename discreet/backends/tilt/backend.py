@@ -109,6 +109,7 @@ def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer
         point, ending = solve_whole(solved, precision, precision.bracket, limits)
         claimed, iterations = ending.reason, ending.iterations
     inside = claimed.startswith("optimal") and not (precision.unresolved or problem.constraint.perfect)
+    inside = inside or (claimed == SLACK and not problem.bayes_law.deviation.any())  # nothing is nearer to private
     columns = point.columns if inside else within_budget(problem, point.columns, precision.bracket)
     return Raw(claimed, _answer(columns, point.tilt, point.multiplier, problem), iterations)
 
@@ -127,9 +128,6 @@ def _in_blocks(problem: BlockProblem, precision: Precision, limits: Limits, star
         rule = rule.blended(*constant_share(small, ended.found.point.columns))
     tilt, multiplier = ended.duals
     return Raw(ended.ending.reason, _answer(rule, tilt, multiplier, problem), ended.ending.iterations, ended.passes)
-
-
-# -- budgets below rounding ----------------------------------------------------------------------------------------------
 
 
 def _answer(estimator: Array | Rule, tilt: Array, multiplier: float, problem: Problem | BlockProblem) -> Answer:

@@ -270,7 +270,7 @@ def usable_duals(
     """
     price = math.nan if multiplier is None else float(multiplier)
     given = None if tilt is None else real_numbers("tilt", tilt, (problem.m, problem.n))
-    found = None if given is None else feasible_duals(given, price, problem.p_x, problem.budget)
+    found = feasible_duals(given, price, problem.p_x, problem.budget) if given is not None and given.any() else None
     if found is None or not found[0].any():
         return np.zeros((problem.m, problem.n)), math.inf if problem.constraint.perfect else 0.0
     return found

@@ -134,8 +134,9 @@ def recording(
 
     def decided(block: slice) -> Decisions:
         here = decide(block)
-        moves = Moves.of(here, p_xz[:, block], loss[:, block], p_x)
-        found.append(replace(moves, outcomes=block.start + moves.outcomes))
+        if here.places.size:
+            moves = Moves.of(here, p_xz[:, block], loss[:, block], p_x)
+            found.append(replace(moves, outcomes=block.start + moves.outcomes))
         return here
 
     return decided

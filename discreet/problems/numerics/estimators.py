@@ -54,14 +54,16 @@ class Decisions:
 
     def sums(self, values: Array) -> DoubleDouble:
         """Σ_l P_il v_jl as a double-double [m, k], for values ≥ 0 and under 1e150 [k, B]."""
-        return dd_add(dd_sum_chosen(values, self.certain), self._drawn(values))
+        return self._with_drawn(dd_sum_chosen(values, self.certain), values)
 
     def sums_of(self, rows: Split) -> DoubleDouble:
         """The same for rows that are split."""
-        return dd_add(rows.chosen(self.certain), self._drawn(rows.values))
+        return self._with_drawn(rows.chosen(self.certain), rows.values)
 
-    def _drawn(self, values: Array) -> DoubleDouble:
-        return dd_dot(self.columns[:, None, :], values.take(self.places, axis=1))
+    def _with_drawn(self, certain: DoubleDouble, values: Array) -> DoubleDouble:
+        if not self.places.size:
+            return certain
+        return dd_add(certain, dd_dot(self.columns[:, None, :], values.take(self.places, axis=1)))
 
     def expected(self, values: Array) -> DoubleDouble:
         """Σ_il P_il w_il as a double-double [], for values ≥ 0 and under 1e150 [m, B]."""
