@@ -43,12 +43,6 @@ def advise(
 
     with screen.waiting("reading the measurements"):
         advice = ask(asked.problem(problem), gap, seconds, results=results or (), peers=peers)
-    if as_json:
-        screen.print_json(advice.to_dict())
-    else:
-        from discreet.reports.tables import advice_tables
-
-        for table in advice_tables(advice):
-            screen.output().print(table)
+    screen.show(advice.to_dict, lambda tables: tables.advice_tables(advice), as_json=as_json)
     if not advice.safe:
         raise typer.Exit(1)

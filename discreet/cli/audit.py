@@ -48,12 +48,8 @@ def audit(
         found = inference(model, normalise(stored.matrix(model)))
     certificate = judged.certificate
     assert certificate is not None  # an estimator was given
-    if as_json:
-        screen.print_json(_record(judged, found))
-    else:
-        from discreet.reports.tables import audit_table
-
-        screen.output().print(audit_table(model.name or problem, judged, found))
+    name = model.name or problem
+    screen.show(lambda: _record(judged, found), lambda tables: [tables.audit_table(name, judged, found)], as_json=as_json)
     if not (certificate.own_budget_kept if budget_only else judged.status is Status.CERTIFIED):
         raise typer.Exit(1)
 

@@ -15,8 +15,6 @@ from discreet.cli import screen
 from discreet.cli.flags import Force, Json
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from discreet.reports.study.cells import Cell
     from discreet.reports.study.plan import Study
     from discreet.reports.study.runner import Summary, Watch
@@ -177,21 +175,18 @@ def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> No
     finished = {row.cell for row in known}
     missing = [cell for cell in cells if cell.key not in finished]
     seconds = estimated_seconds(missing, known)
-    if as_json:
-        listed = [{"cell": cell.key, "title": cell.title, "repeat": cell.repeat, "skipped": cell.skipped} for cell in cells]
-        screen.print_json(
-            {"study": study.name, "cells": listed, "missing": len(missing), "estimated_seconds": round(seconds, 1)}
-        )
-        return
-    console = screen.output()
-    console.print(_profile_table(study))
-    console.print(_cell_table(cells, finished))
-    screen.say(f"{len(cells)} cells, {len(missing)} to run, about {_duration(seconds)}")
+    listed = [{"cell": cell.key, "title": cell.title, "repeat": cell.repeat, "skipped": cell.skipped} for cell in cells]
+    record = {"study": study.name, "cells": listed, "missing": len(missing), "estimated_seconds": round(seconds, 1)}
+    screen.show(
+        lambda: record,
+        lambda tables: [_profile_table(study, tables), _cell_table(cells, finished, tables)],
+        as_json=as_json,
+    )
+    if not as_json:
+        screen.say(f"{len(cells)} cells, {len(missing)} to run, about {_duration(seconds)}")
 
 
-def _profile_table(study: Study) -> Table:
-    from discreet.reports.tables import listed
-
+def _profile_table(study: Study, tables: Any) -> Any:
     lines = []
     for profile in study.profiles:
         for each in study.backends:
@@ -199,37 +194,33 @@ def _profile_table(study: Study) -> Table:
                 told = {**profile.settings.get(each.backend, {}), **each.settings}
                 pairs = ", ".join(f"{name} = {value}" for name, value in told.items())
                 lines.append((profile.name, f"{profile.gap:g}", each.label, pairs or "nothing"))
-    return listed("Accuracy profiles", ("profile", "relative gap", "backend", "set beyond its defaults"), lines)
+    return tables.listed("Accuracy profiles", ("profile", "relative gap", "backend", "set beyond its defaults"), lines)
 
 
-def _cell_table(cells: Sequence[Cell], finished: set[str]) -> Table:
-    from discreet.reports.tables import listed
-
+def _cell_table(cells: Sequence[Cell], finished: set[str], tables: Any) -> Any:
     lines = []
     for cell in cells:
         state = "done" if cell.key in finished else f"skipped: {cell.skipped}" if cell.skipped else "to run"
         lines.append((cell.title, str(cell.repeat), state))
-    return listed("Cells, in the order of running", ("cell", "repeat", "state"), lines)
+    return tables.listed("Cells, in the order of running", ("cell", "repeat", "state"), lines)
 
 
 def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str], as_json: bool) -> None:
-    if as_json:
-        screen.print_json(
-            {
-                "study": study.name,
-                "folder": str(place),
-                "cells": len(summary.rows),
-                "measured": summary.measured,
-                "statuses": summary.statuses,
-                "set_aside": list(notices),
-                "seconds": round(summary.seconds, 3),
-            }
-        )
-        return
-    from discreet.reports.tables import status_table
-
-    screen.output().print(status_table("Cells by backend and status", ((row.label, row.status) for row in summary.rows)))
-    screen.say(f"{summary.measured} cells measured in {_duration(summary.seconds)}, {len(summary.rows)} are in {place}")
+    record = {
+        "study": study.name,
+        "folder": str(place),
+        "cells": len(summary.rows),
+        "measured": summary.measured,
+        "statuses": summary.statuses,
+        "set_aside": list(notices),
+        "seconds": round(summary.seconds, 3),
+    }
+    statuses = [(row.label, row.status) for row in summary.rows]
+    screen.show(
+        lambda: record, lambda tables: [tables.status_table("Cells by backend and status", statuses)], as_json=as_json
+    )
+    if not as_json:
+        screen.say(f"{summary.measured} cells measured in {_duration(summary.seconds)}, {len(summary.rows)} are in {place}")
 
 
 # -- finished studies ----------------------------------------------------------------------------------------------------

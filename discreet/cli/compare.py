@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import PurePath, PureWindowsPath
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -71,7 +72,7 @@ def compare(
     try:
         written = write_comparison(comparison, out, overwrite=force)
     finally:  # a result that cannot be written is still shown
-        _show(comparison, as_json)
+        screen.show(comparison.to_dict, partial(_shown, comparison), as_json=as_json)
     screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
     if comparison.uncertified_cases or (fail_on_disagreement and comparison.disagreements):
         raise typer.Exit(1)
@@ -109,16 +110,6 @@ def _at_fraction(spec: str, model: Problem, fraction: float) -> Case:
     return Case(f"{spec}, {words}", model.with_budget(fraction * model.bayes_leakage))
 
 
-def _show(comparison: Comparison, as_json: bool) -> None:
-    if as_json:
-        screen.print_json(comparison.to_dict())
-        return
-    from discreet.reports import tables
-
-    console = screen.output()
-    for table in tables.case_tables(comparison):
-        console.print(table)
-    if len(comparison.labels) > 1:
-        console.print(tables.agreement_table(comparison))
-    for sentence in comparison.verdict():
-        console.print(sentence)
+def _shown(comparison: Comparison, tables: Any) -> list[Any]:
+    agreement = [tables.agreement_table(comparison)] if len(comparison.labels) > 1 else []
+    return [*tables.case_tables(comparison), *agreement, *comparison.verdict()]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -76,7 +77,7 @@ def crosscheck(
         if junit is not None:
             write_junit(result, Path(junit))
     finally:  # a result that cannot be written is still shown
-        _show(result, as_json)
+        screen.show(result.to_dict, partial(_shown, result), as_json=as_json)
     if github or os.environ.get("GITHUB_ACTIONS") == "true":
         for line in github_annotations(result):
             screen.say(line)
@@ -86,15 +87,10 @@ def crosscheck(
         raise typer.Exit(1)
 
 
-def _show(result: Crosscheck, as_json: bool) -> None:
-    if as_json:
-        screen.print_json(result.to_dict())
-        return
-    from discreet.reports.tables import status_table
-
-    console = screen.output()
-    console.print(status_table("", ((name, found.status) for (_, name), found in result.solutions.items())))
-    for sentence in result.selection.left_out:
-        console.print(f"left out: {sentence}")
-    counted = f"{len(result.selection.instances)} instances, {len(result.solutions)} attempts"
-    console.print(f"{counted}, {len(result.verified)} verified, {len(result.findings)} findings, {result.seconds:.0f} s")
+def _shown(result: Crosscheck, tables: Any) -> list[Any]:
+    statuses = tables.status_table("", ((name, found.status) for (_, name), found in result.solutions.items()))
+    counted = (
+        f"{len(result.selection.instances)} instances, {len(result.solutions)} attempts, {len(result.verified)} verified"
+    )
+    told = f"{counted}, {len(result.findings)} findings, {result.seconds:.0f} s"
+    return [statuses, *(f"left out: {sentence}" for sentence in result.selection.left_out), told]

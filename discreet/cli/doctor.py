@@ -40,12 +40,7 @@ def doctor(
     refuse_unknown_names(required)
     with screen.waiting("asking every backend"), ThreadPoolExecutor(2) as pool:
         probes = list(pool.map(probe, names))
-    if as_json:
-        screen.print_json([_described(found) for found in probes])
-    else:
-        from discreet.reports.tables import doctor_table
-
-        screen.output().print(doctor_table(probes))
+    screen.show(lambda: [*map(_described, probes)], lambda tables: [tables.doctor_table(probes)], as_json=as_json)
     missing = [p for p in probes if p.name in required and p.state != "available"]
     for found in missing:
         screen.say(f"required backend {found.name} is {found.state}: {found.reason}")

@@ -70,19 +70,11 @@ def frontier(
     try:
         _write(curve, csv, svg, out, force)
     finally:  # a result that cannot be written is still shown
-        _show(curve, as_json)
+        screen.show(curve.to_dict, lambda tables: [tables.curve_table(curve)], as_json=as_json)
+        if not as_json:
+            screen.say(_verdict(curve))
     if not (curve.certified and curve.reached):
         raise typer.Exit(1)
-
-
-def _show(curve: Frontier, as_json: bool) -> None:
-    if as_json:
-        screen.print_json(curve.to_dict())
-    else:
-        from discreet.reports.tables import curve_table
-
-        screen.output().print(curve_table(curve))
-        screen.say(_verdict(curve))
 
 
 def _write(curve: Frontier, csv: str | None, svg: str | None, out: str | None, force: bool) -> None:

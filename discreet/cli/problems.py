@@ -34,12 +34,8 @@ def problems(
         return
     if parameters:
         raise InputError("--set needs the name of the problem whose parameters it sets; give NAME")
-    if as_json:
-        screen.print_json([_described(entry) for entry in entries()])
-        return
-    from discreet.reports.tables import catalog_table
-
-    screen.output().print(catalog_table(entries()))
+    known = entries()
+    screen.show(lambda: [*map(_described, known)], lambda tables: [tables.catalog_table(known)], as_json=as_json)
 
 
 def _show_one(spec: str, parameters: list[str], as_json: bool) -> None:
@@ -55,13 +51,12 @@ def _show_one(spec: str, parameters: list[str], as_json: bool) -> None:
             model = notation.problem(spec, notation.pairs(parameters, "--set"))
         except ImportError as error:  # its data needs an extra
             trouble = str(error)
-    if as_json:
-        instance = model and {"name": model.name, **landmarks(model)}
-        screen.print_json(_described(found) | {"instance": plain(instance), "trouble": trouble or None})
-        return
-    from discreet.reports.tables import entry_table
 
-    screen.output().print(entry_table(found, model, trouble))
+    def record() -> dict[str, Any]:
+        instance = model and {"name": model.name, **landmarks(model)}
+        return _described(found) | {"instance": plain(instance), "trouble": trouble or None}
+
+    screen.show(record, lambda tables: [tables.entry_table(found, model, trouble)], as_json=as_json)
 
 
 def _described(entry: Entry) -> dict[str, Any]:

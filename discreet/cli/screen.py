@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +25,18 @@ def output() -> Console:
 def print_json(value: Any) -> None:
     """One strict JSON document on standard output: no NaN, no infinity; values that JSON lacks, such as dates, as text."""
     print(json.dumps(value, indent=2, allow_nan=False, default=str))
+
+
+def show(record: Callable[[], Any], drawn: Callable[[Any], Iterable[Any]], *, as_json: bool) -> None:
+    """A result on standard output: its record as JSON, or tables and sentences, drawn with the module `reports.tables`."""
+    if as_json:
+        print_json(record())
+        return
+    from discreet.reports import tables
+
+    console = output()
+    for each in drawn(tables):
+        console.print(each)
 
 
 def say(sentence: str) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Asked, Backend, Force, Gap, Json, Problem, TimeLimit
-
-if TYPE_CHECKING:
-    from discreet.backends.solution import Solution
 
 
 def solve(
@@ -55,17 +52,8 @@ def solve(
         if out is not None and solution.estimator is not None:
             solution.save(out, overwrite=force or None)
     finally:  # a result that cannot be written is still shown
-        _show(solution, as_json)
+        screen.show(solution.to_dict, lambda tables: [tables.solution_table(solution)], as_json=as_json)
     if out is not None and not as_json:
         screen.say(f"wrote {out}" if solution.estimator is not None else f"{out} is not written: there is no answer")
     if solution.status is not Status.CERTIFIED:
         raise typer.Exit(1)
-
-
-def _show(solution: Solution, as_json: bool) -> None:
-    if as_json:
-        screen.print_json(solution.to_dict())
-    else:
-        from discreet.reports.tables import solution_table
-
-        screen.output().print(solution_table(solution))

@@ -10,12 +10,7 @@ from discreet.cli import screen
 from discreet.cli.flags import Asked, Json, Problem, SolutionFile
 
 
-def verify(
-    problem: Problem,
-    solution: SolutionFile,
-    asked: Asked,
-    as_json: Json = False,
-) -> None:
+def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json = False) -> None:
     """Prove what a solution file is worth, without the solvers and the judge: rational numbers and ball arithmetic only.
 
     Error probability and leakage come as intervals, and a lower bound from the file's duals. Any program may have made the
@@ -29,6 +24,7 @@ def verify(
     """
     from discreet import verification
     from discreet.problems.errors import InputError
+    from discreet.reports.outputs import plain
 
     with screen.waiting("verifying"):
         model, nats = _model(problem, asked)
@@ -36,14 +32,7 @@ def verify(
             found = verification.verify(model, solution, budget=nats)
         except (ValueError, ImportError) as error:
             raise InputError(str(error)) from None
-    if as_json:
-        from discreet.reports.outputs import plain
-
-        screen.print_json(plain(found))
-    else:
-        from discreet.reports.tables import verification_table
-
-        screen.output().print(verification_table(problem, found))
+    screen.show(lambda: plain(found), lambda tables: [tables.verification_table(problem, found)], as_json=as_json)
     if not found.budget_kept:
         raise typer.Exit(1)
 

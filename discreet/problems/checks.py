@@ -152,6 +152,14 @@ def checked_name(name: Any) -> str:
     return name
 
 
+def freeze(frozen: Any, /, **fields: Any) -> None:
+    """Set fields of a frozen dataclass as it is made; arrays among them become read-only."""
+    for name, value in fields.items():
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+        object.__setattr__(frozen, name, value)
+
+
 def listed(values: Any, what: str, wanted: str, *, empty: bool = False) -> list[Any]:
     """The entries of a row, which may only be empty with `empty`; InputError for anything else, and for text."""
     try:

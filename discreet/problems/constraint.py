@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from discreet.problems.checks import are_masses, as_numbers, brief
+from discreet.problems.checks import are_masses, as_numbers, brief, freeze
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 
@@ -29,7 +29,7 @@ class LeakageBudget:
         nats = _number(self.nats, "the leakage budget")
         if not nats >= 0.0:
             raise InputError(f"the leakage budget is {nats:g} nats; give a number ≥ 0 (inf for no constraint)")
-        object.__setattr__(self, "nats", nats + 0.0)  # −0 becomes 0
+        freeze(self, nats=nats + 0.0)  # −0 becomes 0
 
     @property
     def perfect(self) -> bool:
@@ -105,13 +105,6 @@ class Constrained:
         @property
         def constant_errors(self) -> Array: ...
 
-    def _freeze(self, **fields: Any) -> None:
-        """Set fields of a frozen value; arrays among them become read-only."""
-        for name, value in fields.items():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-            object.__setattr__(self, name, value)
-
     @property
     def _prior(self) -> Sequence[Array]:
         """Numbers [n] each that add up to p(x_j)."""
@@ -120,7 +113,7 @@ class Constrained:
     def with_budget(self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None) -> Self:
         """The same model, with everything already computed, under another budget or equivocation (nats)."""
         other = copy(self)
-        other._freeze(constraint=constraint_of(budget, equivocation, self._prior))
+        freeze(other, constraint=constraint_of(budget, equivocation, self._prior))
         return other
 
     @property

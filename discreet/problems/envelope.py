@@ -1,15 +1,10 @@
 """A bracket of the whole privacy–utility curve from finitely many certificates.
 
 The best error probability E(ε) is convex and non-increasing in the budget ε. So certificates at a few budgets bracket it at
-*every* budget:
-
-- above by chords: a mixture of the estimators of two budgets keeps the mixed budget, since leakage is convex;
-- below by tangents: feasible duals (t, μ) prove E(ε) ≥ D(t, μ) − μ ε for every ε, an affine function with slope −μ.
-
-Without any certificate E lies between the error probability of the Bayes rule, which it reaches at I_MAP, and that of the
-best constant guess. Duals of perfect privacy (μ = ∞) give a bound at budget 0 only. All bounds are rounded outward.
-
-The bracket is widest where two tangents cross. A certificate at that budget narrows it fastest.
+*every* budget: above by chords, as a mixture of estimators keeps the mixed budget; below by tangents, as feasible duals (t,
+μ) prove E(ε) ≥ D(t, μ) − μ ε for every ε. Without any certificate E lies between the error probability of the Bayes rule,
+which it reaches at I_MAP, and that of the best constant guess. Duals of perfect privacy (μ = ∞) give a bound at budget 0
+only. All bounds are rounded outward. The bracket is widest where two tangents cross.
 
 Source: docs/theory.md §3 and §6; sandwich algorithms: G. Rote, "The convergence rate of the sandwich algorithm for
 approximating convex functions", Computing 48 (1992) 337–361.

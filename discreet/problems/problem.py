@@ -23,6 +23,7 @@ from discreet.problems.checks import (
     check_stray_losses,
     check_total,
     checked_name,
+    freeze,
     loss_table,
     mass_array,
     row_totals,
@@ -105,8 +106,8 @@ class Problem(Constrained):
             marginal = dd_sum(a)
         check_ceiling(cost, "loss", LARGEST_LOSS, "state losses in a larger unit")
         check_stray_losses(a, cost)
-        self._freeze(p_xz=a, loss=cost, marginal=marginal, name=name, samples=samples)
-        self._freeze(constraint=constraint_of(budget, equivocation, marginal))
+        freeze(self, p_xz=a, loss=cost, marginal=marginal, name=name, samples=samples)
+        freeze(self, constraint=constraint_of(budget, equivocation, marginal))
 
     # -- doors -----------------------------------------------------------------------------------------------------
 
@@ -151,7 +152,7 @@ class Problem(Constrained):
         """
         joint, report = joint_of_samples(x, y, z, **binning)
         model = cls.from_joint(joint, budget, equivocation=equivocation, loss_matrix=loss_matrix, name=name)
-        model._freeze(samples=report)
+        freeze(model, samples=report)
         return model
 
     # -- sizes and marginals ---------------------------------------------------------------------------------------
@@ -242,9 +243,7 @@ class Problem(Constrained):
         law, found = self.bayes_law, self.bayes_law.leakage()
         if found == 0.0:
             return 0.0
-        ordinary = found * (
-            1.0 + 2.0**-44
-        )  # the ceiling of few values, rounded up: budgets made of it keep their last digits
+        ordinary = found * (1.0 + 2.0**-44)  # the ceiling of few values, rounded up: budgets of it keep their last digits
         return max(ordinary, law.leakage_ceiling(sum_doubt(self.N, self.m * self.n)))
 
     @cached_property

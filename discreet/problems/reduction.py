@@ -3,12 +3,8 @@
 Two outcomes are *proportional* when their columns (p_xz, loss) divided by their sums agree to 44 bits. An optimal estimator
 may treat them alike, so they merge into one outcome whose column is their sum. Laws (tests/problems/test_reduction.py): the
 reduced problem has the same optimum, and `restore` maps its estimators to estimators of the original with the same error
-probability and leakage.
-
-In the restored estimator the column of an outcome of probability zero is the law of Ŷ: should that outcome ever happen, the
-guess says nothing about X.
-
-Rare private values may be merged with a common one, at a cost in leakage that their entropy bounds (`merge_rare_values`).
+probability and leakage. An outcome of probability zero gets the law of Ŷ: should it ever happen, the guess says nothing
+about X.
 """
 
 from __future__ import annotations

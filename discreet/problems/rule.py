@@ -1,15 +1,11 @@
 """An estimator as a rule: m·n numbers and a few ties, instead of a matrix [m, N].
 
 Off ties the guess at outcome l is the first i with the least L_il + Σ_j t_ij a_jl; at the listed ties it is drawn from a
-column of probabilities; and with probability `share` the outcome is ignored and the guess drawn from `towards`. Some
-optimal estimator has this form (docs/theory.md, section 7).
+column of probabilities; and with probability `share` the outcome is ignored and the guess drawn from `towards`. Some optimal
+estimator has this form (docs/theory.md, section 7). With `band` > 0 an outcome whose margin (by how much the second best
+guess is worse, per unit of mass) is at most `band` draws its guess from the column of its *tie class* (best, second best).
 
-The margins of many outcomes (by how much the second best guess is worse, per unit of mass) may agree to more digits than a
-tilt can resolve. Such outcomes form *tie classes*: with `band` > 0 an outcome whose margin is at most `band` draws its guess
-from the column of its class (best, second best).
-
-Tilted losses are added up from the left, each operation rounded (`in_order_losses`), so a rule decides alike wherever it
-is evaluated: in NumPy, compiled, on any thread, in blocks of any size.
+Tilted losses are formed by `in_order_losses`, so a rule decides alike wherever it is evaluated.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.blocks import Blocks
-from discreet.problems.checks import TOTAL_TOLERANCE, as_numbers, mass_array, positive
+from discreet.problems.checks import as_numbers, check_columns, freeze, mass_array, positive
 from discreet.problems.errors import InputError
 from discreet.problems.files.archive import new_array
 from discreet.problems.files.writing import replacing
@@ -96,12 +92,8 @@ class Rule:
             if tie_classes is None
             else _columns(as_numbers(tie_classes, "tie_classes", "[m·m, m]").T, m, m * m, "tie_classes").T
         )
-        arrays = {"tilt": tilts, "ties": index, "columns": drawn, "towards": guess[:, 0].copy(), "tie_classes": sure.copy()}
-        for name, value in arrays.items():
-            value.setflags(write=False)
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "share", ignoring)
-        object.__setattr__(self, "band", near)
+        freeze(self, tilt=tilts, ties=index, columns=drawn, towards=guess[:, 0].copy(), tie_classes=sure.copy())
+        freeze(self, share=ignoring, band=near)
 
     @classmethod
     def of(cls, tilt: Array, estimator: Array, p_xz: Array, loss: Array) -> Rule:
@@ -237,8 +229,5 @@ def _columns(columns: Any, m: int, count: int, what: str) -> Array:
     if count == 0:
         return np.zeros((m, 0))
     drawn = mass_array(found, what, 2, "[m, K]")
-    totals = drawn.sum(axis=0)
-    wrong = np.flatnonzero(np.abs(totals - 1.0) > TOTAL_TOLERANCE)
-    if wrong.size:
-        raise InputError(f"column {wrong[0]} of {what} sums to {float(totals[wrong[0]])!r}, not to 1; divide it by its sum")
+    check_columns(drawn, what)
     return normalise(drawn)

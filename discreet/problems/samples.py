@@ -1,14 +1,10 @@
 """From observed triples (x, y, z) to their joint law: bin the columns of z, count, smooth.
 
 Every column of z is cut at quantiles or at given edges, or kept categorical; an outcome is a combination of bins (a *cell*)
-that was observed. The model is the posterior mean of the joint law under a Dirichlet prior of α pseudo-records per cell,
-spread over (x, y) as in the whole sample:
+that was observed. Smoothing adds α pseudo-records per cell, spread over (x, y) as in the whole sample. Leakage and
+certificate are those of the smoothed model; α = 0 keeps the raw frequencies.
 
-    p(x, y, cell) = (count(x, y, cell) + α · count(x, y)/R) / (R + α · cells).
-
-Smoothing makes every cell less informative. It keeps p(x, y) exactly, and a pair (x, y) without records gets no mass. It
-lowers both what a cell tells about Y and what it leaks about X: a cell with few records seems to tell more about X than it
-does. Leakage and certificate are those of the smoothed model. α = 0 keeps the raw frequencies.
+Source: docs/theory.md, section 21, which says what smoothing does.
 """
 
 from __future__ import annotations

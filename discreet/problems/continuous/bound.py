@@ -1,30 +1,16 @@
 """The lower side: the integral of the least tilted loss, ∫ min_i F_i(z) dz, bounded from below by certified subdivision.
 
-With F_i = Σ_q α_iq f_q and any label k on an interval I,
+On an interval that gets a label k, ∫ min_i F_i is at least ∫ F_k, exact through the cdf, less a *slack*: the least of three
+bounds of ∫ max_i (F_k − F_i)⁺, by the width of the interval, by its mass, and by monotone ratios of densities (`modes`). The
+intervals with the largest slack are halved until the sum is under a target. No root finder, no derivative, and no quadrature
+is trusted.
 
-    ∫_I min_i F_i  =  ∫_I F_k − ∫_I max_i (F_k − F_i)⁺,
+What is assumed: densities, cdfs and survival functions have the problem's stated relative accuracy η (values are widened by
+it), and the densities are monotone between their breakpoints. Roundings of the coefficients widen them. At a breakpoint,
+where a density may jump, the neighbouring doubles are edges too, so that no value from the wrong side of a jump is taken for
+a range. Densities under 1e-300 count as zero.
 
-and ∫_I F_k is exact through the cdf. F_k − F_i = Σ_q d_q f_q with known signs d_q, and on an interval without a breakpoint
-every f_q is monotone, so it lies between its end values lo_q and hi_q. Hence, with D_i = Σ_{d_q>0} d_q hi_q − Σ_{d_q<0}
-|d_q| lo_q, the loss of calling the interval k is at most
-
-    slack(I)  =  min( |I| · max_i D_i⁺ ,  Σ_q max_i (d_iq)⁺ · mass_q(I) ).
-
-Where all f_q of a set have monotone ratios ρ_q = f_q/f_r to a member r (`modes`), their part of F_k − F_i is also at most
-f_r · (Σ_{d_q>0} d_q max ρ_q − Σ_{d_q<0} |d_q| min ρ_q), which integrates to mass_r times the bracket: a third form of the
-slack, sharp where densities are proportional on a whole interval and the best rule ties there.
-
-Where every D_i ≤ 0 the label is proven and the slack is 0. The intervals with the largest slack are halved until the sum
-is under a target. Near a simple crossing of two tilted losses D is proportional to the width, so the slack left is
-quadratic in the width of the few undecided intervals; out in the tails the second form bounds it by the mass left over.
-No root finder, no derivative, and no quadrature is trusted.
-
-What is assumed: densities, cdfs and survival functions have the problem's stated relative accuracy η (values are widened
-by it), and the densities are monotone between their breakpoints. Roundings of the coefficients widen
-d_q. At a breakpoint, where a density may jump, the neighbouring doubles are edges too, so that no value from the wrong side
-of a jump is taken for a range. Densities under 1e-300 count as zero.
-
-Source: docs/theory.md, "Continuous measurements".
+Source: docs/theory.md, section 17 (lower bound).
 """
 
 from __future__ import annotations

@@ -1,20 +1,14 @@
 """Densities of a one-dimensional measurement that are monotone between known points, and mixtures of them.
 
-Everything that the continuous solver proves rests on two facts about each density f_q: its cdf (and survival function) give
-the mass of any interval, and between neighbouring *breakpoints* f_q is monotone, so that its range over an interval is
-spanned by its values at the ends. `component` makes a `Component` with these facts of a frozen scipy.stats distribution, a
-`NormalDensity`, or a `Density` of callables. A `Mixture` is split into its components, since mixtures need not be unimodal
-but are linear in components that are.
+The cdf of a density gives the mass of any interval, and between neighbouring *breakpoints* it is monotone: its range over an
+interval is spanned by its values at the ends. Breakpoints are the modes (and antimodes) and every point where the density
+jumps, such as the ends of its support. They are known for the common families of scipy.stats (`modes`), given by the user
+for callables, and otherwise located numerically, which the problem then lists among its assumptions. A `Mixture` is split
+into its components, since mixtures need not be unimodal but are linear in components that are.
 
-Breakpoints are the modes (and antimodes) and every point where the density jumps, such as the ends of its support. They
-are known for the common families of scipy.stats (`modes`), given by the user for callables, and otherwise located
-numerically, which the problem then lists among its assumptions.
+A density that does not integrate to the differences of its own cdf, everywhere and in total, is refused by name.
 
-A density must integrate to the differences of its own cdf, everywhere and in total; otherwise it is refused by name. Every
-cell of a partition is integrated by Gauss–Legendre quadrature and compared with its mass by the cdf. Cells that differ are
-halved, after which smooth densities, kinks and integrable poles soon agree. If cells still differ, the model is wrong.
-
-Source: docs/theory.md, "Continuous measurements".
+Source: docs/theory.md, section 17.
 """
 
 from __future__ import annotations
@@ -27,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import TOTAL_TOLERANCE, brief
+from discreet.problems.checks import TOTAL_TOLERANCE, brief, freeze
 from discreet.problems.continuous.modes import known_breakpoints, ratio_family
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
@@ -70,7 +64,7 @@ class Mixture:
             raise InputError(f"a mixture has {len(self.components)} components and weights of shape {list(weights.shape)}")
         if not ((weights >= 0.0).all() and abs(float(weights.sum()) - 1.0) <= 1e-9):
             raise InputError(f"the weights {weights.tolist()} of a mixture must be ≥ 0 and sum to 1 within 1e-9")
-        object.__setattr__(self, "weights", tuple((weights / weights.sum()).tolist()))
+        freeze(self, weights=tuple((weights / weights.sum()).tolist()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.problems.checks import check_table, checked_name, checked_prior, loss_table, positive
+from discreet.problems.checks import check_table, checked_name, checked_prior, freeze, loss_table, positive
 from discreet.problems.constraint import Constrained, LeakageBudget, constraint_of
 from discreet.problems.continuous.density import Component, component, expand
 from discreet.problems.continuous.modes import FAMILIES
@@ -84,11 +84,11 @@ class ContinuousProblem(Constrained):
         prior = checked_prior(p_xy)
         matrix = loss_table(loss_matrix, prior.shape[1])
         components, weights = _components(check_table(distributions, prior), prior)
-        self._freeze(
-            p_xy=prior, loss_matrix=matrix, components=components, private=weights.sum(axis=1), name=checked_name(name)
+        freeze(
+            self, p_xy=prior, loss_matrix=matrix, components=components, private=weights.sum(axis=1), name=checked_name(name)
         )
-        self._freeze(losses=np.einsum("jkq,ki->iq", weights, matrix), accuracy=positive(accuracy, "accuracy", most=1e-6))
-        self._freeze(constraint=constraint_of(budget, equivocation, self._prior))
+        freeze(self, losses=np.einsum("jkq,ki->iq", weights, matrix), accuracy=positive(accuracy, "accuracy", most=1e-6))
+        freeze(self, constraint=constraint_of(budget, equivocation, self._prior))
 
     # -- sizes and laws ------------------------------------------------------------------------------------------------
 

@@ -1,12 +1,9 @@
 """Where the densities of scipy.stats turn from rising to falling (or jump), and which of them have monotone ratios.
 
-Each entry maps the shape parameters of a family to its turning points for location 0 and scale 1. The ends of the support
-are added for every family, since a density may jump or have a pole there.
-
-A *ratio family* is a set of densities any two of which have a monotone ratio between neighbouring breakpoints of either:
-log f is affine on every piece (Laplace, exponential, uniform), f is affine on every piece (triangular), or all are normal
-with one σ. Where such densities are proportional on a whole interval, the best rule may tie there. Monotone ratios can
-prove such ties; monotone densities cannot.
+The ends of the support are added for every family, since a density may jump or have a pole there. A *ratio family* is a set
+of densities any two of which have a monotone ratio between neighbouring breakpoints of either: log f is affine on every
+piece (Laplace, exponential, uniform), f is (triangular), or all are normal with one σ. Monotone ratios can prove ties on a
+whole interval; monotone densities cannot.
 
 Source: the modes of N. L. Johnson, S. Kotz, N. Balakrishnan, *Continuous Univariate Distributions*, 2nd ed. (1994/95).
 """

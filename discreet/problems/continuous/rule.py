@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.checks import check_columns, mass_array
+from discreet.problems.checks import check_columns, freeze, mass_array
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw
@@ -43,9 +43,7 @@ class IntervalRule:
                 f"the estimator has shape {list(estimator.shape)} but the edges make {edges.size - 1} intervals"
             )
         check_columns(estimator, "the estimator")
-        for key, value in (("edges", edges), ("estimator", estimator)):
-            value.setflags(write=False)
-            object.__setattr__(self, key, value)
+        freeze(self, edges=edges, estimator=estimator)
 
     @classmethod
     def from_labels(cls, boundaries: Any, labels: Any, guesses: int) -> IntervalRule:

@@ -1,16 +1,8 @@
 """The judge's cases for a matrix [m, N] and for a rule: one pass gives the sums under the answer and under the duals.
 
-The repair of a matrix is again a matrix. It is stored and summed anew, so the certificate is that of the matrix returned. A
-rule is judged in one pass over the outcomes, and no outcome is kept:
-
-- The law of (X, Ŷ) is linear in the estimator. So blending towards a guess that ignores the outcome changes only its m·n
-  numbers and needs no second pass.
-- The totals π_j are summed from the outcomes in the same pass. The totals that the problem states only serve to make the
-  duals feasible beforehand; the difference is corrected afterwards.
-
-Where a source truncates (`BlockProblem.tail`), its last outcome, *rest*, holds the masses of all outcomes left out. The
-upper side counts rest as one outcome. The lower side uses only that the losses left out are ≥ 0 and that the masses left out
-add up to rest_j: Σ min_i F_il ≥ −Σ_j max_i(−t_ij)⁺ rest_j. The bound then holds for the problem before truncation.
+The repair of a matrix is again a matrix, which is summed anew. A rule is judged in one pass that keeps no outcome: the law
+of (X, Ŷ) is linear in the estimator, so blending towards a guess that ignores the outcome changes only its m·n numbers. The
+totals that a problem in blocks states make the duals feasible before that pass; those found in it correct them afterwards.
 
 Source: docs/theory.md, sections 8 (the certificate) and 18 (one pass; truncation).
 """

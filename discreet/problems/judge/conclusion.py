@@ -1,24 +1,19 @@
 """From sums to conclusion: the one path by which every answer is judged, for arrays, blocks and densities.
 
-A `Case` computes the sums. It gives the `Worth` of an answer: the law of (X, Ŷ), the error probability, and bounds of their
-rounding. It blends the answer towards another estimator. And it bounds the sum of the least tilted losses from below
-(`Duals`). From these `conclude` forms
+A `Case` computes the sums: the `Worth` of an answer, that of its blend with another estimator, and a lower bound of the sum
+of the least tilted losses (`Duals`). From these `conclude` forms
 
     upper   the error probability, rounded upward, of the answer blended until its leakage *provably* keeps the budget
     lower   Σ_l min_i (L_il + Σ_j t_ij a_jl) − μ ε, rounded downward, for feasible duals (t, μ)
 
-By weak duality lower ≤ optimum ≤ upper. At budget 0 both sides are about exactly private estimators where one is proven to
-lie next to the answer (`privacy`), and `upper` is then its error probability. Else both are about all estimators that are
-private within δ, a number of the certificate; for these the bound is δ max_i min_c Σ_j π_j |t_ij − c| lower. The gap splits
-into the three residuals of the paper's Lemma 3, each ≥ 0, and at budget 0 these two corrections:
+By weak duality lower ≤ optimum ≤ upper. At budget 0 both are about estimators that are private within a number δ of the
+certificate (`privacy`). The gap splits into the three residuals of the paper's Lemma 3, each ≥ 0, and what δ costs:
 
     upper − lower = Σ_il P_il r_il  +  Σ_i (μ g(u_i) − t_i·u_i)  +  μ (ε − leakage)
                     complementarity    alignment                    slackness
 
 with r_il = L_il + a_l·t_i − min_k (L_kl + a_l·t_k). What the bound loses to rounding counts as complementarity.
 
-"Keeps the budget" is proven: the ceiling of the leakage covers rounding and the last place by which stored columns fail to
-sum to one. So below about 1e-30 nats only an answer without randomisation keeps the budget, in the end a constant guess.
 Nothing is searched for here: `problems/blend` proposes how far to blend, and the caller gives the duals and the estimators
 to blend towards. Each proposal is summed and checked like any other answer.
 

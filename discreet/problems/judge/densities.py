@@ -1,10 +1,7 @@
-"""The judge's case for a rule on densities: the bracket that a rule and a tilt prove together.
+"""The judge's case for a rule on densities: a matrix on the rule's own partition, whose masses are inexact, and its duals.
 
-`upper` is the error probability of a rule that keeps the budget. On the rule's own partition it is a matrix for a discrete
-problem, so it is summed and blended as any matrix is. What each u_ij and the error probability may be wrong by, as masses of
-intervals are, is added to the rounding.
-`lower` is the dual bound of the tilt. An integral, bounded from below in `continuous/bound`, takes the place of the sum over
-outcomes. So no rule, on any number of intervals, has an error probability under `lower`.
+In the dual bound an integral, bounded from below in `continuous/bound`, takes the place of the sum over outcomes. So no
+rule, on any number of intervals, has an error probability under `lower`.
 """
 
 from __future__ import annotations

@@ -1,22 +1,12 @@
 """How private an answer is at budget 0: exactly, or within a published number.
 
 *Within δ* means |p(x_j given ŷ_i) / p(x_j) − 1| ≤ δ for every guess that is ever made, however rare, and every private
-value. `distance` bounds that number from above.
+value. `distance` bounds that number from above. A stored estimator is hardly ever exactly private, but often some *moves* of
+probability away from one that is. `privacy` proves it by an approximate inverse of the matrix of these moves. Every number
+here is known up to bounds of its rounding, and the bounds are added.
 
-*Exactly.* Stored probabilities are rounded, so a stored estimator P is hardly ever exactly private. But an exactly private
-one often lies next to it. A *move* shifts probability y·r from one guess to another at an outcome whose guess is drawn; r
-is the *room*, so that |y| ≤ 1 keeps all probabilities in [0, 1]. P with moves is exactly private when M y = −d, where d
-holds the deviations u_ij − s_i π_j of P and M those by which a move of full room changes them. Both need one guess and one
-private value less, as deviations add up to 0 over guesses and over private values. So (m − 1)(n − 1) moves make M square.
-If R is any matrix with ‖I − R M‖∞ ≤ ρ < 1, then M is not singular, and y = (I − R M) y − R d gives
-
-    ‖y‖∞ ≤ ‖R d‖∞ / (1 − ρ),      |y_k| ≤ |R d|_k + ρ_k ‖y‖∞,      ρ_k = Σ_l |I − R M|_kl ≤ ρ.
-
-Every number here is known up to bounds of its rounding, and the bounds are added. If no |y_k| exceeds 1, an exactly private
-estimator exists, and its error probability exceeds that of P by at most Σ_k |y_k| r_k |difference of the two losses|.
-
-Source: docs/theory.md, section 8 (perfect privacy); enclosures by approximate inverses: S. M. Rump, "Verification methods:
-rigorous results using floating-point arithmetic", Acta Numerica 19 (2010).
+Source: docs/theory.md, section 8 (perfect privacy, with the proof); enclosures by approximate inverses: S. M. Rump,
+"Verification methods: rigorous results using floating-point arithmetic", Acta Numerica 19 (2010).
 """
 
 from __future__ import annotations

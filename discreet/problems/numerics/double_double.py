@@ -1,16 +1,12 @@
 """Sums and products carried in twice the working precision.
 
-A *double-double* number is a pair (high, low) of float64 arrays that stands for the unrounded sum high + low. With it
-differences of nearly equal probabilities (the leakage of an almost private estimator) lose no digit, on any processor and
-without hardware types of extended precision.
+A *double-double* number is a pair (high, low) of float64 arrays that stands for the unrounded sum high + low. A sum splits
+every term at one common power of two: the leading parts add without any rounding, in whatever order NumPy takes them, and
+the remainders are split and added once more in the same way.
 
-A sum is formed by splitting every term at one common power of two. The leading parts then add without any rounding, in
-whatever order NumPy takes them; the remainders are split and added once more in the same way.
-
-Method: error-free transformations, T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput.
-26 (2005); error-free splitting of a sum: S. M. Rump, T. Ogita, S. Oishi, "Accurate floating-point summation part I", SIAM
-J. Sci. Comput. 31 (2008); T. J. Dekker, "A floating-point technique for extending the available precision", Numer. Math.
-18 (1971).
+Method: error-free transformations, T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26
+(2005), and "Accurate floating-point summation part I", ibid. 31 (2008); T. J. Dekker, "A floating-point technique for
+extending the available precision", Numer. Math. 18 (1971).
 """
 
 from __future__ import annotations

@@ -1,19 +1,17 @@
 """Sums by label over many outcomes: one pass, compiled by numba, that the judge and the native solver share.
 
-Outcomes are read in strips. A strip is copied to a buffer in which its rows lie together; the last one is filled up with
-outcomes without mass. The label of an outcome is the first guess of least tilted loss, computed in the order in which all
-rules decide. Most outcomes are *clear*: the second least loss is further away than a limit. Only their sums by label are
-kept. The few others are listed, and the caller examines them one by one.
+Outcomes are read in strips, each copied to a buffer in which its rows lie together. The label of an outcome is the first
+guess of least tilted loss, computed in the order in which all rules decide. Most outcomes are *clear*: the second least loss
+is further away than a limit. Only their sums by label are kept. The few others are listed, and the caller examines them.
 
-**Sums** are double-double. The outcomes of a strip are distributed over 2⁴ accumulators. The high part of each takes every
-number, and the low part takes the rounding error of that addition. So each loop runs over independent numbers and is
-vectorised. After 2⁶ strips the accumulators are added to the total, which is normalised each time. With k = 2⁹ numbers ≥ 0
-in an accumulator and S their sum, its low part adds up k errors of at most uS, u = 2⁻⁵³. So it is off by less than k²u²S =
-2⁻⁸⁸ S. Adding up 16 accumulators costs less than 2⁻⁹² S, and adding to the total 2⁻¹⁰⁴ of it. So the sums of up to 2³⁰
-outcomes have a relative error under 2⁻⁸⁶, even those of a rare label.
+**Sums** are double-double. The outcomes of a strip are distributed over 2⁴ accumulators, whose low parts take the rounding
+errors of the high ones; so each loop runs over independent numbers and is vectorised. With k = 2⁹ numbers ≥ 0 in an
+accumulator and S their sum, its low part adds up k errors of at most uS, u = 2⁻⁵³, and is off by less than k²u²S = 2⁻⁸⁸ S.
+After 2⁶ strips the 16 accumulators are added up, which costs less than 2⁻⁹² S, and added to the total, 2⁻¹⁰⁴ of it. So the
+sums of up to 2³⁰ outcomes have a relative error under 2⁻⁸⁶, even those of a rare label.
 
-During the work on a strip a later one is prefetched, row by row, since a processor drops prefetches that come all at once.
-Indices are unsigned, so that none is read as counted from the end.
+A later strip is prefetched meanwhile, row by row, since a processor drops prefetches that come all at once. Indices are
+unsigned, so that none is read as counted from the end.
 
 Source: T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005), algorithm Sum2.
 """

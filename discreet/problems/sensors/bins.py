@@ -19,6 +19,7 @@ from discreet.problems.checks import (
     brief,
     check_table,
     checked_prior,
+    freeze,
     listed,
     real_numbers,
     whole,
@@ -133,8 +134,7 @@ class NormalDensity:
             raise InputError(
                 f"the mean has shape {list(mean.shape)} and σ {list(sigma.shape)}; give shapes that fit"
             ) from None
-        object.__setattr__(self, "mean", mean if mean.ndim else float(mean))
-        object.__setattr__(self, "sigma", sigma if sigma.ndim else float(sigma))
+        freeze(self, mean=mean if mean.ndim else float(mean), sigma=sigma if sigma.ndim else float(sigma))
 
     def pdf(self, z: Any) -> Array:
         """Density at z."""

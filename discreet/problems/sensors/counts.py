@@ -1,30 +1,25 @@
 """The counts per bin of independent sensors: the lattice of count vectors, and their law.
 
-**Identical sensors.** Their order carries no information, so the counts say all that M copies of one sensor say. Their law
-is multinomial, evaluated in the saddle-point form
+**Identical sensors.** Their law is multinomial, evaluated in the saddle-point form
 
     log p(c) = δ(M) − Σ_k δ(c_k) + ½ log(2πM / Π_{c_k>0} 2πc_k) − Σ_k M f_k φ(c_k / (M f_k)),
 
 with f_k the probability of bin k, δ the remainder of Stirling's formula and φ(r) = r log r − r + 1, in which no large
 logarithms cancel; its relative error is a few times 2^-53 (1 + |log p(c)| + max_k |c_k − M f_k|).
 
-**Heterogeneous sensors.** Sensor s reports bin k with probability f_sk; the law of the counts is Poisson-multinomial. They
-are built one sensor after another. Let every sensor that has not been added yet count in bin 0: the counts start at
-(M, 0, …, 0), and sensor s moves one of them to the bin that it reports,
+**Heterogeneous sensors.** Sensor s reports bin k with probability f_sk; the law of the counts is Poisson-multinomial. The
+counts start at (M, 0, …, 0), and sensor s moves one of them to the bin that it reports,
 
     p(c)  ←  f_s0 p(c) + Σ_{k≥1} f_sk p(c + e_0 − e_k).
 
-All terms are ≥ 0, so nothing cancels: after M steps every probability is relatively exact to about M (bins + 1) 2^-53. In
-the lexicographic order of `count_vectors`, c + e_0 − e_k comes after c, so the step works in place from the front. As
-adding e_0 − e_k keeps the order, the places to which it leads are found by counting, without a search. After s sensors only
-the last C(s + bins − 1, bins − 1) places are used, so the work is about C(M + bins, bins) bins multiplications per pair
-(x, y). The start is 2^960 instead of 1, a power of two that is divided out at the end without rounding. So intermediate
-masses keep all their digits down to 1e-597, and every probability above the smallest normal double has full relative
-precision, however far in the tail.
+All terms are ≥ 0, so nothing cancels: every probability is relatively exact to about M (bins + 1) 2^-53. In lexicographic
+order c + e_0 − e_k comes after c, so the step works in place from the front; only the last C(s + bins − 1, bins − 1) places
+are used after s sensors. The start is 2^960 instead of 1, which is divided out at the end without rounding: masses keep all
+their digits down to 1e-597 meanwhile, so every result above the smallest normal double does.
 
 Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000), extended to several bins; the name
-Poisson-multinomial and what is known about it: C. Daskalakis, G. Kamath, C. Tzamos, "On the structure, covering, and
-learning of Poisson multinomial distributions", FOCS 2015. The recursion is plain convolution.
+Poisson-multinomial: C. Daskalakis, G. Kamath, C. Tzamos, "On the structure, covering, and learning of Poisson multinomial
+distributions", FOCS 2015. The recursion is plain convolution.
 """
 
 from __future__ import annotations

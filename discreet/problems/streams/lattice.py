@@ -1,23 +1,15 @@
 """Count lattices that are never stored: the counts of M identical sensors, generated chunk by chunk.
 
-The outcomes and their order are those of `count_vectors`: lexicographic, the last count being what the others leave. The
-outcomes of a *row* have the same first K − 2 of K counts and differ in the last two. A chunk is a run of whole rows, found
-by unranking its first one. The law of each (x_j, y_i) is evaluated in the saddle-point form of `sensors.counts` from tables
-of (count, bin), once per 64 outcomes of a row. From there ratios of neighbouring probabilities continue it, away from the
-row's mode, so that after an underflow all further values are smaller still. With numba a chunk is generated compiled
-(`lattice_kernels`), otherwise by NumPy; values agree to about 1e-13.
+The outcomes and their order are those of `count_vectors`. The outcomes of a *row* have the same first K − 2 of K counts; a
+chunk is a run of whole rows. The law of each (x_j, y_i) is evaluated in the saddle-point form of `sensors.counts`, once per
+64 outcomes of a row, and continued by ratios of neighbouring probabilities away from the row's mode, so that after an
+underflow all further values are smaller still. With numba a chunk is generated compiled, otherwise by NumPy
+(`lattice_kernels`); values agree to about 1e-13.
 
-**Truncation.** With `tail` > 0 an outcome c is left out when S(c) = Σ_k M f_k φ(c_k / (M f_k)) > T under *every* (x_j, y_i),
-where f_k is the probability of bin k and φ(r) = r log r − r + 1. The outcomes left out have probability at most `tail` under
-each of them, if T solves
-
-    e^{−x} (e x / d)^d = tail,   d = K − 1,   x = T − d log 2 > d.
-
-The proof is in docs/theory.md, section 18.
-
-S is convex along a row, so the outcomes kept of a row are an interval (for several laws: the hull). Everything left out is
-gathered in one last outcome, *rest*. Its mass is the known total less the mass generated, where that difference is accurate,
-and in any case not less than the mass left out nor more than `tail`. The generated outcomes are scaled to make totals exact.
+**Truncation.** With `tail` > 0 outcomes that are too improbable under *every* (x_j, y_i) are left out (docs/theory.md,
+section 18, has the threshold T and its proof). Those kept of a row are an interval. Everything left out is gathered in one
+last outcome, *rest*. Its mass is the known total less the mass generated, where that difference is accurate, and in any case
+not less than the mass left out nor more than `tail`. The generated outcomes are scaled to make totals exact.
 
 Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000); H. Chernoff, "A measure of asymptotic
 efficiency for tests of a hypothesis based on the sum of observations", Ann. Math. Statist. 23 (1952).
@@ -56,8 +48,9 @@ class CountLattice:
     compiled       whether to use numba; by default where it is installed and there are enough outcomes
 
     `rest` [n, m] is the mass of each (x_j, y_i) in the last outcome, all 0 if nothing was left out; `left_out` counts the
-    outcomes in it. Values are the same for every `threads`. Planning takes two passes. Raises InputError for arrays that
-    are not probabilities within 1e-9, and for more than 2^62 outcomes or half a GiB of tables.
+    outcomes in it, and N those generated with it; `tail` is then its mass, at least that of what was left out. Values are
+    the same for every `threads`. Planning takes two passes. Raises InputError for arrays that are not probabilities within
+    1e-9, and for more than 2^62 outcomes or half a GiB of tables.
     """
 
     def __init__(
@@ -76,6 +69,7 @@ class CountLattice:
         law = checked_law(p_z_given_xy, self.prior, "p_z_given_xy", sensors=False)
         self.bins = law.shape[2]
         self.loss_matrix = loss_table(loss_matrix, self.prior.shape[1])
+        self.n, self.m = self.prior.shape[0], self.loss_matrix.shape[1]
         tail = positive(tail, "tail", zero=True, most=0.5)
         self.size = _allowed_size(self.sensors, self.bins, self.prior)
         # from 2^16 outcomes on waiting for a compiled kernel pays
@@ -84,29 +78,11 @@ class CountLattice:
         self._runs = self._plan()
         generated = self._runs[-1].start + self._runs[-1].count
         self.left_out = self.size - generated
+        self.N = generated + (1 if self.left_out else 0)
         self.rest = np.zeros_like(self.prior)
         self._weights = np.ones(len(self._tables.pairs))
         self._normalise(tail, threads)
-
-    @property
-    def n(self) -> int:
-        """Private values."""
-        return int(self.prior.shape[0])
-
-    @property
-    def m(self) -> int:
-        """Guesses."""
-        return int(self.loss_matrix.shape[1])
-
-    @property
-    def N(self) -> int:  # noqa: N802 (the symbol of the theory)
-        """Outcomes that are generated, with the rest."""
-        return self.size - self.left_out + (1 if self.left_out else 0)
-
-    @property
-    def tail(self) -> float:
-        """Mass of the last outcome "rest"; at least the mass of what was left out."""
-        return float(self.rest.sum())
+        self.tail = float(self.rest.sum())
 
     def chunks(self) -> Iterator[Chunk]:
         """Runs of rows of about 65,536 outcomes, and last the rest."""

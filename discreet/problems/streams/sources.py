@@ -3,9 +3,7 @@
 A mapped file is never read as a whole. `.npy` arrays and the uncompressed members of an `.npz` (as `numpy.savez` and
 `write_blocks` write them) are mapped where they lie; a compressed member is refused. One pass checks every entry and adds up
 the totals, with the rules and messages of `Problem`. A total that is one within 1e-9 but not within rounding is divided out
-of every chunk when it is read, so totals are exact wherever they are formed.
-
-`write_blocks` writes rows one after another, so it passes over the blocks n + m times, with one chunk in memory.
+of every chunk when it is read.
 """
 
 from __future__ import annotations
@@ -277,7 +275,7 @@ def _plain(array: np.ndarray[Any, Any]) -> Array:
 def write_blocks(
     path: _PathLike, blocks: Blocks, *, budget: float | None = None, name: str = "", overwrite: bool = False
 ) -> None:
-    """Write blocks as a problem file (`.npz` with p_xz and loss), one chunk in memory at a time, all or nothing.
+    """Write blocks as a problem file (`.npz` with p_xz and loss), all or nothing, in n + m passes over single chunks.
 
     budget (nats) and name are stored if given. Law: `map_problem` and `load_problem` read back the same numbers. Raises
     FileError if the file exists and may not be overwritten, or cannot be written.
