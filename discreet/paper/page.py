@@ -105,9 +105,6 @@ def _sensors(count: int) -> str:
     return "one sensor" if count == 1 else f"{count} sensors"
 
 
-# -- the tables --------------------------------------------------------------------------------------------------------
-
-
 def _numbers(words: str, text: str) -> str:
     """The rows of a CSV file in a table that can be opened, with nine digits."""
     heads, *lines = csv.reader(io.StringIO(text))

@@ -41,10 +41,8 @@ def tables(study: Study) -> dict[str, str]:
 
 
 def _inference(study: Study) -> Figure:
-    rows = study.sensors
+    rows, last, blind = study.sensors, study.sensors[-1], float(study.p_x.min())
     counts = tuple(float(row.sensors) for row in rows)
-    blind = float(study.p_x.min())
-    last = rows[-1]
     return Figure(
         name="inference-of-x",
         title="The oblivious scheme reveals X",
@@ -88,10 +86,9 @@ def _guesses(study: Study) -> Figure:
 
 
 def _utility(study: Study) -> Figure:
-    rows = study.sensors
+    rows, last = study.sensors, study.sensors[-1]
     counts = tuple(float(row.sensors) for row in rows)
     private = tuple(row.private_y_error for row in rows)
-    last = rows[-1]
     return Figure(
         name="cost-of-perfect-privacy",
         title="What perfect privacy costs",

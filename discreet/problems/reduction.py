@@ -172,14 +172,8 @@ def _hashed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @cache
 def _multipliers(count: int) -> NDArray[np.uint64]:
-    """Fixed odd numbers by splitmix64 (G. L. Steele et al., OOPSLA 2014): only a hash, for which no generator is loaded."""
-    found, state, words = [], 20240229, 2**64 - 1
-    for _ in range(count):
-        state = (state + 0x9E3779B97F4A7C15) & words
-        mixed = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & words
-        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & words
-        found.append((mixed ^ (mixed >> 31)) | 1)
-    return np.array(found, dtype=np.uint64)
+    """The powers of an odd number, modulo 2^64."""
+    return np.asarray(np.multiply.accumulate(np.full(count, 0x9E3779B97F4A7C15, dtype=np.uint64)))
 
 
 def _repeated(keys: NDArray[np.uint64]) -> bool:

@@ -16,8 +16,6 @@ from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.bins import NormalDensity, even_edges, interval_masses, single_sensor
 
-# -- smart meter -------------------------------------------------------------------------------------------------------
-
 
 @register("application")
 def smart_meter(
@@ -45,9 +43,6 @@ def smart_meter(
     laws = [[stats.gamma(1.0 / square, scale=(base + living * x + heating * y) * square) for y in (0, 1)] for x in (0, 1)]
     p_xy = p_x[:, None] * np.stack([1.0 - runs, runs], axis=1)
     return single_sensor(laws, p_xy, np.append(np.linspace(0.0, 6.0, bins), math.inf))
-
-
-# -- building ----------------------------------------------------------------------------------------------------------
 
 
 @register("application")
@@ -98,9 +93,6 @@ def building(
         for x, present in enumerate((people == 0, (people > 0) & (people <= few), people > few)):
             joint[x, y] = p_x[x] * share[x, y] * reading[present].mean(axis=0)
     return joint
-
-
-# -- road --------------------------------------------------------------------------------------------------------------
 
 
 @register("application")

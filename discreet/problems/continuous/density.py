@@ -213,9 +213,6 @@ def _located(bare: Component, entry: Any) -> Array:
     return np.concatenate([0.5 * (low + high), ends])
 
 
-# -- what a density must be ----------------------------------------------------------------------------------------------
-
-
 def _check(density: Component) -> None:
     """Refuse a density whose cdf does not run from 0 to 1 or that does not integrate to it within 1e-9."""
     ends = density.tails(np.array([-1e300, 1e300]))

@@ -89,8 +89,6 @@ class IntervalRule:
     def _interval(self, points: Array) -> NDArray[np.intp]:
         return np.maximum(np.searchsorted(self.edges, points, side="left") - 1, 0)
 
-    # -- exact values --------------------------------------------------------------------------------------------------
-
     def on(self, problem: ContinuousProblem) -> Problem:
         """The discrete problem on the rule's own partition."""
         self.check(problem)

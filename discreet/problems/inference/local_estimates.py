@@ -107,9 +107,6 @@ def _groups(laws: Any, prior: Array, sensors: int | None) -> list[tuple[Array, i
     return list(found.values())
 
 
-# -- by simulation -------------------------------------------------------------------------------------------------------
-
-
 def _simulated(
     groups: list[tuple[Array, int]], prior: Array, samples: int, rng: np.random.Generator, confidence: float
 ) -> Inference:

@@ -19,9 +19,9 @@ import numpy as np
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, in_order, threads_for
 from discreet.problems.checks import are_masses, real_numbers
 from discreet.problems.errors import InputError
-from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of
+from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of, worth_of_guess
 from discreet.problems.judge.privacy import Moves, distance, recording
-from discreet.problems.measures.law import OutputLaw, faint_lift, total_of
+from discreet.problems.measures.law import faint_lift, total_of
 from discreet.problems.measures.mutual_information import support_ceiling
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.estimators import Decisions, column_error, normalise
@@ -236,14 +236,14 @@ class RuleCase:
         plain, share = self._plain, rule.share
         if share == 0.0:
             return plain
-        ignoring = OutputLaw(rule.towards, np.zeros_like(plain.law.deviation), plain.law.p_x)
-        law = ignoring if share == 1.0 else plain.law.blend(ignoring, share)
-        error = (1.0 - share) * plain.error + share * float(self.constant_errors @ rule.towards)
+        end = worth_of_guess(rule.towards, self.constant_errors, plain.law)
+        if share == 1.0:
+            return end
+        law, off = plain.law.blend(end.law, share), column_error(rule.towards[:, None])
+        error = (1.0 - share) * plain.error + share * end.error
         missed = 2.0 * self._sums.missed + (SMALLEST * 2 * rule.m if error < 1e-290 else 0.0)
-        off = column_error(rule.towards[:, None])
         upper = rounded_up(error, max(off, self._sums.column_error), missed)
-        within = 0.0 if share == 1.0 else distance(law, plain.doubt + off)
-        return Worth(law, error, upper, plain.doubt + off, within)
+        return Worth(law, error, upper, plain.doubt + off, distance(law, plain.doubt + off))
 
     def blended(self, share: float, end: End) -> tuple[Rule, Worth]:
         """The rule that ignores the outcome with a larger probability."""

@@ -149,6 +149,14 @@ def worth_of(
     return Worth(law, error, upper, doubt, found.within, found.moves)
 
 
+def worth_of_guess(column: Array, errors: Array, law: OutputLaw) -> Worth:
+    """The worth of a guess drawn from a column [m] whatever the outcome; errors: of constant guesses [m]; law: has p(x)."""
+    error = float(errors @ column)
+    vanished = 2 * SMALLEST * column.size if error < 1e-290 and errors[column > 0.0].any() else 0.0  # quotients, products
+    upper = rounded_up(error, column_error(column[:, None]), vanished)
+    return Worth(OutputLaw(column, np.zeros_like(law.deviation), law.p_x), error, upper, within=0.0)
+
+
 def rounded_up(error: float, column_error: float, missed: float) -> float:
     """Upper bound of an error probability; column_error: of its columns; missed: what products that underflow may add to it.
 
@@ -224,14 +232,8 @@ def _keeps_budget(constraint: LeakageBudget, worth: Worth) -> bool:
 def _ignoring(case: Case) -> list[End]:
     """Guesses that ignore the outcome and so leak nothing: every constant, best first, and a draw from the law of Ŷ."""
     errors, law = case.constant_errors, case.own.law
-    m, nothing = errors.size, np.zeros_like(law.deviation)
-    ends = []
-    for column in [*np.eye(m)[np.argsort(errors, kind="stable")], law.mass / law.mass.sum()]:
-        error = float(errors @ column)
-        vanished = SMALLEST * m if error < 1e-290 and column.max() < 1.0 and errors.any() else 0.0
-        upper = rounded_up(error, column_error(column[:, None]), vanished)
-        ends.append(End(column, Worth(OutputLaw(column, nothing, law.p_x), error, upper, within=0.0)))
-    return ends
+    columns = [*np.eye(errors.size)[np.argsort(errors, kind="stable")], law.mass / law.mass.sum()]
+    return [End(column, worth_of_guess(column, errors, law)) for column in columns]
 
 
 def _within_budget(case: Case) -> tuple[Any, Worth, float]:

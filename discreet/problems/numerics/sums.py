@@ -175,9 +175,6 @@ def _most_per_mass(values: Array, p_xz: Array) -> float:
         return float(np.divide(values, mass, out=np.zeros_like(mass), where=mass > 0.0).max(initial=0.0))
 
 
-# -- compiled ----------------------------------------------------------------------------------------------------------
-
-
 def clear_strips(p_xz: Array, loss: Array, decide: Array, tilt: Array, band: float = 0.0) -> StripSums:
     """Sums of the clear outcomes by label, for a rule with tilt `decide` [m, n] and a feasible `tilt` [m, n]; needs numba.
 

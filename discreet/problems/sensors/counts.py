@@ -94,9 +94,6 @@ def count_law(counts: Counts, laws: Array, wanted: NDArray[np.bool_]) -> Array:
     return found
 
 
-# -- identical sensors ------------------------------------------------------------------------------------------------------
-
-
 def _multinomial(counts: Counts, coefficient: Array, law: Array, out: Array) -> None:
     """The law [N] of all count vectors under the bin probabilities of one sensor; it sums to one but for rounding."""
     sensors = int(counts[0].sum())
@@ -144,9 +141,6 @@ def deviance(count: Array, mean: float) -> Array:
     near = mean * phi_divergence(np.where(close, count - mean, 0.0) / mean)
     far = count * (np.log(np.maximum(count, 1.0)) - math.log(mean)) + (mean - count)
     return np.where(close, near, far)
-
-
-# -- heterogeneous sensors ---------------------------------------------------------------------------------------------
 
 
 def _predecessors(counts: Counts) -> list[NDArray[np.intp]]:

@@ -21,8 +21,6 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.sensors.counts import Counts, count_law, count_vectors, lattice_size, law_bytes
 from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, checked_law, count_text
 
-# -- pooled counts -----------------------------------------------------------------------------------------------------
-
 
 def iid_sensors(p_z_given_xy: Any, p_xy: Any, sensors: int, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Array:
     """The joint tensor [n, m, N] of the counts of `sensors` independent sensors, in the order of `count_vectors`.
@@ -66,9 +64,6 @@ def _pooled(laws: Array, sensors: int, prior: Array, max_bytes: int, remedy: str
     joint *= prior[:, :, None]
     joint /= joint.sum()
     return joint
-
-
-# -- counts by group ---------------------------------------------------------------------------------------------------
 
 
 def grouped_sensors(groups: Sequence[Any], p_xy: Any, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Array:
@@ -128,9 +123,6 @@ def _allow_groups(sizes: Sequence[int], bins: Sequence[int], needed: int, max_by
     allow(needed, max_bytes, what, "join groups whose sensors differ little")
 
 
-# -- every report ------------------------------------------------------------------------------------------------------
-
-
 def index_sensors(p_z_given_xy: Sequence[Any], p_xy: Any, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Array:
     """The joint tensor [n, m, N] of the whole vector of reports, in the order of `index_vectors`: for few sensors.
 
@@ -162,9 +154,6 @@ def index_vectors(bins: Sequence[int], *, max_bytes: int = DEFAULT_MAX_BYTES) ->
 def _allow_reports(bins: Sequence[int], needed: int, max_bytes: int, remedy: str) -> None:
     what = f"{len(bins)} sensors with {_joined(bins)} bins have {count_text(math.prod(bins))} vectors of reports"
     allow(needed, max_bytes, what, remedy)
-
-
-# -- products ----------------------------------------------------------------------------------------------------------
 
 
 def _joint(laws: list[Array], prior: Array) -> Array:

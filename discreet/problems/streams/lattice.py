@@ -1,7 +1,7 @@
 """Count lattices that are never stored: the counts of M identical sensors, generated chunk by chunk.
 
 The outcomes and their order are those of `count_vectors`. The outcomes of a *row* have the same first K − 2 of K counts; a
-chunk is a run of whole rows. The law of each (x_j, y_i) is evaluated in the saddle-point form of `sensors.counts`, once per
+chunk is a run of rows. The law of each (x_j, y_i) is evaluated in the saddle-point form of `sensors.counts`, once per
 64 outcomes of a row, and continued by ratios of neighbouring probabilities away from the row's mode, so that after an
 underflow all further values are smaller still. With numba a chunk is generated compiled, otherwise by NumPy
 (`lattice_kernels`); values agree to about 1e-13.
@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ class CountLattice:
         self.tail = float(self.rest.sum())
 
     def chunks(self) -> Iterator[Chunk]:
-        """Runs of rows of about 65,536 outcomes, and last the rest."""
+        """Runs of 65,536 outcomes, and last the rest."""
         for run in self._runs:
             yield Chunk(run.start, run.count, partial(self._read, run))
         if self.left_out:
@@ -105,34 +106,19 @@ class CountLattice:
         return make(self._tables, self._weights, run, p_xz, loss)
 
     def _plan(self) -> list[Run]:
-        """Rows gathered into runs of about CHUNK_OUTCOMES; a longer row is cut into pieces."""
-        everything = self.sensors + 1
-        runs: list[Run] = []
-        start = first = count = 0
-        rows, at_once = lattice_size(self.sensors, self.bins - 1), 1 << 15
+        """Runs of `CHUNK_OUTCOMES` kept outcomes, and a last one of what is left over."""
+        rows, at_once, kept = lattice_size(self.sensors, self.bins - 1), 1 << 15, 0
+        cuts = list[tuple[int, int, int]]()  # first outcome of a run, its row, its second to last count
         for done in range(0, rows, at_once):
             low, high = windows(self._tables, self._tables.unrank(np.arange(done, min(done + at_once, rows))))
-            lengths = high - low
-            reached = np.concatenate([[0], np.cumsum(lengths)])
-            here = 0  # rows of this batch that are already in runs
-            while here < lengths.size:
-                upto = int(np.searchsorted(reached, reached[here] + CHUNK_OUTCOMES - count, side="right")) - 1
-                if upto < lengths.size and upto == here and count == 0:  # one row, longer than a chunk
-                    for piece in range(int(low[here]), int(high[here]), CHUNK_OUTCOMES):
-                        end = min(piece + CHUNK_OUTCOMES, int(high[here]))
-                        runs.append(Run(done + here, 1, start, end - piece, piece, end))
-                        start += end - piece
-                    here += 1
-                    first = done + here
-                    continue
-                count += int(reached[upto] - reached[here])
-                here = upto
-                if here < lengths.size and count:
-                    runs.append(Run(first, done + here - first, start, count, 0, everything))
-                    start, first, count = start + count, done + here, 0
-        if count:
-            runs.append(Run(first, rows - first, start, count, 0, everything))
-        return runs
+            reached = kept + np.concatenate([[0], np.cumsum(high - low)])
+            starts = np.arange(-(-kept // CHUNK_OUTCOMES) * CHUNK_OUTCOMES, reached[-1], CHUNK_OUTCOMES)
+            row = np.searchsorted(reached, starts, side="right") - 1
+            cuts += zip(starts.tolist(), (done + row).tolist(), (low[row] + starts - reached[row]).tolist(), strict=True)
+            kept = int(reached[-1])
+        cuts.append((kept, rows - 1, self.sensors + 1))
+        ends = pairwise(cuts)
+        return [Run(row, last - row + 1, start, stop - start, low, high) for (start, row, low), (stop, last, high) in ends]
 
     def _normalise(self, tail: float, threads: int) -> None:
         """One pass for the totals; then the rest, and the weights that make all totals exact."""

@@ -28,7 +28,7 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive rows from number `first` on, and of each of them the second to last counts in [low, high).
+    """Consecutive rows from number `first` on, of the first the second to last counts ≥ low, and of the last those < high.
 
     They are the `count` outcomes from number `start` on of those that are kept.
     """
@@ -141,7 +141,8 @@ def _rows(tables: Tables, run: Run) -> tuple[Index, Index, Index]:
     """The rows [·, K − 1] of a run, and [start, stop) of the second to last count that belongs to it."""
     row = tables.unrank(run.first + np.arange(run.rows))
     low, high = windows(tables, row)
-    return row, np.maximum(low, run.low), np.minimum(high, run.high)
+    low[0], high[-1] = max(low[0], run.low), min(high[-1], run.high)
+    return row, low, high
 
 
 def generate(tables: Tables, weights: Array, run: Run, p_xz: Array | None, loss: Array | None) -> Array:
