@@ -1,7 +1,6 @@
 """The numbers of the paper's numerical section, and of the whole curve, which the paper does not show.
 
-The model: X ∈ {0, 1} with .7 and .3, Y ∈ {0, 1} with .5 and .5, independent; M sensors measure 0.6 Y + 0.4 X + N(0, 0.01)
-independently and report a bin each. Four questions:
+M of the paper's sensors (`problems/sensors/paper`) report a bin each. Four questions:
 
     inference   how well X can be inferred from the oblivious scheme (every sensor sends its own estimate of Y)
     guess       the law of X given Ŷ under the best perfectly private estimator, simulated and exact

@@ -204,9 +204,6 @@ def positive(value: Any, what: str, *, zero: bool = False, most: float = np.inf)
     return number
 
 
-# -- words of messages -----------------------------------------------------------------------------------------------------
-
-
 def nearest(word: str, known: Iterable[str]) -> str:
     """A hint at the nearest known word, as part of a sentence; empty if there is none."""
     close = difflib.get_close_matches(word, list(known), n=1)

@@ -4,8 +4,7 @@ Sensor s reports the bin of weight_y·Y + a_s X + N(0, σ_s²), with the paper's
 with a large a_s responds strongly to what is private. Pooling the counts forgets which sensor said what; counting by groups
 does not, see docs/how-to/many-sensors.md. All weights and deviations are assumed.
 
-Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
-Entropy Constrained Approach", whose sensors are identical in its numerical section.
+Source: docs/theory.md, section 19; the sensors of its reference 1 are identical.
 """
 
 from __future__ import annotations

@@ -1,11 +1,4 @@
-"""The paper's two set-ups: one binned sensor, and the counts of M independent sensors.
-
-X ∈ {0, 1} with probabilities .7 and .3, Y ∈ {0, 1} with .5 and .5, independent; Z = 0.6 Y + 0.4 X + N(0, variance 0.01).
-The paper does not state its bin edges; four bins here are cut at .2, .5, .8, the midpoints between the four means.
-
-Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
-Entropy Constrained Approach", numerical section.
-"""
+"""The paper's two set-ups (`sensors.paper`): one binned sensor, and the counts of M independent sensors."""
 
 from __future__ import annotations
 

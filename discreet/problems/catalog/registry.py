@@ -256,9 +256,6 @@ def build(
     return found.build(**values, budget=budget, equivocation=equivocation, fraction=fraction)
 
 
-# -- words to values ---------------------------------------------------------------------------------------------------
-
-
 def _parse(owner: str, parameter: Parameter, text: str) -> Any:
     wanted, read = _kind(parameter.default)
     try:

@@ -52,7 +52,7 @@ def anes96(
     """
     table = _table("anes96")
     table["logpopul"] = np.log(table["popul"] + 0.1)
-    return _survey("anes96", table, x, y, z, y_classes, bins, smoothing, min_count)
+    return _survey("anes96", table, x, y, z, y_classes, bins, smoothing=smoothing, min_count=min_count)
 
 
 @register("survey", extra="data")
@@ -75,19 +75,11 @@ def fair(
     """
     table = _table("fair")
     table["any_affair"] = (table["affairs"] > 0).astype(np.float64)
-    return _survey("fair", table, x, y, z, y_classes, bins, smoothing, min_count)
+    return _survey("fair", table, x, y, z, y_classes, bins, smoothing=smoothing, min_count=min_count)
 
 
 def _survey(
-    owner: str,
-    table: dict[str, NDArray[Any]],
-    x: str,
-    y: str,
-    z: Sequence[str],
-    y_classes: int,
-    bins: int | Sequence[int],
-    smoothing: float,
-    min_count: int,
+    owner: str, table: dict[str, NDArray[Any]], x: str, y: str, z: Sequence[str], y_classes: int, bins: Any, **counted: Any
 ) -> Problem:
     z = listed(z, "z", "names of columns")
     for column in (x, y, *z):
@@ -99,9 +91,7 @@ def _survey(
     counts = [bins] * len(z) if isinstance(bins, int) else listed(bins, "bins", "whole numbers")
     counts = counts * len(z) if len(counts) == 1 else counts
     seen = {column: table[column] for column in z}
-    return Problem.from_samples(
-        table[x], _classes(table[y], y_classes), seen, math.inf, bins=counts, smoothing=smoothing, min_count=min_count
-    )
+    return Problem.from_samples(table[x], _classes(table[y], y_classes), seen, math.inf, bins=counts, **counted)
 
 
 def _classes(values: NDArray[Any], classes: int) -> NDArray[Any]:

@@ -6,8 +6,7 @@ It is the paper's OP (and OP-PP-CM at ε = 0) for a one-dimensional Z. Everythin
 p(x_j, z) = Σ_q `private`[j, q] f_q(z) and L_i(z) = Σ_q `losses`[i, q] f_q(z), so that a tilt t gives the tilted losses
 F_i(z) = Σ_q α_iq f_q(z) with α = losses + t·private. On a partition into intervals it is a discrete `Problem` (`on`).
 
-Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
-Entropy Constrained Approach"; docs/theory.md, "Continuous measurements".
+Source: docs/theory.md, section 17, and the paper, its reference 1.
 """
 
 from __future__ import annotations

@@ -139,9 +139,6 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
 
 
-# -- what is temporary -------------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def scratch_folder() -> Iterator[str]:
     """A temporary folder. Those of killed runs are removed first."""

@@ -5,9 +5,8 @@ its likeliest value given what is seen; its error probability is the mass of eve
 
     Σ_s Σ_{v ≠ best(s)} p(v, s),      summed from these small terms, never as 1 − ....
 
-Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
-Entropy Constrained Approach"; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413; for Fano's inequality T. M. Cover,
-J. A. Thomas, *Elements of Information Theory*, §2.10.
+Source: docs/theory.md, section 20; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413; for Fano's inequality T. M.
+Cover, J. A. Thomas, *Elements of Information Theory*, §2.10.
 """
 
 from __future__ import annotations

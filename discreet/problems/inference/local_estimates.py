@@ -5,8 +5,7 @@ only the counts of the estimates matter, so the inferences are computed exactly 
 many kinds of them. Then they are simulated, with a seed: error rates with exact (Clopper–Pearson) confidence intervals,
 equivocation as the mean entropy of X's posterior with Hoeffding's interval.
 
-Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
-Entropy Constrained Approach", numerical section; W. Hoeffding, J. Amer. Statist. Assoc. 58 (1963) 13–30.
+Source: docs/theory.md, reference 1, numerical section; W. Hoeffding, J. Amer. Statist. Assoc. 58 (1963) 13–30.
 """
 
 from __future__ import annotations

@@ -71,9 +71,7 @@ class OutputLaw:
         """Upper bound of the exact leakage, nats; 0 where X has one value only.
 
         perturbation: the bound also holds for every law whose entries Pr(X = x_j, Ŷ = y_i) differ by that relative amount.
-
-        For any numbers u' ≥ 0 of total T' leakage is at most Σ_ij s_i π_j φ(u'_ij / (s_i π_j)) / T', since no product law
-        has a smaller divergence than that of the margins. φ is convex, so it is largest at an end of what u' may be.
+        φ is convex, so it is largest at an end of what an entry may be (docs/theory.md, section 10).
         """
         if np.count_nonzero(self.p_x) <= 1:
             return 0.0

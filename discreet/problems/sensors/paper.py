@@ -1,9 +1,8 @@
-"""The paper's sensors: Z = 0.6 Y + 0.4 X + N(0, 0.01), X and Y binary and independent.
+"""The paper's sensors: Z = 0.6 Y + 0.4 X + N(0, 0.01), X ∈ {0, 1} with .7 and .3, Y ∈ {0, 1} with .5 and .5, independent.
 
 The paper does not state its bin edges; the edges here are the midpoints between the four means 0, 0.4, 0.6, 1.
 
-Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
-Entropy Constrained Approach", numerical section.
+Source: docs/theory.md, reference 1, numerical section.
 """
 
 from __future__ import annotations
