@@ -21,9 +21,10 @@ Source: docs/theory.md, sections 3 and 5; balls: F. Johansson, "Arb", IEEE Trans
   bound      Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl) / τ − μ ε, exact, with doubles κ_i ≥ μ log Σ_j π_j e^{t_ij/μ} (at
              budget 0: κ_i ≥ Σ_j π_j t_ij; at μ = 0: κ_i = max_j t_ij). Nothing that keeps ε errs less. No duals: t = μ = 0.
 
-**How.** Numbers are cut into digits of 18 bits, each at its place 2^(18 k). Products of two are below 2^36, and doubles add
-2^16 of them in any order without rounding. Only m·n logarithms and exponentials are irrational: they are balls, whose
-precision is doubled until the question is decided.
+**How.** Doubles are cut into whole numbers of few bits, at powers of two. Their sums, and those of products of two, stay
+below 2^53, so doubles add them in any order without rounding. The least i of the bound is decided in doubles where the next
+is further away than rounding can do, and by integers elsewhere. Only m·n logarithms and exponentials are irrational: they
+are balls, whose precision is doubled until the question is decided.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
@@ -46,16 +47,13 @@ try:
 except ImportError:  # said in a sentence by `verify`
     fmpq = None  # type: ignore[assignment,misc]
 
-BITS = 18  # of a digit
-PART = 1 << 16  # outcomes that are read at once, and terms of a sum of products of digits
 TOLERANCE = 1e-9  # how far Σ a and the columns of an estimator may be from one before they count as a mistake
 LARGEST = 1e200  # losses, tilts and finite multipliers beyond it are refused
 
 _Array = Any  # of numpy, [..., B]; the last axis counts outcomes
-_Pieces = dict[int, Any]  # place k → whole numbers [..., B], meaning Σ_k 2^(18 k) pieces[k]
-_Digits = dict[int, Any]  # the same, of 18 bits each, as int64
+_Pieces = Iterable[tuple[int, _Array]]  # exponents e and whole numbers w [a, b] in doubles, meaning Σ 2^e w
+_Sums = dict[int, Any]  # the same with integers of 64 bits, by exponent
 _Member = tuple[tuple[int, ...], Callable[[int, int], _Array]]  # shape, and what reads columns: (start, count) → doubles
-_Part = tuple[_Array, ...]  # (joint [n, m, B],) or (p_xz [n, B], loss [m, B]) of consecutive outcomes
 
 
 @dataclass(frozen=True)
@@ -104,74 +102,61 @@ def verify(problem: Any, solution: Any, *, budget: float | None = None) -> Verif
     return Verification(_outward(error), nats, _outward(_deviation(law, prior)), model.budget, kept, lower, bracket)
 
 
-def _pieces(values: _Array, terms: int) -> _Pieces:
-    """Whole numbers w_k with Σ_k 2^(18 k) w_k = values, so small that doubles add as many as `terms` without rounding."""
-    left, pieces = np.multiply(values, 2.0 ** (12 * BITS), dtype=np.float64), _Pieces()  # `left` is never subnormal
-    while not pieces or left.any():
-        k = -((53 - terms.bit_length() - math.frexp(max(left.max(), -left.min()))[1]) // BITS)
-        pieces[k - 12] = np.rint(left * 2.0 ** (-BITS * k))  # at most 2^53 / terms
-        left -= pieces[k - 12] * 2.0 ** (BITS * k)  # exact: at most half a unit is left, in bits that the number has
-    return pieces
+def _pieces(values: _Array, bits: int) -> _Pieces:
+    """The values exactly, as whole numbers of so many bits."""
+    left = np.multiply(values, 2.0**216, dtype=np.float64)  # so much larger, nothing here is subnormal
+    while top := max(left.max(), -left.min()):
+        e = math.frexp(top)[1] - bits
+        whole = np.rint(left * 2.0**-e)
+        left -= whole * 2.0**e  # exact: at most half a unit is left, in bits that the number has
+        yield e - 216, whole
 
 
-def _digits(pieces: _Pieces) -> _Digits:
-    """Σ_k 2^(18 k) w_k as digits from 0 to 2^18 − 1, but for −1 in the last place of negative numbers."""
-    x, digits, carry = {k: whole.astype(np.int64) for k, whole in pieces.items()}, {}, 0
-    for k in range(min(x), max(x) + 5):  # four more places take all 64 bits
-        amount = x.get(k, 0) + carry
-        digits[k], carry = amount & ((1 << BITS) - 1), amount >> BITS
-    digits[max(x) + 5] = carry
-    return {k: digit for k, digit in digits.items() if digit.any()} or {0: carry}
+def _bits(terms: int, total: int) -> int:
+    """Of numbers of which doubles add so many terms, and integers of 64 bits so many in total."""
+    return min(53 - terms.bit_length(), 62 - total.bit_length())
 
 
-def _product(x: _Digits, y: _Digits, plus: _Digits) -> _Digits:
-    """The matrix x y + plus, not carried. Its sums of products are integers up to 2^53, which doubles hold exactly."""
-    found = dict(plus)
-    for h, other in y.items():
-        factor = other.astype(np.float64)
-        for k, one in x.items():
-            found[k + h] = found.get(k + h, 0) + (one.astype(np.float64) @ factor).astype(np.int64)
+def _add(found: _Sums, x: list[tuple[int, _Array]], y: _Pieces) -> _Sums:
+    """Adds the matrix x yᵀ to what was found. Its sums of products must be at most 2^53, which doubles hold exactly."""
+    for e, other in y:
+        for k, one in x:
+            found[e + k] = found.get(e + k, 0) + (one @ other.T).astype(np.int64)
     return found
 
 
-def _exact(x: _Digits) -> _Array:
-    """The numbers as an array of fractions."""
-    low = min(x)
-    return sum(digit.astype(object) << BITS * (k - low) for k, digit in x.items()) * Fraction(2) ** (BITS * low)
+def _exact(found: _Sums) -> tuple[_Array, Fraction]:
+    """Python's integers, and the unit in which they are meant."""
+    low = min(found)
+    return sum(whole.astype(object) << (e - low) for e, whole in found.items()), Fraction(2) ** low
 
 
-def _masses(part: _Part) -> _Digits:
-    """The digits of p_xz and, below it, the loss masses [n + m, B]."""
-    if len(part[0]) > PART or not all(((array >= 0.0) & (array <= LARGEST)).all() for array in part):
-        raise ValueError(f"the problem has more than {PART} values of X or an entry not in [0, {LARGEST:g}]; correct it")
-    if len(part) == 2:
-        return _digits(_pieces(np.concatenate(part), 1))
-    cells = _pieces(part[0], part[0].shape[0] * part[0].shape[1])
-    return _digits({k: np.vstack([w.sum(axis=1), w.sum(axis=(0, 1)) - w.sum(axis=0)]) for k, w in cells.items()})
-
-
-def _completed(columns: _Array, start: int) -> _Digits:
-    """The digits of an estimator's columns [m, B], in each of which the likeliest guess gets what the others leave."""
+def _proper(columns: _Array, start: int) -> _Array:
+    """The same columns of an estimator, which must be ≥ 0 with sum 1."""
     wrong = (columns < 0.0).any(axis=0) | ~(np.abs(columns.sum(axis=0) - 1.0) <= TOLERANCE)
     if wrong.any():
         raise ValueError(f"column {start + wrong.argmax()} of the estimator is not ≥ 0 with sum 1 within 1e-9; correct it")
-    likeliest, places = columns.argmax(axis=0), np.arange(columns.shape[1])
-    pieces = _pieces(columns * (np.arange(len(columns))[:, None] != likeliest), len(columns))
-    for whole in pieces.values():
-        whole[likeliest, places] = -whole.sum(axis=0)
-    pieces.setdefault(0, np.zeros(columns.shape))[likeliest, places] += 1.0
-    return _digits(pieces)
+    return columns
 
 
 def _sums(model: _Model, answer: _Answer) -> tuple[Fraction, _Array, _Array, Fraction, _Array]:
     """τ, and divided by it: prior [n], law of guess and X [m, n], error probability, errors of constant guesses [m]."""
+    sums, found = model.sums.astype(int).astype(object), {0: np.zeros((model.m, model.sums.shape[1]), np.int64)}
     drawn = np.full((model.m, model.n + model.m), Fraction(0))  # by guess: masses of X, then losses
     for start, part in model.parts():
-        masses = _masses(part)
-        drawn += _exact(_product(_completed(answer.columns(start, part), start), {k: d.T for k, d in masses.items()}, {}))
-        for tie in [tie for tie in answer.rational if start <= tie < start + part[0].shape[-1]]:
+        columns = _proper(answer.columns(start, part), start)
+        likeliest = np.arange(model.m)[:, None] == columns.argmax(axis=0)  # has all, but for what the others take
+        _add(found, [(0, 1.0 * likeliest)], _pieces(part, _bits(part.shape[1], model.N)))
+        columns[likeliest] = 0.0
+        if (mixed := columns.any(axis=0)).any():
+            bits = _bits(model.m * part.shape[1], 64 * model.m * model.N) // 2  # 64: pieces of one exponent
+            others = [(e, w - likeliest[:, mixed] * w.sum(axis=0)) for e, w in _pieces(columns[:, mixed], bits)]
+            _add(found, others, _pieces(part[:, mixed], bits))
+        for tie in [tie for tie in answer.rational if start <= tie < start + part.shape[1]]:
             change = answer.rational[tie] - np.eye(model.m, dtype=int)[0]  # `columns` has the first guess there
-            drawn += np.outer(change, _exact({k: digit[:, tie - start] for k, digit in masses.items()}))
+            drawn += np.outer(change, sums @ [Fraction(entry) for entry in part[:, tie - start].tolist()])
+    whole, unit = _exact(found)
+    drawn += whole @ sums.T * unit
     totals = drawn.sum(axis=0)  # as the columns of an estimator sum to one
     total = totals[: model.n].sum()
     if abs(total - 1) > TOLERANCE:
@@ -207,17 +192,31 @@ def _bound(model: _Model, answer: _Answer, prior: _Array, total: Fraction) -> Fr
         return Fraction(0)
     mu = math.inf if budget == 0.0 else 0.0 if math.isinf(budget) else mu
     shifts = np.array([[_shift(row, prior, mu)] for row in answer.tilt])
-    stored, value = _digits(_pieces(np.hstack([answer.tilt, shifts]), 1)), Fraction(0)
-    weights = {k: digit[:, :-1] - digit[:, -1:] for k, digit in stored.items()}
+    weights = np.hstack([answer.tilt, np.eye(model.m), -shifts])  # of p_xz, loss and p_z
+    sums = np.vstack([model.sums, model.sums[: model.n].sum(axis=0)])
+    slopes, sizes = weights @ sums, (np.abs(weights) @ sums).max(axis=0)
+    value, found, bits, doubt = Fraction(0), _Sums(), _bits(sums.size, 0) // 2, 2.0**-50 * sum(sums.shape)
     for _, part in model.parts():
-        masses = _masses(part).items()
-        tilted = _digits(_product(weights, {k: d[: model.n] for k, d in masses}, {k: d[model.n :] for k, d in masses}))
-        least = np.full((model.m, part[0].shape[-1]), True)  # up to the digits read so far
-        for k in sorted(tilted, reverse=True):
-            digit = np.where(least, tilted[k], 1 << BITS).min(axis=0)
-            least &= tilted[k] == digit
-            value += int(digit.sum()) * Fraction(2) ** (BITS * k)
-    return value / total - (Fraction(mu) * Fraction(budget) if 0.0 < mu < math.inf else 0)
+        with np.errstate(all="ignore"):  # what overflows is not decided
+            label, first, second = _least(slopes @ part)
+            decided = (second - first > doubt * np.einsum("r,rb->b", sizes, part) + 1e-300) | (part.max(axis=0) == 0.0)
+        _add(found, [(0, np.eye(model.m)[:, label] * decided)], _pieces(part, _bits(part.shape[1], model.N)))
+        if not decided.all():
+            masses = ((e, w.T @ sums.T) for e, w in _pieces(part[:, ~decided], bits))
+            whole, unit = _exact(_add({}, list(_pieces(weights, bits)), masses))
+            value += whole.min(axis=0).sum() * unit
+    whole, unit = _exact(found)
+    slope = np.array([Fraction(weight) for weight in weights.ravel().tolist()]).reshape(weights.shape)
+    value += (slope * (whole @ sums.T.astype(int).astype(object))).sum() * unit
+    return Fraction(value / total - (Fraction(mu) * Fraction(budget) if 0.0 < mu < math.inf else 0))
+
+
+def _least(values: _Array) -> tuple[_Array, _Array, _Array]:
+    """Where the least of every column (the first of several), which becomes inf; and the least of the others."""
+    label, every = values.argmin(axis=0), np.arange(values.shape[1])
+    first = values[label, every]
+    values[label, every] = math.inf
+    return label, first, values.min(axis=0)
 
 
 def _shift(row: _Array, prior: _Array, mu: float) -> float:
@@ -250,21 +249,20 @@ def _outward(value: Fraction) -> tuple[float, float]:
     return low, nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
-# -- what is read ------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class _Model:
     n: int
     m: int
     N: int
     budget: float
-    parts: Callable[[], Iterator[tuple[int, _Part]]]  # each with the index of its first outcome
+    joint: bool  # entries are those of a joint tensor [n m, N], otherwise p_xz and below it the loss [n + m, N]
+    sums: _Array  # of zeros and ones: sums [n + m, rows] @ entries are p_xz and loss
+    parts: Callable[[], Iterator[tuple[int, _Array]]]  # entries [rows, B], with the index of their first outcome
 
 
 @dataclass(frozen=True)
 class _Answer:
-    columns: Callable[[int, _Part], _Array]  # of an estimator [m, B] at the outcomes of a part
+    columns: Callable[[int, _Array], _Array]  # a new estimator [m, B] for entries from an index
     rational: Mapping[int, _Array]  # outcome → column of fractions [m]
     share: Fraction
     towards: _Array
@@ -290,7 +288,7 @@ def _doubles(array: _Array, start: int, count: int) -> _Array:
     kind, part = "masked" if np.ma.isMaskedArray(array) else array.dtype.kind, array[..., start : start + count]
     if kind not in "fiubU" or (kind == "f" and array.itemsize > 8) or (kind in "iu" and (abs(part) > 2**53).any()):
         raise ValueError(f"elements that are masked or of type {array.dtype} are no doubles; give arrays of float64")
-    return part if kind == "U" else part.astype(np.float64)
+    return part if kind == "U" else np.asarray(part, dtype=np.float64)
 
 
 def _stored(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
@@ -311,11 +309,11 @@ def _stored(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
         offset, opened = info.header_offset + 30 + between + offset, lambda _: archive.fp
 
     def take(start: int, count: int) -> _Array:
-        raw = bytearray()
+        raw = np.empty((rows, count * step), np.uint8)
         for row in range(rows):
             opened(row).seek(offset + (row * shape[-1] + start) * step)
-            raw += opened(row).read(count * step)
-        return _doubles(np.frombuffer(raw, dtype).reshape((*shape[:-1], count), order="F" if fortran else "C"), 0, count)
+            raw[row] = np.frombuffer(opened(row).read(count * step), np.uint8)
+        return _doubles(raw.view(dtype).reshape((*shape[:-1], count), order="F" if fortran else "C"), 0, count)
 
     return shape, take
 
@@ -334,17 +332,20 @@ def _model(source: Any, budget: float | None, files: ExitStack) -> _Model:
     limit = stated if budget is None else budget
     if limit is None or not limit >= 0.0:
         raise ValueError(f"the budget is {limit}; give nats ≥ 0, inf for no constraint")
+    joint = blocks is None and len(shapes) == 1  # then the loss of a guess is all mass but that of its own y
+    sums = np.vstack([np.repeat(np.eye(n), m, axis=1), np.tile(1.0 - np.eye(m), n)]) if joint else np.eye(n + m)
+    rows = sums.shape[1]
 
-    def parts() -> Iterator[tuple[int, _Part]]:
-        step = min(PART, -(-(1 << 18) // (n * m)))
-        for start in range(0, size, step) if blocks is None else ():
-            yield start, tuple(take(start, min(step, size - start)) for _, take in arrays)
-        for chunk in blocks.chunks() if blocks is not None else ():
-            whole = chunk.read()
-            for at in range(0, chunk.count, step):
-                yield chunk.start + at, tuple(array[:, at : at + step] for array in whole)
+    def parts() -> Iterator[tuple[int, _Array]]:
+        block, step = -(-(1 << 18) // rows), max(32, min((1 << 15) // rows, (1 << 18) // (rows * m)))  # caches hold a step
+        read = ((start, [take(start, min(block, size - start)) for _, take in arrays]) for start in range(0, size, block))
+        for start, several in read if blocks is None else ((chunk.start, chunk.read()) for chunk in blocks.chunks()):
+            entries = np.concatenate(several).reshape(rows, -1)
+            if not (0.0 <= entries.min() and entries.max() <= LARGEST):
+                raise ValueError(f"the problem has an entry not in [0, {LARGEST:g}]; correct it")
+            yield from ((start + at, entries[:, at : at + step]) for at in range(0, entries.shape[1], step))
 
-    return _Model(n, m, size, float(limit), parts)
+    return _Model(n, m, size, float(limit), joint, sums, parts)
 
 
 def _answer(source: Any, model: _Model, files: ExitStack) -> _Answer:
@@ -365,7 +366,8 @@ def _answer(source: Any, model: _Model, files: ExitStack) -> _Answer:
     stated = whole[0] == (m, model.N) if whole is not None else "rule_tilt" in members
     if not stated or min(mu, share, band, *ties) < 0.0 or LARGEST < mu < math.inf or len(set(ties.tolist())) < ties.size:
         raise ValueError(f"the solution needs an estimator {[m, model.N]} or a rule_tilt, all else ≥ 0, each of ties once")
-    towards = _exact(_completed((small("towards", m) if share else np.eye(m)[0])[:, None], 0))[:, 0]
+    towards = np.array([Fraction(p) for p in _proper(small("towards", m)[:, None] if share else np.eye(m)[:, :1], 0)[:, 0]])
+    towards[towards.argmax()] += 1 - towards.sum()
     decide, classes, drawn = small("rule_tilt", m, n), small("tie_classes", m * m, m), small("columns", m, ties.size)
     texts = json.loads(str(members["exact_columns"][1](0, 1)[0])) if "exact_columns" in members else {}
     weights = {int(tie): [int(str(weight), 0) for weight in texts[tie]] for tie in texts}
@@ -373,28 +375,26 @@ def _answer(source: Any, model: _Model, files: ExitStack) -> _Answer:
         raise ValueError(f"a column of exact_columns is not {m} integers ≥ 0, in texts; correct it")
     rational = {tie: np.array([Fraction(weight, sum(column)) for weight in column]) for tie, column in weights.items()}
 
-    def columns(start: int, part: _Part) -> _Array:
-        count = part[0].shape[-1]
-        found = _by_rule(decide, band or -1.0, classes, *part) if whole is None else whole[1](start, count)
-        here = (ties >= start) & (ties < start + count)
+    def columns(start: int, part: _Array) -> _Array:
+        if whole is None and model.joint:
+            raise ValueError("a rule needs the doubles of p_xz and loss to decide; write the problem with save_problem")
+        found = whole[1](start, len(part.T)).copy() if whole is not None else _by_rule(decide, band, classes, part, n)
+        here = (ties >= start) & (ties < start + len(part.T))
         found[:, ties[here] - start] = drawn[:, here]
-        found[:, [tie - start for tie in rational if start <= tie < start + count]] = np.eye(m)[:, :1]
+        found[:, [tie - start for tie in rational if start <= tie < start + len(part.T)]] = np.eye(m)[:, :1]
         return found
 
     return _Answer(columns, rational, Fraction(share), towards, small("tilt", m, n), float(mu))
 
 
 @np.errstate(all="ignore")
-def _by_rule(tilt: _Array, band: float, classes: _Array, a: _Array, loss: _Array | None = None) -> _Array:
+def _by_rule(tilt: _Array, band: float, classes: _Array, entries: _Array, n: int) -> _Array:
     """The columns [m, B] of a rule, whose labels and tie classes are decided in doubles."""
-    if loss is None:
-        raise ValueError("a rule needs the doubles of p_xz and loss to decide; write the problem with save_problem")
-    value, mass = loss + tilt[:, :1] * a[:1], a[0]
-    for j in range(1, len(a)):
+    a, value, mass = entries[:n], entries[n:] + tilt[:, :1] * entries[:1], entries[0]
+    for j in range(1, n):
         value, mass = value + tilt[:, j : j + 1] * a[j], mass + a[j]
-    best, places = value.argmin(axis=0), np.arange(mass.size)
-    columns, least = np.eye(len(value))[:, best], value.min(axis=0)
-    value[best, places] = math.inf
-    near = np.divide(value.min(axis=0) - least, mass, out=np.full(mass.size, math.inf), where=mass > 0.0) <= band
+    best, least, second = _least(value)
+    columns = np.eye(len(value))[:, best]
+    near = np.divide(second - least, mass, out=np.full(mass.size, math.inf), where=mass > 0.0) <= (band or -1.0)
     columns[:, near] = classes[best[near] * len(value) + value.argmin(axis=0)[near]].T
     return columns
