@@ -58,7 +58,7 @@ def predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
     place, perfect = math.sqrt(problem.budget), [at.tilt for at in known if at.multiplier == math.inf and at.tilt.any()]
     if perfect and all(at.multiplier in (0.0, math.inf) for at in known):
         left = 1.0 - place / min((at.root for at in known if at.multiplier == 0.0), default=math.inf)
-        yield left * perfect[0], left * price_of_perfect(perfect[0], problem)
+        yield Duals(left * perfect[0], left * price_of_perfect(perfect[0], problem))
     none = np.zeros((problem.m, problem.n))
     nearest = sorted(known, key=lambda at: abs(at.root - place))
     larger = [at for at in nearest if at.budget > problem.budget]
@@ -73,7 +73,7 @@ def predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
         weighted = weighted if tilted == priced else list(_weighted(tilted, place))
         log_ratio = sum((weight * at.log_ratio for weight, at in weighted), start=none)
         if price > 0.0 and log_ratio.any():
-            yield price / place * log_ratio, price / place
+            yield Duals(price / place * log_ratio, price / place)
 
 
 def price_of_perfect(tilt: Array, problem: Constrained) -> float:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import brief, whole
@@ -287,8 +287,11 @@ class Policy:
     preference: tuple[str, ...]
 
 
-Duals: TypeAlias = tuple[Array, float]
-"""A tilt [m, n] and a multiplier (inf at budget 0)."""
+class Duals(NamedTuple):
+    """A tilt [m, n] and a multiplier μ (inf at budget 0)."""
+
+    tilt: Array
+    multiplier: float
 
 
 @runtime_checkable

@@ -94,6 +94,13 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
     return normalise((1.0 - share) * columns + share * towards[:, None])
 
 
+def blended(estimator: Array, law: OutputLaw, towards: Array, end: OutputLaw, target: float) -> Array:
+    """An estimator [m, N] of law `law`, blended with one of law `end` until it leaks at most `target`, or else that one."""
+    share = least_share(law, end, target, 0.0)
+    share = 1.0 if share is None else share
+    return np.asarray((1.0 - share) * estimator + share * towards)
+
+
 def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
     """How much of the best constant guess [m] to blend in, so that rounding included the leakage is within the budget."""
     constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]

@@ -30,8 +30,7 @@ import numpy as np
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Program
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import duals_of_law, log_ratio
-from discreet.problems.blend import least_share
+from discreet.backends.repairs import blended, duals_of_law, log_ratio
 from discreet.problems.errors import Interrupted
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
@@ -177,7 +176,4 @@ def _start(problem: Problem) -> Array:
     uniform = np.full((problem.m, problem.N), 1.0 / problem.m)
     if problem.constraint.perfect or problem.constraint.oblivious:
         return uniform
-    law, calm = problem.output_law(problem.bayes_estimator), problem.output_law(uniform)
-    share = least_share(law, calm, problem.budget, 0.0)
-    share = 1.0 if share is None else share
-    return np.asarray((1.0 - share) * problem.bayes_estimator + share * uniform)
+    return blended(problem.bayes_estimator, problem.bayes_law, uniform, problem.output_law(uniform), problem.budget)

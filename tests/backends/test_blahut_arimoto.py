@@ -12,10 +12,10 @@ from judging import lower_bound
 from scipy.optimize import linprog
 
 from discreet.backends.blahut_arimoto.backend import BlahutArimoto
-from discreet.backends.blahut_arimoto.outcomes import Bracket, Duals, Limits, Outcomes
+from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes
 from discreet.backends.blahut_arimoto.plain import Step, constrained_sweep, log_normalise, plain_sweeps, uniform_start
 from discreet.backends.blahut_arimoto.proximal import ProximalSweep, coordinates, proximal_sweeps
-from discreet.backends.contract import Options
+from discreet.backends.contract import Duals, Options
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution, Status
@@ -193,7 +193,7 @@ def test_gradient_and_curvature_of_the_dual_match_differences(seed: int, perfect
 def test_a_solved_proximal_sweep_keeps_the_budget_and_pays_for_its_distance(seed: int, fraction: float) -> None:
     problem = random_problem(seed, fraction=fraction)
     outcomes = outcomes_of(problem)
-    bracket = Bracket(outcomes, Limits(0.5, 40, math.inf))
+    bracket = Bracket(outcomes, 0.5, 40, math.inf)
     proximal_sweeps(outcomes, bracket)  # somewhere feasible
     feasible = log_normalise(np.log(0.5 * bracket.estimator + 0.5 / problem.m))
     tilt, price = bracket.duals.tilt, bracket.duals.multiplier or 1.0
@@ -416,7 +416,7 @@ def test_a_time_limit_returns_what_there_is(acceleration: str) -> None:
 
 def test_plain_sweeps_stop_at_the_gap_that_was_asked() -> None:
     outcomes = outcomes_of(catalog.build("paper-single", bins=64, fraction=0.5))
-    bracket = Bracket(outcomes, Limits(1e-2, 10_000, math.inf))
+    bracket = Bracket(outcomes, 1e-2, 10_000, math.inf)
     assert plain_sweeps(outcomes, bracket) == "optimal"
     assert bracket.upper - bracket.lower <= 1e-2 * bracket.upper
     assert bracket.passes < 100

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.backends.blahut_arimoto.outcomes import Bracket, Limits, Outcomes
+from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes
 from discreet.backends.blahut_arimoto.plain import plain_sweeps
 from discreet.backends.blahut_arimoto.proximal import proximal_sweeps
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
@@ -63,7 +63,7 @@ class BlahutArimoto(Unlifted):
             return Raw(SLACK, slack, 0)
         outcomes, accelerated = lowered.outcomes, lowered.acceleration == "proximal"
         most = options.max_iterations or (3_000 if accelerated else 200_000)
-        bracket = Bracket(outcomes, Limits(lowered.precision.small, most, deadline))
+        bracket = Bracket(outcomes, lowered.precision.small, most, deadline)
         with np.errstate(under="ignore"):
             if outcomes.perfect or accelerated:
                 claimed = proximal_sweeps(outcomes, bracket, growing=accelerated)
@@ -72,4 +72,4 @@ class BlahutArimoto(Unlifted):
         anchors = () if outcomes.perfect else (bracket.leak_free,)
         estimator, duals = normalise(bracket.estimator), bracket.duals
         kept = within_budget(lowered.problem, estimator) if outcomes.perfect else estimator
-        return Raw(claimed, Answer(kept, duals.tilt, duals.multiplier, anchors), bracket.passes)
+        return Raw(claimed, Answer(kept, *duals, anchors), bracket.passes)

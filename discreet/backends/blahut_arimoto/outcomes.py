@@ -20,20 +20,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
-from discreet.problems.blend import least_share
-from discreet.problems.measures.law import OutputLaw, distance_from_private
+from discreet.backends.repairs import blended
+from discreet.problems.measures.law import OutputLaw, distance_from_private, law_of
 from discreet.problems.measures.mutual_information import phi_divergence
-from discreet.problems.numerics.double_double import Array, dd_add, dd_multiply, dd_sum
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-
-
-@dataclass(frozen=True)
-class Duals:
-    """A tilt [m, n] and a multiplier μ (inf at budget 0)."""
-
-    tilt: Array
-    multiplier: float
 
 
 @dataclass(frozen=True)
@@ -78,14 +71,10 @@ class Outcomes:
     def of(cls, problem: Problem, precision: Precision) -> Outcomes:
         """The arrays of a problem; the features come from double-double differences and are exact to rounding."""
         joint = problem.p_xz
-        mass, prior = dd_sum(joint.T), dd_sum(joint)
-        expected = dd_multiply((prior[0][:, None], prior[1][:, None]), (mass[0][None, :], mass[1][None, :]))
-        total = dd_sum(prior[0])
-        scaled = dd_multiply((joint, np.zeros_like(joint)), (total[0] * np.ones(1), total[1] + prior[1].sum(keepdims=True)))
-        high, low = dd_add(scaled, (-expected[0], -expected[1]))
-        feature = (high + low) / mass[0]
+        law = law_of((joint.T, np.zeros_like(joint.T)), problem.marginal, np.zeros(problem.n, dtype=np.int32))  # of (X, Z)
+        feature = np.ascontiguousarray(law.deviation.T / law.mass)
         target = problem.budget * (1.0 - precision.undercut)
-        return cls(problem.loss / mass[0], feature, joint, mass[0], prior[0], problem.budget, target)
+        return cls(problem.loss / law.mass, feature, joint, law.mass, problem.p_x, problem.budget, target)
 
     @property
     def perfect(self) -> bool:
@@ -157,9 +146,7 @@ class Outcomes:
             private = distance_from_private(law) <= Precision.private
             return self.error(estimator) if private else math.inf, estimator
         if law.leakage() > self.budget:
-            share = least_share(law, self.law(leak_free), self.target, 0.0)
-            share = 1.0 if share is None else share
-            estimator = np.asarray((1.0 - share) * estimator + share * leak_free)
+            estimator = blended(estimator, law, leak_free, self.law(leak_free), self.target)
         return self.error(estimator), estimator
 
 
@@ -175,29 +162,15 @@ def _log_mean_exp(x: Array, prior: Array) -> Array:
 # -- the stopping rule ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Limits:
-    """When to stop: relative gap aimed at, largest number of passes, and a time on the clock of time.perf_counter."""
-
-    gap: float
-    most_passes: int
-    deadline: float
-
-    def reached(self, passes: int) -> str:
-        """Which limit has been reached, in words; empty for none."""
-        if passes >= self.most_passes:
-            return "iteration limit"
-        return "time limit" if time.perf_counter() >= self.deadline else ""
-
-
 class Bracket:
     """The best feasible estimator [m, N] and the best duals seen so far. It starts from a constant guess and no tilt.
 
-    `passes` counts sweeps over the outcomes; `stalled` counts consecutive offers that hardly narrowed the bracket.
+    `gap`, relative, `most_passes` and `deadline`, on the clock of time.perf_counter, say when to stop. `passes` counts
+    sweeps over the outcomes; `stalled` counts consecutive offers that hardly narrowed the bracket.
     """
 
-    def __init__(self, outcomes: Outcomes, limits: Limits) -> None:
-        self._outcomes, self.limits = outcomes, limits
+    def __init__(self, outcomes: Outcomes, gap: float, most_passes: int, deadline: float) -> None:
+        self._outcomes, self.gap, self.most_passes, self.deadline = outcomes, gap, most_passes, deadline
         self.estimator = self.leak_free = outcomes.constant()
         no_tilt = np.zeros((len(outcomes.cost), outcomes.prior.size))
         self.duals = Duals(no_tilt, math.inf if outcomes.perfect else 0.0)
@@ -220,6 +193,8 @@ class Bracket:
 
     def verdict(self) -> str:
         """Why to stop, in words; empty to go on."""
-        if self.upper - self.lower <= self.limits.gap * abs(self.upper):
+        if self.upper - self.lower <= self.gap * abs(self.upper):
             return "optimal"
-        return self.limits.reached(self.passes)
+        if self.passes >= self.most_passes:
+            return "iteration limit"
+        return "time limit" if time.perf_counter() >= self.deadline else ""

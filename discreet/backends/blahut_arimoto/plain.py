@@ -22,7 +22,8 @@ import math
 
 import numpy as np
 
-from discreet.backends.blahut_arimoto.outcomes import Bracket, Duals, Outcomes
+from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes
+from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array

@@ -29,8 +29,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.backends.blahut_arimoto.outcomes import Bracket, Duals, Outcomes, TiltedLaw
+from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes, TiltedLaw
 from discreet.backends.blahut_arimoto.plain import first_multiplier, log_normalise, uniform_start
+from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.problems.numerics.double_double import Array
 
@@ -76,7 +77,7 @@ def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: A
     if outcomes.perfect:
         return _STALLED
     private = replace(outcomes, budget=0.0, target=0.0)
-    inner = Bracket(private, replace(bracket.limits, most_passes=bracket.limits.most_passes - bracket.passes))
+    inner = Bracket(private, bracket.gap, bracket.most_passes - bracket.passes, bracket.deadline)
     proximal_sweeps(private, inner)
     bracket.passes += inner.passes
     bracket.leak_free = inner.estimator
@@ -165,7 +166,7 @@ class ProximalSweep:
         self._outcomes = outcomes
         self._eta = eta
         self._start = duals
-        self._start_law = outcomes.tilted_law(duals.tilt, duals.multiplier)
+        self._start_law = outcomes.tilted_law(*duals)
         costs = outcomes.tilted_costs(duals.tilt, self._start_law)
         self._base = log_estimator - eta * (costs - costs.min(axis=0))
         self._scale = float(outcomes.mass @ np.abs(costs).max(axis=0))
@@ -207,7 +208,7 @@ class ProximalSweep:
         outcomes, eta = self._outcomes, self._eta
         change = change - (change @ outcomes.prior)[:, None]
         duals = Duals(self._start.tilt + change, self._start.multiplier + price_change)
-        law = outcomes.tilted_law(duals.tilt, duals.multiplier)
+        law = outcomes.tilted_law(*duals)
         exponent = self._base - eta * (change @ outcomes.feature - (law.cost - self._start_law.cost)[:, None])
         largest = exponent.max(axis=0)
         weights = np.exp(exponent - largest)

@@ -29,9 +29,8 @@ from discreet.backends.continuous.newton import polish
 from discreet.backends.continuous.tidy import cut, tidied
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import remove_leakage
+from discreet.backends.repairs import blended, remove_leakage
 from discreet.backends.run import solve
-from discreet.problems.blend import least_share
 from discreet.problems.continuous.bound import Sweep, sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
@@ -174,10 +173,7 @@ def _within_budget(problem: ContinuousProblem, rule: IntervalRule, precision: Pr
         constant = np.zeros(rule.estimator.shape)
         constant[int(discrete.constant_errors.argmin())] = 1.0
         private = constant, discrete.output_law(constant)
-    target = problem.budget * (1.0 - precision.undercut)
-    share = least_share(law, private[1], target, 0.0)
-    share = 1.0 if share is None else share
-    return _valued(discrete, rule, (1.0 - share) * rule.estimator + share * private[0])
+    return _valued(discrete, rule, blended(rule.estimator, law, *private, problem.budget * (1.0 - precision.undercut)))
 
 
 def _valued(discrete: Problem, rule: IntervalRule, estimator: Array) -> tuple[IntervalRule, float]:

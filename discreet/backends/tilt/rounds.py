@@ -119,8 +119,8 @@ class Ended:
     def duals(self) -> Duals:
         """The feasible tilt and multiplier with the best lower bound."""
         if self.found.lower >= self.proof.bound:
-            return self.found.point.tilt, self.found.point.multiplier
-        return self.proof.scan.tilt, self.proof.multiplier
+            return Duals(self.found.point.tilt, self.found.point.multiplier)
+        return Duals(self.proof.scan.tilt, self.proof.multiplier)
 
 
 def first_retained(n: int, m: int) -> int:
