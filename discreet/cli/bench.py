@@ -94,9 +94,6 @@ def _study(name: str) -> Study:
     return read_study(str(Path(name) / "study.toml"))
 
 
-# -- running -------------------------------------------------------------------------------------------------------------
-
-
 def _run(study: Study, place: Path, only: Sequence[str], dry_run: bool, force: bool, as_json: bool) -> None:
     from discreet.reports.study.cells import cells_of, choose
     from discreet.reports.study.store import Store, check_study
@@ -157,9 +154,6 @@ def _progress() -> Iterator[Watch]:
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
-# -- what is shown -------------------------------------------------------------------------------------------------------
 
 
 def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> None:
@@ -223,22 +217,18 @@ def _report(study: Study, summary: Summary, place: Path, notices: Sequence[str],
         screen.say(f"{summary.measured} cells measured in {_duration(summary.seconds)}, {len(summary.rows)} are in {place}")
 
 
-# -- finished studies ----------------------------------------------------------------------------------------------------
-
-
 def _answer(place: Path, sql: str, as_json: bool) -> None:
     from discreet.reports.outputs import plain
     from discreet.reports.study.store import query
 
     names, found = query(place, sql)
-    if as_json:
-        screen.print_json([plain(dict(zip(names, row, strict=True))) for row in found])
-        return
-    from discreet.reports.tables import listed
 
-    table = listed("", names, [["" if value is None else str(value) for value in row] for row in found])
-    table.box = None
-    screen.output().print(table)
+    def drawn(tables: Any) -> list[Any]:
+        table = tables.listed("", names, [["" if value is None else str(value) for value in row] for row in found])
+        table.box = None
+        return [table]
+
+    screen.show(lambda: [plain(dict(zip(names, row, strict=True))) for row in found], drawn, as_json=as_json)
 
 
 def _write_reference(place: Path, target: str, force: bool, as_json: bool) -> None:

@@ -109,8 +109,6 @@ class Problem(Constrained):
         freeze(self, p_xz=a, loss=cost, marginal=marginal, name=name, samples=samples)
         freeze(self, constraint=constraint_of(budget, equivocation, marginal))
 
-    # -- doors -----------------------------------------------------------------------------------------------------
-
     @classmethod
     def from_joint(
         cls,
@@ -154,8 +152,6 @@ class Problem(Constrained):
         model = cls.from_joint(joint, budget, equivocation=equivocation, loss_matrix=loss_matrix, name=name)
         freeze(model, samples=report)
         return model
-
-    # -- sizes and marginals ---------------------------------------------------------------------------------------
 
     @property
     def m(self) -> int:
@@ -204,8 +200,6 @@ class Problem(Constrained):
         below = values[rank] if rank < values.size else 0.0
         gap = math.inf if rank == 0 or below == 0.0 else float(values[rank - 1]) / float(below)
         return PhiRank(rank, self.N - rank, _frozen(values), threshold, gap)
-
-    # -- the value of an estimator ---------------------------------------------------------------------------------
 
     def error_probability(self, estimator: Array) -> float:
         """⟨L, P⟩ of an estimator [m, N]: its error probability under 0/1 loss, its expected loss otherwise."""

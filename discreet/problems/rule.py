@@ -77,21 +77,17 @@ class Rule:
         ignoring = positive(share, "share", zero=True, most=1.0)
         if towards is None and ignoring > 0.0:
             raise InputError(f"share is {ignoring:g} but towards is not given; say which guess is made then")
-        guess = (
-            np.eye(m)[:, :1]
-            if towards is None
-            else _columns(as_numbers(towards, "towards", "[m]").reshape(-1, 1), m, 1, "towards")
-        )
+        guess = np.eye(m)[:, :1]
+        if towards is not None:
+            guess = _columns(as_numbers(towards, "towards", "[m]").reshape(-1, 1), m, 1, "towards")
         near = positive(band, "band", zero=True, most=1e100)
         if near > 0.0 and (tie_classes is None or m < 2):
             raise InputError(
                 f"band is {near:g} but tie_classes is not given; say how outcomes within it guess, or leave band at 0"
             )
-        sure = (
-            np.repeat(np.eye(m), m, axis=0)
-            if tie_classes is None
-            else _columns(as_numbers(tie_classes, "tie_classes", "[m·m, m]").T, m, m * m, "tie_classes").T
-        )
+        sure = np.repeat(np.eye(m), m, axis=0)
+        if tie_classes is not None:
+            sure = _columns(as_numbers(tie_classes, "tie_classes", "[m·m, m]").T, m, m * m, "tie_classes").T
         freeze(self, tilt=tilts, ties=index, columns=drawn, towards=guess[:, 0].copy(), tie_classes=sure.copy())
         freeze(self, share=ignoring, band=near)
 
@@ -157,15 +153,8 @@ class Rule:
         ignoring = share + self.share * (1.0 - share)
         guess = (share * towards + (1.0 - share) * self.share * self.towards) / ignoring
         towards = normalise(guess[:, None])[:, 0]
-        return Rule(
-            self.tilt,
-            self.ties,
-            self.columns,
-            min(1.0, ignoring),
-            towards,
-            self.band,
-            self.tie_classes if self.band else None,
-        )
+        classes = self.tie_classes if self.band else None
+        return Rule(self.tilt, self.ties, self.columns, min(1.0, ignoring), towards, self.band, classes)
 
     def dense(self, blocks: Blocks, out: Array | str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> Array:
         """The whole estimator [m, N], made block by block.

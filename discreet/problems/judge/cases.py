@@ -83,7 +83,7 @@ class MatrixCase:
     def _worth(self, estimator: Array) -> Worth:
         found: list[Moves] | None = [] if self.constraint.perfect else None
         self._latest = estimator, self._sums_under(estimator, self._tilt, found)
-        return worth_of(self._latest[1], self._problem.marginal, self._lift, None, found, self._inexact(estimator))
+        return worth_of(self._latest[1], self._problem.marginal, self._lift, 1.0, found, self._inexact(estimator))
 
     def _inexact(self, estimator: Array) -> Inexact | None:
         if self._wrong is None:
@@ -166,9 +166,8 @@ class RuleCase:
             problem.check_totals(self._marginal[0], self._total, self._errors)
         else:
             self._marginal, self._total = problem.marginal, 1.0
-        total = self._total if isinstance(problem, BlockProblem) else None
         recorded = moves if self.constraint.perfect else None
-        self._plain = worth_of(self._sums, self._marginal, self._lift, total, recorded)
+        self._plain = worth_of(self._sums, self._marginal, self._lift, self._total, recorded)
         self.blended_doubt = self._plain.doubt
         self.own = self._worth(rule)
 
@@ -176,8 +175,6 @@ class RuleCase:
     def constant_errors(self) -> Array:
         """Error probability of always guessing y_i [m]."""
         return self._problem.constant_errors if isinstance(self._problem, Problem) else self._errors
-
-    # -- the pass ------------------------------------------------------------------------------------------------------
 
     def _pass(self, threads: int, progress: Progress | None) -> _Found:
         """Sums under the rule, totals of the outcomes, and the last outcome."""
@@ -229,8 +226,6 @@ class RuleCase:
             p_xz[:, ties] = 0.0
         return p_xz
 
-    # -- the upper side ------------------------------------------------------------------------------------------------
-
     def _worth(self, rule: Rule) -> Worth:
         """The worth of the rule blended towards a guess that ignores the outcome, by the rule's share."""
         plain, share = self._plain, rule.share
@@ -249,8 +244,6 @@ class RuleCase:
         """The rule that ignores the outcome with a larger probability."""
         rule = self.answer.blended(share, end.answer)
         return rule, self._worth(rule)
-
-    # -- the lower side ------------------------------------------------------------------------------------------------
 
     def duals(self) -> Iterator[Duals]:
         """The duals of the pass, lowered as far as the totals of the outcomes require."""

@@ -26,6 +26,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -121,11 +122,11 @@ def worth_of(
     sums: Sums,
     marginal: DoubleDouble,
     lift: NDArray[np.int32],
-    total: float | None = None,
+    total: float = 1.0,
     moves: Sequence[Moves] | None = None,
     inexact: Inexact | None = None,
 ) -> Worth:
-    """The worth of an answer with these sums; a total probability, if one is given, is divided out.
+    """The worth of an answer with these sums; a total probability other than one is divided out.
 
     marginal: Σ_l a_l. moves: of the answer, at budget 0.
 
@@ -133,7 +134,7 @@ def worth_of(
     """
     law = law_of(sums.joint, marginal, lift)
     error, missed = max(0.0, float(sums.loss[0] + sums.loss[1])), sums.missed
-    if total is not None:  # the ratios of the law do not change
+    if total != 1.0:  # the ratios of the law do not change
         law = replace(law, mass=law.mass / total, deviation=law.deviation / total / total, p_x=law.p_x / total)
         missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)  # the quotient may be subnormal
         error /= total
@@ -198,7 +199,7 @@ class Case(Protocol):
 def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
     """Repair, bracket and residuals of a case; blocks: the outcomes of a rule. Law: lower ≤ upper for every case."""
     answer, worth, share = _within_budget(case)
-    duals, bound = _best_duals(case, worth)
+    duals, bound = max(((each, _bound(case.constraint, each, worth)) for each in case.duals()), key=itemgetter(1))
     certificate = Certificate(
         lower=max(0.0, bound) if bound <= worth.upper else 0.0,  # a bound above the upper side would be wrong: claim nothing
         upper=worth.upper,
@@ -218,9 +219,6 @@ def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
     made = worth.moves
     moved = np.array([made.outcomes, made.towards]) if made is not None else np.zeros((2, 0), dtype=np.intp)
     return Verdict(answer, duals.tilt, duals.multiplier, certificate, blocks, moved)
-
-
-# -- the upper side ----------------------------------------------------------------------------------------------------
 
 
 def _keeps_budget(constraint: LeakageBudget, worth: Worth) -> bool:
@@ -255,9 +253,6 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
     return *case.blended(1.0, ends[0]), 1.0
 
 
-# -- the lower side ----------------------------------------------------------------------------------------------------
-
-
 def usable_duals(
     problem: Problem | BlockProblem | ContinuousProblem, tilt: Array | None, multiplier: float | None
 ) -> tuple[Array, float]:
@@ -271,11 +266,6 @@ def usable_duals(
     if found is None or not found[0].any():
         return np.zeros((problem.m, problem.n)), math.inf if problem.constraint.perfect else 0.0
     return found
-
-
-def _best_duals(case: Case, reached: Worth) -> tuple[Duals, float]:
-    """The duals with the largest bound, and that bound."""
-    return max(((each, _bound(case.constraint, each, reached)) for each in case.duals()), key=lambda entry: entry[1])
 
 
 def _bound(constraint: LeakageBudget, duals: Duals, reached: Worth) -> float:

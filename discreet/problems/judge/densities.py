@@ -31,12 +31,10 @@ class DensityCase:
         rule.check(problem)
         discrete, *wrong = problem.on_within(self._rule.edges)
         self._matrix = MatrixCase(discrete, self._rule.estimator, None, None, wrong=(wrong[0], wrong[1]))
-        self.constraint = problem.constraint
+        self.constraint, self.own = problem.constraint, self._matrix.own
         kept = np.array_equal(self._rule.estimator, self._matrix.answer)
         self.answer = rule if kept else IntervalRule(self._rule.edges, self._matrix.answer)
-        self.own = self._matrix.own
-        self.constant_errors = self._matrix.constant_errors
-        self.blended_doubt = self._matrix.blended_doubt
+        self.constant_errors, self.blended_doubt = self._matrix.constant_errors, self._matrix.blended_doubt
 
     def blended(self, share: float, end: End) -> tuple[IntervalRule, Worth]:
         """A blend on the rule's own partition."""

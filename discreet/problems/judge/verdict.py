@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from discreet.problems.blocks import BlockProblem, Blocks
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.certificate import Verdict
 from discreet.problems.errors import InputError
 from discreet.problems.judge.cases import MatrixCase, Progress, RuleCase
@@ -45,17 +45,15 @@ def certify(
     Raises InputError for wrong shapes, and for blocks that contradict the problem: entries that are negative or not numbers,
     another number of outcomes, totals that differ by more than 1e-9.
     """
-    blocks: Blocks | None = None
     case: Case
     if not isinstance(problem, Problem | BlockProblem):
         from discreet.problems.judge.densities import DensityCase
 
         case = DensityCase(problem, cast("IntervalRule", answer), tilt, multiplier)
     elif isinstance(answer, Rule):
-        case = rule_case = RuleCase(problem, answer, tilt, multiplier, threads, progress)
-        blocks = rule_case.blocks
+        case = RuleCase(problem, answer, tilt, multiplier, threads, progress)
     elif isinstance(problem, Problem):
         case = MatrixCase(problem, cast("Array", answer), tilt, multiplier, anchors)
     else:
         raise InputError("the judge was given a matrix for a problem in blocks; give a Rule, or a Problem in memory")
-    return conclude(case, blocks)
+    return conclude(case, case.blocks if isinstance(case, RuleCase) else None)

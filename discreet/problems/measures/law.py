@@ -126,8 +126,9 @@ def law_of(joint: DoubleDouble, marginal: DoubleDouble, lift: NDArray[np.int32])
     """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j (not lifted) [n]."""
     mass = _row_sums((np.ldexp(joint[0], -lift), np.ldexp(joint[1], -lift)))
     lifted = np.ldexp(marginal[0], lift), np.ldexp(marginal[1], lift)
-    deviation = _deviation(joint, mass, lifted, _row_sums(marginal))
-    deviation = _scaled_outward(deviation, -lift) if lift.any() else deviation
+    expected = dd_multiply((mass[0][:, None], mass[1][:, None]), (-lifted[0], -lifted[1]))
+    high, low = dd_add(dd_multiply(joint, _row_sums(marginal)), expected)  # u_ij Σ π − s_i π_j
+    deviation = _scaled_outward(high + low, -lift) if lift.any() else high + low
     return OutputLaw(mass[0], deviation, marginal[0], ratio_doubt(deviation.shape[1]))
 
 
@@ -136,13 +137,6 @@ def _scaled_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array
     scaled = np.ldexp(values, exponent)
     short = np.abs(np.ldexp(scaled, -exponent)) < np.abs(values)
     return np.asarray(np.where(short, np.nextafter(scaled, np.copysign(np.inf, values)), scaled))
-
-
-def _deviation(joint: DoubleDouble, mass: DoubleDouble, p_x: DoubleDouble, total: DoubleDouble) -> Array:
-    """u_ij Σ π − s_i π_j [m, n], formed in double-double."""
-    expected = dd_multiply((mass[0][:, None], mass[1][:, None]), (-p_x[0], -p_x[1]))
-    difference = dd_add(dd_multiply(joint, total), expected)
-    return difference[0] + difference[1]
 
 
 def total_of(marginal: DoubleDouble) -> float:

@@ -165,14 +165,10 @@ def _wasted(p_xz: Array, loss: Array, losses: Array, tilt: Array, columns: Array
         finer = dd_label_doubt(p_xz.take(unsure, axis=1), loss.take(unsure, axis=1), tilt)
         doubt[:, unsure] = np.minimum(doubt[:, unsure], finer)
     wasted = float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
-    return wasted, _most_per_mass((columns * (losses - least)).max(axis=0), p_xz)
-
-
-def _most_per_mass(values: Array, p_xz: Array) -> float:
-    """The largest of values [·] divided by the masses of their outcomes; outcomes without mass do not count."""
-    mass = p_xz.sum(axis=0)
+    mass, worst = p_xz.sum(axis=0), (columns * (losses - least)).max(axis=0)
     with np.errstate(over="ignore"):
-        return float(np.divide(values, mass, out=np.zeros_like(mass), where=mass > 0.0).max(initial=0.0))
+        per_mass = np.divide(worst, mass, out=np.zeros_like(mass), where=mass > 0.0)
+    return wasted, float(per_mass.max(initial=0.0))
 
 
 def clear_strips(p_xz: Array, loss: Array, decide: Array, tilt: Array, band: float = 0.0) -> StripSums:
