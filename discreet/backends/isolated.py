@@ -220,7 +220,9 @@ def serve_attempts(
             send(error)
             return
         seconds = tuple(_seconds(run) for run in runs)
-        send(replace(tried, timings=_typical(runs), samples=seconds, peak_bytes=peak_bytes, solve_bytes=solve_bytes))
+        ordered = sorted(runs[1:] or runs, key=_seconds)  # of several the first loads and compiles more
+        typical = ordered[(len(ordered) - 1) // 2].timings
+        send(replace(tried, timings=typical, samples=seconds, peak_bytes=peak_bytes, solve_bytes=solve_bytes))
 
 
 def _again(problem: Problem, first: Attempt, options: Options, repeat_seconds: float) -> list[Attempt]:
@@ -239,12 +241,6 @@ def _again(problem: Problem, first: Attempt, options: Options, repeat_seconds: f
 def _seconds(tried: Attempt) -> float:
     times = tried.timings
     return times.lower_seconds + times.solve_seconds + times.lift_seconds
-
-
-def _typical(runs: list[Attempt]) -> Timings:
-    """The timings of the median run. If there are several runs, the first is left out: it loads and compiles more."""
-    ordered = sorted(runs[1:] or runs, key=_seconds)
-    return ordered[(len(ordered) - 1) // 2].timings
 
 
 def _preload(backend: str, problem: Problem, options: Options) -> None:
@@ -287,29 +283,19 @@ class _Memory:
 
     def __init__(self) -> None:
         self._peak_of_imports = _status_bytes("VmHWM")
-        self._held = _status_bytes("VmRSS") if _forget_peak() else None
+        self._held = None
+        with contextlib.suppress(OSError):  # not Linux, or not allowed here
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+            self._held = _status_bytes("VmRSS")
 
     def used(self) -> tuple[int | None, int | None]:
         """The peak up to now, and its excess over the memory held before; None where it is not known."""
         peak = _status_bytes("VmHWM")
-        if peak is None:
-            return _peak_elsewhere(), None
-        beyond = None if self._held is None else max(0, peak - self._held)
-        return max(peak, self._peak_of_imports or 0), beyond
+        if peak is not None:
+            beyond = None if self._held is None else max(0, peak - self._held)
+            return max(peak, self._peak_of_imports or 0), beyond
+        if sys.platform != "darwin":
+            return None, None
+        import resource
 
-
-def _forget_peak() -> bool:
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    except OSError:  # not Linux, or not allowed here
-        return False
-    return True
-
-
-def _peak_elsewhere() -> int | None:
-    """The peak on systems without /proc, where a child does not inherit its parent's peak as on Linux."""
-    if sys.platform != "darwin":
-        return None
-    import resource
-
-    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss), None  # on Linux a parent's peak would be inherited

@@ -259,7 +259,8 @@ def _run(
 ) -> Attempt:
     with clock.step("lower_seconds"):
         reduced = _reduced(solver, problem) if reduced is None else reduced
-        lowered = solver.lower(_handed_over(problem, reduced), options)
+        whole = BlockProblem.of(problem) if isinstance(problem, Problem) and reduced is None else problem
+        lowered = solver.lower(whole if reduced is None else reduced.problem, options)
     with clock.step("solve_seconds"):
         raw = solver.solve(lowered, options)
     with clock.step("lift_seconds"):
@@ -279,12 +280,6 @@ def _reduced(solver: Backend[AnyProblem, _L, _F], problem: AnyProblem) -> Reduce
         in_blocks = Kind.BLOCKS in solver.capabilities.kinds and problem.N >= _IN_BLOCKS_FROM
         return None if in_blocks else reduce(problem)
     return reduce(problem.in_memory()) if isinstance(problem, BlockProblem) and problem.few else None
-
-
-def _handed_over(problem: AnyProblem, reduced: Reduced | None) -> AnyProblem:
-    if reduced is not None:
-        return reduced.problem
-    return BlockProblem.of(problem) if isinstance(problem, Problem) else problem
 
 
 def _as_rule(problem: Problem, answer: Answer) -> Answer:

@@ -42,15 +42,12 @@ class Sweep:
         """The judged solution at a budget in nats, and the seconds it took."""
         started = time.perf_counter()
         self._reduced = self._reduced.with_budget(budget)  # keeps what has been computed about the model
-        solution = self._continued() or self._afresh()
+        problem, options = self._reduced.original, self._options
+        solution = self._continued() or conclude(problem, attempt(problem, self._backend, options, self._reduced), options)
         if solution.status is Status.CERTIFIED and solution.tilt is not None and solution.multiplier is not None:
             tilt = solution.tilt[:, self._reduced.private_values]
             self._known[budget] = Known(budget, tilt, solution.multiplier)
         return solution, time.perf_counter() - started
-
-    def _afresh(self) -> Solution:
-        tried = attempt(self._reduced.original, self._backend, self._options, self._reduced)
-        return conclude(self._reduced.original, tried, self._options)
 
     def _continued(self) -> Solution | None:
         """The backend's answer from the budgets already solved, if it is certified."""

@@ -57,7 +57,7 @@ class Intervals(Unlifted):
     )
 
     def lower(self, problem: ContinuousProblem, options: Options) -> _Search:
-        """The first partition: quantiles and breakpoints of every density."""
+        """The first partition: quantiles and breakpoints of every density, and their middles."""
         return _Search(problem, Precision.of(problem, options.gap))
 
     def solve(self, lowered: _Search, options: Options) -> Raw[Answer]:
@@ -82,7 +82,8 @@ class _Search:
 
     def __init__(self, problem: ContinuousProblem, precision: Precision) -> None:
         self.problem, self.precision, self.gap = problem, precision, precision.bracket
-        self.edges = _first_partition(problem)
+        inner = np.unique(np.concatenate([problem.quantiles, problem.breakpoints]))
+        self.edges = np.unique(np.concatenate([[-np.inf], inner, midpoints(inner[:-1], inner[1:]), [np.inf]]))
         self.rule, self.upper = IntervalRule.from_labels([], [0], problem.m), math.inf
         self.tilt, self.multiplier, self.lower = np.zeros((problem.m, problem.n)), 0.0, -math.inf
         self.waiting = 0
@@ -178,13 +179,6 @@ def _within_budget(problem: ContinuousProblem, rule: IntervalRule, precision: Pr
 
 def _valued(discrete: Problem, rule: IntervalRule, estimator: Array) -> tuple[IntervalRule, float]:
     return IntervalRule(rule.edges, estimator), discrete.error_probability(estimator)
-
-
-def _first_partition(problem: ContinuousProblem) -> Array:
-    """Quantiles and breakpoints of every density, and their middles."""
-    inner = np.unique(np.concatenate([problem.quantiles, problem.breakpoints]))
-    edges = np.concatenate([[-np.inf], inner, midpoints(inner[:-1], inner[1:]), [np.inf]])
-    return np.unique(edges)
 
 
 def _refined(edges: Array, estimator: Array, roots: Array) -> Array:
