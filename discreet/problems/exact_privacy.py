@@ -2,12 +2,12 @@
 
 Doubles cannot state an estimator with Φ P = 0 in general. The judge proves that an exactly private one differs from the
 stored one in (m − 1)(n − 1) probabilities, and which (`Verdict.moved`). Here they are solved for over the integers
-(Bareiss), while all others stay as they are.
+(p-adic lifting), while all others stay as they are.
 
 A column of doubles means what it means to `discreet.verification`: its likeliest guess gets what the others leave.
 
-Source: docs/theory.md, section 8 (perfect privacy); E. H. Bareiss, "Sylvester's identity and multistep integer-preserving
-Gaussian elimination", Mathematics of Computation 22 (1968).
+Source: docs/theory.md, section 8 (perfect privacy); J. D. Dixon, "Exact solution of linear equations using p-adic
+expansions", Numerische Mathematik 40 (1982).
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from discreet.problems.blocks import Blocks
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.rule import Rule
+
+_PRIME = 2**127 - 1
 
 _Fractions = Any  # numpy arrays of Python fractions
 
@@ -82,18 +84,48 @@ def _private_probabilities(law: _Fractions, moves: list[tuple[int, int, _Fractio
 def _solve(system: list[list[int]]) -> tuple[list[int], int]:
     """Integers x and d > 0 with x/d the solution of regular equations, whose last column is the right side.
 
-    Fraction-free elimination: every division is exact.
+    It is found modulo higher and higher powers of a prime, one digit at a time. Numerators and denominators divide minors of
+    the system, so modulo a power beyond twice the square of any minor no other solution is the same.
     """
-    rows, before = [list(row) for row in system], 1
-    for k in range(len(rows)):
-        pivot = next(i for i in range(k, len(rows)) if rows[i][k])
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        for i, row in enumerate(rows):
-            if i != k:
-                rows[i] = [(rows[k][k] * here - row[k] * there) // before for here, there in zip(row, rows[k], strict=True)]
-        before = rows[k][k]
-    sign = 1 if before > 0 else -1
-    return [sign * row[-1] for row in rows], abs(before)
+    rows = np.array(system, dtype=object)
+    matrix, rest = rows[:, :-1], rows[:, -1]
+    largest = math.prod(np.abs(rows).sum(axis=1).tolist())  # no minor exceeds it
+    inverse = _inverse_modulo_prime(matrix)
+    found, modulus = 0 * rest, 1
+    while modulus <= 2 * largest**2:
+        digits = inverse @ rest % _PRIME
+        found += modulus * digits
+        rest = (rest - matrix @ digits) // _PRIME
+        modulus *= _PRIME
+    unit = 1
+    for value in found.tolist():
+        unit *= _denominator(value * unit % modulus, modulus, largest)
+    numerators = found * unit % modulus
+    return [value - modulus * (value > largest) for value in numerators.tolist()], unit
+
+
+def _inverse_modulo_prime(matrix: NDArray[np.object_]) -> NDArray[np.object_]:
+    size = len(matrix)
+    rows = np.hstack([matrix % _PRIME, np.eye(size, dtype=int).astype(object)])
+    for k in range(size):
+        pivot = k + np.flatnonzero(rows[k:, k])[0]
+        rows[[k, pivot]] = rows[[pivot, k]]
+        rows[k] = rows[k] * pow(rows[k, k], -1, _PRIME) % _PRIME
+        others = np.delete(np.arange(size), k)
+        others = others[rows[others, k] != 0]
+        rows[others] = (rows[others] - np.outer(rows[others, k], rows[k])) % _PRIME
+    return rows[:, size:]
+
+
+def _denominator(value: int, modulus: int, largest: int) -> int:
+    """The denominator of the fraction that equals `value` modulo another number; neither of its parts exceeds `largest`."""
+    if modulus - value <= largest:
+        return 1  # a negative integer
+    before, factors = modulus, (0, 1)
+    while value > largest:  # Euclid's algorithm
+        times, left = divmod(before, value)
+        before, value, factors = value, left, (factors[1], factors[0] - times * factors[1])
+    return abs(factors[1])
 
 
 def _completed(columns: Array) -> _Fractions:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import random
 from fractions import Fraction
 from typing import Any
 
@@ -141,6 +143,26 @@ def test_the_integer_equations_are_solved_exactly(size: int, seed: int) -> None:
     values, scale = _solve(system)
     for row in system:
         assert sum(a * x for a, x in zip(row, values, strict=False)) == row[-1] * scale
+
+
+@pytest.mark.parametrize("size", [1, 2, 30])
+def test_equations_with_long_integers_are_solved_exactly(size: int) -> None:
+    """Also with a common factor, with integer solutions of either sign, and where pivots vanish modulo the prime."""
+    rng = random.Random(size)
+    matrix = [[rng.randrange(-(2**150), 2**150) for _ in range(size)] for _ in range(size)]
+    matrix[0][0] = 2**127 - 1 if size > 1 else 6
+    sides = [rng.randrange(-(2**150), 2**150) for _ in range(size)]
+    for system in (
+        [[*row, side] for row, side in zip(matrix, sides, strict=True)],
+        [[6 * entry for entry in (*row, side)] for row, side in zip(matrix, sides, strict=True)],
+        [[*row, sum(a * (7 - k) for k, a in enumerate(row))] for row in matrix],
+        [[-3 * (k == j) for j in range(size)] + [k - 1] for k in range(size)],
+    ):
+        values, unit = _solve(system)
+        assert unit > 0
+        assert math.gcd(unit, *values) == 1
+        for row in system:
+            assert sum(a * x for a, x in zip(row, values, strict=False)) == row[-1] * unit
 
 
 @given(st.lists(st.one_of(st.floats(0.0, 1.0), st.floats(0.0, 1e-300), st.just(5e-324)), max_size=40))
