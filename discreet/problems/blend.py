@@ -9,7 +9,7 @@ Source: docs/theory.md, section 9 (repair).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -68,9 +68,9 @@ def _tangent(start: OutputLaw, end: OutputLaw, share: float, excess: float) -> f
 
 
 def blends(
-    start: OutputLaw, error: float, ends: Sequence[End], budget: float, slack: float
-) -> Generator[tuple[int, float], float | None, None]:
-    """Yield proposals, each the index of an end and its share; the caller sends back the leakage of the blend in nats.
+    start: OutputLaw, error: float, ends: Sequence[End], budget: float, slack: float, leaked: Callable[[], float]
+) -> Iterator[tuple[int, float]]:
+    """Proposals, each the index of an end and its share; `leaked` gives the leakage of the last one, nats.
 
     The end that raises the error probability least comes first. If a blend leaks more than the budget (nats) because of
     rounding, the next proposal aims further below it. slack: the relative uncertainty of a blend's law.
@@ -88,15 +88,7 @@ def blends(
             share = least_share(start, end.law, target, slack) if keep else 1.0
             if share is None:
                 break
-            leaked = yield which, share
-            target -= 2.0 * ((budget if leaked is None else leaked) - budget)
+            yield which, share
+            target -= 2.0 * (leaked() - budget)
             if share == 1.0 or target <= 0.0:
                 break
-
-
-def next_blend(search: Generator[tuple[int, float], float | None, None], leaked: float | None) -> tuple[int, float] | None:
-    """The next proposal of `blends`, given the leakage of the last one (None at first); None after the last."""
-    try:
-        return search.send(leaked)
-    except StopIteration:
-        return None

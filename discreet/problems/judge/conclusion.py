@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.blend import blends, next_blend
+from discreet.problems.blend import blends
 from discreet.problems.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import LeakageBudget
@@ -242,14 +242,16 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
     if case.constraint.perfect:
         best = min((end for end in ends if _keeps_budget(case.constraint, end.worth)), key=lambda end: end.worth.error)
         return *case.blended(1.0, best), max(best.moved, SMALLEST)
-    own, worths = case.own, [end.worth for end in ends]
-    search, leaked = blends(own.law, own.error, worths, case.constraint.nats, case.blended_doubt), None
-    while (proposal := next_blend(search, leaked)) is not None:
-        which, share = proposal
+    own, worth = case.own, case.own
+
+    def leaked() -> float:
+        return worth.leakage_ceiling
+
+    worths = [end.worth for end in ends]
+    for which, share in blends(own.law, own.error, worths, case.constraint.nats, case.blended_doubt, leaked):
         answer, worth = case.blended(share, ends[which])
         if _keeps_budget(case.constraint, worth):
             return answer, worth, max(share, SMALLEST)
-        leaked = worth.leakage_ceiling
     return *case.blended(1.0, ends[0]), 1.0
 
 

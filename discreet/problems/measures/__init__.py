@@ -1,3 +1,1 @@
 """Measures of leakage: what an estimator reveals, and the mathematics that bounds it."""
-
-from __future__ import annotations

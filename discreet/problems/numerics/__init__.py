@@ -1,3 +1,1 @@
 """Arithmetic of the judge and the solvers: double-double sums, outward rounding, sums over outcomes."""
-
-from __future__ import annotations
