@@ -1,19 +1,13 @@
 """The plain iteration: Blahut–Arimoto sweeps, at a given multiplier or at a given leakage, and their loop.
 
-Leakage is 1-smooth relative to the mass-weighted entropy: with v_ij = log(p(x_j given ŷ_i)/π_j) under the present P,
+By docs/theory.md, section 12, leakage is at most S(P'), which equals it at P' = P: with v_ij = log(p(x_j given ŷ_i)/π_j),
 
-    I(P') ≤ S(P') = Σ_l w_l KL(P'_l ‖ P_l) + Σ_il w_l P'_il Σ_j p(x_j given z_l) v_ij,     equal at P' = P,
+    I(P') ≤ S(P') = Σ_l w_l KL(P'_l ‖ P_l) + Σ_il w_l P'_il Σ_j p(x_j given z_l) v_ij.
 
-so both sweeps of `Step` minimise an upper model that touches the truth at P:
-
-* at a rate β = 1/μ (`at`) it minimises ⟨L, P'⟩ + μ S(P'): P'_il ∝ P_il exp(−c_il/μ − Σ_j p(x_j given z_l) v_ij). Law: the
+* At a rate β = 1/μ, `Step.at` minimises ⟨L, P'⟩ + μ S(P'): P'_il ∝ P_il exp(−c_il/μ − Σ_j p(x_j given z_l) v_ij). Law: the
   Lagrangian ⟨L, P⟩ + μ I(P) never increases; its fixed points of full support are exactly the KKT points.
-* within the budget (`constrained_sweep`) it minimises ⟨L, P'⟩ over S(P') ≤ ε. The minimiser is the same formula at the μ
-  where S = ε, a scalar root. Law: every estimator keeps the budget, and the error probability never increases.
-
-Source: S. Arimoto, IEEE Trans. Inf. Theory 18 (1972), R. E. Blahut, ibid.; the multiplier by a root in each sweep after
-L. Chen et al., "A constrained BA algorithm for rate-distortion and distortion-rate functions", arXiv 2305.02650; relative
-smoothness: H. Lu, R. M. Freund, Y. Nesterov, SIAM J. Optim. 28 (2018). Sublinear, O(1/k): slow near the vertices.
+* `constrained_sweep` minimises ⟨L, P'⟩ over S(P') ≤ ε. The minimiser is the same formula at the μ where S = ε, a scalar
+  root. Law: every estimator keeps the budget, and the error probability never increases.
 """
 
 from __future__ import annotations

@@ -1,19 +1,8 @@
 """Newton's method on the boundaries: the last digits of a rule whose labels are known.
 
-At the optimum, tilted losses tie at every boundary b_k between labels l and r. For a positive budget the tilt is a function
-of the boundaries and μ, t = μ ∇g(u(b)), and the unknowns (b, μ) solve
-
-    (F_l − F_r)(b_k) / p(b_k) = 0  for each k,        leakage(b) = ε :
-
-as many equations as unknowns. At budget 0 the unknowns are (b, t), and the equations are the ties, Φ P = 0 and π·t_i = 0;
-they are consistent but have redundant members (and t is free along common shifts), so steps are least-squares steps of
-least norm. This is why a deterministic rule can be perfectly private: its boundaries can move freely, as probabilities can
-where bins randomise. With u_i = ∫ of a over the intervals of label i, moving b_k adds a(b_k) to u_l and takes
-it from u_r.
-
-With wrong labels the iteration fails. That is harmless: the result is only a proposal, and is judged like any other.
-
-Source: docs/theory.md, "Continuous measurements".
+The unknowns and equations are those of docs/theory.md, section 17 ("Solving"); ties are divided by p(b_k). At budget 0 the
+equations have redundant members, so steps are least-squares steps of least norm. With wrong labels the iteration fails. That
+is harmless: the result is only a proposal, and is judged like any other.
 """
 
 from __future__ import annotations

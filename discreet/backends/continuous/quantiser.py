@@ -1,20 +1,11 @@
 """Quantiser design: bin edges that minimise the optimal error probability for a given number of bins.
 
-With edges e_1 < … < e_{N−1} the best estimator on the bins has the error probability E(e). Moving e_k to the right moves
-density at e_k from bin k + 1 to bin k. By the envelope theorem its price follows from an optimal estimator P of the bins
-and its tilted losses F_i = L_i + Σ_j t_ij p(x_j, ·):
+E(e), the error probability of the best estimator on the bins with edges e, has the derivatives of docs/theory.md, section 17
+("Quantisers"). It is not convex, so L-BFGS descends from several starts: the boundaries of the best continuous rule, edges
+at equal masses, even edges, and seeded draws. The edges are quantiles of Z at levels whose gaps are a softmax, which keeps
+them in order whatever the step. Every E(e) compared is that of an optimum certified by the judge.
 
-    ∂E/∂e_k = Σ_i (P_ik − P_i,k+1) F_i(e_k).
-
-E is not convex, so L-BFGS descends from several starts: the boundaries of the best continuous rule (given enough bins, no
-quantiser does better), edges at equal masses, even edges, and seeded draws. The edges are quantiles of Z at levels whose
-gaps are a softmax, which keeps them in order whatever the step.
-
-Every E(e) compared is that of an optimum certified by the judge. The certified lower bound of the continuous problem also
-bounds E; how far above it a design lies bounds how much better any other edges can be.
-
-Source: docs/theory.md, "Continuous measurements"; D. C. Liu, J. Nocedal, "On the limited memory BFGS method for large
-scale optimization", Math. Program. 45 (1989).
+Source: D. C. Liu, J. Nocedal, "On the limited memory BFGS method for large scale optimization", Math. Program. 45 (1989).
 """
 
 from __future__ import annotations
@@ -70,19 +61,16 @@ def design_quantiser(
     bins: int,
     *,
     rng: np.random.Generator | None = None,
-    random_starts: int = 2,
-    max_iterations: int = 100,
     continuous: Solution | None = None,
 ) -> QuantiserDesign:
     """Design the edges of `bins` ≥ 2 bins for a problem under its own budget.
 
-    rng             for the random starts (seeded with 0 by default); random_starts: how many
-    max_iterations  of L-BFGS from each start
-    continuous      the solution of the continuous problem, if it is known already
+    rng         for the two random starts (seeded with 0 by default)
+    continuous  the solution of the continuous problem, if it is known already
 
     Raises InputError for fewer than two bins, or more than 2,000.
     """
-    bins, random_starts = whole(bins, "bins", 2), whole(random_starts, "random_starts", 0)
+    bins = whole(bins, "bins", 2)
     if bins > 2000:
         raise InputError(f"{bins:,} bins; the limit is 2,000: a finer quantiser gains nothing over the continuous rule")
     rng, precision = np.random.default_rng(0) if rng is None else rng, Precision.of(problem, Precision.designed)
@@ -90,8 +78,8 @@ def design_quantiser(
     scale, lower = _QuantileScale(problem), _lower_bound(best)
     reached: dict[str, float] = {}
     found: tuple[float, Array] | None = None
-    for name, start in _starts(problem, best, bins, scale, rng, random_starts):
-        value, edges = _descend(problem, scale, start, max_iterations)
+    for name, start in _starts(best, bins, scale, rng):
+        value, edges = _descend(problem, scale, start)
         reached[name] = value
         if found is None or value < found[0]:
             found = value, edges
@@ -148,14 +136,7 @@ class _QuantileScale:
         return np.asarray(np.interp(edges, self.points, self.levels))
 
 
-def _starts(
-    problem: ContinuousProblem,
-    best: Solution,
-    bins: int,
-    scale: _QuantileScale,
-    rng: np.random.Generator,
-    random_starts: int,
-) -> list[tuple[str, Array]]:
+def _starts(best: Solution, bins: int, scale: _QuantileScale, rng: np.random.Generator) -> list[tuple[str, Array]]:
     """Named starts, as levels [bins − 1], increasing in (0, 1)."""
     equal = np.arange(1, bins) / bins
     assert isinstance(best.rule, IntervalRule)
@@ -165,7 +146,7 @@ def _starts(
         ("equal masses", equal),
         ("even edges", scale.inverse(even_edges(bins, *spread)[1:-1])),
     ]
-    starts += [(f"random {k + 1}", np.sort(rng.uniform(0.02, 0.98, bins - 1))) for k in range(random_starts)]
+    starts += [(f"random {k + 1}", np.sort(rng.uniform(0.02, 0.98, bins - 1))) for k in range(2)]
     return starts
 
 
@@ -182,7 +163,7 @@ def _fitted(levels: Array, count: int) -> Array:
     return found
 
 
-def _descend(problem: ContinuousProblem, scale: _QuantileScale, start: Array, iterations: int) -> tuple[float, Array]:
+def _descend(problem: ContinuousProblem, scale: _QuantileScale, start: Array) -> tuple[float, Array]:
     """L-BFGS on the logarithms of the level gaps, until values or slopes settle to their last digits; best point seen."""
     from scipy.optimize import minimize
 
@@ -205,7 +186,7 @@ def _descend(problem: ContinuousProblem, scale: _QuantileScale, start: Array, it
 
     gaps = np.diff(np.concatenate([[0.0], start, [1.0]]))
     logs = np.log(np.maximum(gaps, 1e-4 / gaps.size))  # finite also where start levels coincide
-    minimize(value, logs, jac=True, method="L-BFGS-B", options={"maxiter": iterations, "ftol": 1e-13, "gtol": 1e-9})
+    minimize(value, logs, jac=True, method="L-BFGS-B", options={"maxiter": 100, "ftol": 1e-13, "gtol": 1e-9})
     if not seen:
         raise BackendError("the starting edges of a quantiser design coincide")
     return min(seen, key=lambda pair: pair[0])

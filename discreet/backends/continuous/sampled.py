@@ -1,12 +1,9 @@
 """Measurements in several dimensions, through samples: a confidence interval in place of a certificate.
 
-The dual bound E[min_i (E[loss_i given Z] + Σ_j t_ij p(x_j given Z))] − με holds for every law of Z. Where densities can be
-evaluated, its integrand is a known bounded function of Z. So:
-
 1. Half of the draws are for learning: they are the outcomes of a discrete problem, solved by `tilt`. They prove nothing.
-2. The other half, independent of the first, tests the fixed tilt and the fixed rule argmin_i of the integrand. One-sided
-   empirical Bernstein bounds hold for means of bounded functions and any number of draws, without a normal approximation;
-   a union bound gives the stated confidence. Control variates with known means reduce the variance (`confidence`).
+2. The other half, independent of the first, tests the fixed tilt and the fixed rule: the dual bound is the mean of a bounded
+   function of Z (docs/theory.md, section 17). One-sided limits of such means hold for any number of draws; a union bound
+   gives the stated confidence (`confidence`).
 3. Leakage is at most the largest over the box in which guess masses and deviations lie with that confidence. The rule is
    blended with a constant until this keeps the budget, and the price is charged to the upper bound.
 
@@ -16,9 +13,6 @@ rule keeps the budget. It proves nothing about one run. At budget 0 no number of
 A tilted Bayes rule is a function of the posterior p(x_j, y_k given z) alone. Where the posterior hardly varies over a part
 of Z that matters, the leakage jumps as the tilt changes, and the best rule randomises there. So a rule here draws
 between two tilted Bayes rules, chosen near one tilt.
-
-Source: A. Maurer, M. Pontil, "Empirical Bernstein bounds and sample variance penalization", COLT 2009, theorem 4; weak
-duality of docs/theory.md.
 """
 
 from __future__ import annotations

@@ -1,17 +1,10 @@
 """Backend `intervals`: the best rule for a continuous measurement, as finitely many intervals with exact boundaries.
 
-1. If the plain Bayes rule keeps the budget it is optimal.
-2. A partition at the quantiles of all densities is a discrete problem; `tilt` solves it. Its estimator is a rule that keeps
-   the budget (an upper bound), its tilt is dual feasible for the continuous problem as it is (a lower bound).
-3. The tilted Bayes rule of that tilt has its boundaries at roots of differences of tilted densities. They are found to the
-   last bit and become edges of the partition, as do the middles of cells that still randomise. So the partition is refined
-   only near boundaries, and the gap falls with the square of the cell width there.
-4. Newton's method on the boundaries (`newton`) usually finds the remaining digits at once, also at perfect privacy, where
-   it yields a deterministic rule. Its proposal counts only if it narrows the bracket.
-
-Steps 2 to 4 repeat until the bracket is within the gap. The bracket is the backend's own; the judge certifies the answer.
-
-Source: docs/theory.md, "Continuous measurements".
+If the plain Bayes rule keeps the budget it is optimal. Otherwise rounds as in docs/theory.md, section 17 ("Solving"), until
+the bracket is within the gap: `tilt` solves the discrete problem of a partition; the boundaries under its tilt
+(`boundaries`) and the middles of cells that randomise become edges; Newton's method on the boundaries (`newton`) usually
+finds the remaining digits at once, and counts only if it narrows the bracket. The bracket is the backend's own; the judge
+certifies the answer.
 
 Cannot: measurements in several dimensions (`sampled` brackets those by draws); prove more than the stated accuracy of
 densities and distribution functions allows. A time limit is checked between rounds.
