@@ -49,22 +49,16 @@ def crosscheck(
     from pathlib import Path
 
     from discreet.problems.files.writing import check_output, marked
-    from discreet.reports.crosscheck.gate import (
-        REQUIRED_VARIABLE,
-        explanation,
-        github_annotations,
-        run_crosscheck,
-        write_junit,
-    )
+    from discreet.reports.crosscheck import gate
     from discreet.reports.crosscheck.instances import DEFAULT_SIZE, select
     from discreet.reports.notation import split_list
 
     if junit is not None:
         check_output(junit, marked('<testsuite name="discreet crosscheck"'), overwrite=force)
-    required = split_list(os.environ.get(REQUIRED_VARIABLE, "") if require is None else require)
+    required = split_list(os.environ.get(gate.REQUIRED_VARIABLE, "") if require is None else require)
     chosen = None if backends is None else split_list(backends)
     with screen.waiting("crosschecking"):
-        result = run_crosscheck(
+        result = gate.run_crosscheck(
             select(seed, DEFAULT_SIZE if size is None else size),
             chosen,
             required,
@@ -75,14 +69,14 @@ def crosscheck(
         )
     try:
         if junit is not None:
-            write_junit(result, Path(junit))
+            gate.write_junit(result, Path(junit))
     finally:  # a result that cannot be written is still shown
         screen.show(result.to_dict, partial(_shown, result), as_json=as_json)
     if github or os.environ.get("GITHUB_ACTIONS") == "true":
-        for line in github_annotations(result):
+        for line in gate.github_annotations(result):
             screen.say(line)
     for finding in result.findings:
-        screen.say(explanation(finding))
+        screen.say(gate.explanation(finding))
     if result.findings:
         raise typer.Exit(1)
 

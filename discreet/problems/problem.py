@@ -93,8 +93,7 @@ class Problem(Constrained):
         H(X). Law: a problem built from the arrays of a problem has the same arrays.
         """
         checked_name(name)
-        a = _matrix(p_xz, "p_xz")
-        cost = _matrix(loss, "loss")
+        a, cost = mass_array(p_xz, "p_xz", 2, "[n, N]"), mass_array(loss, "loss", 2, "[m, N]")
         if a.shape[1] != cost.shape[1]:
             raise InputError(
                 f"p_xz has {a.shape[1]} outcomes and loss has {cost.shape[1]}; both need shape [·, N] with the same N"
@@ -258,10 +257,6 @@ class Problem(Constrained):
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""
         return f"Problem({title}n={self.n}, m={self.m}, N={self.N}, budget={self.budget:g} nats)"
-
-
-def _matrix(values: Any, what: str) -> Array:
-    return mass_array(values, what, 2, "[n, N]" if what == "p_xz" else "[m, N]")
 
 
 def _frozen(array: Array) -> Array:

@@ -245,7 +245,8 @@ def _discrepancy(density: Component) -> float:
         middle = midpoints(low, high)
         agrees = off <= 1e-12
         done = agrees | ~((low < middle) & (middle < high))
-        off[done & ~agrees & _at_pole(density, low, high)] = 0.0
+        pole = np.isinf(density.pdf(low)) | np.isinf(density.pdf(high))
+        off[done & ~agrees & pole] = 0.0  # a cell that cannot be halved at a pole: there is nothing left to compare
         settled += float(off[done].sum())
         cells += low.size
         if done.all() or cells > 4000:
@@ -262,8 +263,3 @@ def _differences(density: Component, low: Array, high: Array, nodes: Array, weig
         integral = (density.pdf(points.ravel()).reshape(points.shape) * weights * half).sum(axis=1)
     integral[np.isnan(integral)] = np.inf
     return np.asarray(np.abs(integral - np.diff(np.stack([density.tails(low)[0], density.tails(high)[0]]), axis=0)[0]))
-
-
-def _at_pole(density: Component, low: Array, high: Array) -> NDArray[np.bool_]:
-    """Whether the density is infinite at an end of cells that cannot be halved: there is nothing left to compare."""
-    return np.asarray(np.isinf(density.pdf(low)) | np.isinf(density.pdf(high)))

@@ -73,7 +73,7 @@ class IntervalRule:
         points = np.asarray(z, dtype=np.float64)
         if np.isnan(points).any():
             raise InputError("a measurement is NaN; the rule has no guess for it")
-        return np.asarray(self.estimator[:, self._interval(points)])
+        return np.asarray(self.estimator[:, np.maximum(np.searchsorted(self.edges, points, side="left") - 1, 0)])
 
     def __call__(self, z: Any, rng: np.random.Generator | None = None) -> NDArray[np.intp]:
         """Guesses for measurements of any shape. Intervals that randomise need `rng`."""
@@ -85,9 +85,6 @@ class IntervalRule:
         drawn = rng.random(columns.shape[1:])
         guesses = (np.cumsum(columns, axis=0) <= drawn * columns.sum(axis=0)).sum(axis=0)
         return np.asarray(np.minimum(guesses, columns.shape[0] - 1))
-
-    def _interval(self, points: Array) -> NDArray[np.intp]:
-        return np.maximum(np.searchsorted(self.edges, points, side="left") - 1, 0)
 
     def on(self, problem: ContinuousProblem) -> Problem:
         """The discrete problem on the rule's own partition."""
