@@ -105,20 +105,20 @@ class ContinuousProblem(Constrained):
     @property
     def assumes(self) -> tuple[str, ...]:
         """What every certificate of this problem assumes, one sentence each."""
-        coarse = [each.what for each in self.components if each.upper_floor > 0.0]
-        located = [each.what for each in self.components if each.located]
-        related = [each.what for each in self.components if each.family_stated]
-        sentences = [
+        every = self.components
+        of_some = {
+            "densities of one stated ratio family have monotone ratios": [c.what for c in every if c.family_stated],
+            "upper tails without a survival function are accurate to 4e-16 absolute": [
+                c.what for c in every if c.upper_floor
+            ],
+            "densities are monotone between turning points found numerically": [c.what for c in every if c.located],
+        }
+        return (
             f"densities, cdfs and survival functions are accurate to {self.accuracy:g} relative or {UNDERFLOW:g} absolute",
             "between doubles next to a breakpoint a density is at most the larger of its values at them",
-        ]
-        if related:
-            sentences.append(f"densities of one stated ratio family have monotone ratios: {', '.join(related)}")
-        if coarse:
-            sentences.append(f"upper tails without a survival function are accurate to 4e-16 absolute: {', '.join(coarse)}")
-        if located:
-            sentences.append(f"densities are monotone between turning points found numerically: {', '.join(located)}")
-        return (*sentences, "other densities are monotone between their stated breakpoints")
+            *(f"{sentence}: {', '.join(whose)}" for sentence, whose in of_some.items() if whose),
+            "other densities are monotone between their stated breakpoints",
+        )
 
     @property
     def p_x(self) -> Array:
