@@ -2,8 +2,8 @@
 
 On an interval that gets a label k, ∫ min_i F_i is at least ∫ F_k, exact through the cdf, less a *slack*: the least of three
 bounds of ∫ max_i (F_k − F_i)⁺, by the width of the interval, by its mass, and by monotone ratios of densities (`modes`). The
-intervals with the largest slack are halved until the sum is under a target. No root finder, no derivative, and no quadrature
-is trusted.
+intervals with the largest slack are quartered until the sum is under a target. No root finder, no derivative, and no
+quadrature is trusted.
 
 What is assumed: densities, cdfs and survival functions have the problem's stated relative accuracy η (values are widened by
 it), and the densities are monotone between their breakpoints. Roundings of the coefficients widen them. At a breakpoint,
@@ -183,7 +183,7 @@ def _product(gain: Array, high: Array) -> Array:
 
 
 def _where_to_split(edges: Array, slack: Array, target: float) -> Array:
-    """Middles of the cells that hold more than their part of the slack and can still be halved."""
+    """What quarters the cells that hold more than their part of the slack, as far as doubles allow; a tail is cut once."""
     undecided = max(1, int((slack > 0.0).sum()))
     chosen = slack > 0.5 * target / undecided
     low, high = edges[:-1][chosen], edges[1:][chosen]
@@ -192,7 +192,9 @@ def _where_to_split(edges: Array, slack: Array, target: float) -> Array:
     span = edges[-2] - edges[1]
     with np.errstate(over="ignore"):
         middle = np.where(left, high - span, np.where(right, low + span, middle))
-    return np.asarray(middle[(low < middle) & (middle < high) & np.isfinite(middle)])
+    halves = [np.where(left | right, middle, midpoints(*ends)) for ends in ((low, middle), (middle, high))]
+    points = np.stack([middle, *halves])
+    return np.unique(points[(low < points) & (points < high) & np.isfinite(points)])
 
 
 def _joined(

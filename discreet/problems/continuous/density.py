@@ -112,9 +112,7 @@ class Component:
             return np.empty(0)
         with np.errstate(all="ignore"):  # overflows inside where the value is 0; the result is checked here
             try:
-                values = np.asarray(function(z), dtype=np.float64)
-            except OverflowError:  # what some densities of scipy.stats raise at a pole, for all points at once
-                values = np.array([_at_point(function, point) for point in z])
+                values = _values(function, z)
             except (TypeError, ValueError) as error:
                 raise InputError(f"the {what} of {self.what} cannot be evaluated at an array of points: {error}") from None
         if values.shape != z.shape:
@@ -128,11 +126,14 @@ class Component:
         return values
 
 
-def _at_point(function: Callable[[Array], Any], point: float) -> float:
+def _values(function: Callable[[Array], Any], z: Array) -> Array:
+    """The values at points; inf at those where the function overflows, as some densities of scipy.stats do at a pole."""
     try:
-        return float(np.asarray(function(np.array([point])))[0])
-    except OverflowError:
-        return math.inf
+        return np.asarray(function(z), dtype=np.float64)
+    except OverflowError:  # raised for all points at once
+        if z.size == 1:
+            return np.array([math.inf])
+        return np.concatenate([_values(function, part) for part in np.array_split(z, 2)])
 
 
 def expand(entry: Any, what: str) -> list[tuple[float, Any]]:
