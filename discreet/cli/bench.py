@@ -172,9 +172,7 @@ def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> No
     listed = [{"cell": cell.key, "title": cell.title, "repeat": cell.repeat, "skipped": cell.skipped} for cell in cells]
     record = {"study": study.name, "cells": listed, "missing": len(missing), "estimated_seconds": round(seconds, 1)}
     screen.show(
-        lambda: record,
-        lambda tables: [_profile_table(study, tables), _cell_table(cells, finished, tables)],
-        as_json=as_json,
+        lambda: record, lambda tables: [_profile_table(study, tables), _cell_table(cells, finished, tables)], as_json=as_json
     )
     if not as_json:
         screen.say(f"{len(cells)} cells, {len(missing)} to run, about {_duration(seconds)}")

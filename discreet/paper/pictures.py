@@ -10,13 +10,7 @@ from discreet.reports.figures import Figure, Series
 from discreet.reports.outputs import csv_text, plain, records_csv
 from discreet.reports.pictures import curve_grid
 
-FIGURES = (
-    "inference-of-x",
-    "x-given-guess",
-    "cost-of-perfect-privacy",
-    "privacy-utility-curves",
-    "privacy-utility-shapes",
-)
+FIGURES = ("inference-of-x", "x-given-guess", "cost-of-perfect-privacy", "privacy-utility-curves", "privacy-utility-shapes")
 """Names of the figures in the order of the page."""
 
 

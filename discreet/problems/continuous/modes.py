@@ -24,29 +24,20 @@ def _beta(a: float, b: float) -> list[float]:
 
 
 FAMILIES: dict[str, Callable[..., list[float]]] = {
+    **dict.fromkeys(("cauchy", "gumbel_l", "gumbel_r", "hypsecant", "laplace", "logistic", "norm"), lambda: [0.0]),
+    **dict.fromkeys(("expon", "halfcauchy", "halfnorm", "uniform"), lambda: []),
     "beta": _beta,
-    "cauchy": lambda: [0.0],
     "chi": lambda df: [math.sqrt(df - 1.0)] if df > 1.0 else [],
     "chi2": lambda df: [max(df - 2.0, 0.0)],
-    "expon": lambda: [],
     "gamma": lambda a: [max(a - 1.0, 0.0)],
-    "gumbel_l": lambda: [0.0],
-    "gumbel_r": lambda: [0.0],
-    "halfcauchy": lambda: [],
-    "halfnorm": lambda: [],
-    "hypsecant": lambda: [0.0],
     "invgamma": lambda a: [1.0 / (a + 1.0)],
-    "laplace": lambda: [0.0],
-    "logistic": lambda: [0.0],
     "lognorm": lambda s: [math.exp(-s * s)],
     "maxwell": lambda: [math.sqrt(2.0)],
-    "norm": lambda: [0.0],
     "pareto": lambda b: [],
     "rayleigh": lambda: [1.0],
     "t": lambda df: [0.0],
     "triang": lambda c: [c],
     "truncnorm": lambda a, b: [min(max(0.0, a), b)],
-    "uniform": lambda: [],
     "weibull_min": lambda c: [((c - 1.0) / c) ** (1.0 / c)] if c > 1.0 else [],
 }
 """Family name → turning points of the standard member, as a function of the shape parameters."""

@@ -31,6 +31,10 @@ DEFAULT_MAX_BYTES = 1 << 31
 """Most bytes of array data a file may declare: 2 GiB, about 67 million outcomes at n = m = 2."""
 
 
+_DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OverflowError, ValueError, LookupError, RuntimeError)
+"""What reading damaged files raises; RuntimeError is zipfile's word for an encrypted member."""
+
+
 @dataclass(frozen=True)
 class Archive:
     """The members of a file: arrays (float64 when read, any numbers when mapped) and texts by name."""
@@ -135,18 +139,7 @@ def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
         raise FileError(f"{shown_path(where)} cannot be read: {error.strerror or error}; give another file") from None
     except MemoryError:
         raise FileError(f"{where} does not fit into memory; give a smaller problem") from None
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        struct.error,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,  # zipfile's word for an encrypted member
-        OverflowError,
-        ValueError,
-        KeyError,
-        IndexError,
-    ) as error:
+    except _DAMAGED as error:
         reason = str(error).rstrip(".") or type(error).__name__
         raise FileError(
             f"{shown_path(where)} is not a readable .npz file ({reason}); write it again, for example by save_problem"
