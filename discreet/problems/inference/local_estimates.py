@@ -68,13 +68,8 @@ def local_inference(
     combinations = math.prod(math.comb(count + prior.shape[1] - 1, prior.shape[1] - 1) for _, count in groups)
     if exactly or (exactly is None and combinations <= LARGEST_EXACT):
         return _enumerated(groups, prior)
-    return _simulated(
-        groups,
-        prior,
-        whole(samples, "samples", 1),
-        np.random.default_rng(whole(seed, "seed", 0)),
-        check_confidence(confidence),
-    )
+    rng = np.random.default_rng(whole(seed, "seed", 0))
+    return _simulated(groups, prior, whole(samples, "samples", 1), rng, check_confidence(confidence))
 
 
 def _enumerated(groups: list[tuple[Array, int]], prior: Array) -> Inference:

@@ -178,21 +178,11 @@ def compiled_generate(tables: Tables, weights: Array, run: Run, p_xz: Array | No
     sums = np.zeros(len(tables.pairs))
     nothing = np.empty((0, 0))
     n, kinds = tables.shape
-    _generator(n, kinds, tables.losses.shape[1])(
-        *_rows(tables, run),
-        tables.log,
-        tables.top,
-        tables.inverse,
-        tables.up,
-        tables.down,
-        tables.share,
-        tables.pairs[:, 0] * kinds + tables.pairs[:, 1],
-        weights,
-        tables.losses,
-        nothing if p_xz is None else p_xz,
-        nothing if loss is None else loss,
-        sums,
-    )
+    law = tables.log, tables.top, tables.inverse, tables.up, tables.down, tables.share
+    place = tables.pairs[:, 0] * kinds + tables.pairs[:, 1]
+    filled = (nothing if array is None else array for array in (p_xz, loss))
+    kernel = _generator(n, kinds, tables.losses.shape[1])
+    kernel(*_rows(tables, run), *law, place, weights, tables.losses, *filled, sums)
     return sums
 
 
