@@ -204,6 +204,33 @@ def test_known_densities_are_monotone_between_their_breakpoints(name: str) -> No
         assert (steps >= -rounding).all() or (steps <= rounding).all()
 
 
+@pytest.mark.parametrize(
+    "law", [stats.chi(3, scale=0.3), stats.gamma(3, scale=0.3), stats.gumbel_l(scale=0.3), stats.gumbel_r(scale=0.3)]
+)
+def test_a_density_that_is_nan_at_the_largest_doubles_is_0_there(law: Any) -> None:
+    """In scipy.stats (z - location) / scale overflows, and the density with it."""
+    ends = np.array([-1.0, 1.0]) * np.finfo(float).max
+    with np.errstate(all="ignore"):
+        assert np.isnan(law.pdf(ends)).any()
+    assert component(law, "Z").pdf(ends).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("law", "turn", "place"), [(stats.norm(30.0, 0.5), 30.0, 0.5), (stats.pareto(0.1), 1.0, 1e100)])
+def test_a_density_that_is_nan_where_its_cdf_does_not_prove_it_small_is_refused(law: Any, turn: float, place: float) -> None:
+    """A normal law is known to fall only beyond its breakpoint, and mass 1e-10 of the Pareto law lies beyond 1e100."""
+    broken = Density(lambda z: np.where(z == place, np.nan, law.pdf(z)), law.cdf, law.sf, [turn])
+    with pytest.raises(InputError, match=r"density of Z is nan at z = (0\.5|1e\+100)"):
+        component(broken, "Z").pdf(np.array([place]))
+
+
+@pytest.mark.parametrize("law", [stats.gumbel_r, stats.gumbel_l])
+def test_gumbel_densities_are_solved_at_small_budgets(law: Any) -> None:
+    problem = ContinuousProblem(grid(lambda j, i: law(0.5 * j + i, 0.3 + 0.1 * i)), P_XY, 1e-3)
+    solution = ds.solve(problem)
+    assert solution.status is ds.Status.CERTIFIED
+    assert solution.leakage <= 1e-3
+
+
 def test_turning_points_are_found_where_they_are_not_known() -> None:
     law = stats.skewnorm(2.0)
     prepared = component(law, "skew")

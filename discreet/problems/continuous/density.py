@@ -32,6 +32,10 @@ from discreet.problems.sensors.bins import has_own_sf
 LEVELS = np.array([1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, *np.arange(0.04, 0.51, 0.06)])
 """Probabilities in each tail at which quantiles are taken, up to near the median."""
 
+UNDERFLOW = 1e-300
+"""Absolute error allowed for in densities, cdfs and survival functions besides the relative one: normal laws underflow
+beyond 37σ, and values below 1e-308 lose digits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Density:
@@ -93,21 +97,34 @@ class Component:
     median: float = 0.0
 
     def pdf(self, z: Array) -> Array:
-        """Densities at finite points; 0 at ±inf; may be inf at a pole."""
-        finite = np.isfinite(z)
-        values = np.zeros(z.shape)
-        values[finite] = self._numbers(self.pdf_, z[finite], "density")
+        """Densities at finite points; 0 at ±inf; may be inf at a pole.
+
+        Where it is NaN, but at most `UNDERFLOW` by the cdf, it counts as 0: in scipy.stats (z − location) / scale overflows.
+        """
+        values, finite = np.zeros(z.shape), np.isfinite(z)
+        found = self._values(self.pdf_, z[finite], "density")
+        unknown = np.isnan(found)
+        if unknown.any():
+            found = np.where(unknown & self._negligible(z[finite]), 0.0, found)
+        values[finite] = self._checked(found, z[finite], "density")
         return values
+
+    def _negligible(self, z: Array) -> NDArray[np.bool_]:
+        """Where the density is at most `UNDERFLOW`: beyond all breakpoints it falls, so to the mass past z/2, over |z/2|."""
+        below, above = self.tails(0.5 * z)
+        past = np.where(z < 0.0, below, above + self.upper_floor)
+        width = 0.5 * np.abs(z)
+        return np.asarray((width > np.abs(self.breakpoints).max(initial=0.0)) & (past <= UNDERFLOW * width))
 
     def tails(self, z: Array) -> tuple[Array, Array]:
         """(Pr(Z ≤ z), Pr(Z > z)) at any points, ±inf included."""
         below, above = (z == np.inf) * 1.0, (z == -np.inf) * 1.0
         finite = np.isfinite(z)
-        below[finite] = self._numbers(self.cdf_, z[finite], "cdf")
-        above[finite] = self._numbers(self.sf_, z[finite], "survival function")
+        for tail, function, what in ((below, self.cdf_, "cdf"), (above, self.sf_, "survival function")):
+            tail[finite] = self._checked(self._values(function, z[finite], what), z[finite], what)
         return below, above
 
-    def _numbers(self, function: Callable[[Array], Any], z: Array, what: str) -> Array:
+    def _values(self, function: Callable[[Array], Any], z: Array, what: str) -> Array:
         if not z.size:
             return np.empty(0)
         with np.errstate(all="ignore"):  # overflows inside where the value is 0; the result is checked here
@@ -119,6 +136,9 @@ class Component:
             raise InputError(
                 f"the {what} of {self.what} returns shape {list(values.shape)} for {z.size} points; vectorise it"
             )
+        return values
+
+    def _checked(self, values: Array, z: Array, what: str) -> Array:
         wrong = np.flatnonzero(np.isnan(values) | (values < 0.0))
         if wrong.size:
             k = int(wrong[0])

@@ -21,7 +21,7 @@ import numpy as np
 
 from discreet.problems.checks import check_table, checked_name, checked_prior, freeze, loss_table, positive
 from discreet.problems.constraint import Constrained, LeakageBudget, constraint_of
-from discreet.problems.continuous.density import Component, component, expand
+from discreet.problems.continuous.density import UNDERFLOW, Component, component, expand
 from discreet.problems.continuous.modes import FAMILIES
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
@@ -31,9 +31,6 @@ from discreet.problems.sensors.paper import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_W
 
 ACCURACY = 5e-13
 """Relative error allowed for in densities, cdfs and survival functions; a normal law needs 1e-14 at 8σ, 4e-13 at 37σ."""
-
-UNDERFLOW = 1e-300
-"""Absolute error allowed for in them besides: normal laws underflow beyond 37σ, and values below 1e-308 lose digits."""
 
 
 @dataclass(frozen=True, init=False, eq=False)
