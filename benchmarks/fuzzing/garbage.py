@@ -91,7 +91,7 @@ def array(r: random.Random, values: np.ndarray[Any, Any]) -> Any:
         lambda a: [*a.tolist(), []],
         lambda a: a,
     )
-    with contextlib.suppress(Exception):  # not every array can be changed in every way
+    with contextlib.suppress(Exception), np.errstate(all="ignore"):  # not every array can be changed in every way
         return r.choice(changes)(found)
     return found
 

@@ -197,7 +197,7 @@ class Options:
     time_limit      seconds for `solve`, or None
     max_iterations  or None for the backend's own limit
     settings        backend-specific, by the names in `Capabilities.settings`
-    progress        called with (what was done, lower bound, upper bound) by backends that work in rounds
+    progress        called with (what was done, lower bound, upper bound) by backends that work in rounds, and by the judge
     """
 
     gap: float = 1e-9

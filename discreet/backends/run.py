@@ -16,7 +16,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -84,7 +84,8 @@ def solve(
     problem      of any kind, or the path of a problem file
     gap          relative certified gap to aim at
     time_limit   seconds, kept as far as the backend can (`isolated.solve_isolated` ends the process)
-    progress     called after every round with (what was done, lower bound, upper bound), by backends that work in rounds
+    progress     called with (what was done, lower bound, upper bound) after every round by backends that work in rounds, and
+                 for any backend at the end, with the certified bracket
 
     Raises InputError for an unknown backend or setting, and FileError for a file that holds no problem. Everything else that
     can go wrong is a status of the Solution.
@@ -221,6 +222,9 @@ def conclude(problem: AnyProblem, tried: Attempt, options: Options, as_given: bo
         started = time.perf_counter()
         verdict = judged(problem, answer)
         timings = replace(timings, certify_seconds=time.perf_counter() - started)
+        if options.progress is not None:
+            with suppress(KeyboardInterrupt):  # nothing is left to stop
+                options.progress("judged", verdict.certificate.lower, verdict.certificate.upper)
         status = derive_status(verdict.certificate, options.gap, as_given)
         message = status.meaning + _tolerance(verdict.certificate)
     return Solution(

@@ -157,6 +157,18 @@ def test_interrupted_while_reporting() -> None:
     assert_true(problem, solution)
 
 
+@pytest.mark.parametrize("outcomes", [100, 3000])
+@pytest.mark.parametrize("backend", ["auto", "tilt", "blahut-arimoto"])
+def test_progress_ends_with_the_certified_bracket(backend: str, outcomes: int) -> None:
+    """Also where a problem in blocks is so small that no rounds are needed, and for backends without rounds."""
+    problem = random_problem("mixture", 3, 3, outcomes, 1, 0.3)
+    for each in (problem, in_blocks(problem))[: 1 + (backend != "blahut-arimoto")]:
+        told: list[tuple[str, float, float]] = []
+        solution = run.solve(each, backend, gap=1e-6, progress=lambda *now, told=told: told.append(now))
+        assert solution.certificate is not None
+        assert told[-1] == ("judged", solution.certificate.lower, solution.certificate.upper)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_interrupted_in_a_pass(threads: int) -> None:
     problem = random_problem("mixture", 3, 3, 3000, 3, 0.3)
