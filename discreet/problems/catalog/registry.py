@@ -31,49 +31,25 @@ FAMILIES = ("paper", "sensors", "random", "application", "survey", "adversarial"
 
 @dataclass(frozen=True)
 class Means:
-    """What a parameter means, in its annotation: `Annotated[str, Means("private column")]`."""
+    """What a parameter means, in its annotation: `Annotated[str, Means("private column")]`.
+
+    checked   gives the value as the entry's function gets it, or raises InputError; from the value and its name
+    is_size   whether the arrays of the problem grow with it
+    """
 
     meaning: str
-
-    @property
-    def is_size(self) -> bool:
-        """Whether the arrays of the problem grow with it."""
-        return False
-
-    def checked(self, value: Any, name: str) -> Any:
-        """The value as the entry's function gets it, or InputError."""
-        del name
-        return value
+    checked: Callable[[Any, str], Any] = lambda value, name: value
+    is_size: bool = False
 
 
-@dataclass(frozen=True)
-class Whole(Means):
-    """An integer of at least `least`, at most `most`."""
-
-    least: int = 1
-    most: float = 2.0**64
-
-    @property
-    def is_size(self) -> bool:
-        """Yes, unless it may be 0 or has a `most` of its own."""
-        return self.least > 0 and self.most == Whole.most
-
-    def checked(self, value: Any, name: str) -> int:
-        """The integer, or InputError."""
-        return whole(value, name, self.least, self.most)
+def Whole(meaning: str, least: int = 1, most: float = 2.0**64) -> Means:  # noqa: N802 (stands where types do)
+    """An integer of at least `least`, at most `most`; a size, unless it may be 0 or has a `most` of its own."""
+    return Means(meaning, lambda value, name: whole(value, name, least, most), least > 0 and most == 2.0**64)
 
 
-@dataclass(frozen=True)
-class Number(Means):
+def Number(meaning: str, zero: bool = False, most: float = 1e100) -> Means:  # noqa: N802
     """A finite number > 0 (≥ 0 with `zero`) and ≤ `most`."""
-
-    zero: bool = False
-    most: float = 1e100
-
-    def checked(self, value: Any, name: str) -> float:
-        """The number, or InputError."""
-        positive(value, name, zero=self.zero, most=self.most)
-        return float(value)
+    return Means(meaning, lambda value, name: positive(value, name, zero=zero, most=most))
 
 
 @dataclass(frozen=True)
