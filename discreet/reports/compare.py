@@ -133,14 +133,14 @@ class Comparison:
             "environment": dict(self.environment),
             "disagreements": len(self.disagreements),
             "uncertified_cases": list(self.uncertified_cases),
-            "cases": [plain(self._facts(case)) for case in self.cases],
+            "cases": [
+                {"title": case.title, **plain(landmarks(case.problem)), "lower_bound": lower, "upper_bound": upper}
+                for case in self.cases
+                for lower, upper in [plain(self.bracket(case))]
+            ],
             "rows": [plain(_record(row)) for row in self.rows],
             "agreements": plain(self.agreements),
         }
-
-    def _facts(self, case: Case) -> dict[str, Any]:
-        lower, upper = self.bracket(case)
-        return {"title": case.title, **landmarks(case.problem), "lower_bound": lower, "upper_bound": upper}
 
 
 def _count(number: int, noun: str) -> str:

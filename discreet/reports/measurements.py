@@ -321,13 +321,10 @@ def read_csv(path: Path) -> list[Measurement]:
         raise FileError(f"{path} is empty; give a file that discreet bench or discreet report wrote")
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
-        return [from_record(_unguarded(record), f"{path}, line {reader.line_num}") for record in reader]
+        plain_cells = ({k: unguarded(v) if isinstance(v, str) else v for k, v in record.items()} for record in reader)
+        return [from_record(record, f"{path}, line {reader.line_num}") for record in plain_cells]
     except csv.Error as error:
         raise FileError(f"{path}, line {reader.line_num} is no line of results: {error}; remove it") from None
-
-
-def _unguarded(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: unguarded(cell) if isinstance(cell, str) else cell for name, cell in record.items()}
 
 
 def reference_measurements() -> list[Measurement]:

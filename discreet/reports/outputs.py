@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,8 +95,11 @@ def check_folder(
             raise FileError(f"{there} cannot be written; choose another --out")
         if directory.exists():
             known = _known(directory, overwrite)
+
+            def made(path: Path) -> bool:
+                return _digest(path.read_bytes()) in known.get(path.name, [])
+
             for name in names:
-                made = partial(_unchanged, known.get(name, []))
                 check_output(directory / name, made, inputs=inputs, overwrite=overwrite)
 
 
@@ -142,10 +144,6 @@ def _known(directory: Path, overwrite: bool) -> dict[str, list[str]]:
         if overwrite:
             return {}
         raise FileError(f"{path} is not a list of files made by discreet ({error}); choose another --out") from None
-
-
-def _unchanged(digests: list[str], path: Path) -> bool:
-    return _digest(path.read_bytes()) in digests
 
 
 def _digest(content: str | bytes) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -48,7 +47,9 @@ def contradictions(solution: Solution, found: Verification, gap: float) -> list[
     faults = _privacy_faults(judged, found)
     if solution.status is Status.CERTIFIED and judged.gap > gap * judged.upper:
         faults.append(f"it is called certified, and its bracket {bracket} is wider than a gap of {gap:g}")
-    total = sum((Fraction(part) for part in np.ravel(_totals(solution)).tolist()), Fraction(0))
+    problem = solution.problem
+    masses = problem.marginal if isinstance(problem, Problem) else problem.p_x  # of the private values, exact
+    total = sum(map(Fraction, np.ravel(masses).tolist()), Fraction(0))
     if Fraction(found.error[0]) * total > Fraction(judged.upper):
         faults.append(f"the estimator errs with probability {found.error[0]!r}, above the upper bound {judged.upper!r}")
     bound = Fraction(math.nextafter(found.lower_bound, math.inf)) * total
@@ -77,9 +78,3 @@ def _relaxation(solution: Solution, judged: Certificate) -> Fraction:
     tilt = [[Fraction(t) for t in row] for row in np.asarray(solution.tilt).tolist()]
     spreads = [min(sum(p * abs(t - c) for p, t in zip(prior, row, strict=True)) for c in row) for row in tilt]
     return Fraction(judged.private_within) * max(spreads)
-
-
-def _totals(solution: Solution) -> Any:
-    """The exact masses of the private values, in two parts."""
-    problem = solution.problem
-    return problem.marginal if isinstance(problem, Problem) else (problem.p_x,)

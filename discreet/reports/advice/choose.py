@@ -237,14 +237,11 @@ def _why_not(prospect: Prospect, chosen: Prospect | None) -> str:
         return f"there is no measurement of it near this problem; the nearest is {prospect.remote}"
     if not prospect.safe:
         bad = next((each for each in prospect.evidence if not each["suffices"]), None)
-        told = f"; on {bad['instance']} {_failing(bad)}" if bad else ""
+        failing = "its gap was too wide" if bad and bad["outcome"] == "certified" else f"it was {bad and bad['outcome']}"
+        told = f"; on {bad['instance']} {failing}" if bad else ""
         return f"not safe: only at least {prospect.certainty:.0%} sure to be certified here{told}"
     factor = prospect.seconds / chosen.seconds if chosen else math.inf
     return f"safe, but predicted {factor:.2g} times slower"
-
-
-def _failing(row: Mapping[str, Any]) -> str:
-    return "its gap was too wide" if row["outcome"] == "certified" else f"it was {row['outcome']}"
 
 
 # -- notes ---------------------------------------------------------------------------------------------------------------

@@ -19,10 +19,6 @@ times 1 + the leverage of the instance. The fit knows nothing of sizes that were
 variance grows with the way from the nearest measurement in (log N, log nm, log N·nm, budget); further than `Policy.reach`
 no time is predicted.
 Source: A. Gelman et al., Bayesian Data Analysis, 3rd ed., §14.2.
-
-*Order.* Of the safe options the fastest comes first; one within a tenth of it whose certainty is higher goes before it.
-Without a safe one the most certain comes first, and of equally certain ones that with the least upper end of its time: where
-little was measured, a short time far from any measurement says less than a longer one near some.
 """
 
 from __future__ import annotations
@@ -130,7 +126,8 @@ class TimeModel:
         leverages = np.einsum("ij,jk,ik->i", rows, self._inverse, rows)
         # A fit that only one case determines says little of its error there: no leverage counts as more than ¾.
         own = self._residuals / np.maximum(1.0 - leverages, 0.25)
-        errors = np.array([error - self._left_out(k) for k, error in enumerate(own)])
+        others = (self._near(cell.features, self._groups != cell.group) for cell in self.cells)
+        errors = own - np.array([*others])
         prior = POLICY.prior_count * POLICY.prior_decades**2
         self._freedom = len(self.cells) + POLICY.prior_count
         self._scale = math.sqrt((float(errors @ errors) + prior) / self._freedom)
@@ -162,9 +159,6 @@ class TimeModel:
     def _near(self, features: Features, use: np.ndarray) -> float:
         weights = np.exp(-0.5 * features.distances(self._decades) ** 2) * use
         return float(weights @ self._residuals) / (float(weights.sum()) + 0.5)
-
-    def _left_out(self, k: int) -> float:
-        return self._near(self.cells[k].features, self._groups != self._groups[k])
 
 
 def _regressors(decades: Array) -> Array:
@@ -299,7 +293,8 @@ def _evidence_row(distance: float, cell: Cell, gap: float) -> dict[str, Any]:
 def rank(considered: Iterable[Prospect]) -> list[Prospect]:
     """Best first: safe ones by time (within a tenth of the fastest by certainty), then the others by certainty.
 
-    Among the others, which there are where little was measured, those that never failed nearby go before those that did.
+    Among the others, which there are where little was measured, those that never failed nearby go before those that did, and
+    of equally certain ones that with the least upper end of its time: a short time far from any measurement says little.
     """
     usable = [each for each in considered if not each.refusal and math.isfinite(each.seconds)]
     safe = sorted((each for each in usable if each.safe), key=lambda each: each.seconds)

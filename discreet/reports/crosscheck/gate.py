@@ -81,12 +81,13 @@ def run_crosscheck(
     within: float = 100.0,
     jobs: int = 2,
 ) -> Crosscheck:
-    """Every backend (of the peers only those named) on the instances it serves, `jobs` backends at once.
+    """Every backend (of the peers only those named or required) on the instances it serves, `jobs` backends at once.
 
     time_limit   seconds per attempt; `within` seconds for all attempts, shared among the backends that are left
     Raises InputError for an unknown backend or an option out of range.
     """
-    names = tuple(dict.fromkeys(backends)) if backends is not None else _usual(required)
+    usual = (name for name in backend_names(Kind.ARRAYS) if name in required or name not in peers())
+    names = tuple(usual if backends is None else dict.fromkeys(backends))
     refuse_unknown_names((*names, *required))
     if find_spec("flint") is None:
         raise InputError("crosscheck needs python-flint; install it with: pip install 'discreet[verify]'")
@@ -106,27 +107,19 @@ def run_crosscheck(
     with ThreadPoolExecutor(jobs) as pool:
         found = dict(zip(names, pool.map(run_through, names), strict=True))
     solutions = {(each.title, name): solution for name, pairs in found.items() for each, solution in pairs}
+    silent = set(required) - {name for (_, name), solution in solutions.items() if solution.certificate is not None}
     opinions = {key: second_opinion(solution, gap) for key, solution in solutions.items()}
     findings = [
-        *(_skipped(name, solutions) for name in dict.fromkeys(required) if not _answers(name, solutions)),
+        *(_skipped(name, solutions) for name in dict.fromkeys(required) if name in silent),
         *(finding for each in selection.instances for finding in _findings(each, names, solutions, opinions, gap)),
     ]
     verified = {key: found for key, (found, _) in opinions.items() if found is not None}
     return Crosscheck(selection, names, solutions, verified, tuple(findings), time.monotonic() - started)
 
 
-def _usual(required: Sequence[str]) -> tuple[str, ...]:
-    """Every registered backend; of the peers only those required."""
-    return tuple(name for name in backend_names(Kind.ARRAYS) if name in required or name not in peers())
-
-
 def _served(selection: Selection, name: str) -> list[Instance]:
     able = capabilities().get(name)
     return [each for each in selection.instances if able is None or not able.refusal(each.problem)]
-
-
-def _answers(name: str, solutions: dict[tuple[str, str], Solution]) -> int:
-    return sum(backend == name and found.certificate is not None for (_, backend), found in solutions.items())
 
 
 def _skipped(name: str, solutions: dict[tuple[str, str], Solution]) -> Finding:
@@ -208,11 +201,8 @@ def explanation(finding: Finding) -> str:
 
 def github_annotations(result: Crosscheck) -> list[str]:
     """One workflow command `::error` per finding."""
-    return [f"::error title=discreet crosscheck::{_escaped(explanation(finding))}" for finding in result.findings]
-
-
-def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    escapes = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+    return [f"::error title=discreet crosscheck::{explanation(each).translate(escapes)}" for each in result.findings]
 
 
 def write_junit(result: Crosscheck, path: Path) -> None:

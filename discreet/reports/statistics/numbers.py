@@ -28,7 +28,11 @@ def statistics_of(rows: Sequence[Measurement]) -> dict[str, Any]:
     return {
         "summary": _summary(ordered, found, claims),
         "claims": [plain(record) | {"correct_rate": record.correct_rate} for record in claims],
-        "leaks": [_leak(row) for row in claimed_leaks(ordered)],
+        "leaks": [
+            {"contestant": row.label, "instance": row.instance, "gap": row.gap_target}
+            | {"ratio": row.leakage_over_budget, "violated": row.violated}
+            for row in claimed_leaks(ordered)
+        ],
         "sweeps": sweeps(found, floor if math.isfinite(floor) else 1.0),
         "work_precision": [_work(trial) for trial in found if trial.kept],
         "precision": _precision([trial for trial in found if trial.kept]),
@@ -62,11 +66,6 @@ def _summary(rows: Sequence[Measurement], found: Sequence[Trial], claims: Sequen
         "certified_tasks": sum(any(trial.success for trial in met.values()) for met in tasks.values()),
         **{name: sum(getattr(each, name) for each in claims) for name in ("claims", "true_claims", "violations")},
     }
-
-
-def _leak(row: Measurement) -> dict[str, Any]:
-    asked = {"contestant": row.label, "instance": row.instance, "gap": row.gap_target}
-    return asked | {"ratio": row.leakage_over_budget, "violated": row.violated}
 
 
 def _work(trial: Trial) -> dict[str, Any]:

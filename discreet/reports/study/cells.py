@@ -131,7 +131,8 @@ def cells_of(study: Study) -> Work:
     A backend has no cells for kinds of budget it does not serve. Raises InputError for a value that a problem refuses and
     for two cells with the same key.
     """
-    count = study.repeats * len(study.backends) * len(study.profiles) * sum(map(_problems, study.instances))
+    problems = sum(len(spec.budgets) * math.prod(map(len, spec.grid.values())) for spec in study.instances)
+    count = study.repeats * len(study.backends) * len(study.profiles) * problems
     if count > _MOST_CELLS:
         raise InputError(f"the study {study.name!r} may have {count:,} cells and the limit is {_MOST_CELLS:,}; split it")
     built, left_out = _build_all(study)
@@ -208,18 +209,10 @@ def _build(spec: InstanceSpec) -> Iterator[Instance]:
     name, fixed = notation.read(spec.problem, "problem")
     found = catalog.entry(name)
     defaults = {each.name: each.default for each in found.parameters}
-    for values in _grid(spec.grid):
-        parameters = {**fixed, **values}
+    for values in itertools.product(*spec.grid.values()):
+        varied = {part.strip(): value for key, value in zip(spec.grid, values, strict=True) for part in key.split(",")}
+        parameters = {**fixed, **varied}
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in (defaults | parameters).items()}
         for word in spec.budgets:
             problem = notation.problem(name, parameters, notation.read_budget(word))
             yield Instance(typed(name, parameters), name, found.family, plain, word, problem)
-
-
-def _problems(spec: InstanceSpec) -> int:
-    return len(spec.budgets) * math.prod(map(len, spec.grid.values()))
-
-
-def _grid(grid: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
-    for values in itertools.product(*grid.values()):
-        yield {part.strip(): value for key, value in zip(grid, values, strict=True) for part in key.split(",")}

@@ -245,10 +245,6 @@ class _Kind(NamedTuple):
     wanted: str
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _is_value(value: Any) -> bool:
     """Whether it is a text, a number or a truth value, or lists of these: no table and no date."""
     return all(map(_is_value, value)) if isinstance(value, list) else isinstance(value, str | int | float)
@@ -259,7 +255,7 @@ def _is_list_of(kind: type, value: Any) -> bool:
 
 
 _TEXT = _Kind(lambda value: isinstance(value, str), 'text in quotes, such as "name"')
-_NUMBER = _Kind(lambda value: _is_number(value) and value > 0.0, "a number above 0")
+_NUMBER = _Kind(lambda value: type(value) in (int, float) and value > 0.0, "a number above 0")
 _WHOLE = _Kind(lambda value: type(value) is int and 0 <= value < 2**63, "a whole number from 0 to 2^63")
 _COUNT = _Kind(lambda value: _WHOLE.fits(value) and 1 <= value <= 10**9, "a whole number from 1 to 1,000,000,000")
 _AMOUNT = _Kind(lambda value: _NUMBER.fits(value) and not 1e9 < value < math.inf, "a number above 0, at most 1e9, or inf")

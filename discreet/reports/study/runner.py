@@ -81,14 +81,8 @@ def measure(study: str, cell: Cell, *, repeat_seconds: float = 0.6) -> Measureme
     """
     begun = time.perf_counter()
     started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    tried, solution = _skip(cell) if cell.skipped else _attempt(cell, repeat_seconds)
-    row = _row(study, cell, tried, solution)
+    row = _row(study, cell, *_attempt(cell, repeat_seconds))
     return replace(row, started=started, wall_seconds=0.0 if cell.skipped else time.perf_counter() - begun)
-
-
-def _skip(cell: Cell) -> tuple[Attempt, Solution]:
-    tried = Attempt(cell.configuration.backend, None, Status.UNSUPPORTED, cell.skipped)
-    return tried, conclude(cell.instance.problem, tried, Options(cell.profile.gap))
 
 
 def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:
@@ -96,6 +90,9 @@ def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:
     limit = limits.time_seconds if math.isfinite(limits.time_seconds) else None
     options = Options(cell.profile.gap, limit, None, cell.settings)
     memory = limits.memory_bytes if sys.platform == "linux" else None
+    if cell.skipped:
+        tried = Attempt(cell.configuration.backend, None, Status.UNSUPPORTED, cell.skipped)
+        return tried, conclude(problem, tried, options)
     try:
         tried = attempt_isolated(
             problem, cell.configuration.backend, options, memory, limits.threads, repeat_seconds=repeat_seconds
