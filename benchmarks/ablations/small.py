@@ -66,10 +66,15 @@ def multiplied(factor: float, start: Any = interior_point._start) -> Any:
 
     def other(model: Model) -> Any:
         at = start(model)
-        tilt = factor * at.tilt
-        return replace(at, tilt=tilt, multiplier=factor * at.multiplier, slack=interior_point._slack(model, tilt))
+        tilt, unit = factor * at.tilt, min(1.0, model.constant_error)
+        return replace(at, tilt=tilt, multiplier=factor * at.multiplier, slack=interior_point._slack(model, tilt, unit))
 
     return other
+
+
+def unscaled(system: Newton, matrix: Any, _: Any, factorise: Any = Newton._factorise) -> None:
+    """The linear system in the units that it is stated in."""
+    factorise(system, matrix, np.ones(1))
 
 
 def cubed(model: Model, at: Any, step: Any, length: float, later: Any = interior_point._later_product) -> float:
@@ -105,17 +110,17 @@ def interior_rows() -> None:
         ("no outcome may be left behind", interior_point, "_ALLOWED", 1e-200),
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
-        ("the multiplier may fall to a hundredth", interior_point, "_CHEAPER", 1.0),
-        ("the multiplier falls to half at most", interior_point, "_CHEAPER", 0.5),
+        ("the multiplier changes by any factor", interior_point, "_CHANGED", 1e300),
+        ("the multiplier changes by a factor of two at most", interior_point, "_CHANGED", 2.0),
         ("no floor of the products", Precision, "own_gap", 0.0),
         ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", 0.01),
-        ("half of the budget used first", interior_point, "_FIRST_USED", 0.5),
         ("a hundredth of the error is allowed", interior_point, "_ALLOWED", 0.01),
         ("ten times the error is allowed", interior_point, "_ALLOWED", 1.0),
         ("masses are anticipated to a tenth only", newton, "_SMALLEST_GROWTH", 0.1),
         ("a first multiplier three times as large", interior_point, "_start", multiplied(3.0)),
         ("a first multiplier a third as large", interior_point, "_start", multiplied(1.0 / 3.0)),
-        ("no refinement of the linear system", Newton, "_refined", lambda newton, right: newton._inverse @ right),
+        ("no refinement of the linear system", Newton, "_refined", lambda newton, right, times=1: newton._inverse @ right),
+        ("the linear system is not scaled", Newton, "_factorise", unscaled),
         ("half the patience", interior_point, "_PATIENCE", 7),
         ("products fall as the cube (Mehrotra)", interior_point, "_later_product", cubed),
     ):

@@ -97,9 +97,6 @@ def _limits(options: Options) -> Limits:
     return Limits(options.max_iterations or 100, options.deadline(), threads, _KERNELS[wanted], options.progress)
 
 
-# -- few outcomes --------------------------------------------------------------------------------------------------------
-
-
 def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer]:
     """A matrix; outcomes and private values need positive probability."""
     solved = problem.with_budget(0.0) if precision.unresolved else problem
@@ -112,9 +109,6 @@ def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer
     inside = inside or (claimed == SLACK and not problem.bayes_law.deviation.any())  # nothing is nearer to private
     columns = point.columns if inside else within_budget(problem, point.columns, precision.bracket)
     return Raw(claimed, _answer(columns, point.tilt, point.multiplier, problem), iterations)
-
-
-# -- many outcomes -------------------------------------------------------------------------------------------------------
 
 
 def _in_blocks(problem: BlockProblem, precision: Precision, limits: Limits, start: Duals | None = None) -> Raw[Answer]:

@@ -34,8 +34,7 @@ from discreet.problems.numerics.rounding import UNIT
 
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, as a share of the best constant guess's error
-_FIRST_USED = 0.9  # of the budget, at a start without a tilt
-_CHEAPER = 0.8  # share of the multiplier by which a step may lower it, as log ratios are linear in small changes only
+_CHANGED = 5.0  # factor by which a step may change the multiplier, as log ratios are linear in small changes only
 _ALLOWED = 0.1  # error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one
 _PATIENCE = 15  # iterations in which the bracket has not narrowed and the products have not halved before giving up
 
@@ -128,8 +127,9 @@ def _start(model: Model) -> Iterate:
     if model.perfect:
         return Iterate(sharp, slack, nothing, math.inf, 0.0)
     estimator, blend, drawn = sharp, 1.0, np.matmul(sharp, model.mass[:, :, None]).sum(axis=0)
-    while (law := law_of(model, estimator)).leakage > _FIRST_USED * model.budget:
-        blend *= 0.95 * math.sqrt(_FIRST_USED * model.budget / law.leakage)
+    used = _TO_BOUNDARY[0] * model.budget
+    while (law := law_of(model, estimator)).leakage > used:
+        blend *= 0.95 * math.sqrt(used / law.leakage)
         estimator = blend * sharp + (1.0 - blend) * drawn
     multiplier = 0.3 * unit / math.sqrt(2.0 * model.budget)
     tilt = multiplier * law.gradient
@@ -235,9 +235,10 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
     if length < 1.0:
         length = _affordable(costs, falls)
     if not model.perfect:
-        for value, change in ((at.unused, step.unused), (_CHEAPER * at.multiplier, step.multiplier)):
-            if change < 0.0:
-                length = min(length, -value / change)
+        longest = (_CHANGED - 1.0 if step.multiplier > 0.0 else 1.0 / _CHANGED - 1.0) * at.multiplier
+        for value, change in ((-at.unused, step.unused), (longest, step.multiplier)):
+            if value * change > 0.0:
+                length = min(length, value / change)
     return length
 
 

@@ -73,7 +73,7 @@ class Newton:
         self._others = guesses[guesses != heaviest]
         self._order = np.append(self._others, heaviest)  # the reference last
         if model.perfect:
-            self._factorise(self._schur(model.features[:, 1:]))
+            self._factorise(self._schur(model.features[:, 1:]), np.ones(1))
         else:
             frame, ratios = model.frame, law.joint * law.log_ratio
             bent = np.matmul(frame.T, law.deviation[:, :, None] * frame)
@@ -110,19 +110,22 @@ class Newton:
         self._fixed_right[-1] += law.leakage - self._model.budget
         inner = len(self._outcomes)
         matrix[:inner, :inner] += self._outcomes
-        self._factorise(matrix)
+        self._factorise(matrix, 1.0 / np.sqrt(np.abs(matrix).max(axis=1)))
 
-    def _factorise(self, matrix: Array) -> None:
+    def _factorise(self, matrix: Array, scale: Array) -> None:
+        """Invert a matrix whose rows and columns are scaled meanwhile, so that pivots do not depend on units or masses."""
         self._matrix = matrix
         try:
-            self._inverse = np.linalg.inv(matrix)
+            self._inverse = np.linalg.inv(matrix * scale[:, None] * scale) * scale[:, None] * scale
         except np.linalg.LinAlgError:  # singular to working precision: the caller sees a step that is not finite
             self._inverse = np.full_like(matrix, np.nan)
 
-    def _refined(self, right: Array) -> Array:
-        """The solution of the last system, refined once."""
+    def _refined(self, right: Array, times: int = 1) -> Array:
+        """The solution of the last system, refined so many times."""
         found = self._inverse @ right
-        return np.asarray(found + self._inverse @ (right - self._matrix @ found))
+        for _ in range(times):
+            found += self._inverse @ (right - self._matrix @ found)
+        return np.asarray(found)
 
     def direction(self, target: float, product: Array | float = 0.0, budget_product: float = 0.0) -> Step:
         """The step towards P z = target × barrier (and ε₀ μ = κ target).
@@ -160,7 +163,7 @@ class Newton:
         right = self._fixed_right.copy()
         right[: len(self._outcomes)] += reduced[others].ravel()
         right[-1] += budget_target / at.multiplier
-        found = self._refined(right)
+        found = self._refined(right, times=2)
         tilt[self._order] = found[: tilt.size].reshape(tilt.shape)
         tilt[others] += tilt[self._order[-1]]
         multiplier = float(found[-1])

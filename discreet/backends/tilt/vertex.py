@@ -28,7 +28,6 @@ from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
 
 _Index = NDArray[np.intp]
-_GRID = 2.0**53  # shares are multiples of 1 / this, so that a tie's column sums to one exactly
 _STEPS = 12  # of Newton's method, which takes four to seven from a start worth having
 
 
@@ -59,7 +58,7 @@ class Vertex:
     def columns(self, shares: Array) -> Array:
         """[m, K] the ties' columns for the free shares [F]."""
         found = np.zeros(self._shape)
-        found[self._guesses, self._places] = np.rint(shares * _GRID) / _GRID
+        found[self._guesses, self._places] = np.rint(shares / UNIT) * UNIT  # so that a column sums to one exactly
         found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
         return found
 
