@@ -185,20 +185,13 @@ def _series(series: Series, plane: _Plane) -> Iterator[Shape]:
         yield Shape("fit", tuple(places), series.tone, owner=series.owner)
     elif series.kind == "steps":
         told = (f"{x:.1f} {y:.1f} {hint}" for (x, y), hint in zip(places, series.hints, strict=False) if hint)
-        way = tuple(_steps(places))
-        yield Shape("line", way, series.tone, look(series.tone)[0], hint="|".join(told), owner=series.owner)
+        steps = ((x, height) for (_, before), (x, y) in pairwise(places) for height in (before, y))
+        yield Shape("line", (places[0], *steps), series.tone, look(series.tone)[0], hint="|".join(told), owner=series.owner)
     elif series.kind != "points":
         yield Shape("line", tuple(places), series.tone, look(series.tone)[0], owner=series.owner)
     if series.kind in ("points", "both"):
         hints, behind = series.hints or ("",) * len(xs), series.behind or (-1,) * len(xs)
         yield from (_mark(series, *each) for each in zip(places, (3.4,) * len(xs), hints, behind, strict=True))
-
-
-def _steps(places: Sequence[Place]) -> Iterator[Place]:
-    """The line that keeps its height until the next place."""
-    yield places[0]
-    for (_, before), (x, y) in pairwise(places):
-        yield from ((x, before), (x, y))
 
 
 def _mark(series: Series, place: Place, r: float, hint: str = "", behind: int = -1) -> Shape:

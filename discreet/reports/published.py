@@ -43,11 +43,6 @@ def publish(
     if not rows:
         raise InputError("there are no measurements to publish; give the results of a discreet bench that has run")
     check_folder(folder, NAMES, overwrite=overwrite)
-    return write_folder(folder, _contents(rows, commits), {"kind": "snapshot", "rows": len(rows)}, overwrite=overwrite)
-
-
-def _contents(rows: Sequence[Measurement], commits: Sequence[AsvRecord]) -> dict[str, str]:
-    """Name -> text of every file; `commits` are results of asv."""
     ordered = cleaned(rows)
     found = trials(ordered)
     tone = tones(found)
@@ -65,7 +60,8 @@ def _contents(rows: Sequence[Measurement], commits: Sequence[AsvRecord]) -> dict
     results = csv_text(_record(found[0]), (_record(trial).values() for trial in found))
     page = _page(plain(statistics), [figure.name for figure in drawn], commits)
     files = {"README.md": page, **{f"{f.name}.svg": standalone(f) for f in drawn}, "results.csv": results}
-    return files | ({"commits.csv": commits_csv(commits)} if commits else {})
+    files |= {"commits.csv": commits_csv(commits)} if commits else {}
+    return write_folder(folder, files, {"kind": "snapshot", "rows": len(rows)}, overwrite=overwrite)
 
 
 def _record(trial: Trial) -> dict[str, str | int | float | None]:

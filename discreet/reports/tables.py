@@ -78,7 +78,27 @@ def listed(
 
 def solution_table(solution: Solution) -> Table:
     """One solution, a line per number."""
-    return facts(solution.problem.name or "problem", _solution_lines(solution))
+    timings = solution.timings
+    lines: list[tuple[_Cell, _Cell]] = [
+        ("status", Text(f"{solution.status.value}: {solution.message}", _STYLES[solution.status])),
+        ("backend", f"{solution.backend}, which claimed {solution.claimed or 'nothing'}"),
+    ]
+    if solution.certificate is not None:
+        judged = solution.certificate
+        own = f"leakage {_revealed(judged)}"
+        lines += [
+            ("error probability", f"{solution.error_probability:.12g}"),
+            ("certified bracket", _bracket_words(judged)),
+            ("leakage", f"{wording.leakage(judged.leakage, judged.leakage_ceiling)}; {wording.budget(judged.budget)}"),
+            ("equivocation", f"{solution.equivocation:.12g} of {solution.problem.entropy_x:.12g} nats"),
+            ("own answer", f"error probability {judged.own_error:.12g}, {own}"),
+            ("multiplier", f"{solution.multiplier:.6g} per nat"),
+        ]
+    steps = ("lower", "solve", "lift", "certify")
+    words = ", ".join(f"{step} {wording.seconds(getattr(timings, f'{step}_seconds'))}" for step in steps)
+    if timings.compile_seconds > 0.0:
+        words += f"; of these, compiling for the first time {wording.seconds(timings.compile_seconds)}"
+    return facts(solution.problem.name or "problem", [*lines, ("seconds", words)])
 
 
 def audit_table(title: str, audited: Solution, found: Inference) -> Table:
@@ -157,30 +177,6 @@ def status_table(title: str, found: Iterable[tuple[str, Status]]) -> Table:
     labels, statuses = (sorted(set(words)) for words in zip(*counts, strict=True)) if counts else ([], [])
     lines = [(label, *(str(counts[label, status] or wording.NOTHING) for status in statuses)) for label in labels]
     return listed(title, ("backend", *statuses), lines, right=statuses)
-
-
-def _solution_lines(solution: Solution) -> list[tuple[_Cell, _Cell]]:
-    timings = solution.timings
-    lines: list[tuple[_Cell, _Cell]] = [
-        ("status", Text(f"{solution.status.value}: {solution.message}", _STYLES[solution.status])),
-        ("backend", f"{solution.backend}, which claimed {solution.claimed or 'nothing'}"),
-    ]
-    if solution.certificate is not None:
-        judged = solution.certificate
-        own = f"leakage {_revealed(judged)}"
-        lines += [
-            ("error probability", f"{solution.error_probability:.12g}"),
-            ("certified bracket", _bracket_words(judged)),
-            ("leakage", f"{wording.leakage(judged.leakage, judged.leakage_ceiling)}; {wording.budget(judged.budget)}"),
-            ("equivocation", f"{solution.equivocation:.12g} of {solution.problem.entropy_x:.12g} nats"),
-            ("own answer", f"error probability {judged.own_error:.12g}, {own}"),
-            ("multiplier", f"{solution.multiplier:.6g} per nat"),
-        ]
-    steps = ("lower", "solve", "lift", "certify")
-    words = ", ".join(f"{step} {wording.seconds(getattr(timings, f'{step}_seconds'))}" for step in steps)
-    if timings.compile_seconds > 0.0:
-        words += f"; of these, compiling for the first time {wording.seconds(timings.compile_seconds)}"
-    return [*lines, ("seconds", words)]
 
 
 def _bracket_words(judged: Certificate) -> str:

@@ -1,37 +1,7 @@
 """What a study is, as data: instances × configurations × accuracy profiles × repeats, limits; and its TOML.
 
-Files are read strictly: an unknown key, a wrong type, or a name unknown or given twice is an error that names its place.
-
-name = "bins"                      # of the study; results of another are not mixed in
-repeats = 2                        # default 1
-seed = 0                           # of the order of the cells
-
-[limits]                           # of every attempt
-time_seconds = 10
-memory_gib = 4
-threads = 1
-
-[profiles.default]                 # accuracy profiles: the gap asked for, and settings by backend
-gap = 1e-9
-[profiles.default.settings.conic]
-tolerance = 1e-10
-
-[[backends]]
-name = "conic"
-settings = { solver = "scs" }
-profiles = ["default"]             # default: all
-
-[[instances]]
-problem = "paper-single"           # as on the command line: name, name:key=value, file.npz
-budgets = ["fraction=0.5", "perfect"]
-backends = ["conic"]               # default: all
-[instances.parameters]
-bins = { from = 4, to = 1000, points = 7 }   # whole numbers on a log grid; or a value, or a list of values
-
-[[reach]]                          # what this study does not try, besides what backends say of themselves
-backends = ["slsqp"]
-outcomes_above = 100               # or unknowns_above, of m N
-reason = "not asked here"
+docs/how-to/run-a-study.md shows every key. Files are read strictly: an unknown key, a wrong type, or a name unknown or given
+twice is an error that names its place.
 """
 
 from __future__ import annotations
