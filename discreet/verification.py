@@ -113,8 +113,8 @@ def _pieces(values: _Array, bits: int) -> _Pieces:
 
 
 def _bits(terms: int, total: int) -> int:
-    """Of numbers of which doubles add so many terms, and integers of 64 bits so many in total."""
-    return min(53 - terms.bit_length(), 62 - total.bit_length())
+    """Of numbers of which doubles add so many terms, and integers of 64 bits twice as many as the total."""
+    return min(53 - terms.bit_length(), 61 - total.bit_length())
 
 
 def _add(found: _Sums, x: list[tuple[int, _Array]], y: _Pieces) -> _Sums:
