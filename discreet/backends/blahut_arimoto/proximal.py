@@ -128,8 +128,8 @@ def _newton(outcomes: Outcomes, sweep: ProximalSweep, bracket: Bracket) -> bool:
         bracket.passes += 1
         if gain <= 0.5 * Precision.searched**2 * outcomes.spread:
             if outcomes.perfect:  # without curvature, as η is too long, no gain is predicted either
-                return sweep.residual[0] <= Precision.leak_free
-            return sweep.residual[1] <= Precision.off_budget * outcomes.budget
+                return float(np.abs(sweep.point.gradient).max()) <= Precision.leak_free
+            return abs(sweep.point.price_gradient) <= Precision.off_budget * outcomes.budget
         if bracket.verdict():
             return False
     return False
@@ -146,7 +146,10 @@ def _free_sweep(outcomes: Outcomes, log_estimator: Array, eta: float) -> Array |
 
 @dataclass(frozen=True)
 class _Point:
-    """The dual function at a point of a sweep: the change from its start, duals and law, P⁺, value and gradient."""
+    """The dual function at a point of a sweep: the change from its start, duals and law, P⁺, value and gradient.
+
+    At the end of the sweep the gradient is zero: dev_i = s_i (q_i − π), and Σ s_i KL_i = ε.
+    """
 
     change: Array
     price_change: float
@@ -171,11 +174,6 @@ class ProximalSweep:
         self._base = log_estimator - eta * (costs - costs.min(axis=0))
         self._scale = float(outcomes.mass @ np.abs(costs).max(axis=0))
         self.point = self._at(np.zeros_like(duals.tilt), 0.0)
-
-    @property
-    def residual(self) -> tuple[float, float]:
-        """Largest |dev_i − s_i (q_i − π)| and |Σ s_i KL_i − ε| now: zero at the end of the sweep."""
-        return float(np.abs(self.point.gradient).max()), abs(self.point.price_gradient)
 
     def step(self) -> float:
         """One damped Newton step; returns the gain it predicted (half the squared decrement, in error probability).

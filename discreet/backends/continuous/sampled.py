@@ -262,7 +262,9 @@ def _calibrated(model: SampledModel, posterior: Array, tilt: Array, aim: float) 
     Candidates: the rules of the tilt scaled by 1 ± 10^-k/2, the Bayes rule, and the best constant, so there always is one.
     """
     posterior = posterior[:, :, :200_000]  # enough draws to find a share with
-    tilts = _candidates(model, tilt)
+    steps, constant = 10.0 ** (-0.5 * np.arange(1, 12)), np.full(tilt.shape, 2.0 * float(model.loss.max()) + 1.0)
+    constant[int((model.loss.T @ model.prior.sum(axis=0)).argmin())] = 0.0
+    tilts = [constant, *(scale * tilt for scale in (0.0, *(1.0 - steps), 1.0, *(1.0 + steps)))]
     laws, errors = zip(*(_measure(model, posterior, each) for each in tilts), strict=True)
     leaks = [law.leakage() > aim for law in laws]
     below = [k for k, over in enumerate(leaks) if not over]
@@ -274,13 +276,6 @@ def _calibrated(model: SampledModel, posterior: Array, tilt: Array, aim: float) 
         if cost < least:
             least, found = cost, SampledRule(tilts[first], tilts[second], share)
     return found
-
-
-def _candidates(model: SampledModel, tilt: Array) -> list[Array]:
-    steps = 10.0 ** (-0.5 * np.arange(1, 12))
-    constant = np.full(tilt.shape, 2.0 * float(model.loss.max()) + 1.0)
-    constant[int((model.loss.T @ model.prior.sum(axis=0)).argmin())] = 0.0
-    return [constant, *(scale * tilt for scale in (0.0, *(1.0 - steps), 1.0, *(1.0 + steps)))]
 
 
 def _measure(model: SampledModel, posterior: Array, tilt: Array) -> tuple[OutputLaw, float]:

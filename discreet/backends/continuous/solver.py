@@ -31,7 +31,6 @@ from discreet.problems.errors import BackendError
 from discreet.problems.measures.law import distance_from_private
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import Problem
 from discreet.problems.roots import midpoints
 
 
@@ -161,17 +160,15 @@ def _within_budget(problem: ContinuousProblem, rule: IntervalRule, precision: Pr
     if leak_free or (not perfect and law.leakage_ceiling() <= problem.budget):
         return rule, discrete.error_probability(rule.estimator)
     private = remove_leakage(discrete.p_xz, rule.estimator, discrete.marginal)
-    if perfect:
-        return (rule, math.inf) if private is None else _valued(discrete, rule, private[0])
     if private is None:
+        if perfect:
+            return rule, math.inf
         constant = np.zeros(rule.estimator.shape)
         constant[int(discrete.constant_errors.argmin())] = 1.0
         private = constant, discrete.output_law(constant)
-    return _valued(discrete, rule, blended(rule.estimator, law, *private, problem.budget * (1.0 - precision.undercut)))
-
-
-def _valued(discrete: Problem, rule: IntervalRule, estimator: Array) -> tuple[IntervalRule, float]:
-    return IntervalRule(rule.edges, estimator), discrete.error_probability(estimator)
+    target = problem.budget * (1.0 - precision.undercut)
+    kept = private[0] if perfect else blended(rule.estimator, law, *private, target)
+    return IntervalRule(rule.edges, kept), discrete.error_probability(kept)
 
 
 def _refined(edges: Array, estimator: Array, roots: Array) -> Array:
