@@ -167,9 +167,6 @@ def _record(row: Measurement) -> dict[str, Any]:
     }
 
 
-# -- running -------------------------------------------------------------------------------------------------------------
-
-
 def default_configurations() -> tuple[Configuration, ...]:
     """Every registered backend but `auto`, which only picks one of the others, and the peers, which must be named."""
     return tuple(Configuration(name) for name in backend_names(Kind.ARRAYS) if name not in {"auto", *peers()})
@@ -233,9 +230,6 @@ def _refuse_repetition(what: str, names: Sequence[str]) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"the {what} {twice!r} is given twice; give it once")
-
-
-# -- files ---------------------------------------------------------------------------------------------------------------
 
 
 def write_comparison(comparison: Comparison, folder: str | Path, *, overwrite: bool = False) -> tuple[Path, ...]:

@@ -111,8 +111,6 @@ def _share(value: float, ends: Range, log: bool) -> float:
     return min(1.0, max(0.0, (value - ends[0]) / (ends[1] - ends[0])))
 
 
-# -- around the series -----------------------------------------------------------------------------------------------------
-
 _LINE = 17.0  # between lines of the legend
 _KEY = 30.0  # width of a legend's sample
 
@@ -166,9 +164,6 @@ def _frame(figure: Figure, plane: _Plane) -> Iterator[Shape | Words]:
     yield Shape("axis", ((left, top), (left, bottom), (right, bottom)))
     yield Words("soft", (0.5 * ((0.0 if figure.rows else left) + right), bottom + 37.0), figure.x_label, "middle")
     yield Words("soft", (14.0, 0.5 * (top + bottom)), figure.y_label, "middle", turned=True)
-
-
-# -- the series ------------------------------------------------------------------------------------------------------------
 
 
 def _series(series: Series, plane: _Plane) -> Iterator[Shape]:

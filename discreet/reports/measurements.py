@@ -301,9 +301,6 @@ _READ: dict[Any, Any] = {
 }
 
 
-# -- comma-separated files -----------------------------------------------------------------------------------------------
-
-
 IS_RESULTS = marked(",".join(COLUMNS[:5]))
 """Recognises a file of results."""
 

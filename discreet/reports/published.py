@@ -83,9 +83,6 @@ def _record(trial: Trial) -> dict[str, str | int | float | None]:
     }
 
 
-# -- the page --------------------------------------------------------------------------------------------------------------
-
-
 def _page(numbers: Mapping[str, Any], pictures: Collection[str], commits: Sequence[AsvRecord]) -> str:
     """The text of README.md. `numbers` are those of `report_numbers`, `pictures` the stems of the files there are."""
     text = asset("published.txt").format(

@@ -183,9 +183,6 @@ def _bracket_words(judged: Certificate) -> str:
     return f"[{judged.lower:.12g}, {judged.upper:.12g}], relative gap {judged.relative_gap:.1e}"
 
 
-# -- comparisons ---------------------------------------------------------------------------------------------------------
-
-
 def case_tables(comparison: Comparison) -> list[Table]:
     """Claim against truth, one table per case."""
     numbers = ("error probability", "gap", "true leakage ÷ budget", "seconds")
@@ -281,9 +278,6 @@ def _doctor_line(probe: Availability) -> Sequence[_Cell]:
         f"{able.largest_outcomes:,}" if able.largest_outcomes else wording.NOTHING,
         found.reason or f"{able.method}; {versions}",
     )
-
-
-# -- advice --------------------------------------------------------------------------------------------------------------
 
 
 def advice_tables(advice: Advice) -> list[Table]:

@@ -92,8 +92,6 @@ class Outcomes:
         estimator[int(np.argmin(self.cost @ self.mass))] = 1.0
         return estimator
 
-    # -- the law of an estimator -----------------------------------------------------------------------------------
-
     def law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N], in working precision."""
         weighted = estimator * self.mass
@@ -112,8 +110,6 @@ class Outcomes:
     def error(self, estimator: Array) -> float:
         """⟨L, P⟩."""
         return float((self.cost * estimator * self.mass).sum())
-
-    # -- the two sides of the bracket ------------------------------------------------------------------------------
 
     def tilted_law(self, tilt: Array, multiplier: float) -> TiltedLaw:
         """What the tilt stands for. At budget 0 (μ = inf) every posterior is the prior and the tilt costs nothing."""
@@ -157,9 +153,6 @@ def _log_mean_exp(x: Array, prior: Array) -> Array:
         near = np.log1p((np.exp(x) * phi_divergence(np.expm1(-x))) @ prior)  # exp(x) − 1 − x, to full relative accuracy
         far = largest + np.log(np.exp(x - largest[:, None]) @ prior)
     return np.where(np.abs(x).max(axis=1) <= 1.0, near, far)
-
-
-# -- the stopping rule ---------------------------------------------------------------------------------------------------
 
 
 class Bracket:

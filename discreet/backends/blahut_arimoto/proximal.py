@@ -36,7 +36,6 @@ from discreet.backends.precision import Precision
 from discreet.problems.numerics.double_double import Array
 
 _STALLED = "stopped: no further progress"
-# -- the loop ------------------------------------------------------------------------------------------------------------
 
 
 def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = True) -> str:
@@ -199,8 +198,6 @@ class ProximalSweep:
             share *= min(max(secant, 0.1), 0.5)
         return 0.0
 
-    # -- the dual function -----------------------------------------------------------------------------------------
-
     def _at(self, change: Array, price_change: float) -> _Point:
         """The point at these changes from the sweep's start, kept apart from it: η multiplies them."""
         outcomes, eta = self._outcomes, self._eta
@@ -226,8 +223,6 @@ class ProximalSweep:
             output.deviation - output.mass[:, None] * law.excess,
             0.0 if outcomes.perfect else float(output.mass @ law.divergence) - outcomes.target,
         )
-
-    # -- Newton ----------------------------------------------------------------------------------------------------
 
     def _direction(self) -> tuple[Array, float, float]:
         """The Newton direction (dt [m, n], dμ) and its slope gᵀ H⁻¹ g.

@@ -94,9 +94,6 @@ def _room(problem: ContinuousProblem, positions: Array) -> Array:
     return np.asarray(np.minimum(np.minimum(gaps[1:], gaps[:-1]), spread))
 
 
-# -- the two systems -----------------------------------------------------------------------------------------------------
-
-
 def _changes(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp]) -> Array:
     """∂u_ij/∂b_k [m, n, K]."""
     change = np.zeros((problem.m, problem.n, free.size))

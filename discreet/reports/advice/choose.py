@@ -244,9 +244,6 @@ def _why_not(prospect: Prospect, chosen: Prospect | None) -> str:
     return f"safe, but predicted {factor:.2g} times slower"
 
 
-# -- notes ---------------------------------------------------------------------------------------------------------------
-
-
 def _notes(
     chosen: Prospect | None, features: Features, gap: float, seconds: float | None, cells: Sequence[Cell]
 ) -> tuple[str, ...]:

@@ -71,9 +71,6 @@ class Policy:
 POLICY = Policy()
 
 
-# -- certainty -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Certainty:
     """successes and failures are weighted counts of entries; `nearest` are the cells that count, nearest first."""
@@ -101,9 +98,6 @@ def certainty(cells: Sequence[Cell], features: Features, gap: float) -> Certaint
     bound = float(betaincinv(0.5 + successes, 0.5 + failures, POLICY.quantile))
     order = sorted(zip(distances.tolist(), cells, strict=True), key=lambda pair: pair[0])
     return Certainty(bound, successes, failures, tuple(order))
-
-
-# -- time ----------------------------------------------------------------------------------------------------------------
 
 
 class TimeModel:
@@ -172,9 +166,6 @@ def _size_distances(here: Array, there: Array) -> Array:
     apart = there - here
     size = np.column_stack([apart[:, 0], apart[:, 1], apart[:, 0] + apart[:, 1], 0.1 * apart[:, 2], 0.1 * apart[:, 3]])
     return np.asarray(np.sqrt((size**2).sum(axis=1)))
-
-
-# -- options -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -189,9 +189,6 @@ def _beyond_its_class(instance: Instance, method_class: str, judged: Certificate
     return faults
 
 
-# -- for people and machines ---------------------------------------------------------------------------------------------
-
-
 def explanation(finding: Finding) -> str:
     """The finding in words: what, on which instance, and the command that shows it again."""
     where = f"{finding.instance}: " if finding.instance else ""

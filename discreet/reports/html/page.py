@@ -117,9 +117,6 @@ def folded(words: str, inside: str) -> str:
     return f"<details><summary>{escape(words)}</summary>{inside}</details>"
 
 
-# -- files -----------------------------------------------------------------------------------------------------------------
-
-
 def write_report(
     rows: Sequence[Measurement],
     path: str | Path,

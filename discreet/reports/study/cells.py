@@ -184,9 +184,6 @@ def _refuse_same(cells: Sequence[Cell]) -> None:
             raise InputError(f"the study has the same cell twice, {other.title!r} and {cell.title!r}; remove one of them")
 
 
-# -- problems ------------------------------------------------------------------------------------------------------------
-
-
 def _build_all(study: Study) -> tuple[list[tuple[InstanceSpec, Instance]], list[str]]:
     built: list[tuple[InstanceSpec, Instance]] = []
     left_out: list[str] = []

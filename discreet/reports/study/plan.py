@@ -89,9 +89,6 @@ class Study:
     source: str
 
 
-# -- reading a study -----------------------------------------------------------------------------------------------------
-
-
 def read_study(name: str) -> Study:
     """The study of a TOML file, or one of `SHIPPED` by name; FileError for what cannot be read or is wrong."""
     if name in SHIPPED:
