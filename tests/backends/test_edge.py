@@ -178,6 +178,11 @@ def test_rows_of_the_linear_system_of_any_size_lose_no_digits(edge_problem: Call
     assert gap <= 1e-8
 
 
+def test_a_rare_guess_whose_tilt_is_far_from_feasible_makes_no_vertex(edge_problem: Callable[[int], Problem]) -> None:
+    """What makes the losses of its ties equal costs hardly anything per mass, and may be any number."""
+    assert ds.solve(edge_problem(8240), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
+
+
 @pytest.mark.xfail(strict=True, reason="the interior point stalls, most often at posteriors of e⁻¹⁵ times the prior")
 @pytest.mark.parametrize("seed", [3004, 4871, 6773])
 def test_problems_that_are_not_solved_yet(edge_problem: Callable[[int], Problem], seed: int) -> None:

@@ -111,9 +111,12 @@ class Vertex:
             if excess <= 0.0:
                 duals = np.where(never[:, None], tilt, multiplier * log_ratio(law.ratio_minus_one()))
                 equal = self._equal(duals, np.maximum(law.mass[:, None] * law.p_x + law.deviation, UNIT * law.p_x))
-                if equal is not None and never.any():
-                    equal[never] -= support_ceiling(equal[never], law.p_x, multiplier)[:, None]
-                return None if equal is None else Point(columns, equal, multiplier)
+                if equal is None:
+                    return None
+                over = support_ceiling(equal, law.p_x, multiplier)
+                equal[never] -= over[never, None]
+                feasible = (over[~never] <= Precision.certain * multiplier).all()  # not where rare guesses made ties equal
+                return Point(columns, equal, multiplier) if feasible else None
             inside = 2.0 * (inside + excess)
         return None
 
