@@ -1,16 +1,17 @@
 """Hypothesis strategies shared by the tests: problems with difficult masses, estimators, and garbage.
 
 Masses range over all of double precision: ordinary, equal, zero, nearly one, and tiny down to subnormal. The arrays are
-small, because the laws do not depend on size and the references compute with fractions. A whole array is one draw of bytes,
-which choose from a table: a draw for every entry takes longer than most laws. Strategies are cached by shape, since
+small, because the laws do not depend on size and the references compute with fractions. An array or a whole model is one
+draw of bytes, which choose from tables: a draw for every entry takes longer than most laws. Strategies are cached, since
 Hypothesis validates each new one.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -20,7 +21,6 @@ from discreet.problems.problem import Problem
 
 __all__ = [
     "anything",
-    "arrays",
     "budgets",
     "characters",
     "estimators",
@@ -85,72 +85,100 @@ budgets = st.one_of(
 """Leakage budgets in nats, from perfect privacy to none."""
 
 
-@st.composite
-def arrays(draw: st.DrawFn, shape: tuple[int, ...], table: Array) -> Array:
-    """Arrays of values of a table, from one draw of bytes: in most of them some entries, or all, equal the first."""
-    size = math.prod(shape)
-    drawn = np.frombuffer(draw(_bytes(2 * size + 2)), np.uint16)
-    places = drawn[1:].copy()
-    places[places < int(drawn[0]) - _CHOICES // 4] = places[0]
+_T = TypeVar("_T")
+
+
+def _drawn(count: int, make: Callable[[bytes], _T]) -> st.SearchStrategy[_T]:
+    """What is made of so many drawn bytes."""
+    return st.binary(min_size=count, max_size=count).map(make)
+
+
+def _room(*shape: int) -> int:
+    """How many bytes `_array` takes."""
+    return 2 * math.prod(shape) + 2
+
+
+def _array(drawn: bytes, shape: tuple[int, ...], table: Array) -> Array:
+    """An array of values of a table: in most of them some entries, or all, equal the first."""
+    chosen = np.frombuffer(drawn, np.uint16, math.prod(shape) + 1)
+    places = chosen[1:].copy()
+    places[places < int(chosen[0]) - _CHOICES // 4] = places[0]
     return table[places].reshape(shape)
 
 
-@cache
-def _bytes(count: int) -> st.SearchStrategy[bytes]:
-    return st.binary(min_size=count, max_size=count)
+_HEADER = 6
+"""Bytes of a model before its arrays: n, m, N, the kind of loss, and two places."""
 
 
-@st.composite
-def joints(draw: st.DrawFn, most: int = 3, outcomes: int = 5) -> Array:
-    """Joint tensors p(x, y, z) [n, m, N] that sum to one, n and m up to `most`, N up to `outcomes`."""
-    shape = draw(st.tuples(st.integers(1, most), st.integers(1, most), st.integers(1, outcomes)))
-    raw = draw(arrays(shape, MASSES))
+def _joint(drawn: bytes, most: int, outcomes: int) -> Array:
+    n, m, count = drawn[0] % most + 1, drawn[1] % most + 1, drawn[2] % outcomes + 1
+    raw = _array(drawn[_HEADER:], (n, m, count), MASSES)
     if raw.sum() < 0.01:
-        raw[draw(st.integers(0, shape[0] - 1)), 0, draw(st.integers(0, shape[2] - 1))] = 1.0
+        raw[drawn[4] % n, 0, drawn[5] % count] = 1.0
     return np.asarray(raw / raw.sum())
 
 
-@st.composite
+@cache
+def joints(most: int = 3, outcomes: int = 5) -> st.SearchStrategy[Array]:
+    """Joint tensors p(x, y, z) [n, m, N] that sum to one, n and m up to `most`, N up to `outcomes`."""
+    return _drawn(_HEADER + _room(most, most, outcomes), lambda drawn: _joint(drawn, most, outcomes))
+
+
+@cache
 def problems(
-    draw: st.DrawFn, budget: st.SearchStrategy[float] = budgets, most: int = 3, outcomes: int = 5, general: bool = True
-) -> Problem:
-    """Problems under a drawn budget; with `general`, sometimes any loss masses instead of the 0/1 loss of a joint."""
-    joint = draw(joints(most, outcomes))
-    if not general or draw(st.booleans()):
-        return Problem.from_joint(joint, draw(budget))
-    p_xz = joint.sum(axis=1)
-    loss = draw(arrays(joint.shape[1:], LOSSES))
-    return Problem(p_xz, loss * (p_xz.sum(axis=0) > 0.0), draw(budget))
+    budget: st.SearchStrategy[float] | float = budgets, most: int = 3, outcomes: int = 5, general: bool = True
+) -> st.SearchStrategy[Problem]:
+    """Problems under a budget, given or drawn; with `general`, half of them have any loss masses instead of 0/1 loss."""
+    masses = _HEADER + _room(most, most, outcomes)
+
+    def problem(drawn: bytes, nats: float) -> Problem:
+        joint = _joint(drawn, most, outcomes)
+        if not general or drawn[3] % 2 == 0:
+            return Problem.from_joint(joint, nats)
+        p_xz = joint.sum(axis=1)
+        loss = _array(drawn[masses:], joint.shape[1:], LOSSES)
+        return Problem(p_xz, loss * (p_xz.sum(axis=0) > 0.0), nats)
+
+    model = st.binary(min_size=masses + _room(most, outcomes), max_size=masses + _room(most, outcomes))
+    if isinstance(budget, float):
+        return model.map(lambda drawn: problem(drawn, budget))
+    return st.tuples(model, budget).map(lambda both: problem(*both))
 
 
 @cache
 def estimators(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
     """Column-stochastic matrices [m, N]: vertices, even draws, and weights of every order of magnitude."""
+    m, count = shape
 
-    def normalised(raw: Array) -> Array:
+    def estimator(drawn: bytes) -> Array:
+        if drawn[0] % 2 == 0:
+            return np.asarray(np.eye(m)[:, np.frombuffer(drawn, np.uint8, count, 1) % m])
+        raw = _array(drawn[1:], shape, MASSES)
         raw[0, raw.sum(axis=0) == 0.0] = 1.0
         raw = raw / raw.max(axis=0)
         return np.asarray(raw / raw.sum(axis=0))
 
-    vertices = st.lists(st.integers(0, shape[0] - 1), min_size=shape[1], max_size=shape[1]).map(
-        lambda labels: np.eye(shape[0])[:, labels]
-    )
-    return st.one_of(vertices, arrays(shape, MASSES).map(normalised))
+    return _drawn(1 + _room(*shape), estimator)
 
 
 @cache
-def garbage(shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
+def garbage(shape: tuple[int, ...]) -> st.SearchStrategy[Array]:
     """Arrays of any doubles: NaN, infinities, negative, huge, subnormal."""
-    return arrays(shape, ANYTHING)
+    return _from(shape, ANYTHING)
 
 
 @cache
-def finite_tilts(shape: tuple[int, int]) -> st.SearchStrategy[Any]:
+def finite_tilts(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
     """Tilts [m, n]: moderate, of mixed orders of magnitude, or any numbers."""
-    return st.one_of(arrays(shape, MODERATE), arrays(shape, MIXED), arrays(shape, FINITE))
+    return _from(shape, MODERATE, MIXED, FINITE)
 
 
 @cache
-def tilts(shape: tuple[int, int]) -> st.SearchStrategy[Any]:
+def tilts(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
     """Tilts [m, n]: moderate, of mixed orders of magnitude, or arbitrary doubles, NaN and infinities included."""
-    return st.one_of(arrays(shape, MODERATE), arrays(shape, MIXED), garbage(shape))
+    return _from(shape, MODERATE, MIXED, ANYTHING)
+
+
+def _from(shape: tuple[int, ...], *tables: Array) -> st.SearchStrategy[Array]:
+    """Arrays of values of one of the tables."""
+    return _drawn(1 + _room(*shape), lambda drawn: _array(drawn[1:], shape, tables[drawn[0] % len(tables)]))

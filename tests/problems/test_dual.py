@@ -24,6 +24,8 @@ _MULTIPLIERS = st.one_of(
     st.floats(0.0, allow_nan=False, allow_infinity=False),
 )
 
+_SMALL = st.sampled_from([0.0, 1e-9, 0.01])
+
 
 def _small(budget: float) -> Problem:
     return Problem.from_joint(np.random.default_rng(11).dirichlet(np.ones(24)).reshape(2, 3, 4), budget)
@@ -49,7 +51,7 @@ def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data: st.Da
 @given(st.data())
 def test_weak_duality(data: st.DataObject) -> None:
     """With the budget set to an estimator's leakage, its error is at least every bound."""
-    problem = data.draw(problems(st.just(1.0)))
+    problem = data.draw(problems(1.0))
     estimator = data.draw(estimators((problem.m, problem.N)))
     leakage = exactly.leakage(problem, estimator, normalised=True)
     problem = problem.with_budget(float(leakage) * (1 + 1e-15) + 1e-320)
@@ -64,7 +66,7 @@ def test_weak_duality(data: st.DataObject) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_repair_moves_feasible_duals_by_rounding_only(data: st.DataObject) -> None:
-    problem = data.draw(problems(st.sampled_from([0.0, 1e-9, 0.01])))
+    problem = data.draw(problems(_SMALL))
     tilt = data.draw(hnp.arrays(np.float64, (problem.m, problem.n), elements=st.floats(-1e6, 1e6)))
     multiplier = data.draw(st.floats(1e-3, 1e3))
     first = feasible_duals(tilt, multiplier, problem.p_x, problem.budget)

@@ -54,7 +54,7 @@ def test_leakage_of_a_nearly_uninformative_channel(dependence: float) -> None:
 @settings(max_examples=80)
 @given(st.data())
 def test_leakage_and_its_ceiling_against_exact_arithmetic(data: st.DataObject) -> None:
-    problem = data.draw(problems(st.just(math.inf)))
+    problem = data.draw(problems(math.inf))
     law = problem.output_law(estimator := data.draw(estimators((problem.m, problem.N))))
     exact, computed = exactly.leakage(problem, estimator), law.leakage()
     assert abs(computed - exact) <= 1e-12 * exact + 2.0**-90 * mpmath.sqrt(exact) + 2.0**-180 + _RESOLVED
@@ -66,7 +66,7 @@ def test_leakage_and_its_ceiling_against_exact_arithmetic(data: st.DataObject) -
 @settings(max_examples=60)
 @given(st.data())
 def test_leakage_is_convex_in_the_estimator(data: st.DataObject) -> None:
-    problem = data.draw(problems(st.just(math.inf)))
+    problem = data.draw(problems(math.inf))
     first, second = (data.draw(estimators((problem.m, problem.N))) for _ in range(2))
     share = data.draw(st.floats(0.0, 1.0))
     a, b = problem.output_law(first), problem.output_law(second)
@@ -80,7 +80,7 @@ def test_leakage_is_convex_in_the_estimator(data: st.DataObject) -> None:
 @settings(max_examples=60)
 @given(st.data())
 def test_processing_cannot_raise_leakage(data: st.DataObject) -> None:
-    problem = data.draw(problems(st.just(math.inf)))
+    problem = data.draw(problems(math.inf))
     estimator = data.draw(estimators((problem.m, problem.N)))
     before = problem.leakage(estimator)
     post = data.draw(estimators((2, problem.m)))

@@ -25,6 +25,9 @@ from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
+_POSITIVE = budgets.filter(lambda budget: budget > 0.0)
+_ROUND = st.sampled_from([0.0, 1e-6, 0.01, 0.2, math.inf])
+
 
 def _random(budget: float, n: int = 2, m: int = 2, outcomes: int = 4, seed: int = 0, spread: float = 1.0) -> Problem:
     joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, spread))
@@ -75,7 +78,7 @@ def test_certificates_are_proofs_for_arbitrary_input(data: st.DataObject) -> Non
 @given(st.data())
 def test_no_feasible_estimator_beats_the_lower_bound(data: st.DataObject) -> None:
     """Weak duality by `certify`: the lower bound from one estimator is compared with the error of another."""
-    problem = data.draw(problems(st.just(1.0)))
+    problem = data.draw(problems(1.0))
     shape = (problem.m, problem.N)
     challenger = data.draw(estimators(shape))
     leakage = exactly.leakage(problem, challenger, normalised=True)
@@ -89,7 +92,7 @@ def test_no_feasible_estimator_beats_the_lower_bound(data: st.DataObject) -> Non
 @settings(max_examples=60)
 @given(st.data())
 def test_given_duals_never_widen_the_bracket(data: st.DataObject) -> None:
-    problem = data.draw(problems(budgets.filter(lambda budget: budget > 0.0)))
+    problem = data.draw(problems(_POSITIVE))
     estimator = data.draw(estimators((problem.m, problem.N)))
     without = certify(problem, estimator).certificate
     with_them = certify(problem, estimator, data.draw(tilts((problem.m, problem.n))), data.draw(anything)).certificate
@@ -100,7 +103,7 @@ def test_given_duals_never_widen_the_bracket(data: st.DataObject) -> None:
 @settings(max_examples=60)
 @given(st.data())
 def test_gap_is_the_sum_of_the_three_residuals(data: st.DataObject) -> None:
-    problem = data.draw(problems(st.sampled_from([0.0, 1e-6, 0.01, 0.2, math.inf])))
+    problem = data.draw(problems(_ROUND))
     tilt = data.draw(st.one_of(st.none(), estimators((problem.m, problem.n)).map(lambda t: 0.4 - t)))
     verdict = certify(problem, data.draw(estimators((problem.m, problem.N))), tilt, data.draw(st.floats(0.0, 2.0)))
     judged, kkt = verdict.certificate, verdict.certificate.kkt

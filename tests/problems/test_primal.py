@@ -48,7 +48,7 @@ def test_any_matrix_becomes_a_feasible_estimator(data: st.DataObject) -> None:
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_any_matrix_becomes_perfectly_private(data: st.DataObject) -> None:
-    problem = data.draw(problems(st.just(0.0)))
+    problem = data.draw(problems(0.0))
     repaired = _repaired(problem, data.draw(garbage((problem.m, problem.N))))
     _assert_stochastic(repaired.estimator)
     assert distance_from_private(repaired.law) <= PRIVATE_LIMIT
@@ -60,7 +60,7 @@ def test_any_matrix_becomes_perfectly_private(data: st.DataObject) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_feasible_estimators_are_left_alone(data: st.DataObject) -> None:
-    problem = data.draw(problems(st.just(1.0)))
+    problem = data.draw(problems(1.0))
     own = normalise(data.draw(estimators((problem.m, problem.N))))
     law = problem.output_law(own)
     loose = problem.with_budget(law.leakage() * (1 + 1e-9) + 1e-15)

@@ -129,7 +129,7 @@ def test_outcomes_that_say_nothing_about_x_but_for_rounding_are_solved() -> None
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_brackets_hold_the_optimum_of_what_they_are_about(data: st.DataObject) -> None:
-    problem = data.draw(problems(st.just(0.0)))
+    problem = data.draw(problems(0.0))
     shape = (problem.m, problem.N)
     tilt = data.draw(st.one_of(st.none(), tilts((problem.m, problem.n))))
     verdict = certify(problem, data.draw(st.one_of(garbage(shape), estimators(shape))), tilt)
@@ -139,14 +139,14 @@ def test_brackets_hold_the_optimum_of_what_they_are_about(data: st.DataObject) -
 
 
 @settings(max_examples=60, deadline=None)
-@given(problems(st.just(0.0), outcomes=4), st.sampled_from(["tilt", "highs"]))
+@given(problems(0.0, outcomes=4), st.sampled_from(["tilt", "highs"]))
 def test_solutions_hold_the_optimum_of_what_they_are_about(problem: Problem, backend: str) -> None:
     if ds.solve(problem, backend).certificate is not None:  # masses of 5e-324 are too much for some
         solved(problem, backend)
 
 
 @settings(max_examples=40, deadline=None)
-@given(problems(st.just(0.0), outcomes=4), st.floats(1e-12, 1.0), st.floats(1e-12, 1.0))
+@given(problems(0.0, outcomes=4), st.floats(1e-12, 1.0), st.floats(1e-12, 1.0))
 def test_less_private_estimators_err_no_more(problem: Problem, one: float, other: float) -> None:
     near, far = sorted((one, other))
     values = [exactly.perfect_privacy_optimum(problem, within) for within in (0.0, near, far)]

@@ -231,7 +231,7 @@ def test_general_loss_matrices() -> None:
 @settings(max_examples=60)
 @given(st.data())
 def test_bayes_rule_has_the_least_error(data: st.DataObject) -> None:
-    problem = data.draw(problems(st.just(math.inf)))
+    problem = data.draw(problems(math.inf))
     best = exactly.error_probability(problem, problem.bayes_estimator)
     assert best <= exactly.error_probability(problem, data.draw(estimators((problem.m, problem.N))), normalised=True)
     assert problem.bayes_error == pytest.approx(float(best), rel=1e-15, abs=0.0)
@@ -245,7 +245,7 @@ def test_ties_of_the_bayes_rule_go_to_the_first_guess() -> None:
 
 
 @settings(max_examples=60)
-@given(problems(st.just(0.1)))
+@given(problems(0.1))
 def test_phi_is_centred_both_ways(problem: Problem) -> None:
     assert np.abs(problem.phi.sum(axis=1)).max() < 1e-13
     assert np.abs(problem.p_x @ problem.phi).max() < 1e-13

@@ -21,7 +21,7 @@ from discreet.problems.reduction import reduce
 @settings(max_examples=80)
 @given(st.data())
 def test_restored_estimators_keep_error_and_leakage(data: st.DataObject) -> None:
-    problem = data.draw(problems(st.just(0.1)))
+    problem = data.draw(problems(0.1))
     reduced = reduce(problem)
     estimator = data.draw(estimators((problem.m, reduced.problem.N)))
     full = reduced.restore(estimator)
