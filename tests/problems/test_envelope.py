@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import budgets, estimators, joints, tilts
+from strategies import budgets, estimators, problems, tilts
 
 from discreet.problems.catalog import build
 from discreet.problems.envelope import Bound, Envelope, envelope_of
 from discreet.problems.errors import InputError
 from discreet.problems.judge import certify
+from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+
+MODELS = problems(math.inf, general=False)
+BUDGETS = budgets.filter(np.isfinite)
+KINDS = st.lists(st.integers(0, 3), max_size=4)
+MULTIPLIERS = st.floats(0.0, 1e3)
 
 
 @st.composite
 def judged(draw: st.DrawFn) -> tuple[Problem, list[Bound]]:
-    """A model and a few certificates of it at drawn budgets, from any estimators and any duals."""
-    model = Problem.from_joint(draw(joints()), np.inf)
+    """A model and a few certificates of it at drawn budgets, from any estimators, with and without any duals."""
+    model = draw(MODELS)
     bounds = []
-    for _ in range(draw(st.integers(0, 4))):
-        scale = draw(st.sampled_from([1.0, max(model.bayes_leakage, 1e-300)]))
-        problem = model.with_budget(draw(budgets.filter(np.isfinite)) * scale)
-        tilt = draw(st.none() | tilts((model.m, model.n)))
-        multiplier = None if tilt is None else draw(st.floats(0.0, 1e3))
-        verdict = certify(problem, draw(estimators((model.m, model.N))), tilt, multiplier)
+    for kind in draw(KINDS):
+        problem = model.with_budget(draw(BUDGETS) * (max(model.bayes_leakage, 1e-300) if kind % 2 else 1.0))
+        duals = (draw(tilts((model.m, model.n))), draw(MULTIPLIERS)) if kind >= 2 else ()
+        verdict = certify(problem, draw(estimators((model.m, model.N))), *duals)
         bounds.append(Bound.of(verdict.certificate, verdict.multiplier))
     return model, bounds
 
@@ -41,11 +46,22 @@ def places(model: Problem, bounds: list[Bound], found: Envelope) -> np.ndarray:
     return np.unique(np.concatenate([ordered, 0.5 * (ordered[1:] + ordered[:-1]), found.horizon * np.linspace(0, 1, 17)]))
 
 
-@given(judged())
+@given(judged(), st.data())
 @settings(max_examples=80)
-def test_envelopes_are_in_order_and_do_not_increase(drawn: tuple[Problem, list[Bound]]) -> None:
+def test_laws_of_envelopes(drawn: tuple[Problem, list[Bound]], data: st.DataObject) -> None:
+    """Every law is asked of every model, since to judge its estimators takes longer than all of them."""
     model, bounds = drawn
     found = envelope_of(model, bounds)
+    in_order_and_not_increasing(model, bounds, found)
+    convex_above_in_exact_arithmetic(found)
+    convex_below(bounds, found)
+    as_tight_as_every_certificate(model, bounds, found)
+    over_no_estimator(model, data.draw(estimators((model.m, model.N))), found)
+    no_wider_with_more_certificates(model, bounds, found)
+    nowhere_wider_than_at_its_candidates(found)
+
+
+def in_order_and_not_increasing(model: Problem, bounds: list[Bound], found: Envelope) -> None:
     at = places(model, bounds, found)
     upper, lower = found.upper(at), found.lower(at)
     assert (lower <= upper).all()
@@ -55,10 +71,7 @@ def test_envelopes_are_in_order_and_do_not_increase(drawn: tuple[Problem, list[B
     assert (found.width(at) >= 0.0).all()
 
 
-@given(judged())
-@settings(max_examples=80)
-def test_the_upper_envelope_is_convex_in_exact_arithmetic(drawn: tuple[Problem, list[Bound]]) -> None:
-    found = envelope_of(*drawn)
+def convex_above_in_exact_arithmetic(found: Envelope) -> None:
     corners = [(Fraction(x), Fraction(y)) for x, y in found.vertices.tolist()]
     assert corners[0][0] == 0
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(corners)]
@@ -67,11 +80,7 @@ def test_the_upper_envelope_is_convex_in_exact_arithmetic(drawn: tuple[Problem, 
     assert all(a <= b * (1 - Fraction(1, 2**40)) for a, b in itertools.pairwise(slopes))
 
 
-@given(judged())
-@settings(max_examples=50)
-def test_the_lower_envelope_is_convex(drawn: tuple[Problem, list[Bound]]) -> None:
-    model, bounds = drawn
-    found = envelope_of(model, bounds)
+def convex_below(bounds: list[Bound], found: Envelope) -> None:
     ends = [0.0, *(bound.budget for bound in bounds if bound.budget <= found.horizon), found.horizon]
     for a in ends:
         for b in ends:
@@ -80,11 +89,7 @@ def test_the_lower_envelope_is_convex(drawn: tuple[Problem, list[Bound]]) -> Non
                 assert values[1] <= 0.5 * (values[0] + values[2]) + 1e-13 * found.upper(0.0)
 
 
-@given(judged())
-@settings(max_examples=50)
-def test_the_envelopes_are_as_tight_as_every_certificate(drawn: tuple[Problem, list[Bound]]) -> None:
-    model, bounds = drawn
-    found = envelope_of(model, bounds)
+def as_tight_as_every_certificate(model: Problem, bounds: list[Bound], found: Envelope) -> None:
     for bound in bounds:
         assert found.upper(bound.budget) <= bound.upper * (1.0 + 1e-14)
         if 0.0 < bound.budget <= found.horizon:
@@ -95,21 +100,13 @@ def test_the_envelopes_are_as_tight_as_every_certificate(drawn: tuple[Problem, l
     assert found.lower(np.inf) <= model.bayes_error
 
 
-@given(judged(), st.data())
-@settings(max_examples=50)
-def test_no_estimator_is_under_the_lower_envelope(drawn: tuple[Problem, list[Bound]], data: st.DataObject) -> None:
-    model, bounds = drawn
-    found = envelope_of(model, bounds)
-    estimator = data.draw(estimators((model.m, model.N)))
+def over_no_estimator(model: Problem, estimator: Array, found: Envelope) -> None:
     leakage = model.output_law(estimator).leakage_ceiling(1e-15)
     assert model.error_probability(estimator) >= found.lower(leakage) * (1.0 - 1e-12)
 
 
-@given(judged())
-@settings(max_examples=50)
-def test_more_certificates_never_widen(drawn: tuple[Problem, list[Bound]]) -> None:
-    model, bounds = drawn
-    few, many = envelope_of(model, bounds[:-1]), envelope_of(model, bounds)
+def no_wider_with_more_certificates(model: Problem, bounds: list[Bound], many: Envelope) -> None:
+    few = envelope_of(model, bounds[:-1])
     at = places(model, bounds, many)
     slack = 1e-13 * few.upper(0.0)
     raised = max(0.0, float(many.upper(0.0) - few.upper(0.0)))  # exact privacy may cost more than a rounded estimator
@@ -118,11 +115,7 @@ def test_more_certificates_never_widen(drawn: tuple[Problem, list[Bound]]) -> No
     assert (many.lower(at) >= few.lower(at) - slack).all()
 
 
-@given(judged())
-@settings(max_examples=50)
-def test_the_bracket_is_nowhere_wider_than_at_its_candidates(drawn: tuple[Problem, list[Bound]]) -> None:
-    model, bounds = drawn
-    found = envelope_of(model, bounds)
+def nowhere_wider_than_at_its_candidates(found: Envelope) -> None:
     budget, width = found.candidates()
     assert (np.diff(width) <= 0.0).all()
     assert ((budget >= 0.0) & (budget <= found.horizon)).all()
