@@ -62,12 +62,9 @@ def csv_text(columns: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(map(_guarded, line) for line in lines)
+    for line in lines:
+        writer.writerow(f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in line)
     return text.getvalue()
-
-
-def _guarded(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
 def unguarded(cell: str) -> str:

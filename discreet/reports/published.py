@@ -18,7 +18,7 @@ from discreet.reports.figure_svg import standalone
 from discreet.reports.html.data import cleaned
 from discreet.reports.html.page import asset
 from discreet.reports.measurements import Measurement
-from discreet.reports.outputs import check_folder, csv_text, plain, write_folder
+from discreet.reports.outputs import csv_text, plain, write_folder
 from discreet.reports.pictures import SIZE_WORDS, leakage_figure, precision_figure, profile_figure, sweep_figure, tones
 from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE
 from discreet.reports.statistics.numbers import statistics_of
@@ -42,7 +42,6 @@ def publish(
     """
     if not rows:
         raise InputError("there are no measurements to publish; give the results of a discreet bench that has run")
-    check_folder(folder, NAMES, overwrite=overwrite)
     ordered = cleaned(rows)
     found = trials(ordered)
     tone = tones(found)

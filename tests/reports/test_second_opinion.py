@@ -112,9 +112,9 @@ def test_a_backend_of_the_project_that_fails_is_a_finding(status: ds.Status, mes
     solved = ds.solve(instance.problem, "tilt")
     failed = replace(solved, backend="highs", status=status, message=message, verdict=None)
     for name, expected in (("highs", findings), ("somebody-elses", 0)):
-        solutions = {(instance.title, "tilt"): solved, (instance.title, name): failed}
-        opinions = {key: second_opinion(solution, 1e-9) for key, solution in solutions.items()}
-        found = gate._findings(instance, ("tilt", name), solutions, opinions, 1e-9)
+        solutions = {"tilt": solved, name: failed}
+        faults = {each: second_opinion(solution, 1e-9)[1] for each, solution in solutions.items()}
+        found = gate._findings(instance, solutions, faults)
         assert [(each.kind, each.backends) for each in found] == [("failure", (name,))] * expected
 
 
@@ -135,8 +135,7 @@ def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(ch
     wrong = replace(solved.verdict, certificate=replace(solved.verdict.certificate, **change))
     solution = replace(solved, verdict=wrong, status=ds.Status.INACCURATE)
     for name, expected in (("tilt", [said] if said else []), ("somebody-elses", [])):
-        key = (instance.title, name)
-        found = gate._findings(instance, (name,), {key: solution}, {key: (None, [])}, 1e-9)
+        found = gate._findings(instance, {name: solution}, {})
         assert [each.kind for each in found] == ["accuracy"] * len(expected)
         assert all(words in each.message for words, each in zip(expected, found, strict=True))
     tiny = replace(instance, family="adversarial", regime="tiny")
@@ -158,8 +157,7 @@ def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(r
     }
     found = []
     for solution in outcomes.values():
-        solutions = {(instance.title, "slsqp"): solution}
-        found += gate._findings(instance, ("slsqp",), solutions, dict.fromkeys(solutions, (None, [])), 1e-9)
+        found += gate._findings(instance, {"slsqp": solution}, {})
     assert [each.kind for each in found] == kinds
 
 

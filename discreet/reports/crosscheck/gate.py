@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -66,7 +66,7 @@ class Crosscheck:
             "seconds": self.seconds,
             "backends": list(self.backends),
             "left_out": list(self.selection.left_out),
-            "findings": [vars(finding) | {"backends": list(finding.backends)} for finding in self.findings],
+            "findings": plain(self.findings),
             "rows": rows,
         }
 
@@ -109,10 +109,10 @@ def run_crosscheck(
     solutions = {(each.title, name): solution for name, pairs in found.items() for each, solution in pairs}
     silent = set(required) - {name for (_, name), solution in solutions.items() if solution.certificate is not None}
     opinions = {key: second_opinion(solution, gap) for key, solution in solutions.items()}
-    findings = [
-        *(_skipped(name, solutions) for name in dict.fromkeys(required) if name in silent),
-        *(finding for each in selection.instances for finding in _findings(each, names, solutions, opinions, gap)),
-    ]
+    findings = [_skipped(name, solutions) for name in dict.fromkeys(required) if name in silent]
+    for each in selection.instances:
+        own = {name: solutions[each.title, name] for name in names if (each.title, name) in solutions}
+        findings += _findings(each, own, {name: opinions[each.title, name][1] for name in own})
     verified = {key: found for key, (found, _) in opinions.items() if found is not None}
     return Crosscheck(selection, names, solutions, verified, tuple(findings), time.monotonic() - started)
 
@@ -127,39 +127,27 @@ def _skipped(name: str, solutions: dict[tuple[str, str], Solution]) -> Finding:
     return Finding("skipped", (name,), "", "", f"required backend {name} answered nothing: {why}")
 
 
-def _findings(
-    instance: Instance,
-    names: Sequence[str],
-    solutions: dict[tuple[str, str], Solution],
-    opinions: dict[tuple[str, str], tuple[Verification | None, list[str]]],
-    gap: float,
-) -> list[Finding]:
-    answered = [(name, solutions[instance.title, name]) for name in names if (instance.title, name) in solutions]
-    judged = [(name, found, found.certificate) for name, found in answered if found.certificate is not None]
+def _findings(instance: Instance, solutions: Mapping[str, Solution], faults: Mapping[str, list[str]]) -> list[Finding]:
+    """What is wrong with the solutions of an instance, by backend; faults: what `verify` contradicts in each."""
+    judged = {name: found.certificate for name, found in solutions.items() if found.certificate is not None}
 
     def finding(kind: str, who: tuple[str, ...], message: str) -> Finding:
         return Finding(kind, who, instance.title, instance.command(who), message)
 
-    found = [
-        finding("certificate", (name,), f"certificate of {name} is broken: {fault}")
-        for name, _, _ in judged
-        for fault in opinions[instance.title, name][1]
-    ]
-    found += [
-        finding("failure", (name,), f"{name}, a backend of the project, {solution.status.value}: {solution.message}")
-        for name, solution in answered
-        if name in own_backends() and solution.status in (Status.FAILED, Status.TIMED_OUT)
-        if solution.message != NOT_BEGUN
-        if solution.status is Status.FAILED or _kind(instance) not in capabilities()[name].unreliable
-    ]
-    found += [
-        finding("accuracy", (name,), f"{name}, a backend of the project, is wrong beyond its class of methods: {fault}")
-        for name, _, certificate in judged
-        if name in own_backends() and not any(name in each.backends for each in found)  # of a broken one nothing is known
-        if _kind(instance) not in capabilities()[name].unreliable
-        for fault in _beyond_its_class(instance, capabilities()[name].method_class, certificate)
-    ]
-    for (name, _, its), (rival, _, theirs) in combinations(judged, 2):
+    found = []
+    for name, solution in solutions.items():
+        own, broken = f"{name}, a backend of the project,", faults.get(name, [])
+        found += [finding("certificate", (name,), f"certificate of {name} is broken: {each}") for each in broken]
+        reliable = name in own_backends() and _kind(instance) not in capabilities()[name].unreliable
+        late = solution.status is Status.TIMED_OUT and solution.message != NOT_BEGUN and reliable
+        if late or (solution.status is Status.FAILED and name in own_backends()):
+            found.append(finding("failure", (name,), f"{own} {solution.status.value}: {solution.message}"))
+        elif name in judged and reliable and not broken:  # of a broken one nothing is known
+            wrong = _beyond_its_class(instance, capabilities()[name].method_class, judged[name])
+            found += [
+                finding("accuracy", (name,), f"{own} is wrong beyond its class of methods: {fault}") for fault in wrong
+            ]
+    for (name, its), (rival, theirs) in combinations(judged.items(), 2):
         if its.excludes(theirs) or theirs.excludes(its):
             first, second = (f"{who} proves [{c.lower!r}, {c.upper!r}]" for who, c in ((name, its), (rival, theirs)))
             found.append(finding("disagreement", (name, rival), f"brackets exclude one another: {first} and {second}"))

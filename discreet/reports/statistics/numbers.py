@@ -24,7 +24,7 @@ def statistics_of(rows: Sequence[Measurement]) -> dict[str, Any]:
     found = trials(rows)
     ordered = [row for trial in found for row in trial.rows]
     floor = noise_floor(found)
-    claims = claim_records(ordered)
+    claims, kept = claim_records(ordered), [trial for trial in found if trial.kept]
     return {
         "summary": _summary(ordered, found, claims),
         "claims": [plain(record) | {"correct_rate": record.correct_rate} for record in claims],
@@ -34,8 +34,12 @@ def statistics_of(rows: Sequence[Measurement]) -> dict[str, Any]:
             for row in claimed_leaks(ordered)
         ],
         "sweeps": sweeps(found, floor if math.isfinite(floor) else 1.0),
-        "work_precision": [_work(trial) for trial in found if trial.kept],
-        "precision": _precision([trial for trial in found if trial.kept]),
+        "work_precision": [
+            {"contestant": trial.contestant, "instance": trial.task.instance, "asked": trial.task.gap}
+            | {"achieved": trial.achieved, "seconds": trial.seconds}
+            for trial in kept
+        ],
+        "precision": _precision(kept),
         "performance": performance_profiles(found),
         "data": data_profiles(found),
         "means": {"shift": fitting_shift(found), "noise_floor": floor, "rows": means(found)},
@@ -68,14 +72,8 @@ def _summary(rows: Sequence[Measurement], found: Sequence[Trial], claims: Sequen
     }
 
 
-def _work(trial: Trial) -> dict[str, Any]:
-    """Seconds and the gap that was certified, which may differ from the gap requested."""
-    asked = {"contestant": trial.contestant, "instance": trial.task.instance, "asked": trial.task.gap}
-    return asked | {"achieved": trial.achieved, "seconds": trial.seconds}
-
-
 def _precision(kept: Sequence[Trial]) -> list[dict[str, Any]]:
-    """The same in numbers, a line a configuration."""
+    """The gaps that were certified, which may differ from those requested, and the seconds; a line a configuration."""
     lines = []
     for name in labels_of(kept):
         gaps, seconds = zip(*((trial.achieved, trial.seconds) for trial in kept if trial.contestant == name), strict=True)
