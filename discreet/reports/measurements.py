@@ -15,11 +15,11 @@ import gzip
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from discreet.backends.solution import PRIVACY_TOLERANCE, Status
 from discreet.problems.checks import brief, shown
@@ -29,6 +29,9 @@ from discreet.problems.files.writing import marked
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import csv_text, plain, replace_file, unguarded
+
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 def typed(name: str, values: Mapping[str, Any]) -> str:
@@ -213,6 +216,14 @@ class Measurement:
         if self.budget_nats == 0.0:
             return self.status is Status.VIOLATED_PRIVACY
         return self.answered and self.leakage_over_budget > 1.0 + PRIVACY_TOLERANCE
+
+
+def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """The items by their keys, both in the order in which they come."""
+    found: dict[_Key, list[_Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
 
 
 def landmarks(problem: Problem) -> dict[str, Any]:

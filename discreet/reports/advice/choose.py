@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -24,7 +23,7 @@ from discreet.problems.errors import InputError, Unsupported
 from discreet.problems.problem import Problem
 from discreet.reports.advice.evidence import FEATURES, Cell, Features, Option, cells_of, joined
 from discreet.reports.advice.prediction import Prospect, TimeModel, comparable_kind, prospects, rank
-from discreet.reports.measurements import Measurement, reference_measurements
+from discreet.reports.measurements import Measurement, grouped, reference_measurements
 from discreet.reports.outputs import plain
 
 
@@ -149,10 +148,8 @@ def _reference_cells() -> tuple[Cell, ...]:
 def machine_factor(shipped: Sequence[Cell], local: Sequence[Cell]) -> float:
     """How many times longer local rows took than the shipped ones predict: the median; 1 with fewer than three of them."""
     models: dict[tuple[Option, str], TimeModel] = {}
-    by_key: dict[tuple[Option, str], list[Cell]] = defaultdict(list)
+    by_key = grouped(shipped, lambda cell: (cell.option, cell.features.kind))
     same = {(cell.option, cell.identity): cell.seconds for cell in shipped}
-    for cell in shipped:
-        by_key[cell.option, cell.features.kind].append(cell)
     ratios = []
     for cell in (each for each in local if each.timed and each.seconds > 0.0):
         key = cell.option, cell.features.kind

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,7 +28,7 @@ from discreet.backends.solution import Status
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
-from discreet.reports.measurements import Configuration, Measurement
+from discreet.reports.measurements import Configuration, Measurement, grouped
 
 FEATURES = ("outcomes", "n·m", "budget ÷ Bayes leakage", "budget in nats", "Bayes error ÷ constant error")
 """What the entries of `Features.decades` are."""
@@ -145,12 +144,13 @@ class Cell:
 
 def cells_of(rows: Iterable[Measurement], *, local: bool = False) -> list[Cell]:
     """Rows gathered by option and instance. Rows of `auto` and of backends that were absent or refused are left out."""
-    found: dict[tuple[Option, str], list[Measurement]] = defaultdict(list)
-    for row in rows:
-        if row.backend != "auto" and row.status not in (Status.ABSENT, Status.UNSUPPORTED):
-            told = json.dumps({**row.profile_settings, **row.settings}, sort_keys=True)
-            found[Option(row.backend, told, row.gap_target), row.problem_hash].append(row)
-    return [_cell(option, repeats, local) for (option, _), repeats in found.items()]
+    tried = (row for row in rows if row.backend != "auto" and row.status not in (Status.ABSENT, Status.UNSUPPORTED))
+
+    def option(row: Measurement) -> Option:
+        return Option(row.backend, json.dumps({**row.profile_settings, **row.settings}, sort_keys=True), row.gap_target)
+
+    found = grouped(tried, lambda row: (option(row), row.problem_hash))
+    return [_cell(chosen, repeats, local) for (chosen, _), repeats in found.items()]
 
 
 def joined(shipped: Iterable[Cell], local: Iterable[Cell], factor: float) -> list[Cell]:

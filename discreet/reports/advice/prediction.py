@@ -24,7 +24,6 @@ Source: A. Gelman et al., Bayesian Data Analysis, 3rd ed., §14.2.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,6 +34,7 @@ from discreet.backends.contract import Options
 from discreet.backends.solution import Status
 from discreet.problems.numerics.double_double import Array
 from discreet.reports.advice.evidence import Cell, Features, Option
+from discreet.reports.measurements import grouped
 from discreet.reports.outputs import plain
 
 
@@ -218,11 +218,8 @@ def prospects(cells: Sequence[Cell], features: Features, gap: float) -> list[Pro
 
     Options asked for a looser gap are left out, unless every one of a backend is: then its tightest is asked for `gap`.
     """
-    found: dict[Option, list[Cell]] = defaultdict(list)
     kind = comparable_kind(cells, features)
-    for cell in cells:
-        if cell.features.kind == kind:
-            found[cell.option].append(cell)
+    found = grouped((cell for cell in cells if cell.features.kind == kind), lambda cell: cell.option)
     tight = {(option.backend, option.settings_json): option.gap for option in sorted(found, key=lambda each: -each.gap)}
     chosen = []
     for option, mine in found.items():

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from discreet.reports.measurements import Measurement
+from discreet.reports.measurements import Measurement, grouped
 
 
 @dataclass(frozen=True)
@@ -41,22 +41,17 @@ class Pair:
 
 def agreements(rows: Iterable[Measurement]) -> tuple[Agreement, ...]:
     """Every pair of configurations on every problem that both answered, with all repeats and gaps of both."""
-    found: dict[tuple[str, str], dict[str, list[Measurement]]] = {}
-    for row in rows:
-        if row.answered:
-            found.setdefault((row.problem_hash, row.instance), {}).setdefault(row.label, []).append(row)
+    found = grouped((row for row in rows if row.answered), lambda row: (row.problem_hash, row.instance))
     return tuple(
-        _agreement(case, *one, *other)
-        for (_, case), answers in sorted(found.items())
-        for one, other in combinations(sorted(answers.items()), 2)
+        _agreement(key[1], *one, *other)
+        for key in sorted(found)
+        for one, other in combinations(sorted(grouped(found[key], lambda row: row.label).items()), 2)
     )
 
 
 def summarise(pairs: Sequence[Agreement]) -> list[Pair]:
     """A `Pair` for every two configurations with a case in common, in the order of their names."""
-    met: dict[tuple[str, str], list[Agreement]] = {}
-    for pair in pairs:
-        met.setdefault((pair.first, pair.second), []).append(pair)
+    met = grouped(pairs, lambda pair: (pair.first, pair.second))
     return [
         Pair(*names, len(own), sum(each.agree for each in own), max(each.difference for each in own))
         for names, own in sorted(met.items())

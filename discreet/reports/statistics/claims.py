@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from discreet.backends.solution import Status
-from discreet.reports.measurements import Measurement
+from discreet.reports.measurements import Measurement, grouped
 from discreet.reports.statistics.trials import NOT_TRIED
 
 
@@ -73,10 +73,7 @@ class ClaimRecord:
 
 def claim_records(rows: Iterable[Measurement]) -> tuple[ClaimRecord, ...]:
     """One record a solver configuration, by label; attempts that were not tried are left out."""
-    found: dict[str, list[Measurement]] = {}
-    for row in rows:
-        if row.status not in NOT_TRIED:
-            found.setdefault(row.label, []).append(row)
+    found = grouped((row for row in rows if row.status not in NOT_TRIED), lambda row: row.label)
     return tuple(_record(label, found[label]) for label in sorted(found))
 
 
@@ -98,11 +95,8 @@ class Failure:
 
 def failure_groups(rows: Iterable[Measurement]) -> tuple[Failure, ...]:
     """Every attempt that is not certified, grouped by configuration, status and reason; the most frequent first."""
-    found: dict[tuple[str, Status, str], list[str]] = {}
-    for row in rows:
-        if not row.certified:
-            found.setdefault((row.label, row.status, reason_of(row)), []).append(row.instance)
-    groups = [Failure(*key, len(where), min(where)) for key, where in found.items()]
+    found = grouped((row for row in rows if not row.certified), lambda row: (row.label, row.status, reason_of(row)))
+    groups = [Failure(*key, len(own), min(row.instance for row in own)) for key, own in found.items()]
     return tuple(sorted(groups, key=lambda each: (-each.count, each.contestant, each.status.value, each.reason)))
 
 

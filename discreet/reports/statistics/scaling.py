@@ -18,7 +18,7 @@ from statistics import median
 
 import numpy as np
 
-from discreet.reports.measurements import Measurement
+from discreet.reports.measurements import Measurement, grouped
 from discreet.reports.statistics.aggregates import student_quantile
 from discreet.reports.statistics.trials import Trial
 
@@ -88,15 +88,16 @@ class Sweep:
 
 def series_by_size(found: Iterable[Trial], size: str) -> tuple[Series, ...]:
     """Seconds by size for each configuration; `size` is one of SIZES."""
-    table: dict[str, dict[float, list[float]]] = {}
-    for trial in found:
-        place = SIZES[size](trial.rows[0])
-        if trial.success and place is not None and place > 0.0 and trial.seconds > 0.0:
-            table.setdefault(trial.contestant, {}).setdefault(place, []).append(trial.seconds)
-    return tuple(
-        Series(name, tuple(sorted(table[name])), tuple(median(table[name][s]) for s in sorted(table[name])))
-        for name in sorted(table)
-    )
+
+    def place(trial: Trial) -> float:
+        return SIZES[size](trial.rows[0]) or 0.0
+
+    solved = (trial for trial in found if trial.success and trial.seconds > 0.0 and place(trial) > 0.0)
+    series = []
+    for name, own in sorted(grouped(solved, lambda trial: trial.contestant).items()):
+        sizes, trials = zip(*sorted(grouped(own, place).items()), strict=True)
+        series.append(Series(name, sizes, tuple(median(trial.seconds for trial in same) for same in trials)))
+    return tuple(series)
 
 
 def fit_exponent(series: Series) -> Scaling | None:
@@ -131,11 +132,8 @@ def sweeps(found: Sequence[Trial], noise: float = 1.0) -> tuple[Sweep, ...]:
 
     noise   the factor that a crossover must exceed
     """
-    groups: dict[tuple[str, str, float], list[Trial]] = {}
-    for trial in found:
-        row = trial.rows[0]
-        if row.entry != "file":  # files are different problems
-            groups.setdefault((row.entry, row.budget_word, row.gap_target), []).append(trial)
+    alike = (trial for trial in found if trial.rows[0].entry != "file")  # files are different problems
+    groups = grouped(alike, lambda trial: (trial.rows[0].entry, trial.rows[0].budget_word, trial.rows[0].gap_target))
     kinds = ("outcomes", "sensors", "alphabet")
     made = [_sweep(size, key, own, noise) for size in kinds for key, own in groups.items()]
     return tuple(

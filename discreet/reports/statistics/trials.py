@@ -13,7 +13,7 @@ from functools import cached_property
 from statistics import median
 
 from discreet.backends.solution import Status
-from discreet.reports.measurements import Measurement
+from discreet.reports.measurements import Measurement, grouped
 
 NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})
 """The backend does not serve the task, or is not installed: neither success nor failure."""
@@ -83,10 +83,7 @@ class Trial:
 
 def trials(rows: Iterable[Measurement]) -> tuple[Trial, ...]:
     """Rows as trials, sorted by task, then configuration; the order of the rows does not matter."""
-    found: dict[tuple[Task, str], list[Measurement]] = {}
-    for row in rows:
-        task = Task(row.instance, row.gap_target, row.problem_hash)
-        found.setdefault((task, row.label), []).append(row)
+    found = grouped(rows, lambda row: (Task(row.instance, row.gap_target, row.problem_hash), row.label))
     return tuple(
         Trial(task, label, tuple(sorted(found[task, label], key=lambda row: (row.repeat, row.started, row.seconds))))
         for task, label in sorted(found)
@@ -100,8 +97,5 @@ def labels_of(found: Iterable[Trial]) -> tuple[str, ...]:
 
 def by_task(found: Iterable[Trial]) -> dict[Task, dict[str, Trial]]:
     """task -> configuration -> trial, of those that were tried."""
-    table: dict[Task, dict[str, Trial]] = {}
-    for trial in found:
-        if trial.tried:
-            table.setdefault(trial.task, {})[trial.contestant] = trial
-    return table
+    tried = grouped((trial for trial in found if trial.tried), lambda trial: trial.task)
+    return {task: {trial.contestant: trial for trial in own} for task, own in tried.items()}

@@ -7,7 +7,7 @@ import os
 import statistics
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from discreet.backends.run import Attempt, conclude
 from discreet.backends.solution import Solution, Status
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.reduction import reduce
-from discreet.reports.measurements import Measurement
+from discreet.reports.measurements import Measurement, grouped
 from discreet.reports.second_opinion import second_opinion
 from discreet.reports.study.cells import Cell
 from discreet.reports.study.machine import commit, machine, scrubbed
@@ -44,11 +44,8 @@ class Summary:
 
 def estimated_seconds(cells: Iterable[Cell], rows: Iterable[Measurement]) -> float:
     """How long these cells will take together: each as long as the mean of its configuration's rows, or of all."""
-    walls: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        if row.wall_seconds > 0.0:
-            walls[row.label].append(row.wall_seconds)
-    means = {label: statistics.fmean(seconds) for label, seconds in walls.items()}
+    timed = grouped((row for row in rows if row.wall_seconds > 0.0), lambda row: row.label)
+    means = {label: statistics.fmean(row.wall_seconds for row in own) for label, own in timed.items()}
     otherwise = statistics.fmean(means.values()) if means else 2.0  # a process, its imports, short attempts
     return sum(0.0 if cell.skipped else means.get(cell.configuration.label, otherwise) for cell in cells)
 
