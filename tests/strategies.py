@@ -29,6 +29,7 @@ __all__ = [
     "joints",
     "problems",
     "tilts",
+    "vectors",
 ]
 
 characters = st.characters(exclude_categories=["Cs"])
@@ -69,6 +70,9 @@ FINITE = _table(_extreme, _uniform(-2.0, 2.0), _bits[np.isfinite(_bits)])
 
 LOSSES = _table(MASSES[: _CHOICES // 2], _uniform(0.0, 100.0))
 MODERATE = _table(np.zeros(1), *(_uniform(-0.5, 0.5) for _ in range(7)))
+ORDINARY = _table(
+    np.array([0.0, 1.0, -1.0, 1e30, 1e-99]), *(_uniform(-1.0, 1.0) * scale for scale in (1.0, 1e-8, 1e-90, 1e16, 1e30))
+)
 MIXED = _table(*(_uniform(-1.0, 1.0) * scale for scale in (1e-300, 1e-12, 1e-3, 1.0, 50.0, 1e5, 1e300)))
 
 anything = st.one_of(
@@ -177,6 +181,16 @@ def finite_tilts(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
 def tilts(shape: tuple[int, int]) -> st.SearchStrategy[Array]:
     """Tilts [m, n]: moderate, of mixed orders of magnitude, or arbitrary doubles, NaN and infinities included."""
     return _from(shape, MODERATE, MIXED, ANYTHING)
+
+
+@cache
+def vectors(rows: int, most: int = 40) -> st.SearchStrategy[Array]:
+    """Some vectors of one length up to `most` [rows, ·], of numbers whose products neither overflow nor underflow."""
+
+    def vector(drawn: bytes) -> Array:
+        return _array(drawn[1:], (rows, drawn[0] % most + 1), ORDINARY)
+
+    return _drawn(1 + _room(rows, most), vector)
 
 
 def _from(shape: tuple[int, ...], *tables: Array) -> st.SearchStrategy[Array]:

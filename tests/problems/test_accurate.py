@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
+from strategies import vectors
 
 from discreet.problems.numerics import double_double as accurate
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_dot, dd_multiply, dd_sum, exact_product
 
 _ORDINARY = st.floats(-1e30, 1e30).filter(lambda value: value == 0.0 or abs(value) > 1e-100)
-_VECTORS = hnp.arrays(np.float64, st.integers(1, 40), elements=_ORDINARY)
 
 
 def _exact(number: DoubleDouble) -> Fraction:
@@ -25,16 +24,16 @@ def _fractions(values: Array) -> list[Fraction]:
     return [Fraction(float(value)) for value in values]
 
 
-@given(_VECTORS)
-def test_sum_is_exact_to_twice_the_precision(values: Array) -> None:
+@given(vectors(1))
+def test_sum_is_exact_to_twice_the_precision(vector: Array) -> None:
+    (values,) = vector
     size = sum(map(abs, _fractions(values)))
     assert abs(_exact(dd_sum(values)) - sum(_fractions(values))) <= size / 2**90
 
 
-@given(st.data())
-def test_dot_is_exact_to_twice_the_precision(data: st.DataObject) -> None:
-    a = data.draw(_VECTORS)
-    b = data.draw(hnp.arrays(np.float64, a.size, elements=_ORDINARY))
+@given(vectors(2))
+def test_dot_is_exact_to_twice_the_precision(both: Array) -> None:
+    a, b = both
     terms = [x * y for x, y in zip(_fractions(a), _fractions(b), strict=True)]
     assert abs(_exact(dd_dot(a, b)) - sum(terms)) <= sum(map(abs, terms)) / 2**90
 
@@ -60,8 +59,9 @@ def test_product_has_no_error(x: float, y: float) -> None:
     assert abs(Fraction(float(low))) * 2**53 <= abs(Fraction(float(high)))
 
 
-@given(_VECTORS.filter(lambda values: values.size >= 4))
-def test_double_doubles_add_and_multiply(values: Array) -> None:
+@given(vectors(4, most=1))
+def test_double_doubles_add_and_multiply(drawn: Array) -> None:
+    values = drawn[:, 0]
     a, b = exact_product(values[0], values[1]), exact_product(values[2], values[3])
     exact_a, exact_b = _exact(a), _exact(b)
     assert abs(_exact(dd_add(a, b)) - exact_a - exact_b) <= (abs(exact_a) + abs(exact_b)) / 2**100
@@ -96,7 +96,7 @@ def test_equal_terms_of_any_size_add_exactly(value: float) -> None:
 
 
 @settings(max_examples=50)
-@given(hnp.arrays(np.float64, (2, 17), elements=st.floats(0.0, 1.0)))
+@given(vectors(2))
 def test_sums_do_not_change_their_arguments(values: Array) -> None:
     before = values.copy()
     dd_sum(values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import exactly
 import numpy as np
 import pytest
 from judging import lower_bound
@@ -26,10 +27,6 @@ def _estimator(m: int, drawn: int, seed: int) -> Array:
     return normalise(estimator)
 
 
-def _exact(weights: Array, values: Array) -> Fraction:
-    return sum((Fraction(w) * Fraction(v) for w, v in zip(weights.tolist(), values.tolist(), strict=True)), Fraction(0))
-
-
 def _close(high: float, low: float, truth: Fraction) -> bool:
     return abs(Fraction(float(high)) + Fraction(float(low)) - truth) <= abs(truth) * Fraction(1, 2**90)
 
@@ -42,11 +39,11 @@ def test_sums_keep_twice_the_working_precision(m: int, drawn: int) -> None:
     high, low = Decisions.of(estimator).sums(values)
     for i in range(m):
         for j in range(2):
-            assert _close(high[i, j], low[i, j], _exact(estimator[i], values[j]))
+            assert _close(high[i, j], low[i, j], exactly.dot(estimator[i], values[j]))
     losses = rng.random((m, _N))
     high, low = Decisions.of(estimator).sums(losses)
     for i in range(m):
-        assert _close(high[i, i], low[i, i], _exact(estimator[i], losses[i]))
+        assert _close(high[i, i], low[i, i], exactly.dot(estimator[i], losses[i]))
 
 
 def test_a_column_is_certain_only_if_it_is_a_one_among_zeros() -> None:
@@ -104,11 +101,12 @@ def test_the_bound_over_blocks_loses_no_more_than_rounding(m: int) -> None:
 
 
 def _exact_bound(problem: Problem, tilt: Array, multiplier: float) -> Fraction:
-    tilts = [[Fraction(t) for t in row] for row in tilt.tolist()]
-    total = -Fraction(multiplier) * Fraction(problem.budget)
+    tilts = [[exactly.rational(t) for t in row] for row in tilt.tolist()]
+    total = -exactly.rational(multiplier) * exactly.rational(problem.budget)
     for a, loss in zip(problem.p_xz.T.tolist(), problem.loss.T.tolist(), strict=True):
+        masses = [exactly.rational(x) for x in a]
         total += min(
-            Fraction(own) + sum((t * Fraction(x) for t, x in zip(row, a, strict=True)), Fraction(0))
+            exactly.rational(own) + sum(t * x for t, x in zip(row, masses, strict=True))
             for own, row in zip(loss, tilts, strict=True)
         )
-    return total
+    return Fraction(int(total.p), int(total.q))

@@ -41,17 +41,21 @@ def random_problem(n: int = 2, m: int = 2, outcomes: int = 200, seed: int = 0, b
     return Problem.from_joint(joint, budget)
 
 
-@st.composite
-def rules(draw: st.DrawFn, problem: Problem) -> Rule:
+SIZES = np.array([0.0, 1e-300, 1e-12, 1e-3, 1.0, 50.0, 1e150])
+
+
+def rule_of(problem: Problem, seed: int) -> Rule:
     """Any rule for a problem: tilts of any size, ties anywhere, sometimes blended."""
-    sizes = st.tuples(st.floats(-1.0, 1.0), st.sampled_from([0.0, 1e-300, 1e-12, 1e-3, 1.0, 50.0, 1e150]))
-    entries = draw(st.lists(sizes, min_size=problem.m * problem.n, max_size=problem.m * problem.n))
-    tilt = np.array([value * scale for value, scale in entries]).reshape(problem.m, problem.n)
-    ties = draw(st.lists(st.integers(0, problem.N - 1), unique=True, max_size=problem.N))
-    rng = np.random.default_rng(draw(st.integers(0, 1000)))
-    columns = rng.dirichlet(np.full(problem.m, 0.5), size=len(ties)).T if ties else None
-    share = draw(st.sampled_from([0.0, 0.0, 1e-17, 0.1, 1.0]))
-    return Rule(tilt, ties, columns, share, np.eye(problem.m)[draw(st.integers(0, problem.m - 1))] if share else None)
+    rng = np.random.default_rng(seed)
+    tilt = rng.uniform(-1.0, 1.0, (problem.m, problem.n)) * rng.choice(SIZES, (problem.m, problem.n))
+    ties = rng.permutation(problem.N)[: rng.integers(0, problem.N + 1)]
+    columns = rng.dirichlet(np.full(problem.m, 0.5), size=ties.size).T if ties.size else None
+    share = rng.choice([0.0, 0.0, 1e-17, 0.1, 1.0])
+    return Rule(tilt, ties, columns, share, np.eye(problem.m)[rng.integers(problem.m)] if share else None)
+
+
+MULTIPLIERS = st.sampled_from([0.0, 1e-9, 0.3, 5.0, 1e9, math.inf, math.nan])
+SEEDS = st.integers(0, 10**6)
 
 
 def assert_proven(problem: Problem, verdict: Verdict[Rule]) -> None:
@@ -71,11 +75,9 @@ def assert_proven(problem: Problem, verdict: Verdict[Rule]) -> None:
 
 
 @settings(max_examples=100)
-@given(st.data())
-def test_certificates_are_proofs_for_arbitrary_rules(data: st.DataObject) -> None:
-    problem = data.draw(problems())
-    rule, multiplier = data.draw(rules(problem)), data.draw(st.sampled_from([0.0, 1e-9, 0.3, 5.0, 1e9, math.inf, math.nan]))
-    verdict = certify_rule(in_blocks(problem, 2), rule, multiplier, threads=1, compiled=data.draw(st.booleans()))
+@given(problems(), SEEDS, MULTIPLIERS, st.booleans())
+def test_certificates_are_proofs_for_arbitrary_rules(problem: Problem, seed: int, multiplier: float, compiled: bool) -> None:
+    verdict = certify_rule(in_blocks(problem, 2), rule_of(problem, seed), multiplier, threads=1, compiled=compiled)
     assert_proven(problem, verdict)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
+from exactly import rational, rationals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,13 +66,13 @@ def compiled(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> tuple[Sums
 
 
 def exact(sums: DoubleDouble) -> Array:
-    """Double-double numbers as fractions."""
-    return np.vectorize(Fraction, otypes=[object])(sums[0]) + np.vectorize(Fraction, otypes=[object])(sums[1])
+    """Double-double numbers as rationals."""
+    return rationals(sums[0]) + rationals(sums[1])
 
 
 def assert_same_sums(one: DoubleDouble, other: DoubleDouble) -> None:
     difference, size = exact(one) - exact(other), exact(other)
-    assert np.all(np.abs(difference) <= np.abs(size) * Fraction(2.0**-84))
+    assert np.all(np.abs(difference) <= np.abs(size) * rational(2.0**-84))
 
 
 def assert_agree(one: tuple[Sums, DoubleDouble], other: tuple[Sums, DoubleDouble]) -> None:
@@ -83,13 +83,8 @@ def assert_agree(one: tuple[Sums, DoubleDouble], other: tuple[Sums, DoubleDouble
     assert mine.worst == pytest.approx(theirs.worst, rel=1e-12)
 
 
-def fractions(values: Array) -> list[list[Fraction]]:
-    return [[Fraction(value) for value in row] for row in values.tolist()]
-
-
 def exact_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
-    a, t = np.array(fractions(p_xz), dtype=object), np.array(fractions(tilt), dtype=object)
-    return np.array(fractions(loss), dtype=object) + np.array([[sum(row * a[:, k]) for k in range(a.shape[1])] for row in t])
+    return np.asarray(rationals(loss) + rationals(tilt) @ rationals(p_xz))
 
 
 @settings(max_examples=120, deadline=None)
@@ -143,13 +138,13 @@ def test_doubt_covers_the_loss_of_labels(n: int, m: int, kind: str, seed: int, a
     losses = exact_losses(a, loss, tilt)
     labels = np.argmin(in_order_losses(a, loss, rule), axis=0)
     lost = losses[labels, np.arange(labels.size)] - losses.min(axis=0)
-    assert sum(lost) <= Fraction(found.wasted)
+    assert sum(lost) <= rational(found.wasted)
     one = np.eye(m, dtype=int)[:, labels]
-    masses = np.array(fractions(a), dtype=object)
+    masses = rationals(a)
     for i in range(m):
         own = (masses * one[i]).sum(axis=1)
         difference = np.abs(exact((found.joint[0][i], found.joint[1][i])) - own)
-        assert np.all(difference <= own * Fraction(2.0**-86))
+        assert np.all(difference <= own * rational(2.0**-86))
 
 
 @settings(max_examples=60, deadline=None)
@@ -169,11 +164,11 @@ def test_the_sums_of_any_answer_bound_the_least_losses_from_below(
     estimator[:, places] = rng.dirichlet(np.full(m, 0.3), places.size).T
     estimator, level = normalise(estimator), np.zeros(n, dtype=np.int32)
     found = sums_over(lambda block: Decisions.of(estimator[:, block]), a, loss, tilt, level)
-    proven, losses = sum(map(Fraction, found.least(tilt, level))), exact_losses(a, loss, tilt)
+    proven, losses = sum(map(rational, found.least(tilt, level))), exact_losses(a, loss, tilt)
     best = sum(losses.min(axis=0))
-    scale = sum((np.abs(np.array(fractions(loss), dtype=object)) + float(np.abs(tilt).max()) * a.sum(axis=0)).max(axis=0))
+    scale = rational((loss + np.abs(tilt).max() * a.sum(axis=0)).max(axis=0).sum())
     assert proven <= best
-    assert best - proven <= Fraction(1e-13) * Fraction(scale) + Fraction(1e-300)
+    assert best - proven <= rational(1e-13) * scale + rational(1e-300)
 
 
 def test_a_rare_label_keeps_its_digits() -> None:
@@ -183,7 +178,7 @@ def test_a_rare_label_keeps_its_digits() -> None:
     a[:, 777], loss[:, 777] = (3e-31, 7e-31), (1e-30, 0.0)
     zero = np.zeros((2, 2))
     found, _ = compiled(a, loss, zero, zero)
-    assert exact(found.joint)[1].tolist() == [Fraction(3e-31), Fraction(7e-31)]
+    assert exact(found.joint)[1].tolist() == [rational(3e-31), rational(7e-31)]
     assert found.wasted <= 1e-300
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import tracemalloc
-from fractions import Fraction
 
+import exactly
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -48,12 +48,12 @@ def enumerated(laws, prior):
     place = {tuple(c): k for k, c in enumerate(count_vectors(sensors, bins).tolist())}
     joint = np.zeros((n, m, len(place)))
     for j, i in np.ndindex(n, m):
-        exact = [[Fraction(float(p)) for p in laws[s, j, i]] for s in range(sensors)]
-        sums = [Fraction(0)] * len(place)
+        exact = [[exactly.rational(p) for p in laws[s, j, i]] for s in range(sensors)]
+        sums = [exactly.rational(0.0)] * len(place)
         for reports in itertools.product(range(bins), repeat=sensors):
             key = tuple(np.bincount(reports, minlength=bins).tolist())
             sums[place[key]] += math.prod(exact[s][k] for s, k in enumerate(reports))
-        scale = Fraction(float(prior[j, i])) / math.prod(sum(row) for row in exact)
+        scale = exactly.rational(prior[j, i]) / math.prod(sum(row) for row in exact)
         joint[j, i] = [float(each * scale) for each in sums]
     return joint
 
@@ -113,9 +113,9 @@ def test_long_sums_keep_their_digits_down_to_the_smallest_double():
     laws[::2] = [2.0 * rare, 1.0 - 2.0 * rare]
     found = mixed_sensors(laws, [[1.0]])[0, 0]
     exact = np.zeros(sensors + 1, dtype=object)
-    exact[0] = Fraction(1)
+    exact[0] = exactly.rational(1.0)
     for law in laws[:, 0, 0]:
-        seldom, usual = Fraction(float(law[0])), Fraction(float(law[1]))
+        seldom, usual = map(exactly.rational, law)
         exact[1:] = exact[1:] * usual + exact[:-1] * seldom
         exact[0] *= usual
     wanted = np.array([float(each) for each in exact])

@@ -31,15 +31,11 @@ def _blocks(p_xz: Array, loss: Array, budget: float = math.inf) -> BlockProblem:
     return BlockProblem(ArrayBlocks(p_xz, loss), LeakageBudget(budget), p_xz.sum(axis=1), loss.sum(axis=1))
 
 
-def _exact_sum(values: Array) -> Fraction:
-    return sum(map(Fraction, values.ravel().tolist()), Fraction(0))
-
-
 def _bayes_error(problem: BlockProblem) -> Fraction:
     """Σ_l min_i L_il over the total probability, exactly."""
     assert isinstance(problem.blocks, ArrayBlocks)
-    least = _exact_sum(problem.blocks.loss.min(axis=0))
-    return least / _exact_sum(problem.blocks.p_xz)
+    least = exactly.dot(problem.blocks.loss.min(axis=0))
+    return least / exactly.dot(problem.blocks.p_xz)
 
 
 # -- the total of blocks -------------------------------------------------------------------------------------------------
@@ -82,8 +78,8 @@ def test_a_repair_with_the_smallest_losses_is_rounded_outward(budget: float) -> 
     verdict = certify_rule(problem, Rule(np.zeros((2, 2))), 0.0)
     assert verdict.certificate.blend > 0.0
     made = verdict.answer.dense(problem.blocks)
-    exact = sum(Fraction(p) * Fraction(v) for p, v in zip(made.ravel().tolist(), loss.ravel().tolist(), strict=True))
-    assert exact / _exact_sum(np.array([0.5, 0.5]) * total) <= Fraction(verdict.certificate.upper)
+    exact = exactly.dot(made, loss)
+    assert exact / exactly.dot(np.array([0.5, 0.5]) * total) <= Fraction(verdict.certificate.upper)
 
 
 def test_plain_sums_over_many_outcomes_are_more_in_doubt() -> None:
@@ -154,7 +150,7 @@ def test_the_ceiling_holds_for_many_private_values(n: int) -> None:
     deviation = np.stack([x, -x]) * p_x * 0.5
     with mpmath.workdps(40):
         halves = [(1 + x) * mpmath.log(1 + x) - x for x in (mpmath.mpf("0.5"), mpmath.mpf("-0.5"))]
-        total = mpmath.mpf(_exact_sum(p_x).numerator) / _exact_sum(p_x).denominator
+        total = mpmath.mpf(exactly.dot(p_x).numerator) / exactly.dot(p_x).denominator
         exact = sum(halves) / 2 * total  # Σ_i s_i Σ_j π_j φ, with s = (½, ½)
         found = OutputLaw(np.array([0.5, 0.5]), deviation, p_x).leakage_ceiling()
         assert exact <= found <= exact * (1 + 2 * n * mpmath.mpf(2) ** -53 + mpmath.mpf(10) ** -13)
@@ -212,7 +208,7 @@ def test_a_leakage_within_the_budget_keeps_the_equivocation(seed: int, n: int, s
     wanted = share * float(-(p_x[p_x > 0.0] * np.log(p_x[p_x > 0.0])).sum())
     problem = Problem(p_x[:, None], np.zeros((1, 1)), equivocation=wanted)
     with mpmath.workdps(60):
-        total = _exact_sum(problem.p_xz)
+        total = exactly.dot(problem.p_xz)
         prior = [Fraction(p) / total for p in problem.p_xz.ravel().tolist() if p > 0.0]
         real = [mpmath.mpf(p.numerator) / p.denominator for p in prior]
         exact = -sum(p * mpmath.log(p) for p in real)
