@@ -97,6 +97,7 @@ def begin(page):
     if not page["apart"]:
         solving_here(MonkeyPatch())
 
+sys.modules["matplotlib"] = None  # no page shows a PNG
 ours = [each.name for each in pkgutil.walk_packages(discreet.__path__, "discreet.") if each.name != "discreet.__main__"]
 for name in (*sys.argv[1:], *ours):
     with contextlib.suppress(ImportError):
@@ -123,7 +124,7 @@ for line in sys.stdin:
 """
 APART = ("how-to/add-a-backend.md",)
 """Pages whose commands solve in processes of their own, as usual; for the others that would take longer than the rest."""
-IMPORTED = ("scipy.optimize", "scipy.stats", "cvxpy", "pyomo.environ", "duckdb", "matplotlib.pyplot")
+IMPORTED = ("scipy.optimize", "scipy.stats", "cvxpy")
 """Libraries that several pages need."""
 
 

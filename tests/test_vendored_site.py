@@ -152,7 +152,7 @@ def test_the_vendored_site_shows_grid_and_plot_without_a_network(command: Any, s
     assert command.vendor(site, site.parent / "vendor") == 0
     assert before == {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in site.rglob("*") if path.is_file()}
     with _served(site) as address, playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page()
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
