@@ -6,7 +6,8 @@ import io
 import os
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from discreet.problems.problem import Problem
 from discreet.reports.crosscheck import gate
 from discreet.reports.study import runner
 
-__all__ = ["COMMAND", "Said", "environment", "process", "refused", "run", "solving_here"]
+__all__ = ["COMMAND", "Said", "environment", "files_limited_to", "process", "refused", "run", "solving_here"]
 
 COMMAND = get_command(app)
 """Built once, since that takes longer than most command lines."""
@@ -49,6 +50,19 @@ def run(*arguments: str) -> Said:
         COMMAND.main(list(arguments), "discreet")
     said = (stream.buffer.getvalue().decode("utf-8") for stream in (out, complaints))  # type: ignore[attr-defined]
     return Said(int(end.value.code or 0), *said)
+
+
+@contextmanager
+def files_limited_to(size: int) -> Iterator[None]:
+    """This process cannot write more than so many bytes to a file, as on a full disk. For POSIX systems."""
+    import resource
+
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, usual[1]))  # Python ignores SIGXFSZ
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
 
 
 def solving_here(patch: pytest.MonkeyPatch, *apart: str) -> None:

@@ -269,8 +269,6 @@ def test_no_parameter_gives_a_traceback(key: str, value: str, name: str) -> None
 def test_exit_codes_of_real_processes(tmp_path: Path) -> None:
     good = process("solve", "paper-single", "--fraction", "2", "--backend", "fake-noisy", "--json")
     assert (good.returncode, json.loads(good.stdout)["status"], good.stderr) == (0, "certified", "")
-    bad = process("solve", "paper-single", "--backend", "fake-crashes")
-    assert bad.returncode == 1
     wrong = process("solve", str(tmp_path / "none.npz"))
     assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
 

@@ -88,6 +88,8 @@ def test_an_understated_leakage_is_a_broken_certificate(
 def test_a_required_backend_that_answers_nothing_is_found(
     fake: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if fake == "Raises":
+        solving_here(monkeypatch)
     monkeypatch.setenv("DISCREET_BACKENDS", f"fake-one=fake_backends:{fake}")
     monkeypatch.setenv("DISCREET_REQUIRED_BACKENDS", "fake-one")
     assert call("--backends", "fake-one,tilt", "--size", "2") == 1

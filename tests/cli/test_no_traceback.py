@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import COMMAND, process, refused, run, solving_here
+from command import COMMAND, files_limited_to, refused, run, solving_here
 
 import discreet as ds
 from discreet.reports.measurements import read_csv, reference_measurements, write_csv
@@ -195,18 +195,13 @@ def test_a_time_limit_may_be_longer_than_systems_wait(limit: str) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a limit of POSIX systems")
-def test_a_limit_of_the_size_of_files_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    import resource
-
-    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)  # coverage would complain that it cannot write its file
-    monkeypatch.delenv("COVERAGE_PROCESS_START", raising=False)
-    none = (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
-    limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, none)}
-    for command in ("solve paper-single --out x.npz", "frontier paper-single --points 2 --csv x.npz"):
-        found = process(*command.split(), **limit)
-        assert (found.returncode, "Traceback" in found.stderr) == (2, False), found.stderr
-        assert found.stderr.splitlines()[-1].startswith("discreet: ")
-        assert not Path("x.npz").exists()
+@pytest.mark.parametrize("words", ["solve paper-single --out x.npz", "frontier paper-single --points 2 --csv x.npz"])
+def test_a_limit_of_the_size_of_files_is_one_sentence(words: str) -> None:
+    with files_limited_to(0):
+        found = run(*words.split())
+    assert found.exit_code == 2
+    assert found.stderr.splitlines()[-1].startswith("discreet: ")
+    assert not Path("x.npz").exists()
 
 
 def test_a_full_temporary_folder_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -181,7 +183,9 @@ def test_the_shipped_studies_are_valid(name: str) -> None:
 
 
 def test_the_default_study_has_every_family_and_every_backend() -> None:
-    work = cells_of(read_study("default"))
+    """Large sizes are replaced by others, each by its own: building them takes longest."""
+    source = re.sub(r"\b\d{5,}\b", lambda size: str(1000 + int(size[0]) // 10_000), read_study("default").source)
+    work = cells_of(parse_study(source, "default.toml"))
     assert len(work.cells) >= 300
     taken = {cell.instance.entry for cell in work.cells}
     missing = {each.name for each in entries()} - taken - {sentence.split()[0] for sentence in work.left_out}

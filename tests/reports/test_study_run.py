@@ -11,7 +11,7 @@ from pathlib import Path
 
 import fake_backends
 import pytest
-from command import environment, solving_here
+from command import environment, run, solving_here
 from waiting import within
 
 from discreet import verification
@@ -88,15 +88,17 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, monkeypatch: py
     assert len(whole) == 8
     (tmp_path / "kill.toml").write_text(DETERMINISTIC)
     folder = tmp_path / "killed"
-    command = [sys.executable, "-m", "discreet", "bench", str(tmp_path / "kill.toml"), "--out", str(folder)]
-    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+    command = ["bench", str(tmp_path / "kill.toml"), "--out", str(folder)]
+    killed = subprocess.Popen(
+        [sys.executable, "-m", "discreet", *command],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(),
+    )  # fmt: skip
     assert within(30, lambda: any((folder / "cells").glob("[!.]*.parquet")))
-    run.send_signal(signal.SIGKILL)
-    assert run.wait() == -signal.SIGKILL
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
     kept = {row.cell for row in rows(folder)}
     assert 1 <= len(kept) < 8
-    done = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True, env=environment())
-    assert f'"measured": {8 - len(kept)}' in done.stdout
+    assert f'"measured": {8 - len(kept)}' in run(*command, "--json").stdout
     assert list(map(outcome, rows(folder))) == list(map(outcome, whole))
 
 

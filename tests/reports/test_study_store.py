@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command import files_limited_to
 from test_measurements import example
 
 from discreet.problems.errors import FileError
@@ -93,24 +94,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(folder: Path, step: str, 
 @pytest.mark.skipif(os.name != "posix", reason="limits of file sizes are POSIX")
 def test_a_write_that_really_fails_loses_nothing(folder: Path) -> None:
     """Under a limit of file sizes the writes of DuckDB themselves fail, as on a full disk."""
-    import subprocess
-    import sys
-
-    code = (
-        "import resource, signal, sys; from pathlib import Path\n"
-        "from test_measurements import example; from discreet.reports.study.store import Store\n"
-        "from discreet.problems.errors import FileError\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "with Store(Path(sys.argv[1])) as store:\n"
-        "    resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
-        "    try: store.add(example(cell='f' * 16))\n"
-        "    except FileError as error: print(error)\n"
-    )
-    path = os.pathsep.join([str(Path(__file__).parent), *map(str, __import__("sys").path)])
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
-    )
-    assert "make room there" in done.stdout, done.stderr
+    with Store(folder) as store, files_limited_to(512), pytest.raises(FileError, match="make room there"):
+        store.add(example(cell="f" * 16))
     assert [row.cell for row in rows(folder)] == KEYS
 
 
