@@ -91,7 +91,7 @@ class Watched:
             yield chunk
 
 
-def watched(problem: Problem, *, seconds: float = 0.0, interrupted: int = 0) -> tuple[BlockProblem, Watched]:
-    blocks = in_blocks(problem)
+def watched(problem: Problem, *, size: int = 97, seconds: float = 0.0, interrupted: int = 0) -> tuple[BlockProblem, Watched]:
+    blocks = in_blocks(problem, size)
     source = Watched(blocks.blocks, seconds=seconds, interrupted=interrupted)
     return replace(blocks, blocks=source), source

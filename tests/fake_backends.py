@@ -132,12 +132,12 @@ class NotANumber(_Fake):
 
 
 class Hungry(_Fake):
-    """Allocates 400 MB."""
+    """Allocates 160 MB."""
 
     name = "fake-hungry"
 
     def solve(self, lowered: Problem, options: Options) -> Raw:
-        np.ones(50_000_000)
+        np.ones(20_000_000)
         return super().solve(lowered, options)
 
 

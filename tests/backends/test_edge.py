@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import exactly
@@ -30,6 +31,12 @@ def edge_problem() -> Callable[[int], Problem]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.edge_problem
+
+
+@pytest.fixture(scope="module")
+def solved(edge_problem: Callable[[int], Problem]) -> Callable[[int], ds.Solution]:
+    """The answer to a seed's problem, for which several tests ask."""
+    return cache(lambda seed: ds.solve(edge_problem(seed), "tilt", gap=1e-9))
 
 
 @pytest.mark.parametrize("seed", [477, 919, 1094, 232, 957, 1169, 2965])
@@ -192,14 +199,13 @@ def test_problems_that_are_not_solved_yet(edge_problem: Callable[[int], Problem]
     assert gap <= 1e-8
 
 
-def test_problems_at_the_edge_are_solved_in_bounded_work(edge_problem: Callable[[int], Problem]) -> None:
+def test_problems_at_the_edge_are_solved_in_bounded_work(solved: Callable[[int], ds.Solution]) -> None:
     """None fails or leaks too much; gaps stay below 1e-8 where rounding explains less, and iterations near their median."""
-    problems = [edge_problem(seed) for seed in range(80)]
-    solutions = [ds.solve(problem, "tilt", gap=1e-9) for problem in problems]
+    solutions = [solved(seed) for seed in range(80)]
     assert {each.status for each in solutions} <= {ds.Status.CERTIFIED, ds.Status.INACCURATE}
-    pairs = [pair for pair in zip(problems, solutions, strict=True) if 16.0 * moved_by_rounding(pair[0]) <= 1e-8]
-    assert len(pairs) > 35
-    for _, solution in pairs:
+    resolved = [each for each in solutions if 16.0 * moved_by_rounding(each.problem) <= 1e-8]
+    assert len(resolved) > 35
+    for solution in resolved:
         assert solution.relative_gap is not None
         assert solution.relative_gap <= 1e-8
     iterations = [each.iterations for each in solutions if each.iterations]
@@ -210,10 +216,10 @@ _WORSE_IN_BLOCKS = [1083420543, 515160882, 3234205194, 3603043292, 861533667, 55
 
 
 @pytest.mark.parametrize("seed", [*range(40), *_WORSE_IN_BLOCKS])
-def test_few_outcomes_in_blocks_are_solved_as_well_as_in_arrays(edge_problem: Callable[[int], Problem], seed: int) -> None:
+def test_few_outcomes_in_blocks_are_solved_as_well_as_in_arrays(solved: Callable[[int], ds.Solution], seed: int) -> None:
     """Proportional outcomes are merged, no probability is lost in the rule, and duals are derived from its law."""
-    problem = edge_problem(seed)
-    arrays, blocks = (ds.solve(each, "tilt", gap=1e-9) for each in (problem, BlockProblem.of(problem)))
+    arrays, problem = solved(seed), solved(seed).problem
+    blocks = ds.solve(BlockProblem.of(problem), "tilt", gap=1e-9)
     assert blocks.status is arrays.status
     assert blocks.status in (ds.Status.CERTIFIED, ds.Status.INACCURATE)
     assert isinstance(blocks.rule, Rule)

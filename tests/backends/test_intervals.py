@@ -40,6 +40,12 @@ def mixture_problem(seed: int, n: int, m: int, parts: int, budget: float) -> Con
     return ContinuousProblem(laws, rng.dirichlet(np.ones(n * m)).reshape(n, m), budget)
 
 
+@cache
+def solved(budget: float) -> ds.Solution:
+    """The paper's single sensor under a budget."""
+    return ds.solve(paper_continuous(budget))
+
+
 def check(solution: ds.Solution, gap: float = GAP) -> None:
     certificate, problem = solution.certificate, solution.problem
     assert solution.status is ds.Status.CERTIFIED, certificate
@@ -59,7 +65,7 @@ def check(solution: ds.Solution, gap: float = GAP) -> None:
 
 def test_the_papers_single_sensor_is_bracketed() -> None:
     """A million bins give 0.07463613495 with a certified gap below 1e-12; the continuous optimum lies at 0.0746361."""
-    solution = ds.solve(paper_continuous(0.01))
+    solution = solved(0.01)
     check(solution)
     lower, upper = solution.certificate.lower, solution.certificate.upper
     assert lower <= 0.07463613495 + 5e-12
@@ -72,11 +78,11 @@ def test_the_papers_single_sensor_is_bracketed() -> None:
 
 @pytest.mark.parametrize("budget", [0.0, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 5e-3, 0.0137, 0.0138, 1.0, math.inf])
 def test_every_budget_is_certified(budget: float) -> None:
-    check(ds.solve(paper_continuous(budget)))
+    check(solved(budget))
 
 
 def test_perfect_privacy_needs_no_randomisation() -> None:
-    solution = ds.solve(paper_continuous(0.0))
+    solution = solved(0.0)
     check(solution)
     assert solution.rule.deterministic
     assert solution.certificate.phi_residual < 1e-15
@@ -87,7 +93,7 @@ def test_perfect_privacy_needs_no_randomisation() -> None:
 
 
 def test_a_slack_budget_gives_the_bayes_rule() -> None:
-    solution = ds.solve(paper_continuous(0.1))
+    solution = solved(0.1)
     check(solution)
     assert solution.multiplier == 0.0
     assert solution.iterations == 0
@@ -102,7 +108,7 @@ def test_a_finer_gap_is_reached_too() -> None:
 
 def test_the_curve_is_convex_and_falls() -> None:
     budgets = [0.0, 0.002, 0.004, 0.006, 0.008, 0.010]
-    errors = [ds.solve(paper_continuous(budget)).error_probability for budget in budgets]
+    errors = [solved(budget).error_probability for budget in budgets]
     steps = np.diff(errors)
     assert (steps < 0).all()
     assert (np.diff(steps) > 0).all()
@@ -224,7 +230,7 @@ def test_x_equal_to_y_at_perfect_privacy_is_a_constant() -> None:
 @pytest.mark.parametrize("budget", [0.0, 0.01])
 def test_newton_returns_to_the_optimum_from_nearby(budget: float) -> None:
     problem = paper_continuous(budget)
-    solution = ds.solve(problem)
+    solution = solved(budget)
     moved = solution.rule.boundaries + np.array([0.003, -0.02])
     start = Boundaries(moved, solution.rule.labels, np.zeros(2, dtype=bool))
     found = polish(problem, start, solution.tilt, 1.1 * solution.multiplier)
@@ -251,13 +257,13 @@ def test_what_cannot_be_solved_is_refused() -> None:
     with pytest.raises(InputError, match="int is no problem; give a Problem, a BlockProblem or a ContinuousProblem"):
         ds.solve(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no estimator matrix"):
-        ds.solve(paper_continuous(0.1)).estimator  # noqa: B018
+        solved(0.1).estimator  # noqa: B018
     with pytest.raises(InputError, match="gap"):
         ds.solve(paper_continuous(0.1), gap=0.0)
 
 
 def test_the_solution_of_densities_holds_a_rule_and_a_record() -> None:
-    solution = ds.solve(paper_continuous(0.01))
+    solution = solved(0.01)
     assert solution.rule([0.0, 0.6, 2.0]).tolist() == [0, 1, 0]
     assert solution.equivocation == pytest.approx(solution.problem.entropy_x - 0.01, abs=1e-9)
     assert solution.rule.edges.size == 4

@@ -82,13 +82,13 @@ def test_same_optimum_as_the_whole_problem(
 
 @pytest.mark.parametrize("fraction", [0.0, 1e-3, 0.5])
 def test_threads_chunks_and_kernels_change_nothing(fraction: float) -> None:
-    problem = random_problem("mixture", 3, 3, 3000, 4, fraction)
+    problem = random_problem("mixture", 3, 3, 1500, 4, fraction)
     alone = in_rounds(in_blocks(problem), threads=1)
     threaded = in_rounds(in_blocks(problem), threads=2)
     np.testing.assert_array_equal(threaded.found.point.tilt, alone.found.point.tilt)
     np.testing.assert_array_equal(threaded.found.point.columns, alone.found.point.columns)
     assert (threaded.ending, threaded.passes) == (alone.ending, alone.passes)
-    coarse = in_rounds(in_blocks(problem, 3000), threads=1)
+    coarse = in_rounds(in_blocks(problem, 1500), threads=1)
     assert judged(problem, coarse).relative_gap <= GAP
     assert coarse.found.upper == pytest.approx(alone.found.upper, rel=GAP)
 
@@ -96,7 +96,7 @@ def test_threads_chunks_and_kernels_change_nothing(fraction: float) -> None:
 @pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
 @pytest.mark.parametrize("fraction", [0.0, 1e-3, 0.5])
 def test_compiled_and_numpy_reach_the_same(fraction: float) -> None:
-    problem = random_problem("mixture", 3, 2, 3000, 4, fraction)
+    problem = random_problem("mixture", 3, 2, 1500, 4, fraction)
     found = [in_rounds(in_blocks(problem), threads=2, compiled=compiled) for compiled in (False, True)]
     one, other = (judged(problem, each) for each in found)
     assert max(one.relative_gap, other.relative_gap) <= GAP
@@ -218,6 +218,6 @@ def test_more_is_retained_at_first_where_outcomes_are_made_at_every_pass(monkeyp
         return sample(blocks, weighed, strip, 5_000, **threads)
 
     monkeypatch.setattr(rounds, "sample", noted)
-    for blocks in (BlockProblem.of(problem), watched(problem)[0]):
+    for blocks in (BlockProblem.of(problem), watched(problem, size=10_000)[0]):
         in_rounds(blocks)
     assert draws == [5 * 30, 5 * 40]  # the least number; one outcome in 2500

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,14 @@ def plane() -> list[list[Any]]:
     return [[stats.multivariate_normal([0.6 * y, 0.5 * x - 0.2 * y], 0.04 * np.eye(2)) for y in (0, 1)] for x in (0, 1)]
 
 
+@cache
+def optimum(budget: float) -> float:
+    return ds.solve(ds.problems.paper_continuous(budget)).error_probability
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_interval_holds_the_known_optimum_of_one_dimension(seed: int) -> None:
-    exact = ds.solve(ds.problems.paper_continuous(0.01)).error_probability
+    exact = optimum(0.01)
     found = ds.estimate_continuous_by_samples(sensor(), P_XY, 0.01, samples=60_000, rng=np.random.default_rng(seed))
     assert found.lower <= exact <= found.upper
     assert found.upper - found.lower < 0.08
@@ -70,7 +76,7 @@ def test_the_same_seed_gives_the_same_answer() -> None:
 
 def test_without_a_constraint_it_is_the_bayes_rule() -> None:
     found = ds.estimate_continuous_by_samples(sensor(), P_XY, math.inf, samples=100_000)
-    exact = ds.solve(ds.problems.paper_continuous(math.inf)).error_probability
+    exact = optimum(math.inf)
     assert found.lower <= exact <= found.upper
     assert found.blend == 0.0
 
@@ -94,7 +100,7 @@ def test_control_variates_keep_the_mean_and_cut_the_radius() -> None:
     loss = np.broadcast_to(1.0 - np.eye(2)[:, None, :], (2, 2, 2)).copy()
     mean, radius = controlled_mean(loss, P_XY, *halves, log_risk=5.0)
     plain = halves[1].values(loss)
-    exact = ds.solve(ds.problems.paper_continuous(math.inf)).error_probability
+    exact = optimum(math.inf)
     assert abs(mean - exact) <= radius <= bernstein_radius(plain, 1.0, 5.0) * 1.2
     assert abs(plain.mean() - exact) <= bernstein_radius(plain, 1.0, 5.0)
 

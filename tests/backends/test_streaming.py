@@ -97,7 +97,7 @@ def test_adversarial_outcomes(name: str) -> None:
     free = Problem.from_joint(ADVERSARIAL[name], math.inf)
     for fraction in (0.0, 1e-9, 0.3, 0.9, 1.5, math.inf):
         problem = free.with_budget(math.inf if math.isinf(fraction) else fraction * free.bayes_leakage)
-        streamed = solve(in_blocks(problem, 50), gap=GAP, threads=1)
+        streamed = solve(in_blocks(problem), gap=GAP, threads=1)
         assert_true(problem, streamed)
         assert streamed.status is Status.CERTIFIED or (name, fraction) in HARD, (fraction, streamed)
         whole, certificate = solve(problem, gap=GAP).certificate, streamed.certificate
