@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -28,10 +28,17 @@ def command() -> Iterator[Any]:
         yield importlib.import_module("vendor_site")
 
 
+def found_asv() -> Path:
+    """The folder of asv, whose import takes longer than most tests."""
+    found = importlib.util.find_spec("asv")
+    if found is None or found.origin is None:
+        pytest.skip("the extra `bench` is not installed")
+    return Path(found.origin).parent
+
+
 def asv_page() -> str:
     """The page that the installed asv publishes."""
-    asv = pytest.importorskip("asv", reason="the extra `bench` is not installed")
-    return (Path(asv.__file__).parent / "www" / "index.html").read_text(encoding="utf-8")
+    return (found_asv() / "www" / "index.html").read_text(encoding="utf-8")
 
 
 def test_every_address_of_asvs_page_is_known(command: Any) -> None:
@@ -85,7 +92,7 @@ def test_an_unknown_address_is_named(command: Any, tmp_path: Path, capsys: pytes
 @pytest.fixture(scope="module")
 def site(command: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The site of a tiny project, published by the one command; skipped if the packages cannot be fetched."""
-    pytest.importorskip("asv", reason="the extra `bench` is not installed")
+    found_asv()
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
     folder = tmp_path_factory.mktemp("tiny")

@@ -28,7 +28,7 @@ def some_rows() -> list[Measurement]:
 
 
 def test_without_arguments_the_shipped_results_become_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here a few of them; the page of all is written by an example of the documentation."""
+    """Here a few of them; test_html_report opens the page of all."""
     monkeypatch.setattr("discreet.reports.measurements.reference_measurements", some_rows)
     done = run(cwd=tmp_path)
     assert (done.exit_code, done.stdout) == (0, "")

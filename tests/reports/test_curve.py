@@ -35,10 +35,12 @@ def grid(curve: ds.Frontier) -> Array:
     return np.unique(np.concatenate([even, solved, 0.5 * (solved[1:] + solved[:-1])]))
 
 
-@given(models)
-@settings(max_examples=15)
-def test_the_envelopes_are_convex_monotone_and_in_order(problem: ds.Problem) -> None:
-    curve = ds.frontier(problem, points=8)
+@given(models, st.floats(0.0, 1.1), st.integers(3, 10))
+@settings(max_examples=25)
+def test_the_envelopes_are_convex_monotone_in_order_and_around_exact_solutions(
+    problem: ds.Problem, share: float, points: int
+) -> None:
+    curve = ds.frontier(problem, points=points)
     at = grid(curve)
     upper, lower = curve.upper(at), curve.lower(at)
     slack = 1e-13 * upper[0]
@@ -49,12 +51,6 @@ def test_the_envelopes_are_convex_monotone_and_in_order(problem: ds.Problem) -> 
         chords = share * values[:-2] + (1.0 - share) * values[2:]
         start = 1 if values is lower else 0  # at 0 alone the lower one may jump up
         assert (values[1:-1][start:] <= chords[start:] + slack).all()
-
-
-@given(models, st.floats(0.0, 1.1), st.integers(3, 10))
-@settings(max_examples=25)
-def test_exact_solutions_lie_inside(problem: ds.Problem, share: float, points: int) -> None:
-    curve = ds.frontier(problem, points=points)
     budget = share * problem.bayes_leakage
     solution = ds.solve(problem.with_budget(budget), "tilt")
     assert solution.certificate is not None
