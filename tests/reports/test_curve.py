@@ -38,7 +38,7 @@ def grid(curve: ds.Frontier) -> Array:
 @given(models, st.floats(0.0, 1.1), st.integers(3, 10))
 @settings(max_examples=25)
 def test_the_envelopes_are_convex_monotone_in_order_and_around_exact_solutions(
-    problem: ds.Problem, share: float, points: int
+    problem: ds.Problem, fraction: float, points: int
 ) -> None:
     curve = ds.frontier(problem, points=points)
     at = grid(curve)
@@ -51,7 +51,7 @@ def test_the_envelopes_are_convex_monotone_in_order_and_around_exact_solutions(
         chords = share * values[:-2] + (1.0 - share) * values[2:]
         start = 1 if values is lower else 0  # at 0 alone the lower one may jump up
         assert (values[1:-1][start:] <= chords[start:] + slack).all()
-    budget = share * problem.bayes_leakage
+    budget = fraction * problem.bayes_leakage
     solution = ds.solve(problem.with_budget(budget), "tilt")
     assert solution.certificate is not None
     assert curve.lower(budget) <= solution.certificate.upper
