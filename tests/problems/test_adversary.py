@@ -37,20 +37,22 @@ def best(masses: Array) -> float:
 
 @given(drawn_guess())
 @settings(max_examples=80)
-def test_errors_are_those_of_the_best_rule(drawn: tuple[Array, Array]) -> None:
+def test_laws_of_inference(drawn: tuple[Array, Array]) -> None:
     joint, estimator = drawn
     found = inference(joint, estimator)
+    errors_are_those_of_the_best_rule(joint, estimator, found)
+    errors_and_information_are_in_order(joint, found)
+    problems_give_the_inference_of_their_joint_but_not_of_both_values(joint, estimator)
+
+
+def errors_are_those_of_the_best_rule(joint: Array, estimator: Array, found: Inference) -> None:
     seen = np.einsum("xyz,gz->xyg", joint, estimator)
     assert found.x_error == pytest.approx(best(seen.sum(axis=1)), rel=1e-12, abs=1e-15)
     assert found.y_error == pytest.approx(best(seen.sum(axis=0)), rel=1e-12, abs=1e-15)
     assert found.xy_error == pytest.approx(best(seen.reshape(-1, seen.shape[2])), rel=1e-12, abs=1e-15)
 
 
-@given(drawn_guess())
-@settings(max_examples=80)
-def test_laws_of_inference(drawn: tuple[Array, Array]) -> None:
-    joint, estimator = drawn
-    found = inference(joint, estimator)
+def errors_and_information_are_in_order(joint: Array, found: Inference) -> None:
     n = int((joint.sum(axis=(1, 2)) > 0).sum())
     assert found.exact
     assert 0.0 <= found.x_error <= found.x_error_blind + 1e-12
@@ -62,10 +64,7 @@ def test_laws_of_inference(drawn: tuple[Array, Array]) -> None:
     assert 0.0 <= found.equivocation_nats <= math.log(n) + 1e-12
 
 
-@given(drawn_guess())
-@settings(max_examples=40)
-def test_a_problem_gives_the_inference_of_its_joint_but_not_of_both_values(drawn: tuple[Array, Array]) -> None:
-    joint, estimator = drawn
+def problems_give_the_inference_of_their_joint_but_not_of_both_values(joint: Array, estimator: Array) -> None:
     m = joint.shape[1]
     estimator = np.resize(estimator, (m, joint.shape[2]))
     estimator = estimator / estimator.sum(axis=0) if (estimator.sum(axis=0) > 0).all() else np.full(estimator.shape, 1 / m)

@@ -20,6 +20,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 _RESOLVED = 1e-100  # a smaller leakage is rounding of the estimator's own entries, and is only bounded
+SHARES = st.floats(0.0, 1.0)
 
 
 def _near_private(rng: np.random.Generator, n: int, m: int, outcomes: int, size: float) -> tuple[Array, Array]:
@@ -53,9 +54,16 @@ def test_leakage_of_a_nearly_uninformative_channel(dependence: float) -> None:
 
 @settings(max_examples=80)
 @given(st.data())
-def test_leakage_and_its_ceiling_against_exact_arithmetic(data: st.DataObject) -> None:
+def test_laws_of_leakage(data: st.DataObject) -> None:
     problem = data.draw(problems(math.inf))
-    law = problem.output_law(estimator := data.draw(estimators((problem.m, problem.N))))
+    first, second = (data.draw(estimators((problem.m, problem.N))) for _ in range(2))
+    near_exact_arithmetic_and_its_ceiling_above(problem, first)
+    convex_in_the_estimator(problem, first, second, data.draw(SHARES))
+    not_raised_by_processing(problem, first, *(data.draw(estimators((2, size))) for size in (problem.m, problem.N)))
+
+
+def near_exact_arithmetic_and_its_ceiling_above(problem: Problem, estimator: Array) -> None:
+    law = problem.output_law(estimator)
     exact, computed = exactly.leakage(problem, estimator), law.leakage()
     assert abs(computed - exact) <= 1e-12 * exact + 2.0**-90 * mpmath.sqrt(exact) + 2.0**-180 + _RESOLVED
     assert law.leakage_ceiling() >= exact
@@ -63,12 +71,7 @@ def test_leakage_and_its_ceiling_against_exact_arithmetic(data: st.DataObject) -
     assert 0.0 <= computed <= problem.entropy_x + 1e-12
 
 
-@settings(max_examples=60)
-@given(st.data())
-def test_leakage_is_convex_in_the_estimator(data: st.DataObject) -> None:
-    problem = data.draw(problems(math.inf))
-    first, second = (data.draw(estimators((problem.m, problem.N))) for _ in range(2))
-    share = data.draw(st.floats(0.0, 1.0))
+def convex_in_the_estimator(problem: Problem, first: Array, second: Array, share: float) -> None:
     a, b = problem.output_law(first), problem.output_law(second)
     mixed = a.blend(b, share)
     assert mixed.leakage() <= (1 - share) * a.leakage() + share * b.leakage() + 1e-15
@@ -77,16 +80,10 @@ def test_leakage_is_convex_in_the_estimator(data: st.DataObject) -> None:
     np.testing.assert_allclose(mixed.deviation, direct.deviation, rtol=0, atol=1e-15)
 
 
-@settings(max_examples=60)
-@given(st.data())
-def test_processing_cannot_raise_leakage(data: st.DataObject) -> None:
-    problem = data.draw(problems(math.inf))
-    estimator = data.draw(estimators((problem.m, problem.N)))
+def not_raised_by_processing(problem: Problem, estimator: Array, post: Array, merged: Array) -> None:
     before = problem.leakage(estimator)
-    post = data.draw(estimators((2, problem.m)))
     assert problem.leakage(post @ estimator) <= before + 1e-15
     whole = problem.leakage(np.eye(problem.N))  # I(X; Z)
-    merged = data.draw(estimators((2, problem.N)))
     assert before <= whole + 1e-14
     assert problem.leakage(merged) <= whole + 1e-14
 

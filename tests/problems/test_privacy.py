@@ -153,13 +153,13 @@ def test_less_private_estimators_err_no_more(problem: Problem, one: float, other
     assert values == sorted(values, reverse=True)
 
 
-@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (2, 3), (3, 2), (3, 3)])
-def test_answers_of_tilt_are_exactly_private(n: int, m: int, seed: int) -> None:
-    joint = np.random.default_rng(seed).dirichlet(np.full(n * m * 6, 0.7)).reshape(n, m, 6)
-    solution, judged = solved(Problem.from_joint(joint, 0.0), "tilt")
-    assert solution.status is Status.CERTIFIED
-    assert judged.private_within == 0.0
+def test_answers_of_tilt_are_exactly_private(n: int, m: int) -> None:
+    for seed in range(6):
+        joint = np.random.default_rng(seed).dirichlet(np.full(n * m * 6, 0.7)).reshape(n, m, 6)
+        solution, judged = solved(Problem.from_joint(joint, 0.0), "tilt")
+        assert solution.status is Status.CERTIFIED
+        assert judged.private_within == 0.0
 
 
 def test_a_rule_and_its_matrix_prove_the_same() -> None:
