@@ -3,8 +3,10 @@
     .venv/bin/python benchmarks/against.py OTHER_TREE [--study default] [--largest 300000] [--only TEXT]
 
 OTHER_TREE is a checkout of another commit (`git worktree add ../before COMMIT`); it uses the libraries of this environment.
-Each tree has one process, which is warm after a first solve. The time of a task is the least processor time of several
-solves, since other work on the machine only adds to it. The gap is the 1e-9 of the profile "default".
+Each tree has a process, which is warm after a first solve. The time of a task is the least processor time of many solves,
+since other work on the machine only adds to it. This is done with several pairs of processes, since a process may be
+slower by a quarter than another of equal code, from its first solve to its last. The gap is the 1e-9 of the profile
+"default".
 
 Prints a row for each task, and a summary: the geometric mean of the ratios this ÷ other, how many are above 1.15, and the
 tasks that one of the two does not certify.
@@ -28,8 +30,9 @@ from discreet.problems import Problem
 
 _GAP = 1e-9
 _SLOWER = 1.15  # a row with a larger ratio counts as slower
-_SECONDS = 0.25  # time for the solves of a task in one turn
-_TURNS = 3
+_SECONDS = 0.05  # time for the solves of a task in one turn
+_TURNS = 10  # short ones: slow moments of the machine come to both trees
+_PAIRS = 3  # of processes
 
 _WORKER = """
 import json, sys, time
@@ -90,14 +93,15 @@ def tasks(study: str, largest: int, only: str) -> Iterator[tuple[str, Problem]]:
 
 
 def compared(trees: tuple[Tree, Tree], path: Path, problem: Problem) -> list[tuple[Any, ...]]:
-    """The better turn of each tree, this one first."""
+    """The best turn of each tree, this one first."""
     first = [tree.solve(path, problem.budget, 1) for tree in trees]
     repeats = max(1, min(6, int(_SECONDS / max(row[3] for row in first))))
-    best = first
-    for _ in range(_TURNS):
-        turn = [tree.solve(path, problem.budget, repeats) for tree in trees]
-        best = [min(pair, key=lambda row: row[3]) for pair in zip(best, turn, strict=True)]
-    return best
+    return better(first, *([tree.solve(path, problem.budget, repeats) for tree in trees] for _ in range(_TURNS)))
+
+
+def better(*turns: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """For each tree the turn with the least time."""
+    return [min(rows, key=lambda row: row[3]) for rows in zip(*turns, strict=True)]
 
 
 def main() -> None:
@@ -113,26 +117,31 @@ def main() -> None:
         parser.error(
             f"no task of the study {given.study} is of at most {given.largest} numbers and has {given.only!r} in its title"
         )
-    with Tree(Path(__file__).resolve().parents[1]) as this, Tree(given.other.resolve()) as other:
-        report((this, other), wanted)
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(_PAIRS):
+            with Tree(Path(__file__).resolve().parents[1]) as this, Tree(given.other.resolve()) as other:
+                for number, (title, problem) in enumerate(wanted):
+                    held = Path(folder) / f"{number}.npz"
+                    np.savez(held, p_xz=problem.p_xz, loss=problem.loss)
+                    rows = compared((this, other), held, problem)
+                    found[title] = better(rows, *([found[title]] if title in found else []))
+    report(found, wanted)
 
 
-def report(trees: tuple[Tree, Tree], wanted: list[tuple[str, Problem]]) -> None:
+def report(found: dict[str, list[tuple[Any, ...]]], wanted: list[tuple[str, Problem]]) -> None:
     """Print a row for each task, and the summary."""
     ratios, uncertified = [], []
     print(f"{'task':52} {'N n m':>8} {'iterations':>11} {'other ms':>9} {'this ms':>9} {'ratio':>6}")
     for title, problem in wanted:
-        with tempfile.TemporaryDirectory() as folder:
-            held = Path(folder) / "problem.npz"
-            np.savez(held, p_xz=problem.p_xz, loss=problem.loss)
-            this, other = compared(trees, held, problem)
+        this, other = found[title]
         ratios.append(this[3] / other[3])
         uncertified += [
             f"{title}: {who} {row[0]}" for who, row in (("this", this), ("other", other)) if row[0] != "certified"
         ]
         size = problem.N * problem.n * problem.m
         counts = f"{other[2]} → {this[2]}"
-        print(f"{title:52} {size:8} {counts:>11} {1e3 * other[3]:9.2f} {1e3 * this[3]:9.2f} {ratios[-1]:6.2f}", flush=True)
+        print(f"{title:52} {size:8} {counts:>11} {1e3 * other[3]:9.2f} {1e3 * this[3]:9.2f} {ratios[-1]:6.2f}")
     mean = float(np.exp(np.mean(np.log(ratios))))
     slower = sum(ratio > _SLOWER for ratio in ratios)
     print(f"\ngeometric mean {mean:.2f}, worst {max(ratios):.2f}, above {_SLOWER}: {slower} of {len(ratios)}")
