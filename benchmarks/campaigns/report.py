@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 import statistics
 import time
@@ -25,6 +26,8 @@ __all__ = ["Run", "write"]
 
 _WIDE = 1e-8
 _LISTED = 20  # problems of a sort that the page names; the others are in the scratch folder
+# Nats. Below 6e-27, a leakage of the size of the budget is rounding of the likelihood ratios.
+_BUDGETS = (0.0, 6e-27, 1e-12, math.inf)
 
 
 @dataclass(frozen=True)
@@ -122,11 +125,17 @@ def _page(lines: Sequence[Line], rows: Sequence[Row], run: Run) -> str:
         _head(run),
         "## What became of them",
         _outcomes(lines),
+        "## What `tilt` makes of budgets",
+        _by_budget([row for row in rows if row.backend == "tilt"]),
         "## Worst and slowest",
         _extremes(lines),
         *_listed("False certificates", rows, lambda row: "; ".join(row.false)),
         *_listed("Certificates that their files do not confirm", rows, lambda row: "; ".join(row.unconfirmed)),
-        *_listed("`tilt` without an answer that is certified within 10⁻⁸", rows, _missed_by_tilt),
+        *_listed(
+            "`tilt` without an answer that is certified within 10⁻⁸, largest budgets first",
+            sorted(rows, key=lambda row: -row.budget),
+            _missed_by_tilt,
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -182,6 +191,23 @@ def _outcomes(lines: Sequence[Line]) -> str:
             line.problems, line.certified, line.inaccurate, line.violated, line.failed, line.timed_out, line.checked,
             line.false, line.unconfirmed, line.wide))]
         for line in lines
+    ))  # fmt: skip
+
+
+def _by_budget(rows: Sequence[Row]) -> str:
+    """A line for budget 0, and one for the budgets up to each of the others."""
+    heads = ["budget in nats", "problems", "certified", "gap > 10⁻⁸"]
+    groups = [
+        (
+            "0" if high == 0.0 else f"up to {high:g}" if high < math.inf else f"above {low:g}",
+            [row for row in rows if low < row.budget <= high],
+        )
+        for low, high in itertools.pairwise((-1.0, *_BUDGETS))
+    ]
+    return _table(heads, (
+        [words, f"{len(found):,}", f"{sum(row.status == Status.CERTIFIED.value for row in found):,}",
+         f"{sum(_WIDE < row.gap < math.inf for row in found):,}"]
+        for words, found in groups
     ))  # fmt: skip
 
 
