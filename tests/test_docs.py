@@ -40,7 +40,8 @@ DRIVER = r"""
 import contextlib, doctest, gc, importlib, io, json, os, pkgutil, shlex, signal, sys, tomllib, traceback
 from pathlib import Path
 import discreet
-from command import solving_here
+import typer.main
+from command import COMMAND, solving_here
 from pytest import MonkeyPatch
 
 def expect(step, got):
@@ -98,6 +99,7 @@ def begin(page):
         solving_here(MonkeyPatch())
 
 sys.modules["matplotlib"] = None  # no page shows a PNG
+typer.main.get_command = lambda _: COMMAND  # built once, since that takes longer than most command lines
 ours = [each.name for each in pkgutil.walk_packages(discreet.__path__, "discreet.") if each.name != "discreet.__main__"]
 for name in (*sys.argv[1:], *ours):
     with contextlib.suppress(ImportError):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import run
+from command import run, solving_here
 
 yaml = pytest.importorskip("yaml", reason="the extra `dev` is not installed")
 
@@ -60,7 +60,8 @@ def test_the_first_step_installs_this_checkout(extras: str, ending: str, tmp_pat
 
 @pytest.fixture
 def tilt_alone(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Flags that ask one backend only; so no other may be required by the surroundings."""
+    """Flags that ask one backend only, in this process; so no other may be required by the surroundings."""
+    solving_here(monkeypatch)
     monkeypatch.delenv("DISCREET_REQUIRED_BACKENDS", raising=False)
     return ["--backends", "tilt"]
 

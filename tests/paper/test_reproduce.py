@@ -63,7 +63,9 @@ def test_the_guess_leaves_the_law_of_x_as_it_was(study: Study) -> None:
 
 def test_the_simulation_is_repeatable_and_covers(study: Study) -> None:
     def guesses(seed: int) -> tuple[GuessRow, ...]:
-        return run_study(Settings(sensors=1, samples=500, seed=seed, guess_sensors=2, curve_sensors=(1,))).guesses
+        return run_study(
+            Settings(sensors=1, samples=500, seed=seed, guess_sensors=2, curve_sensors=(1,), curve_width=0.5)
+        ).guesses
 
     drawn = [guesses(seed) for seed in range(12)]
     assert guesses(5) == drawn[5] != drawn[6]
