@@ -77,12 +77,6 @@ def unscaled(system: Newton, matrix: Any, _: Any, factorise: Any = Newton._facto
     factorise(system, matrix, np.ones(1))
 
 
-def cubed(model: Model, at: Any, step: Any, length: float, later: Any = interior_point._later_product) -> float:
-    """Products after a step of which the square is the cube of their share of all."""
-    total = interior_point._total_product(model, at) + (0.0 if model.perfect else at.unused * at.multiplier)
-    return float(total * (max(0.0, later(model, at, step, length)) / total) ** 1.5)
-
-
 def interior_row(name: str, models: list[Model]) -> None:
     """Print one ablation."""
     endings = [solve_interior(model, gap=1e-9, max_iterations=100)[1] for model in models]
@@ -110,8 +104,9 @@ def interior_rows() -> None:
         ("no outcome may be left behind", interior_point, "_ALLOWED", 1e-200),
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
-        ("the multiplier changes by any factor", interior_point, "_CHANGED", 1e300),
-        ("the multiplier changes by a factor of two at most", interior_point, "_CHANGED", 2.0),
+        ("a step may leak any amount", interior_point, "_LEAKS", 1e300),
+        ("a step may leak five times the budget", interior_point, "_LEAKS", 5.0),
+        ("coordinates are always about the prior", newton, "_FAR", -1e300),
         ("no floor of the products", Precision, "own_gap", 0.0),
         ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", 0.01),
         ("a hundredth of the error is allowed", interior_point, "_ALLOWED", 0.01),
@@ -122,7 +117,6 @@ def interior_rows() -> None:
         ("no refinement of the linear system", Newton, "_refined", lambda newton, right, times=1: newton._inverse @ right),
         ("the linear system is not scaled", Newton, "_factorise", unscaled),
         ("half the patience", interior_point, "_PATIENCE", 7),
-        ("products fall as the cube (Mehrotra)", interior_point, "_later_product", cubed),
     ):
         with replaced(owner, attribute, value):
             interior_row(name, models)

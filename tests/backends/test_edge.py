@@ -169,34 +169,35 @@ def test_a_small_error_probability_beside_large_tilts_keeps_its_digits(edge_prob
     assert exactly.error_probability(problem, solution.estimator, normalised=True) <= Fraction(solution.certificate.upper)
 
 
-@pytest.mark.parametrize("seed", [1111, 9118, 10446])
-def test_a_multiplier_far_from_that_of_the_start_is_reached_step_by_step(
-    edge_problem: Callable[[int], Problem], seed: int
-) -> None:
+@pytest.mark.parametrize("seed", [1111, 9118, 9553, 10446])
+def test_a_step_that_would_leak_far_more_is_shortened(edge_problem: Callable[[int], Problem], seed: int) -> None:
     """A rare private value may cost ten thousand times as much per nat as others; one long step towards that led astray."""
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
-@pytest.mark.parametrize("seed", [4353, 4700, 7216])
-def test_rows_of_the_linear_system_of_any_size_lose_no_digits(edge_problem: Callable[[int], Problem], seed: int) -> None:
-    """Posteriors are e⁻¹⁵ of the prior and guesses of mass 1e-9 besides."""
-    gap = ds.solve(edge_problem(seed), "tilt", gap=1e-9).relative_gap
-    assert gap is not None
-    assert gap <= 1e-8
+@pytest.mark.parametrize("seed", [4353, 4700, 4871, 7216, 9788])
+def test_guesses_that_all_but_exclude_a_private_value_cost_no_digits(
+    edge_problem: Callable[[int], Problem], seed: int
+) -> None:
+    """Posteriors are e⁻¹⁵ of the prior or less, and ties near the end weigh 10¹⁰ as much in the linear system."""
+    assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
+
+
+@pytest.mark.parametrize("seed", [3004, 10839])
+def test_a_guess_that_errs_far_more_is_hardly_drawn_at_the_start(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    """Equal losses make it as good as the best constant guess at some outcomes; elsewhere it errs 10²³ times as much."""
+    assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
+
+
+@pytest.mark.parametrize("seed", [6773, 12652])
+def test_products_do_not_fall_far_ahead_of_the_bracket(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    """The tilt of a guess that the optimum never gives would not settle while its mass falls tenfold at every step."""
+    assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
 def test_a_rare_guess_whose_tilt_is_far_from_feasible_makes_no_vertex(edge_problem: Callable[[int], Problem]) -> None:
     """What makes the losses of its ties equal costs hardly anything per mass, and may be any number."""
     assert ds.solve(edge_problem(8240), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
-
-
-@pytest.mark.xfail(strict=True, reason="the interior point stalls, most often at posteriors of e⁻¹⁵ times the prior")
-@pytest.mark.parametrize("seed", [3004, 4871, 6773])
-def test_problems_that_are_not_solved_yet(edge_problem: Callable[[int], Problem], seed: int) -> None:
-    """Of the seeds 0 to 8999 and budgets above 1e-12 these alone have gaps above 1e-8."""
-    gap = ds.solve(edge_problem(seed), "tilt", gap=1e-9).relative_gap
-    assert gap is not None
-    assert gap <= 1e-8
 
 
 def test_problems_at_the_edge_are_solved_in_bounded_work(solved: Callable[[int], ds.Solution]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, getcontext
 from types import SimpleNamespace
 
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.precision import Precision
+from discreet.backends.tilt import newton
 from discreet.backends.tilt.interior_point import _start, _support, solve_interior
 from discreet.backends.tilt.model import law_of, model_of
 from discreet.problems import Problem, catalog
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.numerics.double_double import Array
 
 
@@ -43,6 +46,26 @@ def test_a_start_keeps_the_budget_and_its_tilt_is_that_of_its_law(fraction: floa
     assert law.leakage + at.unused == pytest.approx(model.budget, rel=1e-12)
     assert 0.0 < at.unused < problem.budget
     np.testing.assert_array_equal(at.tilt, at.multiplier * law.gradient)
+
+
+def test_a_start_errs_hardly_more_than_the_best_constant_guess() -> None:
+    """Two guesses are as good at one outcome; at the other, one of them errs 10²⁰ times as much."""
+    loss = np.array([[0.0, 1e-20], [0.0, 0.5], [1e-21, 1.0]])
+    problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), loss, LeakageBudget(1e-3))
+    at = _start(model_of(problem, Precision.of(problem, 1e-9)))
+    assert problem.error_probability(at.estimator[0]) <= 5.0 * problem.constant_error
+
+
+def test_a_newton_step_does_not_depend_on_its_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = mixture(4, 0.3)
+    model = model_of(problem, Precision.of(problem, 1e-9))
+    at = _start(model)
+    steps = []
+    for far in (-math.inf, math.inf):
+        monkeypatch.setattr(newton, "_FAR", far)
+        steps.append(newton.Newton(model, at, law_of(model, at.estimator), 1.0).direction(1e-3))
+    assert steps[0].multiplier == pytest.approx(steps[1].multiplier, rel=1e-9)
+    np.testing.assert_allclose(steps[0].tilt, steps[1].tilt, rtol=1e-8, atol=1e-10 * at.multiplier)
 
 
 @given(st.integers(2, 5), st.integers(2, 5), st.integers(20, 120), st.integers(0, 10**6), st.floats(-9.0, -0.05))

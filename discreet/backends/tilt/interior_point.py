@@ -8,12 +8,12 @@ the mass of each guess is going to change, about which the log ratios are linear
 that can be reached, with a second-order correction.
 
 Length: as long as all outcomes but a few allow, since outcomes are coupled by the law and the tilt only. The columns of
-those few go as far as they can, and their slacks are raised together (`_costs` says how many they may be).
+those few go as far as they can, and their slacks are raised together (`_costs` says how many they may be). Log ratios are
+linear in small changes only, so there are limits to what the next law may leak and how far the multiplier may fall.
 
 End: when the bracket that the iterate proves is within the gap, or no longer improves. The best iterate is returned.
 
-Source: docs/theory.md, section 13; S. Mehrotra, "On the implementation of a primal–dual interior point method", SIAM J.
-Optim. 2 (1992).
+Source: docs/theory.md, section 13; S. Mehrotra, SIAM J. Optim. 2 (1992) 575–601.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from discreet.problems.numerics.rounding import UNIT
 
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, as a share of the best constant guess's error
-_CHANGED = 5.0  # factor by which a step may change the multiplier, as log ratios are linear in small changes only
-_ALLOWED = 0.1  # error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one
+_LEAKS = 2.0  # times the budget, or what the last iterate leaks if that is more: so much may an iterate leak
+_CHEAPER = 0.8  # share of the multiplier by which a step may lower it
+_ALLOWED = 0.1  # fall of products far below the bracket; error by outcomes left behind, of all products or a guess's mass
 _PATIENCE = 15  # iterations in which the bracket has not narrowed and the products have not halved before giving up
 
 
@@ -55,9 +56,8 @@ def solve_interior(
     at = _start(model)
     kappa = 0.0 if model.perfect else at.unused * at.multiplier * len(at.tilt) / _total_product(model, at)
     best, nearest, lowest, since_best, ended = at, np.inf, np.inf, 0, ""
-    active, unchanged = np.zeros(0, dtype=bool), 0
+    active, unchanged, law = np.zeros(0, dtype=bool), 0, law_of(model, at.estimator)
     for iteration in range(max_iterations + 1):
-        law = law_of(model, at.estimator)
         merit, width, error = _merit(model, at, law, gap)
         since_best += 1
         lacks = merit if model.perfect or merit <= 1.0 else width / gap
@@ -76,7 +76,7 @@ def solve_interior(
         if moved is None:
             ended = ended or "stalled"
             break
-        at = moved
+        at, law = moved
     point = _point(model, best)
     found = shortcut(point) if shortcut is not None else None
     if found is not None and found[1] <= gap:
@@ -115,9 +115,9 @@ def _ending(merit: float, since_best: int, exhausted: bool, deadline: float) -> 
 def _start(model: Model) -> Iterate:
     """Columns inversely proportional to the slacks under no tilt, blended with a draw from their law within the budget.
 
-    Leakage falls about as the square of the blend; a twentieth more than that asks for, so that the search ends.
-    The multiplier has the size that it takes as budgets shrink, the tilt is μ log ratio of the law, and losses that matter
-    are of the size of the best constant guess's error.
+    In the draw no guess adds more to the error than the best constant guess errs. Leakage falls about as the square of the
+    blend; a twentieth more than that asks for, so that the search ends. The multiplier has the size that it takes as budgets
+    shrink, the tilt is μ log ratio of the law, and losses that matter are of the size of the best constant guess's error.
     """
     nothing = np.zeros((model.losses.shape[1], model.features.shape[1]))
     unit = max(math.sqrt(Precision.nonzero), min(1.0, model.constant_error))
@@ -126,7 +126,9 @@ def _start(model: Model) -> Iterate:
     sharp /= sharp.sum(axis=1)[:, None]
     if model.perfect:
         return Iterate(sharp, slack, nothing, math.inf, 0.0)
-    estimator, blend, drawn = sharp, 1.0, np.matmul(sharp, model.mass[:, :, None]).sum(axis=0)
+    drawn, errors = (np.matmul(rows, model.mass[:, :, None]).sum(axis=0) for rows in (sharp, model.losses))
+    drawn = np.minimum(drawn, unit / (errors - errors.min() + unit))
+    estimator, blend, drawn = sharp, 1.0, drawn / drawn.sum()
     used = _TO_BOUNDARY[0] * model.budget
     while (law := law_of(model, estimator)).leakage > used:
         blend *= 0.95 * math.sqrt(used / law.leakage)
@@ -183,36 +185,30 @@ def _support(model: Model, at: Iterate) -> Array:
 # -- one step ------------------------------------------------------------------------------------------------------------
 
 
-def _advance(model: Model, at: Iterate, law: Law, kappa: float, gap: float, width: float, error: float) -> Iterate | None:
-    """One predictor–corrector step; None when the linear algebra has broken down."""
+def _advance(
+    model: Model, at: Iterate, law: Law, kappa: float, gap: float, width: float, error: float
+) -> tuple[Iterate, Law] | None:
+    """One predictor–corrector step and the law that it leads to; None when the linear algebra has broken down."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         newton = Newton(model, at, law, kappa)
-        outcomes = _total_product(model, at)
-        total = outcomes if model.perfect else outcomes + at.unused * at.multiplier
+        total = _total_product(model, at) + (0.0 if model.perfect else at.unused * at.multiplier)
         shown = max(UNIT * total, 2.0 * total - abs(width) * error)  # of the products, by the bracket
         costs = _costs(model, at, law, _ALLOWED * shown)
-
         predictor = newton.direction(0.0)
         ahead = min(1.0, _length(model, at, costs, predictor))
-        left = min(1.0, max(0.0, _later_product(model, at, predictor, ahead) / total)) ** 2 * total
+        left, most = (1.0 - ahead) ** 2 * total, math.inf
+        if not model.perfect:
+            newton.anticipate(predictor, ahead)
+            left = max(left, _ALLOWED * min(total, _ALLOWED * abs(width) * error))
+            most = _LEAKS * max(model.budget, law.leakage)
         target = max(Precision.own_gap * gap * error, left) / (at.estimator.shape[1] + kappa)
-        newton.anticipate(predictor, ahead)
-
-        step = newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(width))))
-        moved = _moved(at, step, min(1.0, share * _length(model, at, costs, step)), share)
-    return moved if moved.estimator.min() > 0.0 and moved.slack.min() > 0.0 else None
-
-
-def _later_product(model: Model, at: Iterate, step: Step, length: float) -> float:
-    """All products after a step of that length, where outcomes that it takes beyond their boundary are moved up to it."""
-    estimator = at.estimator * (1.0 + np.minimum(length, 1.0 / np.maximum(step.falls[0], 1.0))[:, None] * step.estimator)
-    slack = at.slack * (1.0 + length * step.slack)
-    slack += np.maximum(0.0, -slack.min(axis=1))[:, None]
-    outcomes = model.total(np.einsum("bil,bil->bl", estimator, slack))
-    if model.perfect:
-        return outcomes
-    return outcomes + (at.unused + length * step.unused) * (at.multiplier + length * step.multiplier)
+        for shortened in range(30):
+            step = newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)
+            moved = _moved(at, step, 0.25**shortened * min(1.0, share * _length(model, at, costs, step)), share)
+            if not (later := law_of(model, moved.estimator)).leakage > most:
+                break
+    return (moved, later) if moved.estimator.min() > 0.0 and moved.slack.min() > 0.0 else None
 
 
 def _costs(model: Model, at: Iterate, law: Law, room: float) -> Array:
@@ -235,10 +231,9 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
     if length < 1.0:
         length = _affordable(costs, falls)
     if not model.perfect:
-        longest = (_CHANGED - 1.0 if step.multiplier > 0.0 else 1.0 / _CHANGED - 1.0) * at.multiplier
-        for value, change in ((-at.unused, step.unused), (longest, step.multiplier)):
-            if value * change > 0.0:
-                length = min(length, value / change)
+        for value, change in ((at.unused, step.unused), (_CHEAPER * at.multiplier, step.multiplier)):
+            if change < 0.0:
+                length = min(length, -value / change)
     return length
 
 

@@ -41,7 +41,7 @@ class Model:
     weighted  F·w                        [K, k, W]
     p_x       π_j                        [n]
     frame     (1, B): coordinates → R^n  [n, k]
-    coframe   diag(π) (1, B): back again [n, k]
+    lift      coordinates of deviations → R^n, per unit of π: B, but at perfect privacy [n, k − 1]
     budget    ε in nats, finite, less the undercut
     undercut  relative, of the precision policy
     constant_error  error probability of the best constant guess

@@ -9,8 +9,9 @@ leaves, with ψ = P/z and M_ii' = Σ_l w_l F_l F_l' (ψ_il δ_ii' − ψ_il ψ_i
     [ −γ'/μ      −g_i'  Σ u v²/μ + ε₀/μ ]      γ_i = frame' (u_i ∘ v_i)
 
 There is no 1/ε in it. Shifting all t_i together does not change M. What determines this common shift is so small that it
-would drown in M's rounding. So the rows of the guess with the largest mass are replaced by the sum of all rows, where M
-drops out exactly.
+would drown in M's rounding. So the rows of a reference, the guess with the largest least u_ij/π_j, are replaced by the sum
+of all rows, where M drops out exactly. For guesses that all but exclude a private value, so would small entries of M. The
+rows of all others then have coordinates in which these stay small: 1 and e_j − q_ij 1, q_i the posterior (`_FAR`).
 
 Log ratios are linear in small relative changes only. As g is homogeneous, they may be linearised about any multiple of
 u_i, and the predictor announces which (`anticipate`).
@@ -22,13 +23,16 @@ Source: docs/theory.md, section 13; the elimination is that of S. Mehrotra, SIAM
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from discreet.backends.tilt.model import Law, Model
 from discreet.problems.numerics.double_double import Array
 
+_FAR = -5.0  # a log ratio below it makes coordinates about posteriors
 _SMALLEST_GROWTH = 0.01  # of a guess's mass, as no step goes nearer to the boundary
 
 
@@ -69,11 +73,11 @@ class Newton:
         self._curvature = at.estimator * self._per_slack
         self._curvature_sum = self._curvature.sum(axis=1)
         self._per_product = self._per_slack / at.estimator
-        guesses, heaviest = np.arange(law.mass.size), law.mass.argmax()
-        self._others = guesses[guesses != heaviest]
-        self._order = np.append(self._others, heaviest)  # the reference last
+        guesses, shares = np.arange(law.mass.size), law.mass if model.perfect else (law.joint / model.p_x).min(axis=1)
+        self._others = guesses[guesses != shares.argmax()]
+        self._order = np.append(self._others, shares.argmax())  # the reference last
         if model.perfect:
-            self._factorise(self._schur(model.features[:, 1:]), np.ones(1))
+            self._factorise(self._schur(iter(model.features[:, 1:])), np.ones(1))
         else:
             frame, ratios = model.frame, law.joint * law.log_ratio
             bent = np.matmul(frame.T, law.deviation[:, :, None] * frame)
@@ -81,16 +85,19 @@ class Newton:
             self._tilted = ratios @ frame
             self._tilted[:, 0] = law.leakages
             self._squares = (ratios * law.log_ratio).sum(axis=1)
-            self._outcomes = self._schur(model.features)
+            m, n = law.joint.shape
+            features, self._coordinates = iter(model.features), np.eye(m * n + m + 1)
+            if law.log_ratio.min() < _FAR:
+                own = np.tile((frame * model.p_x[:, None]).T, (m, 1, 1))  # e_j in the coordinates of the model [m, n, n]
+                own[:, 0] = -law.deviation / law.mass[:, None]  # e_j − q_ij 1
+                own[guesses, :, law.joint.argmax(axis=1)] = np.eye(n)[0]  # 1, in place of the commonest j
+                self._coordinates = block_diag(*own[self._others], np.eye(n + m + 1))
+                features = (np.matmul(own[self._others].transpose(0, 2, 1), block) for block in model.features)
+            self._outcomes = self._schur(features)
             self._linearise()
 
     def anticipate(self, step: Step, length: float) -> None:
-        """Linearise log ratios about the masses that a step so long gives the guesses, if one of them loses half or more.
-
-        At perfect privacy there are no log ratios.
-        """
-        if self._model.perfect:
-            return
+        """Linearise log ratios about the masses that a step so long gives the guesses, if one of them loses half or more."""
         gained = np.matmul(self._at.estimator * step.estimator, self._model.mass[:, :, None]).sum(axis=0)[:, 0]
         growth = 1.0 + length * gained / self._law.mass
         if growth.min() < 0.5:
@@ -108,7 +115,7 @@ class Newton:
         matrix = self._log_ratios_matrix()
         self._fixed_right = -residual.ravel() @ matrix[: residual.size]
         self._fixed_right[-1] += law.leakage - self._model.budget
-        inner = len(self._outcomes)
+        matrix, inner = self._coordinates.T @ matrix @ self._coordinates, len(self._outcomes)
         matrix[:inner, :inner] += self._outcomes
         self._factorise(matrix, 1.0 / np.sqrt(np.abs(matrix).max(axis=1)))
 
@@ -163,19 +170,19 @@ class Newton:
         right = self._fixed_right.copy()
         right[: len(self._outcomes)] += reduced[others].ravel()
         right[-1] += budget_target / at.multiplier
-        found = self._refined(right, times=2)
+        found = self._coordinates @ self._refined(right @ self._coordinates, times=2)
         tilt[self._order] = found[: tilt.size].reshape(tilt.shape)
         tilt[others] += tilt[self._order[-1]]
         multiplier = float(found[-1])
         return tilt, multiplier, (budget_target - at.unused * multiplier) / at.multiplier - at.unused
 
-    def _schur(self, features: Array) -> Array:
+    def _schur(self, features: Iterator[Array]) -> Array:
         """M over all guesses but the reference, [(m − 1)·rows, (m − 1)·rows].
 
         Off the diagonal blocks it is −G G' with G_i = F·ψ_i sqrt(w / Σ_k ψ_k), one symmetric product. On them
         ψ_i − ψ_i²/Σ ψ would cancel, so they are formed from ψ_i (Σ_{k≠i} ψ_k)/Σ ψ.
         """
-        rows, count = features.shape[1], self._others.size
+        rows, count = self._at.tilt.shape[1] - self._model.perfect, self._others.size
         total, guesses = np.zeros((count * rows, count * rows)), np.arange(count)
         diagonal = np.zeros((count, rows, rows))
         shares, but_own = self._model.mass / self._curvature_sum, (1.0 - np.eye(count + 1))[self._others]
@@ -183,10 +190,10 @@ class Newton:
             own = curvature[self._others]
             if count > 1:
                 spread = (own * np.sqrt(share))[:, None, :] * chosen
-                flat = spread.reshape(count * rows, chosen.shape[1])
+                flat = spread.reshape(count * rows, chosen.shape[-1])
                 total -= flat @ flat.T
             weights = own * (but_own @ curvature) * share
-            diagonal += np.matmul(weights[:, None, :] * chosen, chosen.T)
+            diagonal += np.matmul(weights[:, None, :] * chosen, np.swapaxes(chosen, -1, -2))
         total.reshape(count, rows, count, rows)[guesses, :, guesses] = diagonal
         return total
 
