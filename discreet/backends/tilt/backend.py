@@ -25,7 +25,7 @@ from discreet.backends.repairs import constant_share, within_budget
 from discreet.backends.settings import choice, number
 from discreet.backends.slack import SLACK, bayes_answer
 from discreet.backends.tilt.crossover import crossover
-from discreet.backends.tilt.point import Point
+from discreet.backends.tilt.point import Ending, Point
 from discreet.backends.tilt.rounds import ROUNDS_FROM, Limits, first_retained, solve_in_rounds, solve_whole
 from discreet.backends.tilt.statement import rule_of
 from discreet.problems.blocks import BlockProblem
@@ -101,14 +101,14 @@ def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer
     """A matrix; outcomes and private values need positive probability."""
     solved = problem.with_budget(0.0) if precision.unresolved else problem
     if bayes_answer(problem, precision) or (solved is not problem and bayes_answer(solved, precision)):
-        point, claimed, iterations = Point.bayes(problem), SLACK, 0
+        point, ending = Point.bayes(problem), Ending(SLACK)
     else:
         point, ending = solve_whole(solved, precision, precision.bracket, limits)
-        claimed, iterations = ending.reason, ending.iterations
-    inside = claimed.startswith("optimal") and not (precision.unresolved or problem.constraint.perfect)
-    inside = inside or (claimed == SLACK and not problem.bayes_law.deviation.any())  # nothing is nearer to private
+    pays = not ending.optimal or problem.error_probability(point.columns) < problem.constant_error
+    inside = ending.reason.startswith("optimal") and pays and not (precision.unresolved or problem.constraint.perfect)
+    inside = inside or (ending.reason == SLACK and not problem.bayes_law.deviation.any())  # nothing is nearer to private
     columns = point.columns if inside else within_budget(problem, point.columns, precision.bracket)
-    return Raw(claimed, _answer(columns, point.tilt, point.multiplier, problem), iterations)
+    return Raw(ending.reason, _answer(columns, point.tilt, point.multiplier, problem), ending.iterations)
 
 
 def _in_blocks(problem: BlockProblem, precision: Precision, limits: Limits, start: Duals | None = None) -> Raw[Answer]:
