@@ -15,8 +15,9 @@ import pytest
 from typer.main import get_command
 
 from discreet.backends import isolated
+from discreet.backends.attempts import Attempt
 from discreet.backends.contract import Options
-from discreet.backends.run import Attempt, attempt, solve
+from discreet.backends.run import attempt, solve
 from discreet.cli.app import app
 from discreet.problems.problem import Problem
 from discreet.reports.crosscheck import gate

@@ -29,10 +29,10 @@ import numpy as np
 from campaigns.instances import drawn
 
 from discreet.backends import run
+from discreet.backends.attempts import Attempt
 from discreet.backends.contract import Kind, Options, Regime
 from discreet.backends.isolated import attempt_all
 from discreet.backends.registry import capabilities
-from discreet.backends.run import Attempt
 from discreet.backends.solution import Solution
 from discreet.problems.problem import Problem
 from discreet.reports.second_opinion import contradictions

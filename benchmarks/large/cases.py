@@ -370,10 +370,10 @@ def _ablation(setting: Setting, words: str, *, aggregate: bool, threads: int, ke
 
 def _without_aggregation() -> None:
     """Switch off what has no public switch: outside this ablation there is no reason to."""
-    from discreet.backends import run
+    from discreet.backends import attempts
     from discreet.backends.tilt import backend
 
-    for module, name in ((backend, "ROUNDS_FROM"), (run, "_IN_BLOCKS_FROM")):
+    for module, name in ((backend, "ROUNDS_FROM"), (attempts, "_IN_BLOCKS_FROM")):
         if not hasattr(module, name):
             raise RuntimeError(f"{module.__name__} no longer has {name}; mend this ablation")
         setattr(module, name, 1 << 40)

@@ -18,10 +18,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from discreet.backends.attempts import Attempt
 from discreet.backends.contract import Backend, Options
 from discreet.backends.process import GRACE_SECONDS, STARTUP_SECONDS, Child
 from discreet.backends.registry import Availability, availability, load_backend, refuse_unknown_names, require_libraries
-from discreet.backends.run import Attempt, attempt, conclude
+from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.checks import brief
 from discreet.problems.errors import InputError

@@ -10,10 +10,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from discreet.backends.attempts import Attempt, restored
 from discreet.backends.continuation import Known, predicted
 from discreet.backends.contract import Continuation, Options, Regime
 from discreet.backends.registry import load_backend, versions_of
-from discreet.backends.run import Attempt, attempt, conclude, restored
+from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce

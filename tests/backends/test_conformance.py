@@ -18,9 +18,10 @@ import numpy as np
 import pytest
 from judging import lower_bound
 
+from discreet.backends.attempts import Attempt
 from discreet.backends.contract import ACCURACY, COLUMNS, Accuracy, Kind, Options, Regime
 from discreet.backends.registry import availability, backend_names, load_backend
-from discreet.backends.run import Attempt, attempt, conclude, solve
+from discreet.backends.run import attempt, conclude, solve
 from discreet.backends.solution import Solution, Status
 from discreet.problems import catalog
 from discreet.problems.certificate import Certificate

@@ -16,10 +16,11 @@ import pytest
 from command import environment
 from waiting import within
 
+from discreet.backends.attempts import Attempt
 from discreet.backends.contract import Options
 from discreet.backends.isolated import attempt_isolated, probe, solve_isolated
 from discreet.backends.registry import backend_names
-from discreet.backends.run import Attempt, conclude, solve
+from discreet.backends.run import conclude, solve
 from discreet.backends.solution import Solution, Status
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem

@@ -17,17 +17,17 @@ import time
 
 import numpy as np
 
+from discreet.backends.attempts import ask, matrix
 from discreet.backends.continuous.boundaries import trace
 from discreet.backends.continuous.newton import polish
 from discreet.backends.continuous.tidy import cut, tidied
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import blended, remove_leakage
-from discreet.backends.run import solve
+from discreet.backends.tilt.backend import Tilt
 from discreet.problems.continuous.bound import Sweep, sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.errors import BackendError
 from discreet.problems.measures.law import distance_from_private
 from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
@@ -122,19 +122,19 @@ class _Search:
 
     def round(self) -> None:
         """Solve on the partition, polish from its boundaries, refine the partition."""
-        before = self.width
-        solution = solve(self.problem.on(self.edges), "tilt", gap=self.precision.small)
-        if solution.estimator is None or solution.tilt is None or solution.multiplier is None:
-            raise BackendError(f"the discrete problem of a partition was not solved: {solution.message}")
-        self.offer_rule(IntervalRule(self.edges, solution.estimator).simplified())
-        tilt, multiplier, swept = self.offer_duals(solution.tilt, solution.multiplier)
+        before, partition = self.width, self.problem.on(self.edges)
+        answer = ask(Tilt(), partition, Options(self.precision.small)).answer
+        assert answer is not None and answer.tilt is not None  # `tilt` always states them  # noqa: PT018
+        estimator = matrix(partition, answer.estimator)
+        self.offer_rule(IntervalRule(self.edges, estimator).simplified())
+        tilt, multiplier, swept = self.offer_duals(answer.tilt, math.inf if answer.multiplier is None else answer.multiplier)
         found = trace(self.problem, tilt, swept)
         if self.width > self.gap:
             polished = polish(self.problem, found, tilt, multiplier)
             self.offer_rule((found if polished is None else polished.boundaries).rule(self.problem.m))
             if polished is not None:
                 self.offer_duals(polished.tilt, polished.multiplier)
-        self.edges = _refined(self.edges, solution.estimator, found.positions)
+        self.edges = _refined(self.edges, estimator, found.positions)
         self.waiting = 0 if self.width < Precision.stalled * before else self.waiting + 1
 
     def tidy(self) -> IntervalRule:

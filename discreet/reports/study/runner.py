@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from discreet.backends.attempts import Attempt
 from discreet.backends.contract import Options
 from discreet.backends.isolated import attempt_isolated
-from discreet.backends.run import Attempt, conclude
+from discreet.backends.run import conclude
 from discreet.backends.solution import Solution, Status
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.reduction import reduce

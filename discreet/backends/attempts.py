@@ -1,0 +1,152 @@
+"""One backend asked once: reduce, lower, solve, lift, restore. The answer is not judged.
+
+A backend that streams gets arrays of many outcomes unreduced, in blocks, since a search for outcomes to merge would take
+longer than solving. Its answer is then a `Rule`, and the matrix is made only when somebody asks for it. Conversely it gets
+few outcomes in blocks as arrays, reduced as such, and its answer is stated as a rule.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from discreet.backends.contract import Answer, AnyProblem, Backend, Kind, Options
+from discreet.backends.registry import versions_of
+from discreet.backends.solution import Status, Timings
+from discreet.problems.blocks import ArrayBlocks, BlockProblem
+from discreet.problems.compiled import compile_seconds
+from discreet.problems.errors import BackendError
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.problem import Problem
+from discreet.problems.reduction import Reduced, reduce
+from discreet.problems.rule import Rule
+
+_L = TypeVar("_L")  # what `lower` returns
+_F = TypeVar("_F")  # what `solve` finds
+_IN_BLOCKS_FROM = 1 << 15  # arrays of so many outcomes are passed on unreduced: a search for proportional outcomes takes
+# 0.1 µs for each outcome and value, several times as long as the passes of a solve
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The result of one backend, not yet judged. `answer` is None exactly when `status` is set.
+
+    traceback     text, after an unexpected exception of the backend
+    samples       seconds of every run in the process; the first run gave the answer; see `isolated`
+    peak_bytes    largest resident memory of the process, if the attempt had a process of its own
+    solve_bytes   the part of `peak_bytes` that the attempt took beyond the imports and the problem
+    """
+
+    backend: str
+    answer: Answer | None
+    status: Status | None
+    message: str = ""
+    claimed: str | None = None
+    iterations: int | None = None
+    timings: Timings = field(default_factory=Timings)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    traceback: str = ""
+    samples: tuple[float, ...] = ()
+    peak_bytes: int | None = None
+    solve_bytes: int | None = None
+    passes: int | None = None
+
+
+def ask(
+    solver: Backend[Any, _L, _F],
+    problem: AnyProblem,
+    options: Options,
+    reduced: Reduced | None = None,
+    clock: Clock | None = None,
+) -> Attempt:
+    """The answer of a backend that serves the problem; what its solver raises is raised.
+
+    reduced: the problem's reduction, if it is already known.
+    """
+    clock = Clock() if clock is None else clock
+    with clock.step("lower_seconds"):
+        reduced = _reduced(solver, problem) if reduced is None else reduced
+        whole = BlockProblem.of(problem) if isinstance(problem, Problem) and reduced is None else problem
+        lowered = solver.lower(whole if reduced is None else reduced.problem, options)
+    with clock.step("solve_seconds"):
+        raw = solver.solve(lowered, options)
+    with clock.step("lift_seconds"):
+        lifted = solver.lift(raw)
+        answer = lifted if reduced is None else restored(reduced, lifted)
+        _check_shapes(problem, answer)
+        passes = raw.passes
+        if reduced is not None and isinstance(problem, BlockProblem):
+            answer, passes = _as_rule(reduced.original, answer), 1
+    taken = clock.timings()
+    return Attempt(solver.name, answer, None, "", raw.claimed, raw.iterations, taken, versions_of(solver), passes=passes)
+
+
+def _reduced(solver: Backend[Any, _L, _F], problem: AnyProblem) -> Reduced | None:
+    """The reduction of arrays, and of few outcomes in blocks; None where the outcomes are passed on in blocks."""
+    if isinstance(problem, Problem):
+        in_blocks = Kind.BLOCKS in solver.capabilities.kinds and problem.N >= _IN_BLOCKS_FROM
+        return None if in_blocks else reduce(problem)
+    return reduce(problem.in_memory()) if isinstance(problem, BlockProblem) and problem.few else None
+
+
+def _as_rule(problem: Problem, answer: Answer) -> Answer:
+    """The answer with its matrix [m, N] stated as a rule. Outcomes of probability zero follow the tilt."""
+    tilt = np.zeros((problem.m, problem.n)) if answer.tilt is None else answer.tilt
+    rule = Rule.of(tilt, matrix(problem, answer.estimator), problem.p_xz, problem.loss)
+    seen = problem.p_z[rule.ties] > 0.0
+    return Answer(Rule(tilt, rule.ties[seen], rule.columns[:, seen]), answer.tilt, answer.multiplier)
+
+
+def _check_shapes(problem: AnyProblem, answer: Answer) -> None:
+    """Raises BackendError for a wrong shape: it is the backend's failure and must not look like bad input of the user."""
+    outcomes = getattr(problem, "N", 0)
+    expected = [("tilt", answer.tilt, (problem.m, problem.n))]
+    expected += [("anchor", anchor, (problem.m, outcomes)) for anchor in answer.anchors]
+    if isinstance(answer.estimator, np.ndarray):
+        expected.append(("estimator", answer.estimator, (problem.m, outcomes)))
+    for what, array, shape in expected:
+        if array is not None and np.shape(array) != shape:
+            raise BackendError(f"the backend's {what} has shape {list(np.shape(array))} where {list(shape)} is due")
+
+
+def restored(reduced: Reduced, answer: Answer) -> Answer:
+    """The answer for the original problem. Raises BackendError for arrays of a wrong shape."""
+    _check_shapes(reduced.problem, answer)
+    return Answer(
+        reduced.restore(matrix(reduced.problem, answer.estimator)),
+        None if answer.tilt is None else reduced.restore_tilt(answer.tilt),
+        answer.multiplier,
+        tuple(reduced.restore(anchor) for anchor in answer.anchors),
+    )
+
+
+def matrix(problem: Problem, estimator: Any) -> Array:
+    """The estimator [m, N] of a small problem."""
+    blocks = ArrayBlocks(problem.p_xz, problem.loss)
+    return estimator.dense(blocks) if isinstance(estimator, Rule) else np.asarray(estimator)
+
+
+class Clock:
+    """Seconds of each step, recorded even when the step raises."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+        self._compiled = compile_seconds()
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Measure what is done inside, under a name of `Timings`."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[name] = time.perf_counter() - started
+
+    def timings(self) -> Timings:
+        """The steps so far."""
+        return Timings(**self._seconds, compile_seconds=compile_seconds() - self._compiled)
