@@ -59,6 +59,12 @@ class Kind(Enum):
         raise InputError(f"{type(problem).__name__} is no problem; give a Problem, a BlockProblem or a ContinuousProblem")
 
 
+def refuse_all_but_arrays(what: str, problem: AnyProblem) -> None:
+    """Raise InputError unless the problem, given to the function of that name, is in arrays."""
+    if (kind := Kind.of(problem)) is not Kind.ARRAYS:
+        raise InputError(f"{what} takes {Kind.ARRAYS.value}, not {kind.value}; give a Problem")
+
+
 class Regime(Enum):
     """The three kinds of budget; the value is the word for it in messages."""
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.backends.attempts import Attempt
-from discreet.backends.contract import Backend, Options
+from discreet.backends.contract import Backend, Options, refuse_all_but_arrays
 from discreet.backends.process import GRACE_SECONDS, STARTUP_SECONDS, Child
 from discreet.backends.registry import Availability, availability, load_backend, refuse_unknown_names, require_libraries
 from discreet.backends.run import attempt, conclude
@@ -53,6 +53,7 @@ def solve_isolated(
     Raises InputError for an unknown backend or setting, and for a value that cannot be sent to another process. Everything
     else that can happen is a status of the Solution.
     """
+    refuse_all_but_arrays("solve_isolated", problem)
     options = Options(gap, time_limit, max_iterations, {} if settings is None else settings)
     return conclude(problem, attempt_isolated(problem, backend, options, memory_limit, threads), options)
 

@@ -198,8 +198,10 @@ class Solution:
         from discreet.problems.exact_privacy import exact_columns
 
         found = self.estimator if isinstance(self.problem, Problem) else self.rule
-        if self.verdict is None or not isinstance(found, np.ndarray | Rule):
+        if self.verdict is None or found is None:
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
+        if not isinstance(found, np.ndarray | Rule):
+            raise FileError("no file holds a rule on intervals; keep `rule.edges` and `rule.estimator`")
         judged, blocks = self.verdict, self.verdict.blocks
         if isinstance(self.problem, Problem):
             blocks = ArrayBlocks(self.problem.p_xz, self.problem.loss)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from discreet.backends.contract import Kind
+from discreet.backends.contract import refuse_all_but_arrays
 from discreet.backends.solution import Solution, Status
 from discreet.backends.sweep import Sweep
 from discreet.problems.checks import positive, whole
@@ -171,7 +171,7 @@ def frontier(
     backend or setting.
     """
     started = time.perf_counter()
-    Kind.of(problem)
+    refuse_all_but_arrays("frontier", problem)
     most = LARGEST_POINTS if points is None else whole(points, "points", 2)
     target = DEFAULT_WIDTH if width is None and points is None else width
     wanted = None if target is None else positive(target, "width")

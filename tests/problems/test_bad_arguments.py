@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ MASKED = np.ma.masked_array(JOINT, mask=JOINT > 0.0)
 MODEL = ds.problems.paper_single(budget=0.005)
 BAYES = MODEL.bayes_estimator
 TILT = np.zeros((2, 2))
+BLOCKS = ds.BlockProblem.of(MODEL)
 LAW = np.full((2, 2), 0.25)
 NORMAL = sensors.NormalDensity(0.0, 1.0)
+DENSITIES = ds.problems.paper_continuous(0.01)
 joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
 
 
@@ -42,6 +45,9 @@ joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
         (lambda: ds.certify(MODEL, BAYES, TILT, HUGE), "the multiplier is not an array of real numbers"),
         (lambda: ds.certify(MODEL, BAYES, TILT, [1, 2]), "the multiplier has shape"),  # type: ignore[arg-type]
         (lambda: ds.certify(5, BAYES), "int is no problem"),  # type: ignore[arg-type]
+        (lambda: ds.certify(BLOCKS, BAYES), "the judge was given a matrix for a problem in blocks; give a Rule"),
+        (lambda: ds.certify(DENSITIES, BAYES), "the judge was given a ndarray for densities; give an IntervalRule"),
+        (lambda: ds.audit(DENSITIES, ds.solve(BLOCKS)), "the judge was given a Rule for densities; give an IntervalRule"),
         (lambda: ds.solve(MODEL, gap="x"), "the gap is 'x'; give a relative gap"),  # type: ignore[arg-type]
         (lambda: ds.solve(MODEL, time_limit="x"), "the time limit is 'x' s"),  # type: ignore[arg-type]
         (lambda: ds.solve(MODEL, max_iterations="x"), "max_iterations is 'x'"),  # type: ignore[arg-type]
@@ -50,8 +56,11 @@ joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
         (lambda: ds.solve("paper-single"), "paper-single cannot be read: No such file"),
         (lambda: ds.solve(None), "NoneType is no problem"),  # type: ignore[arg-type]
         (lambda: ds.frontier(5), "int is no problem"),  # type: ignore[arg-type]
+        (lambda: ds.frontier(BLOCKS), "frontier takes outcomes in arrays, not outcomes in blocks; give a Problem"),  # type: ignore[arg-type]
+        (lambda: ds.backends.solve_isolated(DENSITIES), "solve_isolated takes outcomes in arrays, not a continuous"),  # type: ignore[arg-type]
         (lambda: ds.frontier(MODEL, width=HUGE), "width is an object of type int"),
         (lambda: ds.advise(5), "int is no problem"),  # type: ignore[arg-type]
+        (lambda: ds.advise(BLOCKS), "advise takes outcomes in arrays, not outcomes in blocks; give a Problem"),  # type: ignore[arg-type]
         (lambda: ds.save_problem(MODEL, "a.npz"), "save_problem got a str to write; give a path first"),  # type: ignore[arg-type]
         (lambda: ds.save_problem(5, MODEL), "5 is no path"),  # type: ignore[arg-type]
         (lambda: ds.save_solution("x.npz", [[1.0], []], [[0.0]], 1.0, {}), "estimator is not an array"),  # type: ignore[arg-type]
@@ -103,6 +112,11 @@ def test_every_bad_argument_is_one_sentence(call: Callable[[], Any], said: str) 
         call()
     assert len(str(caught.value)) < 400
     assert "\n" not in str(caught.value)
+
+
+def test_a_rule_on_intervals_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(ds.FileError, match="no file holds a rule on intervals"):
+        ds.solve(ds.problems.paper_continuous(1.0)).save(tmp_path / "a.npz")
 
 
 def _sizes() -> list[tuple[str, str]]:

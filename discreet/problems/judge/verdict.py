@@ -16,7 +16,6 @@ from discreet.problems.rule import Rule
 
 if TYPE_CHECKING:
     from discreet.problems.continuous.model import ContinuousProblem
-    from discreet.problems.continuous.rule import IntervalRule
 
 _Answer = TypeVar("_Answer")
 
@@ -47,9 +46,12 @@ def certify(
     """
     case: Case
     if not isinstance(problem, Problem | BlockProblem):
+        from discreet.problems.continuous.rule import IntervalRule
         from discreet.problems.judge.densities import DensityCase
 
-        case = DensityCase(problem, cast("IntervalRule", answer), tilt, multiplier)
+        if not isinstance(answer, IntervalRule):
+            raise InputError(f"the judge was given a {type(answer).__name__} for densities; give an IntervalRule")
+        case = DensityCase(problem, answer, tilt, multiplier)
     elif isinstance(answer, Rule):
         case = RuleCase(problem, answer, tilt, multiplier, threads, progress)
     elif isinstance(problem, Problem):

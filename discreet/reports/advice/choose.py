@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from discreet.backends.contract import Kind, Options
+from discreet.backends.contract import Options, refuse_all_but_arrays
 from discreet.backends.isolated import probe
 from discreet.backends.registry import backend_names, capabilities, load_backend, refuse_unserved
 from discreet.problems.checks import listed
@@ -102,7 +102,7 @@ def advise(
     Raises InputError for a gap outside (0, 1) or a time that is not positive, FileError for results that cannot be read.
     """
     Options(gap=gap, time_limit=seconds)  # refuses what is out of range
-    Kind.of(problem)
+    refuse_all_but_arrays("advise", problem)
     own = _rows(results)
     shipped = _reference_cells() if reference is None else tuple(cells_of(reference))
     local = cells_of(own, local=True)
