@@ -71,12 +71,15 @@ def _finely(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Problem, Ar
 
 
 def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
-    """An estimator [m, N] moved until it keeps the budget, rounding included.
+    """An estimator [m, N] moved until it keeps the budget, rounding included, if it does not or errs like a constant guess.
 
     At budget 0 by what least removes its leakage, where that is in reach; else by blending in the best constant guess. That
     guess itself replaces it if it errs no more than the relative `gap` above it.
     """
-    if problem.constant_error <= problem.error_probability(columns) * (1.0 + gap):
+    error = problem.error_probability(columns)
+    if error < problem.constant_error and problem.output_law(normalise(columns)).leakage_ceiling() <= problem.budget:
+        return columns
+    if problem.constant_error <= error * (1.0 + gap):
         return np.repeat(np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]], problem.N, axis=1)
     if problem.constraint.perfect:
         law = problem.output_law(columns)
@@ -85,7 +88,7 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
         if near and _is_drawn_enough(columns, law):
             return columns
         moved = private_versions(problem, columns)
-        most = problem.error_probability(columns) * (1.0 + gap) if near else math.inf
+        most = error * (1.0 + gap) if near else math.inf
         if moved and problem.error_probability(moved[0]) <= most:
             return moved[0]
         if near:  # within a tolerance, where exactly would cost more than the gap

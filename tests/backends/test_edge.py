@@ -195,6 +195,14 @@ def test_products_do_not_fall_far_ahead_of_the_bracket(edge_problem: Callable[[i
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
+def test_a_label_that_its_tie_hardly_gets_is_proven_to_keep_the_budget(edge_problem: Callable[[int], Problem]) -> None:
+    """Its mass was a difference of numbers 10¹⁰ times as large, so that the answer leaked 1.00017 of the budget."""
+    solution = ds.solve(edge_problem(957355579), "tilt", gap=1e-9)
+    assert solution.certificate is not None
+    assert solution.certificate.own_budget_kept
+    assert solution.status is ds.Status.CERTIFIED
+
+
 def test_a_rare_guess_whose_tilt_is_far_from_feasible_makes_no_vertex(edge_problem: Callable[[int], Problem]) -> None:
     """What makes the losses of its ties equal costs hardly anything per mass, and may be any number."""
     assert ds.solve(edge_problem(8240), "tilt", gap=1e-9).status is ds.Status.CERTIFIED

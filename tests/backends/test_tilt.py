@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
+from discreet.backends.tilt import backend
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import law_of, model_of
+from discreet.backends.tilt.point import Ending, Point
 from discreet.problems import Problem, catalog, reduce
 from discreet.problems.blocks import BlockProblem
 
@@ -251,6 +253,15 @@ def test_a_bayes_rule_that_leaks_nothing_is_not_made_private(monkeypatch: pytest
     assert solution.status is Status.CERTIFIED
     assert np.array_equal(solution.estimator, problem.bayes_estimator)
     assert called <= 340
+
+
+def test_an_optimum_that_leaks_more_than_it_should_is_brought_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = catalog.build("dirichlet", n=3, m=3, N=30, seed=2, fraction=0.3)
+    monkeypatch.setattr(backend, "solve_whole", lambda *_: (Point.bayes(problem), Ending("optimal")))
+    solution = solve(problem, "tilt")
+    assert solution.certificate is not None
+    assert solution.certificate.own_budget_kept
+    assert solution.status is Status.INACCURATE
 
 
 def test_a_budget_below_the_rounding_of_its_own_law_is_not_broken() -> None:

@@ -102,12 +102,10 @@ def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer
     solved = problem.with_budget(0.0) if precision.unresolved else problem
     if bayes_answer(problem, precision) or (solved is not problem and bayes_answer(solved, precision)):
         point, ending = Point.bayes(problem), Ending(SLACK)
+        done = not (solved.constraint.perfect and problem.bayes_law.deviation.any())  # else something is nearer to private
     else:
-        point, ending = solve_whole(solved, precision, precision.bracket, limits)
-    pays = not ending.optimal or problem.error_probability(point.columns) < problem.constant_error
-    inside = ending.reason.startswith("optimal") and pays and not (precision.unresolved or problem.constraint.perfect)
-    inside = inside or (ending.reason == SLACK and not problem.bayes_law.deviation.any())  # nothing is nearer to private
-    columns = point.columns if inside else within_budget(problem, point.columns, precision.bracket)
+        (point, ending), done = solve_whole(solved, precision, precision.bracket, limits), False
+    columns = point.columns if done else within_budget(problem, point.columns, precision.bracket)
     return Raw(ending.reason, _answer(columns, point.tilt, point.multiplier, problem), ending.iterations)
 
 

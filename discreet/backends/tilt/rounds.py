@@ -307,9 +307,7 @@ class _Rounds:
         small = self._small(proof)
         point, ending = solve_whole(small, self._precision, self._precision.small, self._limits)
         self._iterations += ending.iterations
-        done = ending.optimal and not small.constraint.perfect
-        kept = point if done else replace(point, columns=within_budget(small, point.columns))
-        return self._found(small, proof, kept)
+        return self._found(small, proof, replace(point, columns=within_budget(small, point.columns)))
 
     def _found(self, small: Problem, proof: Proof, point: Point) -> Found:
         """The point with its bracket."""

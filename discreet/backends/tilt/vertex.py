@@ -107,7 +107,8 @@ class Vertex:
             columns = self.columns(shares)
             law = self.law(columns)
             never = law.mass == 0.0
-            excess = law.leakage_ceiling(2.0**-52) / budget - 1.0
+            cancelled = max(1.0, float((self._mass / law.mass)[~never].max()))
+            excess = law.leakage_ceiling(2.0**-52 * cancelled) / budget - 1.0
             if excess <= 0.0:
                 duals = np.where(never[:, None], tilt, multiplier * log_ratio(law.ratio_minus_one()))
                 equal = self._equal(duals, np.maximum(law.mass[:, None] * law.p_x + law.deviation, UNIT * law.p_x))
