@@ -23,16 +23,13 @@ from discreet.problems.blocks import BlockProblem
 from discreet.problems.measures.law import OutputLaw, distance_from_private, output_law
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import normalise
-from discreet.problems.numerics.rounding import LARGEST_TILT, UNIT
+from discreet.problems.numerics.rounding import LARGEST_TILT
 from discreet.problems.problem import Problem
 from discreet.problems.roots import midpoints
 
 if TYPE_CHECKING:
     from discreet.problems.continuous.model import ContinuousProblem
     from discreet.problems.continuous.rule import IntervalRule
-
-
-_NO_MASS = UNIT**2  # of a guess: giving it up at budget 0 costs less than rounding
 
 
 def private_versions(problem: Any, answer: Any) -> list[Array]:
@@ -83,7 +80,7 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
         return np.repeat(np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]], problem.N, axis=1)
     if problem.constraint.perfect:
         law = problem.output_law(columns)
-        frequent = problem.n == 1 or law.mass[law.mass > 0.0].min() >= _NO_MASS  # where X is known nothing can leak
+        frequent = problem.n == 1 or law.mass[law.mass > 0.0].min() >= Precision.no_mass  # where X is known nothing can leak
         near = distance_from_private(law) <= Precision.private and frequent
         if near and _is_drawn_enough(columns, law):
             return columns
@@ -109,7 +106,7 @@ def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
     constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
     law = problem.output_law(normalise(columns))
     nothing = OutputLaw(constant, np.zeros_like(law.deviation), law.p_x)
-    share = least_share(law, nothing, problem.budget, 2.0 * (problem.m + 1) * UNIT)
+    share = least_share(law, nothing, problem.budget, (problem.m + 1) * Precision.entry)
     return 1.0 if share is None else share, constant
 
 
@@ -128,7 +125,7 @@ def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tup
     feature = np.where(p_z > 0, posterior - marginal[0][:, None], 0.0)
     frequent = _without_rare(estimator, p_z, Precision.unseen)
     ignoring = (frequent @ p_z)[:, None] / p_z.sum()
-    starts = [_without_rare(estimator, p_z, _NO_MASS)] + [frequent] * (frequent is not estimator)
+    starts = [_without_rare(estimator, p_z, Precision.no_mass)] + [frequent] * (frequent is not estimator)
     rooms = [Precision.private, *(Precision.derived * 100.0**k for k in range(5))]  # the least first, as it costs least
     found = (_project(p_xz, marginal, start, feature) for start in starts)
     own = next((each for each in found if each is not None and _is_drawn_enough(*each)), None)

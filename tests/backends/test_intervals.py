@@ -15,6 +15,7 @@ from scipy import stats
 import discreet as ds
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
 from discreet.backends.continuous.newton import polish
+from discreet.backends.precision import Precision
 from discreet.problems.continuous.density import Mixture
 from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
 from discreet.problems.errors import InputError
@@ -233,14 +234,14 @@ def test_newton_returns_to_the_optimum_from_nearby(budget: float) -> None:
     solution = solved(budget)
     moved = solution.rule.boundaries + np.array([0.003, -0.02])
     start = Boundaries(moved, solution.rule.labels, np.zeros(2, dtype=bool))
-    found = polish(problem, start, solution.tilt, 1.1 * solution.multiplier)
+    found = polish(problem, start, solution.tilt, 1.1 * solution.multiplier, Precision.of(problem, 1e-9))
     assert found is not None
     np.testing.assert_allclose(found.boundaries.positions, solution.rule.boundaries, atol=1e-8)
 
 
 def test_newton_with_nothing_to_move_proposes_nothing() -> None:
     nothing = Boundaries(np.empty(0), np.array([0]), np.empty(0, dtype=bool))
-    assert polish(paper_continuous(0.01), nothing, np.zeros((2, 2)), 1.0) is None
+    assert polish(paper_continuous(0.01), nothing, np.zeros((2, 2)), 1.0, Precision.of(paper_continuous(0.01), 1e-9)) is None
 
 
 def test_a_time_limit_ends_the_rounds_and_the_bracket_stays_valid() -> None:

@@ -43,7 +43,9 @@ class _System:
         return float(np.abs(self.residual).max(initial=0.0))
 
 
-def polish(problem: ContinuousProblem, start: Boundaries, tilt: Array, multiplier: float) -> Polished | None:
+def polish(
+    problem: ContinuousProblem, start: Boundaries, tilt: Array, multiplier: float, precision: Precision
+) -> Polished | None:
     """Polish a rule that is near its optimum; None if no finite system was found."""
     free = np.flatnonzero(~start.pinned)
     if not free.size:
@@ -52,7 +54,7 @@ def polish(problem: ContinuousProblem, start: Boundaries, tilt: Array, multiplie
     at = Polished(start, tilt, math.inf if perfect else multiplier)
     best, least, waiting = None, math.inf, 0
     for _ in range(40):
-        system = _perfect_system(problem, at, free) if perfect else _priced_system(problem, at, free)
+        system = _perfect_system(problem, at, free) if perfect else _priced_system(problem, at, free, precision)
         if not (np.isfinite(system.residual).all() and np.isfinite(system.jacobian).all()):
             break
         if system.merit < least:
@@ -117,7 +119,7 @@ def _ties(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp], ti
     return relative_difference(problem, tilt, z, left, right), slope / (2.0 * h), along
 
 
-def _priced_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp]) -> _System:
+def _priced_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.intp], precision: Precision) -> _System:
     """Ties and budget in the unknowns (b, μ)."""
     law = at.boundaries.rule(problem.m).output_law(problem)
     gradient = log_ratio(law.ratio_minus_one())  # ∇g
@@ -132,7 +134,7 @@ def _priced_system(problem: ContinuousProblem, at: Polished, free: NDArray[np.in
     by_price = np.einsum("kij,ij->k", along, gradient)
     budget_row = np.einsum("ij,ijl->l", gradient, change) / problem.budget
     above = law.leakage_ceiling() - law.leakage()
-    aim = problem.budget * (1.0 - Precision.contradicted) - Precision.ceiling * above
+    aim = problem.budget * (1.0 - precision.vertex) - Precision.ceiling * above
     residual = np.concatenate([ties, [(law.leakage() - aim) / problem.budget]])
     jacobian = np.block([[by_boundary, by_price[:, None]], [budget_row[None, :], np.zeros((1, 1))]])
     return _System(residual, jacobian, tilt)

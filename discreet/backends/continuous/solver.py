@@ -130,7 +130,7 @@ class _Search:
         tilt, multiplier, swept = self.offer_duals(answer.tilt, math.inf if answer.multiplier is None else answer.multiplier)
         found = trace(self.problem, tilt, swept)
         if self.width > self.gap:
-            polished = polish(self.problem, found, tilt, multiplier)
+            polished = polish(self.problem, found, tilt, multiplier, self.precision)
             self.offer_rule((found if polished is None else polished.boundaries).rule(self.problem.m))
             if polished is not None:
                 self.offer_duals(polished.tilt, polished.multiplier)

@@ -139,7 +139,7 @@ class _ActiveSet:
         if at.multiplier < math.inf:
             rounding += 0.125 * at.multiplier * problem.p_z[wrong]
         wrong = wrong[excess > precision.contradicted * rounding]
-        excludes = at.tilt < 0.9 * Precision.no_evidence * at.multiplier
+        excludes = at.tilt < Precision.excluding * at.multiplier
         for outcome in wrong.tolist():
             if excludes[better[outcome]] @ problem.p_xz[:, outcome] > 0.0:
                 self._tie(outcome, better[outcome], UNIT)
