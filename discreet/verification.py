@@ -113,7 +113,7 @@ def _pieces(values: _Array, bits: int) -> _Pieces:
 
 
 def _bits(terms: int, total: int) -> int:
-    """Of numbers of which doubles add so many terms, and integers of 64 bits twice as many as the total."""
+    """How long numbers may be for exact sums: of so many terms in doubles, of twice the total in integers of 64 bits."""
     return min(53 - terms.bit_length(), 61 - total.bit_length())
 
 
@@ -212,7 +212,7 @@ def _bound(model: _Model, answer: _Answer, prior: _Array, total: Fraction) -> Fr
 
 
 def _least(values: _Array) -> tuple[_Array, _Array, _Array]:
-    """Where the least of every column (the first of several), which becomes inf; and the least of the others."""
+    """The row of the least of every column (the first of several); that least, which becomes inf; the least of the rest."""
     label, every = values.argmin(axis=0), np.arange(values.shape[1])
     first = values[label, every]
     values[label, every] = math.inf
@@ -284,7 +284,7 @@ def _members(source: Any, files: ExitStack) -> dict[str, _Member]:
 
 
 def _doubles(array: _Array, start: int, count: int) -> _Array:
-    """Columns as doubles of the same value; texts stay texts."""
+    """Columns as doubles of the same value; a text stays as it is."""
     kind, part = "masked" if np.ma.isMaskedArray(array) else array.dtype.kind, array[..., start : start + count]
     if kind not in "fiubU" or (kind == "f" and array.itemsize > 8) or (kind in "iu" and (abs(part) > 2**53).any()):
         raise ValueError(f"elements that are masked or of type {array.dtype} are no doubles; give arrays of float64")
@@ -292,7 +292,7 @@ def _doubles(array: _Array, start: int, count: int) -> _Array:
 
 
 def _stored(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
-    """A member of an `.npz`, of which few columns at a time are in memory. Nothing is unpickled."""
+    """A member of an `.npz`, which is read a few columns at a time. Nothing is unpickled."""
     with archive.open(info) as stream:
         header = f"read_array_header_{min(2, np.lib.format.read_magic(stream)[0])}_0"
         shape, fortran, dtype = getattr(np.lib.format, header)(stream)

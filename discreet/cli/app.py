@@ -55,7 +55,7 @@ class _Commands(TyperGroup):
 
 
 def _open_streams() -> None:
-    """What is closed leads to nowhere, and what an encoding lacks is written as an escape."""
+    """Writing to a closed stream goes nowhere; a character that the encoding lacks is written as an escape."""
     for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         with contextlib.suppress(OSError):
             if getattr(sys, name) is None:
@@ -82,7 +82,7 @@ def _complain(sentence: str) -> None:
 
 
 def _drop_stdout() -> None:
-    """What could not be written is forgotten, else the interpreter tries again at exit, and complains."""
+    """Discard what could not be written; otherwise the interpreter tries again at exit, and complains."""
     with contextlib.suppress(OSError):
         sys.stdout.flush()
         return

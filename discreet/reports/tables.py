@@ -132,15 +132,15 @@ def _revealed(judged: Certificate) -> str:
 def verification_table(title: str, found: Verification) -> Table:
     """What `verify` proves of a solution."""
     kept = {
-        True: Text("kept, proven", "green"),
-        False: Text("exceeded, proven", "bold red"),
+        True: Text("proven to be kept", "green"),
+        False: Text("proven to be exceeded", "bold red"),
         None: Text("undecided", "yellow"),
     }
     return facts(
         title,
         [
-            ("budget", wording.budget(found.budget)),
-            ("the estimator", kept[found.budget_kept]),
+            ("asked for", wording.budget(found.budget)),
+            ("budget", kept[found.budget_kept]),
             ("leakage", f"in [{found.leakage[0]!r}, {found.leakage[1]!r}] nats"),
             ("posterior / prior − 1", f"at most {wording.number(found.deviation[1], 6)} in size"),
             ("error probability", f"in [{found.error[0]!r}, {found.error[1]!r}]"),

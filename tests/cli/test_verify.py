@@ -57,7 +57,7 @@ def test_the_exit_code_says_whether_the_budget_is_kept(
     assert (record["budget"] is None) == ("inf" in budget)
     words = run("verify", problem, str(folder / solution), *budget)
     assert words.exit_code == code
-    assert ("kept, proven" if code == 0 else "exceeded, proven") in words.stdout
+    assert ("proven to be kept" if code == 0 else "proven to be exceeded") in words.stdout
 
 
 def test_an_equivocation_is_a_budget_too(folder: Path) -> None:

@@ -1,7 +1,8 @@
 """Output files: checked before work begins, replaced only where discreet made them, written whole or not at all.
 
 Writing goes to a temporary file in the same folder, which takes the place of the target once it is complete and on disk.
-Temporary files and folders are locked while they are in use; what killed runs left is not, and later ones remove it.
+Temporary files and folders are locked while they are in use. Those that a killed run has left are not, and later runs
+remove them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from discreet.problems.errors import FileError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Made: TypeAlias = Callable[[Path], bool]
-"""Whether discreet made a file that is there, an ordinary one."""
+"""Whether discreet made a file: called with the path of an existing ordinary one."""
 
 _PREFIX = ".discreet-"  # of the names of temporary files and folders
 
@@ -80,7 +81,7 @@ def check_output(path: PathLike, made: Made, *, inputs: Iterable[PathLike] = (),
 
 @contextmanager
 def refusals(path: PathLike) -> Iterator[None]:
-    """Turns what the system says against a path into one sentence, a FileError."""
+    """Turns an error of the system about a path into one sentence, a FileError."""
     shown = shown_path(path)
     if "\0" in path_text(path):
         raise FileError(f"{shown} holds a null character, which no path can; choose another place for the output")
@@ -153,7 +154,7 @@ def scratch_folder() -> Iterator[str]:
 
 
 def lock(descriptor: int) -> bool:
-    """Lock an open file or folder, unless another process has; the system lets it go when the process ends in any way."""
+    """Lock an open file or folder, unless another process has. The lock ends with the process, however that ends."""
     try:
         if os.name == "posix":
             import fcntl
@@ -169,7 +170,7 @@ def lock(descriptor: int) -> bool:
 
 
 def _remove_leftovers(place: Path, ending: str) -> None:
-    """Remove what is temporary, of this user, not locked, and a minute old: a new one may not be locked yet."""
+    """Remove temporary files of this user that nobody has locked. New ones stay for a minute: they may not be locked yet."""
     if os.name != "posix":
         return
     for left in place.glob(f"{_PREFIX}*.{ending}"):
@@ -184,7 +185,7 @@ def _remove_leftovers(place: Path, ending: str) -> None:
 
 @contextmanager
 def _open_folder(path: Path) -> Iterator[int]:
-    """The descriptor of a file or folder, which is not waited for."""
+    """The descriptor of a file or folder, opened without waiting."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         yield descriptor

@@ -29,7 +29,7 @@ PRIVATE_LIMIT = 1e-12
 at most δ², no more than 1e-24 nats."""
 
 _MOST_MOVES = 100
-"""To an exactly private estimator, so that a file can state it: its integers have some 15 digits for each of them."""
+"""More moves to an exactly private estimator are not looked for: the integers that state it have some 15 digits a move."""
 
 _FAINTEST = 1e-250  # products of a guess's and a private value's probability below it have no digits to spare
 _SPARE = 1.0 + 2.0**-30  # more than the bounds below are rounded by, as sums of fewer than 2^20 terms ≥ 0
@@ -120,7 +120,7 @@ def _largest_apart(vectors: Array, count: int) -> list[int]:
 def recording(
     decide: Callable[[slice], Decisions], p_xz: Array, loss: Array, p_x: Array, found: list[Moves]
 ) -> Callable[[slice], Decisions]:
-    """The same decisions, whose moves are appended to a list as they are made."""
+    """The same function, which also appends the moves of its decisions to a list."""
 
     def decided(block: slice) -> Decisions:
         here = decide(block)
@@ -171,7 +171,7 @@ def is_private(within: float, doubt: float) -> bool:
 def distance(law: OutputLaw, doubt: float) -> float:
     """Upper bound of max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses made; entries of the law err by `doubt`.
 
-    doubt: relative, at least that of a sum over outcomes, and so by no less than the totals s_i, π_j and Σ π err.
+    doubt: relative, and at least that of a sum over outcomes. So the totals s_i, π_j and Σ π err by no more than it.
     """
     if ((law.mass > 0.0) & (law.mass < _FAINTEST)).any():
         return math.inf
