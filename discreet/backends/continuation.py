@@ -55,17 +55,17 @@ def predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
     The first prediction uses the nearest budgets on both sides, two more one side alone, since a kink may lie between. If
     only perfect privacy and slack budgets are known, its tilt comes first, scaled in √ε to 0 at the least slack budget.
     """
-    place, perfect = math.sqrt(problem.budget), [at.tilt for at in known if at.multiplier == math.inf and at.tilt.any()]
+    budget, place = problem.budget, math.sqrt(problem.budget)
+    perfect = [at.tilt for at in known if at.multiplier == math.inf and at.tilt.any()]
     if perfect and all(at.multiplier in (0.0, math.inf) for at in known):
         left = 1.0 - place / min((at.root for at in known if at.multiplier == 0.0), default=math.inf)
         yield Duals(left * perfect[0], left * price_of_perfect(perfect[0], problem))
     none = np.zeros((problem.m, problem.n))
     nearest = sorted(known, key=lambda at: abs(at.root - place))
-    larger = [at for at in nearest if at.budget > problem.budget]
+    larger = [at for at in nearest if at.budget > budget]
     if larger and larger[0].multiplier > 0.0:  # a slack budget is of use for the budgets next to it only
-        nearest = [at for at in nearest if at.multiplier > 0.0]
-    for sides in ((True, False), (True,), (False,)):
-        points = [at for at in nearest if (at.budget > problem.budget) in sides]
+        nearest, larger = ([at for at in points if at.multiplier > 0.0] for points in (nearest, larger))
+    for points in (nearest, larger, [at for at in nearest if at.budget <= budget]):
         priced = [at for at in points if at.multiplier < math.inf][:_NEIGHBOURS]
         tilted = [at for at in points if at.multiplier > 0.0][:_NEIGHBOURS]
         weighted = list(_weighted(priced, place))

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.crossover import crossover
+from discreet.backends.tilt.crossover import _ActiveSet, crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.point import Ending, Point
 from discreet.backends.tilt.vertex import Vertex, law_of_labels
 from discreet.problems import Problem, catalog, certify, reduce
+from discreet.problems.measures.law import OutputLaw
 
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
 
@@ -213,6 +214,39 @@ def test_with_two_values_and_guesses_no_iteration_is_needed(name: str, fraction:
     best = ds.solve(problem, "tilt")
     assert best.status is ds.Status.CERTIFIED
     assert best.iterations == 0
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, 2), (2, 3)])
+def test_with_two_unknown_shares_at_perfect_privacy_most_often_no_iteration_is_needed(n: int, m: int) -> None:
+    solved = [ds.solve(random_problem(n, m, N, seed, 0.0), "tilt") for N in (10, 40, 150) for seed in range(3)]
+    assert all(each.status is ds.Status.CERTIFIED for each in solved)
+    assert sum(each.iterations == 0 for each in solved) >= 6
+
+
+@pytest.mark.parametrize("off", [0.5, 0.9, 1.2])
+def test_the_law_that_a_predicted_tilt_announces_leaks_about_the_budget(off: float) -> None:
+    problem = random_problem(3, 3, 300, 15, 0.3)
+    best = ds.solve(problem, "tilt")
+    assert best.tilt is not None
+    assert best.multiplier is not None
+    active = _ActiveSet(problem, problem.loss + best.tilt @ problem.p_xz)
+    law = law_of_labels(problem, active.labels)
+    announced = active.cut(off * best.tilt, best.multiplier)
+    assert OutputLaw(law.mass, announced, law.p_x).leakage() == pytest.approx(problem.budget, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", [2, 4])
+def test_from_predicted_duals_the_first_pivot_is_most_often_the_last(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pivots, plain = [0], _ActiveSet.vertex
+
+    def counted(active: _ActiveSet) -> Vertex:
+        pivots[0] += 1
+        return plain(active)
+
+    monkeypatch.setattr(_ActiveSet, "vertex", counted)
+    curve = ds.frontier(random_problem(2, 2, 300, seed, 0.3), points=30)
+    assert curve.certified
+    assert pivots[0] <= 32
 
 
 @pytest.mark.parametrize("bins", [4, 16, 64, 256])

@@ -25,6 +25,7 @@ import numpy as np
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.vertex import Vertex, law_of_labels
+from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.rounding import UNIT
@@ -65,8 +66,8 @@ def crossover(
             if solved.columns.min() >= 0.0 and not wrong:
                 found = one_hot(active.labels, problem.m)
                 found[:, sorted(active.ties)] = solved.columns
-                wasted = np.vdot(found, losses - losses.min(axis=0)) / max(np.vdot(found, problem.loss), Precision.nonzero)
-                return Point(found, solved.tilt, solved.multiplier), float(wasted)
+                wasted, lost = ((found * each).sum() for each in (losses - losses.min(axis=0), problem.loss))
+                return Point(found, solved.tilt, solved.multiplier), float(wasted / max(lost, Precision.nonzero))
             multiplier, deviation = solved.multiplier, vertex.law(solved.columns).deviation
             if solved.columns.min() < 0.0:
                 active.leave(vertex, solved.columns)
@@ -99,14 +100,16 @@ class _ActiveSet:
     def cut(self, tilt: Array, multiplier: float) -> Array:
         """Make as many ties as a law has equations; the deviation [m, n] that duals announce, which the first comes near.
 
-        It is s_i π_j (r_ij − 1), with the masses of the labels and r_ij in proportion to e^{t_ij/μ} so that Σ_i s_i r_ij is
-        one; 0 at budget 0. The other ties are those of the least margins then.
+        It is in proportion to s_i π_j (r_ij − 1), with the masses of the labels and r_ij in proportion to e^{t_ij/μ} so that
+        Σ_i s_i r_ij is one, and leaks about the budget; 0 at budget 0. The other ties are those of the least margins then.
         """
         problem = self._problem
         law, most = law_of_labels(problem, self.labels), -Precision.no_evidence
         ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, most), -most))
         excess = law.mass @ ratio
         announced = np.asarray(law.mass[:, None] * problem.p_x * (ratio - excess) / (1.0 + excess))
+        leaks = OutputLaw(law.mass, announced, law.p_x).leakage()
+        announced *= math.sqrt(problem.budget / max(leaks, Precision.nonzero))
         missing = announced - law.deviation
         self._enter(-missing / problem.p_x, float((missing * missing / problem.p_x).sum()))
         count = min(problem.N, (problem.m - 1) * (problem.n - 1))

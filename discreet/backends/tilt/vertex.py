@@ -21,7 +21,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.repairs import log_ratio
 from discreet.backends.tilt.point import Point
 from discreet.problems.measures.law import OutputLaw, distance_from_private, phi_residual
-from discreet.problems.measures.mutual_information import phi_divergence, support_ceiling
+from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.rounding import UNIT
@@ -114,7 +114,7 @@ class Vertex:
                 equal = self._equal(duals, np.maximum(law.mass[:, None] * law.p_x + law.deviation, UNIT * law.p_x))
                 if equal is None:
                     return None
-                over = support_ceiling(equal, law.p_x, multiplier)
+                over = multiplier * np.log(np.exp(np.minimum(equal / multiplier, -Precision.log_zero)) @ law.p_x)  # h_i
                 equal[never] -= over[never, None]
                 feasible = (over[~never] <= Precision.certain * multiplier).all()  # not where rare guesses made ties equal
                 return Point(columns, equal, multiplier) if feasible else None

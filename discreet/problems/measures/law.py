@@ -46,7 +46,7 @@ class OutputLaw:
     @cached_property
     def excess(self) -> Array:
         """(Φ P_i)_j = Pr(Ŷ = y_i given X = x_j) − Pr(Ŷ = y_i) [m, n]; 0 where π_j = 0."""
-        return np.divide(self.deviation, self.p_x, out=np.zeros_like(self.deviation), where=self.p_x > 0)
+        return self.deviation / np.where(self.p_x > 0, self.p_x, np.inf)
 
     def ratio_minus_one(self) -> Array:
         """r_ij − 1 [m, n], r_ij = p(x_j given ŷ_i) / p(x_j); 0 where Pr(Ŷ = y_i) = 0 or π_j = 0. Do not write to it."""
@@ -56,7 +56,7 @@ class OutputLaw:
     def _ratio(self) -> Array:
         mass = self.mass[:, None]
         with np.errstate(over="ignore"):
-            ratio = np.divide(self.excess, mass, out=np.zeros_like(self.deviation), where=mass > 0)
+            ratio = self.excess / np.where(mass > 0, mass, np.inf)
         return np.minimum(np.maximum(ratio, -1.0), _LARGEST_RATIO)
 
     def leakage(self) -> float:
@@ -87,10 +87,10 @@ class OutputLaw:
             doubt += float(self.off.sum())
         if not reach.any():
             return 0.0
-        above, below = phi_divergence(np.stack([x + reach, np.maximum(x - reach, -1.0)]))
-        worst = float(mass @ (np.maximum(above, below) @ self.p_x))
-        if (largest := (x + reach).max(axis=1)).max() >= _LARGEST_RATIO:
-            worst += 1490.0 * float(mass[largest >= _LARGEST_RATIO].sum())  # the largest log 1/(s_i π_j)
+        ends = np.array([x + reach, np.maximum(x - reach, -1.0)])
+        worst = float(mass @ (np.maximum.reduce(phi_divergence(ends)) @ self.p_x))
+        if ends.max() >= _LARGEST_RATIO:
+            worst += 1490.0 * float(mass[ends[0].max(axis=1) >= _LARGEST_RATIO].sum())  # the largest log 1/(s_i π_j)
         worst += _UNDERFLOW * x.size
         return worst * (1.0 + leakage_doubt(*x.shape[::-1])) / (1.0 - doubt) if doubt < 0.5 else np.inf
 
