@@ -263,7 +263,7 @@ def test_edge_problems_follow_from_their_seed_and_reach_the_edge(load: Any) -> N
 
 def test_every_piece_that_the_ablation_replaces_exists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(FOLDER))
-    modules = [importlib.import_module(f"ablations.{name}") for name in ("small", "large", "curve")]
+    modules = [importlib.import_module(f"ablations.{name}") for name in ("small", "large", "curve", "edge")]
     small = catalog.build("paper-single", bins=8, fraction=0.5)
     rows: list[str] = []
     stand_ins = {
@@ -272,6 +272,7 @@ def test_every_piece_that_the_ablation_replaces_exists(monkeypatch: pytest.Monke
         "iterates": lambda _: [],
         "near_tilts": lambda _: [],
         "curve_rows": partial(modules[2].curve_rows, turns=1),
+        "edge_rows": partial(modules[3].edge_rows, count=0),
     }
     for module in modules:
         stand_ins |= {name: lambda row, *_: rows.append(row) for name in vars(module) if name.endswith("_row")}
@@ -279,7 +280,7 @@ def test_every_piece_that_the_ablation_replaces_exists(monkeypatch: pytest.Monke
             monkeypatch.setattr(module, name, stand_ins[name])
         for name in [name for name in vars(module) if name.endswith("_rows")]:
             getattr(module, name)()
-    assert rows.count("as it is") == 5
+    assert rows.count("as it is") == 6
     assert len(set(rows)) > 30
 
 

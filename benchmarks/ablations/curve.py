@@ -37,7 +37,9 @@ def curve_rows(turns: int = 30) -> None:
         "vectors by singular values": vectors,
         "and one share as any number of them": [*vectors, (vertex, "bordered", as_any)],
         "rows are split for every answer": [(Problem, "rows", None)],
-        "a ratio test that looks at all at first": [(crossing, "math", SimpleNamespace(isqrt=lambda _: 1, inf=math.inf))],
+        "a ratio test that looks at all at first": [
+            (crossing, "math", SimpleNamespace(**{**vars(math), "isqrt": lambda _: 1}))
+        ],
     }
     problem, least = instance("paper-single:bins=10000").with_budget(0.01), dict.fromkeys(pieces, math.inf)
     for _ in range(turns):  # in turn, as a machine has faster and slower minutes

@@ -64,7 +64,6 @@ class Precision:
     no_mass     u²: giving up a guess of less mass at budget 0 costs less than rounding
     entry       2⁻⁵² = 2 u, for each of the m + 1 roundings of an entry of a blend and of its column
     no_evidence  −40, in place of log 0: below −53 log 2 ≈ −37, the least log r of a positive r computed as 1 + (r − 1)
-    excluding   −36: a log ratio below it is that of a private value whose posterior is rounding, as −53 log 2 ≈ −37
     log_zero    −700, in place of log 0 in sweeps, which take exponentials again: e⁻⁷⁰⁰ ≈ 1e-304 is a normal double
     nonzero     1e-300, in place of a divisor 0: a normal double, whose inverse is one too
     stalled     .9: a step that leaves more of the bracket counts as none, as at that pace a digit takes 22 steps
@@ -108,7 +107,6 @@ class Precision:
     ceiling = 1.05
     certain = 2.0**-20
     no_evidence = -40.0
-    excluding = -36.0
     log_zero = -700.0
     nonzero = 1e-300
     stalled = 0.9

@@ -28,7 +28,6 @@ from discreet.backends.tilt.vertex import Vertex, law_of_labels
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import one_hot
-from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.numerics.tilted_losses import first_least
 from discreet.problems.problem import Problem
 
@@ -131,8 +130,7 @@ class _ActiveSet:
     def relabel(self, losses: Array, at: Point, precision: Precision) -> bool:
         """Change what contradicts losses [m, N] beyond rounding; whether there is any.
 
-        A label changes once; the second time the outcome is a tie. A tie may get the better guess besides. A guess that
-        excludes a private value of the outcome gets next to no share: as much as makes it no better any more.
+        A label changes once; the second time the outcome is a tie. A tie may get the better guess besides.
         """
         problem, self._losses = self._problem, losses
         better = first_least(losses)
@@ -142,11 +140,8 @@ class _ActiveSet:
         if at.multiplier < math.inf:
             rounding += 0.125 * at.multiplier * problem.p_z[wrong]
         wrong = wrong[excess > precision.contradicted * rounding]
-        excludes = at.tilt < Precision.excluding * at.multiplier
         for outcome in wrong.tolist():
-            if excludes[better[outcome]] @ problem.p_xz[:, outcome] > 0.0:
-                self._tie(outcome, better[outcome], UNIT)
-            elif self._changed[outcome] or outcome in self.ties:
+            if self._changed[outcome] or outcome in self.ties:
                 self._tie(outcome, better[outcome])
             else:
                 self.labels[outcome] = better[outcome]
@@ -196,6 +191,6 @@ class _ActiveSet:
             self._losses += change
             self._tie(int(order[passed]), nearest[passed])
 
-    def _tie(self, outcome: int, guess: int, share: float = 0.5) -> None:
+    def _tie(self, outcome: int, guess: int) -> None:
         """An outcome may get a guess besides its label, or besides those that it may get already."""
-        self.ties.setdefault(outcome, 0.5 * (np.arange(self._problem.m) == self.labels[outcome]))[guess] = share
+        self.ties.setdefault(outcome, 0.5 * (np.arange(self._problem.m) == self.labels[outcome]))[guess] = 0.5
