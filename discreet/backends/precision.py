@@ -52,14 +52,15 @@ class Precision:
     longest     largest proximal step, or 1/μ of a plain sweep, times the spread of costs: 2⁶⁰. Beyond it the rounding of an
                 exponent exceeds 1
     settled     change of multiplier and shares that ends the search of a vertex: 2⁻⁴⁶ = 128 u, about the error of n·m sums;
-                a thousand times as much once steps no longer shrink, and a million times after the last step
+                a thousand times as much once steps no longer shrink, and a million times after the last step. Shares start
+                no lower
     rank        2⁻⁴³ = 1024 u: singular values below this share of the largest are rounding, as for `bracket`
     ridge       2⁻⁴⁶ = 128 u, added to a unit diagonal: more than the factorisation of some 100 unknowns rounds by
     lightest    of 1/N: 2⁻⁴⁰: lighter outcomes count as that much in the barrier, which would lose more digits otherwise
     ceiling     1.05: aims lie below the budget by 1.05 times the difference between a proven ceiling of a leakage and the
                 leakage, as the difference may be a little larger at another law; at most half of the budget below
     certain     2⁻²⁰, where a bound is proven afterwards: columns this close to a label count as certain, and losses this
-                close, per mass, as tied
+                close, per mass, as tied. Smaller shares of a vertex are not rounded to multiples of u
     unseen      2⁻³⁰: a guess of less mass has a posterior of at most 23 bits, and counts as never made
     no_mass     u²: giving up a guess of less mass at budget 0 costs less than rounding
     entry       2⁻⁵² = 2 u, for each of the m + 1 roundings of an entry of a blend and of its column

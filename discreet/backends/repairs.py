@@ -73,8 +73,9 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
     At budget 0 by what least removes its leakage, where that is in reach; else by blending in the best constant guess. That
     guess itself replaces it if it errs no more than the relative `gap` above it.
     """
-    error = problem.error_probability(columns)
-    if error < problem.constant_error and problem.output_law(normalise(columns)).leakage_ceiling() <= problem.budget:
+    error = float(np.vdot(columns, problem.loss))
+    law = OutputLaw(columns @ problem.p_z, columns @ problem.deviations.T, problem.p_x)
+    if error < problem.constant_error and 0.0 < law.leakage() <= problem.budget:
         return columns
     if problem.constant_error <= error * (1.0 + gap):
         return np.repeat(np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]], problem.N, axis=1)
@@ -90,6 +91,8 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
             return moved[0]
         if near:  # within a tolerance, where exactly would cost more than the gap
             return columns
+    if problem.output_law(normalise(columns)).leakage_ceiling() <= problem.budget:  # in more digits than above
+        return columns
     share, towards = constant_share(problem, columns)
     return normalise((1.0 - share) * columns + share * towards[:, None])
 

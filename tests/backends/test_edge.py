@@ -203,6 +203,23 @@ def test_a_label_that_its_tie_hardly_gets_is_proven_to_keep_the_budget(edge_prob
     assert solution.status is ds.Status.CERTIFIED
 
 
+@pytest.mark.parametrize("seed", [1366132332, 2007112152, 2390590655, 4007220137])
+def test_a_vertex_is_not_settled_after_one_long_or_one_tiny_step(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    """Shares start at 2⁻⁵³ or grow by powers of ten, and steps only seem to shrink quadratically."""
+    assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
+
+
+@pytest.mark.parametrize("seed", [495913099, 1820368493, 1828579971])
+def test_tiny_shares_keep_their_digits(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    """As multiples of 2⁻⁵³ shares of 1e-14 would miss the budget by a share of 1e-6."""
+    assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
+
+
+def test_a_vertex_counts_by_the_whole_bracket_that_it_proves(edge_problem: Callable[[int], Problem]) -> None:
+    """The losses of its ties are equal, yet tilts are as far from feasible as 1e-8 of the error probability."""
+    assert ds.solve(edge_problem(2553051812), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
+
+
 def test_a_rare_guess_whose_tilt_is_far_from_feasible_makes_no_vertex(edge_problem: Callable[[int], Problem]) -> None:
     """What makes the losses of its ties equal costs hardly anything per mass, and may be any number."""
     assert ds.solve(edge_problem(8240), "tilt", gap=1e-9).status is ds.Status.CERTIFIED

@@ -65,8 +65,7 @@ def crossover(
             if solved.columns.min() >= 0.0 and not wrong:
                 found = one_hot(active.labels, problem.m)
                 found[:, sorted(active.ties)] = solved.columns
-                wasted, lost = ((found * each).sum() for each in (losses - losses.min(axis=0), problem.loss))
-                return Point(found, solved.tilt, solved.multiplier), float(wasted / max(lost, Precision.nonzero))
+                return Point(found, solved.tilt, solved.multiplier), vertex.width(solved, found, losses, precision)
             multiplier, deviation = solved.multiplier, vertex.law(solved.columns).deviation
             if solved.columns.min() < 0.0:
                 active.leave(vertex, solved.columns)

@@ -262,10 +262,5 @@ def _moved(at: Iterate, step: Step, length: float, share: float) -> Iterate:
     raised = np.maximum.reduce((1.0 - share) * at.slack[block, :, place] - slack[block, :, place], axis=1)
     slack[block, :, place] += raised[:, None]
     estimator /= np.add.reduce(estimator, axis=1)[:, None]
-    return Iterate(
-        estimator,
-        slack,
-        at.tilt + length * step.tilt,
-        at.multiplier + length * step.multiplier,
-        at.unused + length * step.unused,
-    )
+    tilt, multiplier = at.tilt + length * step.tilt, at.multiplier + length * step.multiplier
+    return Iterate(estimator, slack, tilt, multiplier, at.unused + length * step.unused)

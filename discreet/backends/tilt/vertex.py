@@ -58,7 +58,8 @@ class Vertex:
     def columns(self, shares: Array) -> Array:
         """[m, K] the ties' columns for the free shares [F]."""
         found = np.zeros(self._shape)
-        found[self._guesses, self._places] = np.rint(shares / UNIT) * UNIT  # so that a column sums to one exactly
+        whole = np.rint(shares / UNIT) * UNIT  # so that a column sums to one exactly; tiny shares would lose their digits
+        found[self._guesses, self._places] = np.where(np.abs(shares) < Precision.certain, shares, whole)
         found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
         return found
 
@@ -91,10 +92,9 @@ class Vertex:
         """Columns of the ties [m, K] and duals, from columns to start from; None where there are none.
 
         Some probability may be outside [0, 1]. tilt [m, n]: at ε = 0 the nearest that the ties allow is taken, and for
-        guesses that never occur its rows are. At ε > 0 by Newton's method for a leakage just inside the budget: as little
-        inside as rounding allows. The masses of outcomes are rounded by 2⁻⁵³ of themselves, and so are their sums: leakage
-        grows by at most 2⁻⁵¹ Σ u |log r| with that, which is what a perturbation of 2⁻⁵² of the ratios r costs. Where it is
-        above the budget, the next law, rounded anew, aims inside by twice of what this one was above its aim.
+        guesses that never occur its rows are. At ε > 0 the leakage is as little inside the budget as rounding allows. Masses
+        and their sums are rounded by 2⁻⁵³, so it grows by at most 2⁻⁵¹ Σ u |log r|, as by a perturbation of 2⁻⁵² of the
+        ratios r; more where ties cancel a guess's mass. Where that is above the budget, the next law aims further inside.
         """
         if self._problem.constraint.perfect:
             return self._solve_perfect(columns, tilt, precision)
@@ -107,30 +107,36 @@ class Vertex:
             columns = self.columns(shares)
             law = self.law(columns)
             never = law.mass == 0.0
-            cancelled = max(1.0, float((self._mass / law.mass)[~never].max()))
-            excess = law.leakage_ceiling(2.0**-52 * cancelled) / budget - 1.0
+            excess = law.leakage_ceiling(2.0**-52 * max(1.0, (self._mass / law.mass)[~never].max())) / budget - 1.0
             if excess <= 0.0:
                 duals = np.where(never[:, None], tilt, multiplier * log_ratio(law.ratio_minus_one()))
+                duals[never] -= (multiplier * np.log1p(np.expm1(duals[never] / multiplier) @ law.p_x))[:, None]  # h_i
                 equal = self._equal(duals, np.maximum(law.mass[:, None] * law.p_x + law.deviation, UNIT * law.p_x))
-                if equal is None:
-                    return None
-                over = multiplier * np.log(np.exp(np.minimum(equal / multiplier, -Precision.log_zero)) @ law.p_x)  # h_i
-                equal[never] -= over[never, None]
-                feasible = (over[~never] <= Precision.certain * multiplier).all()  # not where rare guesses made ties equal
-                return Point(columns, equal, multiplier) if feasible else None
+                return None if equal is None else Point(columns, equal, multiplier)
             inside = 2.0 * (inside + excess)
         return None
 
+    def width(self, at: Point, estimator: Array, losses: Array, precision: Precision) -> float:
+        """Relative, of the bracket that a solution, with its estimator and losses [m, N], proves for the budget aimed at."""
+        wasted, law, problem = 0.0, self.law(at.columns), self._problem
+        if not problem.constraint.perfect:
+            over = np.maximum(at.multiplier * np.log1p(np.expm1(at.tilt / at.multiplier) @ law.p_x), 0.0)  # h_i
+            unused = max(0.0, problem.budget * (1.0 - precision.undercut) - law.leakage())
+            wasted = float(law.mass @ over + at.multiplier * unused)
+            losses = losses - over[:, None] * problem.p_z
+        wasted += float((estimator * (losses - losses.min(axis=0))).sum())
+        return wasted / max(float((estimator * problem.loss).sum()), Precision.nonzero)
+
     def newton(self, shares: Array, multiplier: float, budget: float) -> tuple[Array, float] | None:
         """Shares [F] and multiplier for that leakage, from some to start from; None when Newton's method does not settle."""
-        size, shares = math.inf, np.maximum(shares, UNIT)
+        size, shares = math.inf, np.maximum(shares, Precision.settled)
         for _ in range(_STEPS):
             moved = self._step(shares, multiplier, budget)
             if moved is None:
                 return None
             last, (shares, multiplier, size) = size, moved
             # converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does not shrink
-            following = size * (size / last) * (size / last) if last < math.inf else math.inf
+            following = size * (size / last) * (size / last) if last < 1.0 else math.inf
             if size <= Precision.settled or following <= Precision.settled or 0.5 * last <= size <= 1e3 * Precision.settled:
                 return shares, multiplier
         return (shares, multiplier) if size <= 1e6 * Precision.settled else None
