@@ -96,7 +96,7 @@ def verify(problem: Any, solution: Any, *, budget: float | None = None) -> Verif
             nats, kept = _leakage(law, prior, model.budget)
             lower = _outward(max(Fraction(0), _bound(model, answer, prior, total)))[0]
     except Exception as fault:  # what is wrong with a file shows in many ways
-        said = f"{fault}" if isinstance(fault, ValueError) else f"a file cannot be read ({fault}); write it by numpy.savez"
+        said = f"{fault}" if isinstance(fault, ValueError) else f"this cannot be read ({fault}); give files of numpy.savez"
         raise ValueError(" ".join(said.split())[:400]) from fault
     bracket = lower, _outward(error if kept else min(constants))[1]
     return Verification(_outward(error), nats, _outward(_deviation(law, prior)), model.budget, kept, lower, bracket)

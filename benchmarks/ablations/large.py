@@ -79,11 +79,27 @@ def rounds_rows() -> None:
         rounds_row("no look for a vertex where bounds have met", problems)
     with replaced(rounds._Rounds, "_carried", lambda *_: -math.inf):
         rounds_row("no bound without a pass", problems)
+    with replaced(rounds._Rounds, "_again", lambda _, proof: proof):
+        rounds_row("no pass with more retained or unscreened", problems)
     with replaced(rounds, "sample", lambda *given, **threads: sample(given[0], given[1], given[2], 50, **threads)):
         rounds_row("a first tilt from 50 outcomes", problems)
     for bits, words in ((0, "one shell"), (3, "eight shells")):
         with shells(bits):
             rounds_row(f"{words} to an octave, not two", problems)
+    slack: list[Problem | BlockProblem] = [
+        instance(f"mixture:{size},N=60000,seed={seed},fraction={share}")
+        for size in (*sizes, "n=2,m=10")
+        for seed in (1, 2)
+        for share in (0.99, 0.999)
+    ]
+    rounds_row("budgets that hardly bind", slack)
+    plain = Problem.with_budget
+    with replaced(
+        Problem,
+        "with_budget",
+        lambda problem, budget: problem if 0.0 < budget < problem.budget else plain(problem, budget),
+    ):
+        rounds_row("a sample keeps the budget of all", slack)
     generated: list[Problem | BlockProblem] = [lattice(30, 8, sigma) for sigma in (1.0, 0.1)]
     rounds_row("outcomes generated at every pass", generated)
     with replaced(rounds, "stored", lambda blocks: True):

@@ -64,7 +64,7 @@ def ask(
     reduced: Reduced | None = None,
     clock: Clock | None = None,
 ) -> Attempt:
-    """The answer of a backend that serves the problem; what its solver raises is raised.
+    """The answer of a backend that serves the problem. Exceptions of its solver are passed on.
 
     reduced: the problem's reduction, if it is already known.
     """
@@ -140,7 +140,7 @@ class Clock:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Measure what is done inside, under a name of `Timings`."""
+        """Measure the seconds of a block, under a name of `Timings`."""
         started = time.perf_counter()
         try:
             yield
@@ -148,5 +148,5 @@ class Clock:
             self._seconds[name] = time.perf_counter() - started
 
     def timings(self) -> Timings:
-        """The steps so far."""
+        """The seconds of the steps so far."""
         return Timings(**self._seconds, compile_seconds=compile_seconds() - self._compiled)
