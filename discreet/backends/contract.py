@@ -223,6 +223,8 @@ class Options:
             whole(self.max_iterations, "max_iterations", 1)
         if not isinstance(self.settings, Mapping):
             raise InputError(f"the settings are {brief(self.settings)}; give a mapping of names to values")
+        if not (self.progress is None or callable(self.progress)):
+            raise InputError(f"progress is {brief(self.progress)}, which cannot be called; give a function or None")
 
     def deadline(self) -> float:
         """When the time limit, from now on, is reached, on the clock of time.perf_counter; inf without a limit."""

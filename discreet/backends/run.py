@@ -24,7 +24,7 @@ from discreet.backends.repairs import duals_for, private_versions
 from discreet.backends.solution import Solution, Status, derive_status
 from discreet.problems import judge
 from discreet.problems.certificate import Certificate, Verdict
-from discreet.problems.checks import listed, real_numbers
+from discreet.problems.checks import at_most, listed, real_numbers
 from discreet.problems.errors import Absent, BackendError, Broken, InputError, Interrupted, Unsupported
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.reduction import Reduced
@@ -199,7 +199,8 @@ def _tolerance(certificate: Certificate) -> str:
     within = certificate.private_within
     if not 0.0 < within < math.inf:
         return ""
-    return f"; private within {within:.1e}: no guess changes the probability of a private value by a larger share of it"
+    meant = f"; here the budget 0 means private within {at_most(within, 2)}"
+    return f"{meant}: no guess changes the probability of a private value by a larger share of it"
 
 
 def judged(problem: Any, answer: Answer) -> Verdict[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
@@ -208,6 +209,11 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """A hint at the nearest known word, as part of a sentence; empty if there is none."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def at_most(value: float, figures: int) -> str:
+    """A number ≥ 0 in so many significant figures, rounded up."""
+    return f"{float(Context(prec=figures, rounding=ROUND_CEILING).create_decimal(repr(float(value)))):.{figures}g}"
 
 
 def brief(value: Any, most: int = 80) -> str:

@@ -4,7 +4,8 @@ The best error probability E(ε) is convex and non-increasing in the budget ε. 
 *every* budget: above by chords, as a mixture of estimators keeps the mixed budget; below by tangents, as feasible duals (t,
 μ) prove E(ε) ≥ D(t, μ) − μ ε for every ε. Without any certificate E lies between the error probability of the Bayes rule,
 which it reaches at I_MAP, and that of the best constant guess. Duals of perfect privacy (μ = ∞) give a bound at budget 0
-only. All bounds are rounded outward. The bracket is widest where two tangents cross.
+only. An estimator that is private only within a number leaks a little, so it counts at what it leaks. All bounds are
+rounded outward. The bracket is widest where two tangents cross.
 
 Source: docs/theory.md §3 and §6; sandwich algorithms: G. Rote, "The convergence rate of the sandwich algorithm for
 approximating convex functions", Computing 48 (1992) 337–361.
@@ -28,17 +29,23 @@ from discreet.problems.problem import Problem
 
 @dataclass(frozen=True)
 class Bound:
-    """What one certificate proves of the curve: E(budget) ≤ upper; E(ε) ≥ lower − multiplier·(ε − budget) for every ε."""
+    """What one certificate proves of the curve: E(budget) ≤ upper; E(ε) ≥ lower − multiplier·(ε − budget) for every ε.
+
+    reached_at: at budget 0, of an answer that is private only within a number, what it leaks at most: E(reached_at) ≤ upper
+    """
 
     budget: float
     lower: float
     upper: float
     multiplier: float
+    reached_at: float = 0.0
 
     @classmethod
     def of(cls, certificate: Certificate, multiplier: float) -> Bound:
         """From the judge's certificate and the multiplier of the duals that prove its lower bound."""
-        return cls(certificate.budget, certificate.lower, certificate.upper, multiplier)
+        tolerant = 0.0 < certificate.private_within < math.inf
+        at = certificate.leakage_ceiling if tolerant else 0.0
+        return cls(certificate.budget, certificate.lower, certificate.upper, multiplier, at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +56,14 @@ class Envelope:
     tangents   (ε, error probability, slope ≥ 0) [r, 3]: the lower function is the greatest of error − slope·(· − ε)
     at_zero    the lower bound at ε = 0, where the lower function may jump
     horizon    I_MAP, rounded upward: E is constant beyond it
+    start      what the answer at budget 0 leaks at most; below it nothing better than a constant guess may be proven
     """
 
     vertices: Array
     tangents: Array
     at_zero: float
     horizon: float
+    start: float = 0.0
 
     def upper(self, budgets: Any) -> Array:
         """An error probability reached at each budget (nats, ≥ 0), rounded upward."""
@@ -82,17 +91,17 @@ class Envelope:
 
     @property
     def height(self) -> float:
-        """Upper bound of the fall of the curve from perfect privacy to no constraint."""
-        return float(self.vertices[0, 1] - self.lower(self.horizon))
+        """Upper bound of the fall of the curve from `start` to no constraint."""
+        return float(self.upper(self.start) - self.lower(self.horizon))
 
     def candidates(self) -> tuple[Array, Array]:
-        """Budgets in [0, I_MAP] among which the bracket is widest, widest first, and its widths there.
+        """Budgets from `start` to I_MAP among which the bracket is widest, widest first, and its widths there.
 
         Between two kinks of the lower function the width is convex, as the upper function is. So the width is largest at a
         kink of the lower function or at an end.
         """
-        kinks = np.sort(np.concatenate([[0.0, self.horizon], _kinks(self.tangents)]))
-        kinks = kinks[(kinks >= 0.0) & (kinks <= self.horizon)]
+        kinks = np.sort(np.concatenate([[self.start, self.horizon], _kinks(self.tangents)]))
+        kinks = kinks[(kinks >= self.start) & (kinks <= self.horizon)]
         widths = self.width(kinks)
         order = np.argsort(-widths, kind="stable")
         return kinks[order], widths[order]
@@ -119,13 +128,12 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
             tangents.append((bound.budget, bound.lower - rounding, bound.multiplier))
     lines = np.array(tangents)
     at_zero = float((lines[:, 1] + lines[:, 2] * lines[:, 0]).max())
-    reached = [(bound.budget, bound.upper) for bound in known if math.isfinite(bound.upper)]
-    reached += [(0.0, problem.constant_error), (horizon, problem.bayes_error)]
-    reached = [(budget, value * (1.0 + 8.0 * UNIT)) for budget, value in reached]
-    # A stored estimator is private only up to rounding, so its error may be that much below the bound for exact privacy.
-    reached = [(budget, max(value, at_zero) if budget == 0.0 else value) for budget, value in reached]
-    vertices = _lower_hull(reached)
-    return Envelope(vertices, lines, min(max([at_zero, *perfect]), float(vertices[0, 1])), horizon)
+    reached = [(bound.budget, bound.upper) for bound in known if math.isfinite(bound.upper) and bound.budget > 0.0]
+    private = [(bound.reached_at, max(bound.upper, at_zero)) for bound in known if bound.budget == 0.0]
+    reached += [*private, (0.0, problem.constant_error), (horizon, problem.bayes_error)]
+    vertices = _lower_hull((budget, value * (1.0 + 8.0 * UNIT)) for budget, value in reached)
+    start = min((at for at, _ in private), default=0.0)
+    return Envelope(vertices, lines, min(max([at_zero, *perfect]), float(vertices[0, 1])), horizon, min(start, horizon))
 
 
 def _budgets(values: Any) -> Array:

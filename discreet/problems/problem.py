@@ -26,6 +26,7 @@ from discreet.problems.checks import (
     freeze,
     loss_table,
     mass_array,
+    real_numbers,
     row_totals,
 )
 from discreet.problems.constraint import Constrained, LeakageBudget, constraint_of
@@ -202,12 +203,12 @@ class Problem(Constrained):
 
     def error_probability(self, estimator: Array) -> float:
         """⟨L, P⟩ of an estimator [m, N]: its error probability under 0/1 loss, its expected loss otherwise."""
-        high, low = Decisions.of(estimator).expected(self.loss)
+        high, low = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N))).expected(self.loss)
         return float(high + low)
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N]."""
-        return output_law(self.p_xz, estimator, self.marginal)
+        return output_law(self.p_xz, real_numbers("estimator", estimator, (self.m, self.N)), self.marginal)
 
     def leakage(self, estimator: Array) -> float:
         """I(X; Ŷ) in nats under an estimator [m, N]."""

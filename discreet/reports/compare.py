@@ -12,7 +12,7 @@ import math
 import platform
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 from discreet.backends.contract import Kind
 from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
 from discreet.backends.solution import Status
+from discreet.problems.checks import at_most
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 from discreet.reports import wording
@@ -83,10 +84,20 @@ class Comparison:
         return tuple(row for row in self.rows if row.instance == case.title)
 
     def bracket(self, case: Case) -> tuple[float, float]:
-        """The best bracket of the optimum that any configuration proved; 0 and the constant guess's error without one."""
+        """The best bracket of the optimum that any configuration proved; 0 and the constant guess's error without one.
+
+        At budget 0 it is the narrowest for the estimators private within the number of one row. A lower bound holds for
+        smaller numbers too, an upper one for larger ones.
+        """
         answered = [row for row in self.rows_of(case) if row.answered]
-        lower = max((row.lower for row in answered), default=0.0)
-        return lower, min((row.upper for row in answered), default=case.problem.constant_error)
+        brackets = [
+            (
+                max(other.lower for other in answered if other.private_within >= row.private_within),
+                min(other.upper for other in answered if other.private_within <= row.private_within),
+            )
+            for row in answered
+        ]
+        return min(brackets, key=lambda ends: ends[1] - ends[0], default=(0.0, case.problem.constant_error))
 
     def verdict(self) -> list[str]:
         """What it says, in sentences: who was right, whose word was wrong, who agrees."""
@@ -108,7 +119,9 @@ class Comparison:
                 f"{worst.instance}, which called itself {worst.claimed!r} ({wording.excess(worst)})."
             )
         else:
-            sentences.append(f"All {answers} answers kept their budget." if answers else "No backend answered.")
+            sentences.append(
+                f"All {answers} answers kept their budget{_tolerance(rows)}." if answers else "No backend answered."
+            )
         sentences.append(wording.agreement(len(self.agreements), len(self.disagreements)))
         sentences += [f"On {pair.case} those of {pair.first} and {pair.second} do." for pair in self.disagreements[:1]]
         for value, words in (
@@ -141,6 +154,12 @@ class Comparison:
             "rows": [plain(_record(row)) for row in self.rows],
             "agreements": plain(self.agreements),
         }
+
+
+def _tolerance(rows: Iterable[Measurement]) -> str:
+    """Within which number the answers at budget 0 are private, if not exactly; else nothing."""
+    within = max((row.own_private_within for row in rows if row.answered and row.budget_nats == 0.0), default=0.0)
+    return f", the budget 0 within {wording.scientific(float(at_most(within, 1)), 0)}" if 0.0 < within < math.inf else ""
 
 
 def _count(number: int, noun: str) -> str:

@@ -44,6 +44,7 @@ class FrontierPoint:
     multiplier         μ: the tangent's slope is −μ (inf at perfect privacy)
     seconds            that solving and judging took
     status             what became of the attempt
+    private_within     at budget 0, δ: the bracket is about the estimators private within it (0: exactly); inf elsewhere
     """
 
     budget_nats: float
@@ -54,6 +55,7 @@ class FrontierPoint:
     multiplier: float
     seconds: float
     status: Status
+    private_within: float = math.inf
 
     @classmethod
     def of(cls, solution: Solution, seconds: float) -> FrontierPoint:
@@ -67,6 +69,7 @@ class FrontierPoint:
             multiplier=math.inf if solution.multiplier is None else solution.multiplier,
             seconds=seconds,
             status=solution.status,
+            private_within=solution.certificate.private_within if solution.certificate else math.inf,
         )
 
 
@@ -111,10 +114,11 @@ class Frontier:
     def width(self) -> float:
         """The widest bracket anywhere, as a share of the curve's height; 0 where it is within the gap asked of a point.
 
-        (A flat curve has no height, and no bracket is narrower than rounding.)
+        (A flat curve has no height, and no bracket is narrower than rounding. Budgets below what the answer at budget 0
+        leaks do not count.)
         """
         widest = float(self.envelope.candidates()[1][0])
-        return 0.0 if widest <= self.gap * float(self.envelope.upper(0.0)) else widest / self.envelope.height
+        return 0.0 if widest <= self.gap * float(self.envelope.upper(self.envelope.start)) else widest / self.envelope.height
 
     @property
     def reached(self) -> bool:
@@ -231,7 +235,7 @@ class _Search:
         ]
         if ends:
             return [float(ends[0])]
-        least = max(self._gap * float(envelope.vertices[0, 1]), wanted * envelope.height if wanted else 0.0)
+        least = max(self._gap * float(envelope.upper(envelope.start)), wanted * envelope.height if wanted else 0.0)
         places: dict[float, float] = {}
         for budget, width in zip(*(each.tolist() for each in envelope.candidates()), strict=True):
             if width <= least:

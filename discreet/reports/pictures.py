@@ -229,10 +229,12 @@ def curve_figure(curve: Frontier) -> Figure:
 
 
 def curve_grid(curve: Frontier) -> Array:
-    """Budgets from 0 to I_MAP, dense near 0 where the curve is steep, among them every vertex and the solved ones."""
+    """Budgets from the curve's start to I_MAP, dense where the curve is steep; among them vertices and solved ones."""
     even = curve.envelope.horizon * np.linspace(0.0, 1.0, 160) ** 2
-    return np.unique(np.concatenate([even, curve.envelope.vertices[:, 0], _solved(curve)]))
+    inner = np.unique(np.concatenate([even, curve.envelope.vertices[:, 0], _solved(curve)]))
+    return inner[inner >= curve.envelope.start]
 
 
 def _solved(curve: Frontier) -> Array:
-    return np.array([row.budget_nats for row in curve.rows if row.budget_nats <= curve.envelope.horizon])
+    solved = [row.budget_nats for row in curve.rows if row.budget_nats <= curve.envelope.horizon]
+    return np.asarray(np.maximum(solved, curve.envelope.start))

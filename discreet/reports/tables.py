@@ -17,7 +17,7 @@ from rich.text import Text
 
 from discreet.backends.contract import Kind
 from discreet.backends.solution import Solution, Status
-from discreet.problems.checks import shown
+from discreet.problems.checks import at_most, shown
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.agreement import summarise
@@ -126,7 +126,7 @@ def audit_table(title: str, audited: Solution, found: Inference) -> Table:
 def _revealed(judged: Certificate) -> str:
     """What the answer as given leaks."""
     words = f"{wording.leakage(judged.own_leakage, judged.own_leakage_ceiling)}, ‖ΦP‖ {judged.own_phi_residual:.1e}"
-    return f"{words}, private within {judged.own_private_within:.2g}" if judged.budget == 0.0 else words
+    return f"{words}, private within {at_most(judged.own_private_within, 2)}" if judged.budget == 0.0 else words
 
 
 def verification_table(title: str, found: Verification) -> Table:
@@ -142,7 +142,7 @@ def verification_table(title: str, found: Verification) -> Table:
             ("asked for", wording.budget(found.budget)),
             ("budget", kept[found.budget_kept]),
             ("leakage", f"in [{found.leakage[0]!r}, {found.leakage[1]!r}] nats"),
-            ("posterior / prior − 1", f"at most {wording.number(found.deviation[1], 6)} in size"),
+            ("posterior / prior − 1", f"at most {wording.number(float(at_most(found.deviation[1], 6)), 6)} in size"),
             ("error probability", f"in [{found.error[0]!r}, {found.error[1]!r}]"),
             ("no estimator errs less than", f"{found.lower_bound!r}"),
             ("best possible", f"in [{found.bracket[0]!r}, {found.bracket[1]!r}]"),
@@ -208,7 +208,7 @@ def _case_line(row: Measurement) -> Sequence[_Cell]:
 
 
 def agreement_table(comparison: Comparison) -> Table:
-    """On how many common cases two backends' certified brackets intersect, and their largest |difference|."""
+    """On how many common cases two certified brackets do not exclude one another, and their largest |difference|."""
     names = comparison.labels
     pairs = {frozenset((pair.first, pair.second)): pair for pair in summarise(comparison.agreements)}
 
@@ -219,7 +219,7 @@ def agreement_table(comparison: Comparison) -> Table:
         words = f"{pair.agreeing}/{pair.cases}  {wording.scientific(pair.largest_difference, 0)}"
         return Text(words, "" if pair.agreeing == pair.cases else "bold red")
 
-    title = "Agreement: brackets that intersect, largest |difference| of error probability"
+    title = "Agreement: brackets that do not exclude one another, largest |difference| of error probability"
     lines = [[one, *(cell(one, other) for other in names[1:])] for one in names[:-1]]
     return listed(title, ("", *names[1:]), lines, right=names[1:])
 

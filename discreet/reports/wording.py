@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
+
+from discreet.problems.checks import at_most
 
 if TYPE_CHECKING:
     from discreet.problems.problem import Problem
     from discreet.reports.measurements import Measurement
 
 NOTHING = "–"
-_UPWARD = Context(prec=9, rounding=ROUND_CEILING)
 _DIGITS = 12
 
 
@@ -40,7 +40,7 @@ def leakage(estimate: float, ceiling: float) -> str:
     """A leakage in nats and its proven upper bound, which is rounded up."""
     if not math.isfinite(ceiling):
         return f"{estimate:.6g} nats"
-    return f"{estimate:.6g} nats, proven ≤ {float(_UPWARD.create_decimal(ceiling)):.9g}"
+    return f"{estimate:.6g} nats, proven ≤ {at_most(ceiling, 9)}"
 
 
 def scientific(value: float, digits: int = 1) -> str:
@@ -78,7 +78,7 @@ def excess(row: Measurement) -> str:
     if row.budget_nats == 0.0:
         share = row.own_private_within
         if math.isfinite(share):
-            return f"private within {scientific(share, 0)}" if share > 0.0 else "exactly private"
+            return f"private within {scientific(float(at_most(share, 1)), 0)}" if share > 0.0 else "exactly private"
         residual = row.own_phi_residual
         return f"ΦP {scientific(residual, 0)}" if residual >= 1e-20 or residual == 0.0 else "ΦP < 10⁻²⁰"
     over = row.leakage_over_budget - 1.0
@@ -123,7 +123,7 @@ def agreement(pairs: int, against: int) -> str:
         return "No two backends answered the same problem."
     if against:
         return f"{against} of {pairs} pairs of certified brackets exclude one another: at least one certificate is wrong."
-    return f"All {pairs} pairs of certified brackets intersect."
+    return f"No pair of certified brackets, of {pairs}, excludes one another."
 
 
 def noise(floor: float | None) -> str:

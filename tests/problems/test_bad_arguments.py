@@ -40,6 +40,8 @@ joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
         (lambda: joint(JOINT, HUGE), "the leakage budget is an object of type int, which is not a number"),
         (lambda: joint(JOINT, 1.0, loss_matrix=[[1.0, 2.0], [3.0]]), "loss_matrix is not an array of real numbers"),
         (lambda: ds.certify(MODEL, [[1.0, 2.0], [1.0]]), "the estimator is not an array of real numbers"),
+        (lambda: MODEL.leakage([[1.0, 2.0], [1.0]]), "the estimator is not an array of real numbers"),  # type: ignore[arg-type]
+        (lambda: MODEL.error_probability(np.eye(3)), "the estimator has shape [3, 3]"),
         (lambda: ds.audit(MODEL, None), "the estimator has shape []"),
         (lambda: ds.certify(MODEL, BAYES, TILT, "x"), "the multiplier is not an array of real numbers"),  # type: ignore[arg-type]
         (lambda: ds.certify(MODEL, BAYES, TILT, HUGE), "the multiplier is not an array of real numbers"),
@@ -52,6 +54,7 @@ joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
         (lambda: ds.solve(MODEL, time_limit="x"), "the time limit is 'x' s"),  # type: ignore[arg-type]
         (lambda: ds.solve(MODEL, max_iterations="x"), "max_iterations is 'x'"),  # type: ignore[arg-type]
         (lambda: ds.solve(MODEL, settings=5), "the settings are 5; give a mapping"),  # type: ignore[arg-type]
+        (lambda: ds.solve(MODEL, progress=3), "progress is 3, which cannot be called"),  # type: ignore[arg-type]
         (lambda: ds.solve(MODEL, None), "there is no backend None"),  # type: ignore[arg-type]
         (lambda: ds.solve("paper-single"), "paper-single cannot be read: No such file"),
         (lambda: ds.solve(None), "NoneType is no problem"),  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from discreet.problems.errors import InputError
 from discreet.problems.judge import certify
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+from discreet.reports.curve import frontier
 
 MODELS = problems(math.inf, general=False)
 BUDGETS = budgets.filter(np.isfinite)
@@ -91,7 +92,7 @@ def convex_below(bounds: list[Bound], found: Envelope) -> None:
 
 def as_tight_as_every_certificate(model: Problem, bounds: list[Bound], found: Envelope) -> None:
     for bound in bounds:
-        assert found.upper(bound.budget) <= bound.upper * (1.0 + 1e-14)
+        assert found.upper(max(bound.budget, bound.reached_at)) <= bound.upper * (1.0 + 1e-14)
         if 0.0 < bound.budget <= found.horizon:
             rounding = 1e-13 * (bound.lower + min(bound.multiplier, 1e300) * found.horizon)
             assert found.lower(bound.budget) >= bound.lower - rounding
@@ -118,8 +119,8 @@ def no_wider_with_more_certificates(model: Problem, bounds: list[Bound], many: E
 def nowhere_wider_than_at_its_candidates(found: Envelope) -> None:
     budget, width = found.candidates()
     assert (np.diff(width) <= 0.0).all()
-    assert ((budget >= 0.0) & (budget <= found.horizon)).all()
-    dense = found.width(found.horizon * np.linspace(0.0, 1.0, 301) ** 2)
+    assert ((budget >= found.start) & (budget <= found.horizon)).all()
+    dense = found.width(np.maximum(found.start, found.horizon * np.linspace(0.0, 1.0, 301) ** 2))
     assert dense.max() <= width[0] + 1e-12 * found.upper(0.0)
 
 
@@ -146,6 +147,21 @@ def test_a_single_tangent_is_followed_on_both_sides() -> None:
 def test_a_lower_bound_of_zero_gives_no_tangent() -> None:
     model = build("paper-single", bins=16)
     assert envelope_of(model, [Bound(0.005, 0.0, 0.1, 1e6)]).tangents.shape[0] == 1
+
+
+def test_an_answer_private_within_a_number_counts_at_what_it_leaks() -> None:
+    """p(z given x) = ½(1 ± 2e-14), Y = Z: the Bayes rule errs 0 and leaks 2e-28 nats; exactly private is only ½."""
+    p_xz = np.array([[0.25 + 5e-15, 0.25 - 5e-15], [0.25 - 5e-15, 0.25 + 5e-15]])
+    model = Problem(p_xz, p_xz[::-1].sum(axis=0) * np.array([[0.0, 1.0], [1.0, 0.0]]), budget=0.0)
+    certificate = certify(model, model.bayes_estimator).certificate
+    assert certificate.upper == 0.0 < certificate.private_within
+    found = envelope_of(model, [Bound.of(certificate, math.inf)])
+    assert found.upper(0.0) == pytest.approx(0.5, rel=1e-14)
+    assert found.upper(found.start) == 0.0 < model.leakage(model.bayes_estimator) <= found.start
+    assert found.candidates()[1].max() == 0.0
+    curve = frontier(model)
+    assert curve.width == 0.0
+    assert curve.rows[0].private_within == certificate.private_within
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan, [0.1, -1e-9]])

@@ -93,6 +93,19 @@ def test_a_case_has_the_best_bracket_of_its_rows(comparison: Comparison, model: 
         assert model.bayes_error * (1 - 1e-12) <= 0.5 * (lower + upper) <= model.constant_error * (1 + 1e-12)
 
 
+def test_brackets_at_budget_0_are_mixed_only_where_that_proves_something(comparison: Comparison) -> None:
+    """An estimator private within 1.2e-14 errs 0, all exactly private ones err .4 at least."""
+    case = comparison.cases[2]
+    known = {"lower": 0.4, "upper": 0.5, "private_within": 0.0, "own_private_within": 0.0}
+    within = {"lower": 0.0, "upper": 0.1, "private_within": 1.2e-14, "own_private_within": 1.2e-14}
+    one = replace(comparison.rows_of(case)[1], status=Status.INACCURATE)
+    rows = tuple(replace(one, backend=name, **told) for name, told in (("a", known), ("b", within)))
+    found = replace(comparison, rows=rows)
+    assert found.bracket(case) in {(0.4, 0.5), (0.0, 0.1)}
+    assert "All 2 answers kept their budget, the budget 0 within 2·10⁻¹⁴." in found.verdict()
+    assert "No pair of certified brackets, of 1, excludes one another." in found.verdict()
+
+
 def test_the_record_is_strict_json(comparison: Comparison) -> None:
     record = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
     assert len(record["rows"]) == 12

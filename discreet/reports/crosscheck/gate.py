@@ -1,4 +1,4 @@
-"""The verdict: do certified brackets intersect, does every certificate hold, did every required backend take part.
+"""The verdict: do certified brackets exclude one another, does every certificate hold, did every required backend take part.
 
 A *finding* is a reason to fail, with the command that shows it again. So is a backend of the project that is installed and
 fails, runs out of time or is wrong beyond its class of methods. Other backends that do so are rows, unless a required one

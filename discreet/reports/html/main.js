@@ -10,7 +10,7 @@ const SECTIONS = [
   { id: "profiles", title: "Who solves what, how fast", make: profileSection },
   { id: "means", title: "Shifted geometric means", make: meansSection },
   { id: "agreement", title: "Agreement", make: agreementSection,
-    lead: "Certified brackets of one problem hold the same optimum, so they must intersect." },
+    lead: "Certified brackets of one problem hold the same optimum, so none may exclude another. At budget 0 each is about estimators that are private within a number of its own." },
   { id: "failures", title: "What was not certified, and why", make: failureSection },
   ...(ASV.length ? [{ id: "commits", title: "Over commits", make: commitsSection }] : []),
   { id: "origin", title: "Measured on", make: originSection },

@@ -16,7 +16,7 @@ function agreementSection({ agreement }) {
     ["", ...names], names.map((a) => [a, ...names.map((b) => cell(a, b))]), "matrix");
   const told = against.length ? make("ul", { class: "aside" }, against.map((pair) => make("li", {}, `${pair.case}: ${pair.first} and ${pair.second}`))) : null;
   return [make("p", { class: against.length ? "warn" : "aside" }, agreement.said), told, table,
-    make("p", { class: "aside" }, "Each cell: on how many of the problems that both answered the brackets intersect; Δ is the largest difference of the error probabilities.")];
+    make("p", { class: "aside" }, "Each cell: on how many of the problems that both answered neither bracket excludes the other; Δ is the largest difference of the error probabilities.")];
 }
 
 function failureSection({ failures, rows }) {

@@ -1,4 +1,4 @@
-"""Who agrees with whom: two solver configurations agree on a problem when their certified brackets intersect.
+"""Who agrees with whom: two solver configurations agree on a problem unless a certified bracket excludes another.
 
 Each bracket contains the optimum of the same problem, or a proof is wrong; brackets that exclude one another are therefore
 never a matter of accuracy. How far apart the error probabilities are is a matter of accuracy, and is shown beside it.
