@@ -118,7 +118,7 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
     """
     horizon = problem.bayes_leakage
     known = [bound for bound in bounds if bound.budget <= horizon]
-    floor = problem.bayes_error * (1.0 - 8.0 * UNIT)
+    floor = problem.bayes_error * (1.0 - 16.0 * UNIT)  # a total may differ from one by 8
     tangents = [(horizon, floor, 0.0)]
     perfect = [bound.lower for bound in known if bound.budget == 0.0]
     for bound in known:
@@ -131,7 +131,7 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
     reached = [(bound.budget, bound.upper) for bound in known if math.isfinite(bound.upper) and bound.budget > 0.0]
     private = [(bound.reached_at, max(bound.upper, at_zero)) for bound in known if bound.budget == 0.0]
     reached += [*private, (0.0, problem.constant_error), (horizon, problem.bayes_error)]
-    vertices = _lower_hull((budget, value * (1.0 + 8.0 * UNIT)) for budget, value in reached)
+    vertices = _lower_hull((budget, value * (1.0 + 16.0 * UNIT)) for budget, value in reached)
     start = min((at for at, _ in private), default=0.0)
     return Envelope(vertices, lines, min(max([at_zero, *perfect]), float(vertices[0, 1])), horizon, min(start, horizon))
 

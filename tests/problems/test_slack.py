@@ -23,6 +23,7 @@ from discreet.problems.numerics.rounding import sum_doubt
 from discreet.problems.numerics.sums import Sums
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
+from discreet.verification import verify
 
 _TINY = 5e-324
 
@@ -62,6 +63,24 @@ def test_quotients_of_the_smallest_losses_are_rounded_outward(total: float) -> N
     problem = _blocks(p_xz, np.array([[3.0, 9.0], [7.0, 5.0]]) * _TINY)
     judged = certify_rule(problem, Rule(np.zeros((2, 2))), 0.0).certificate
     assert Fraction(judged.lower) <= _bayes_error(problem) <= Fraction(judged.upper)
+
+
+@pytest.mark.parametrize("off", [-8, -1, 1, 5, 8])
+@pytest.mark.parametrize("scale", [1.0, 2.0**-1064])
+@pytest.mark.parametrize("budget", [math.inf, 1e-3, 1e-10, 0.0])
+def test_a_bracket_holds_for_masses_divided_by_their_total(off: int, scale: float, budget: float) -> None:
+    """Arrays within 2⁻⁵⁰ of a total of one are taken as they are; `verify` divides them."""
+    p_xz = np.array([[0.25, 0.125, 0.125], [0.125, 0.125, 0.25 + off * 2.0**-53]])
+    problem = Problem(p_xz, np.array([[0.125, 0.25, 0.0], [0.25, 0.0, 0.375]]) * scale, budget)
+    assert exactly.total(problem) != 1
+    for estimator in (problem.bayes_estimator, np.array([[0.5, 0.5, 1.0], [0.5, 0.5, 0.0]])):
+        verdict = certify(problem, estimator, np.array([[1.0, -1.0], [-1.0, 1.0]]) * 0.1 * scale, scale)
+        judged, found = verdict.certificate, verify(problem, verdict.estimator)
+        assert judged.lower <= found.error[0]
+        assert found.error[1] <= judged.upper
+        if math.isinf(budget):
+            least = exactly.dot(problem.loss.min(axis=0)) / exactly.total(problem)
+            assert Fraction(judged.lower) <= least <= Fraction(judged.upper)
 
 
 def test_no_loss_is_none_in_blocks_too() -> None:

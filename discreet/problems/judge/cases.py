@@ -21,7 +21,7 @@ from discreet.problems.checks import are_masses, real_numbers
 from discreet.problems.errors import InputError
 from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of, worth_of_guess
 from discreet.problems.judge.privacy import Moves, distance, recording
-from discreet.problems.measures.law import faint_lift, total_of
+from discreet.problems.measures.law import faint_lift, total_error, total_of
 from discreet.problems.measures.mutual_information import support_ceiling
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.estimators import Decisions, column_error, normalise
@@ -60,7 +60,7 @@ class MatrixCase:
         self._problem, self._towards, self._wrong = problem, anchors, wrong
         self._tilt, self._multiplier = usable_duals(problem, tilt, multiplier)
         self._lift = faint_lift(problem.p_x)
-        self.constraint = problem.constraint
+        self.constraint, self.off = problem.constraint, total_error(problem.marginal)
         self.answer = normalise(real_numbers("estimator", estimator, (problem.m, problem.N)))
         self.own = self._worth(self.answer)
         self._sums = self._latest[1]
@@ -164,8 +164,9 @@ class RuleCase:
             self._total = total_of(self._marginal)
             self._errors = high[problem.n :] / self._total
             problem.check_totals(self._marginal[0], self._total, self._errors)
+            self.off = 0.0
         else:
-            self._marginal, self._total = problem.marginal, 1.0
+            self._marginal, self._total, self.off = problem.marginal, 1.0, total_error(problem.marginal)
         recorded = moves if self.constraint.perfect else None
         self._plain = worth_of(self._sums, self._marginal, self._lift, self._total, recorded)
         self.blended_doubt = self._plain.doubt

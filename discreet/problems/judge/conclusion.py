@@ -173,12 +173,14 @@ class Case(Protocol):
     constant_errors   error probability of always guessing y_i [m]
     anchors           answers to blend towards besides guesses that ignore the outcome; read only if the budget is exceeded
     blended_doubt     upper bound of the `doubt` of a blend
+    off               |total of the stored masses − 1|, where they are not divided by it
     """
 
     constraint: LeakageBudget
     answer: Any
     own: Worth
     blended_doubt: float
+    off: float
 
     @property
     def constant_errors(self) -> Array: ...
@@ -200,9 +202,11 @@ def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
     """Repair, bracket and residuals of a case; blocks: the outcomes of a rule. Law: lower ≤ upper for every case."""
     answer, worth, share = _within_budget(case)
     duals, bound = max(((each, _bound(case.constraint, each, worth)) for each in case.duals()), key=itemgetter(1))
+    lower = max(0.0, bound) if bound <= worth.upper else 0.0  # a bound above the upper side would be wrong: claim nothing
+    lower, upper = _of_either_total(lower, worth.upper, case.off)
     certificate = Certificate(
-        lower=max(0.0, bound) if bound <= worth.upper else 0.0,  # a bound above the upper side would be wrong: claim nothing
-        upper=worth.upper,
+        lower=lower,
+        upper=upper,
         leakage=worth.law.leakage(),
         phi_residual=phi_residual(worth.law),
         private_within=worth.within if case.constraint.perfect else math.inf,
@@ -219,6 +223,14 @@ def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
     made = worth.moves
     moved = np.array([made.outcomes, made.towards]) if made is not None else np.zeros((2, 0), dtype=np.intp)
     return Verdict(answer, duals.tilt, duals.multiplier, certificate, blocks, moved)
+
+
+def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, float]:
+    """A bracket for the masses as stored that holds also for their quotients by a total that is `off` from one."""
+    if off == 0.0:
+        return lower, upper
+    share = 2.0 * off + 4.0 * UNIT
+    return max(0.0, lower * (1.0 - share) - SMALLEST), upper * (1.0 + share) + (SMALLEST if upper > 0.0 else 0.0)
 
 
 def _keeps_budget(constraint: LeakageBudget, worth: Worth) -> bool:

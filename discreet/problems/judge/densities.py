@@ -23,6 +23,7 @@ class DensityCase:
     """A rule on intervals with optional duals."""
 
     anchors: tuple[End, ...] = ()
+    off = 0.0
 
     def __init__(self, problem: ContinuousProblem, rule: IntervalRule, tilt: Array | None, multiplier: float | None) -> None:
         """Raises InputError for wrong shapes. Without duals the bound is the Bayes error."""

@@ -9,6 +9,7 @@ Source: docs/theory.md, sections 3 and 10.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -143,6 +144,11 @@ def total_of(marginal: DoubleDouble) -> float:
     """Σ_j π_j, rounded once; π_j double-double [n]."""
     high, low = _row_sums(marginal)
     return float(high + low)
+
+
+def total_error(marginal: DoubleDouble) -> float:
+    """|Σ_j π_j − 1|, rounded once; π_j double-double [n]."""
+    return abs(math.fsum([*marginal[0].tolist(), *marginal[1].tolist(), -1.0]))
 
 
 def _row_sums(numbers: DoubleDouble) -> DoubleDouble:
