@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from ablations.pieces import Unlike, instance, lattice, replaced
+from ablations.pieces import Ablated, instance, lattice, replaced
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -190,7 +190,7 @@ def statement_rows() -> None:
     print(f"\n{'large problems':44} {'certified':>9} {'vertices':>9} {'tie classes':>12} {'columns':>8}")
     statement_row("as it is", problems)
     for piece in ("entering of other ties", "more than one tie from a tilt", "ties of the interior point"):
-        with replaced(Unlike, "without", piece), replaced(crossing, "_ActiveSet", Unlike):
+        with replaced(Ablated, "without", piece), replaced(crossing, "_ActiveSet", Ablated):
             statement_row(f"without {piece}", problems)
     with replaced(rounds._Rounds, "_vertex", lambda _, proof, best: best):
         statement_row("no look for a vertex where bounds have met", problems)

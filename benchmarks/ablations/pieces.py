@@ -15,7 +15,7 @@ from discreet.problems import BlockProblem, Problem, catalog, lattice_problem
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.sensors import linear_conditional, paper_p_xy
 
-__all__ = ["INSTANCES", "Unlike", "instance", "lattice", "replaced"]
+__all__ = ["INSTANCES", "Ablated", "instance", "lattice", "replaced"]
 
 INSTANCES = [
     *(f"paper-single:bins={bins},{budget}" for bins in (37, 1100) for budget in ("fraction=0.5", "budget=0")),
@@ -55,7 +55,7 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
         setattr(owner, name, before)
 
 
-class Unlike(crossing._ActiveSet):
+class Ablated(crossing._ActiveSet):
     """Active sets of which one piece is taken."""
 
     without = ""

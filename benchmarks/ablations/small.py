@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from ablations.pieces import INSTANCES, Unlike, instance, replaced
+from ablations.pieces import INSTANCES, Ablated, instance, replaced
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -146,7 +146,7 @@ def crossover_rows() -> None:
         "going on where nothing is solved",
         "entering of other ties",
     ):
-        with replaced(Unlike, "without", piece), replaced(crossing, "_ActiveSet", Unlike):
+        with replaced(Ablated, "without", piece), replaced(crossing, "_ActiveSet", Ablated):
             crossover_row(piece, paths, tilts)
     with replaced(Vertex, "near", clipped_start):
         crossover_row("leaving before a system is solved", paths, tilts)

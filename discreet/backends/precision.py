@@ -63,7 +63,7 @@ class Precision:
                 close, per mass, as tied. Smaller shares of a vertex are not rounded to multiples of u
     unseen      2⁻³⁰: a guess of less mass has a posterior of at most 23 bits, and counts as never made
     no_mass     u²: giving up a guess of less mass at budget 0 costs less than rounding
-    entry       2⁻⁵² = 2 u, for each of the m + 1 roundings of an entry of a blend and of its column
+    entry       2⁻⁵² = 2 u, for each of the m + 1 roundings of an entry of a blend and of its column, and of a vertex's law
     no_evidence  −40, in place of log 0: below −53 log 2 ≈ −37, the least log r of a positive r computed as 1 + (r − 1)
     log_zero    −700, in place of log 0 in sweeps, which take exponentials again: e⁻⁷⁰⁰ ≈ 1e-304 is a normal double
     nonzero     1e-300, in place of a divisor 0: a normal double, whose inverse is one too

@@ -25,7 +25,7 @@ _Mark = tuple[str, float, str, int]
 def tones(found: Sequence[Trial]) -> dict[str, int]:
     """A tone for every solver configuration, the same in all pictures; the native solver first, those never tried last."""
     tried = labels_of(found)
-    names = sorted({trial.contestant for trial in found}, key=lambda name: (name not in tried, name != "tilt", name))
+    names = sorted({trial.label for trial in found}, key=lambda name: (name not in tried, name != "tilt", name))
     return {name: tone for tone, name in enumerate(names)}
 
 

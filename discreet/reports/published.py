@@ -72,7 +72,7 @@ def _record(trial: Trial) -> dict[str, str | int | float | None]:
     return {
         **{name: plain(getattr(row, name)) for name in problem},
         "budget": row.budget_word,
-        "backend": trial.contestant,
+        "backend": trial.label,
         "repeats": len(trial.rows),
         "status": max(trial.rows, key=lambda each: not each.certified).status.value,
         **{name: plain(getattr(row, name)) for name in answer + privacy},

@@ -107,7 +107,7 @@ class Vertex:
             columns = self.columns(shares)
             law = self.law(columns)
             never = law.mass == 0.0
-            excess = law.leakage_ceiling(2.0**-52 * max(1.0, (self._mass / law.mass)[~never].max())) / budget - 1.0
+            excess = law.leakage_ceiling(Precision.entry * max(1.0, (self._mass / law.mass)[~never].max())) / budget - 1.0
             if excess <= 0.0:
                 duals = np.where(never[:, None], tilt, multiplier * log_ratio(law.ratio_minus_one()))
                 duals[never] -= (multiplier * np.log1p(np.expm1(duals[never] / multiplier) @ law.p_x))[:, None]  # h_i

@@ -1,5 +1,6 @@
 """Every number of a report for the rows given, as plain values: what `discreet report --json` prints, and what
-the page of `discreet report` carries for every choice of its filters.
+the page of `discreet report` carries for every choice of its filters. The key `contestant` holds the label of a solver
+configuration, as typed on the command line.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def statistics_of(rows: Sequence[Measurement]) -> dict[str, Any]:
         ],
         "sweeps": sweeps(found, floor if math.isfinite(floor) else 1.0),
         "work_precision": [
-            {"contestant": trial.contestant, "instance": trial.task.instance, "asked": trial.task.gap}
+            {"contestant": trial.label, "instance": trial.task.instance, "asked": trial.task.gap}
             | {"achieved": trial.achieved, "seconds": trial.seconds}
             for trial in kept
         ],
@@ -76,7 +77,7 @@ def _precision(kept: Sequence[Trial]) -> list[dict[str, Any]]:
     """The gaps that were certified, which may differ from those requested, and the seconds; a line a configuration."""
     lines = []
     for name in labels_of(kept):
-        gaps, seconds = zip(*((trial.achieved, trial.seconds) for trial in kept if trial.contestant == name), strict=True)
+        gaps, seconds = zip(*((trial.achieved, trial.seconds) for trial in kept if trial.label == name), strict=True)
         widths = {"median_gap": median(gaps), "largest_gap": max(gaps)}
         lines.append({"contestant": name, "answers": len(gaps), **widths, "median_seconds": median(seconds)})
     return lines

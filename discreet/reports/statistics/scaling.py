@@ -94,7 +94,7 @@ def series_by_size(found: Iterable[Trial], size: str) -> tuple[Series, ...]:
 
     solved = (trial for trial in found if trial.success and trial.seconds > 0.0 and place(trial) > 0.0)
     series = []
-    for name, own in sorted(grouped(solved, lambda trial: trial.contestant).items()):
+    for name, own in sorted(grouped(solved, lambda trial: trial.label).items()):
         sizes, trials = zip(*sorted(grouped(own, place).items()), strict=True)
         series.append(Series(name, sizes, tuple(median(trial.seconds for trial in same) for same in trials)))
     return tuple(series)

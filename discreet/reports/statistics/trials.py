@@ -32,12 +32,13 @@ class Task:
 class Trial:
     """One solver configuration on one task. `rows` are its repeats, one at least.
 
+    label     of the configuration, as typed on the command line
     success   every repeat certified
     seconds   median over repeats of lowering, solving and lifting; those of a failure say when it gave up
     """
 
     task: Task
-    contestant: str
+    label: str
     rows: tuple[Measurement, ...]
 
     @cached_property
@@ -92,10 +93,10 @@ def trials(rows: Iterable[Measurement]) -> tuple[Trial, ...]:
 
 def labels_of(found: Iterable[Trial]) -> tuple[str, ...]:
     """Every configuration that was tried on a task, sorted by name."""
-    return tuple(sorted({trial.contestant for trial in found if trial.tried}))
+    return tuple(sorted({trial.label for trial in found if trial.tried}))
 
 
 def by_task(found: Iterable[Trial]) -> dict[Task, dict[str, Trial]]:
     """task -> configuration -> trial, of those that were tried."""
     tried = grouped((trial for trial in found if trial.tried), lambda trial: trial.task)
-    return {task: {trial.contestant: trial for trial in own} for task, own in tried.items()}
+    return {task: {trial.label: trial for trial in own} for task, own in tried.items()}
