@@ -259,7 +259,7 @@ def check_accurate(name: str, case: Case, problem: Problem, judged: Certificate)
     if case.label in able.falls_short:
         assert judged.relative_gap > accuracy.gap[column], f"{case.label} has become better: take it off `falls_short`"
         return
-    missed = f"the class {able.method_class!r} promises more on {case.label}; `falls_short` names cases that a backend misses"
+    missed = f"the class {able.method_class!r} promises more on {case.label}; `falls_short` names what a backend misses"
     assert judged.relative_gap <= accuracy.gap[column], missed
     if Regime.of(problem) is Regime.CONSTRAINED:
         assert judged.own_leakage <= problem.budget * (1.0 + accuracy.excess[column]), missed
