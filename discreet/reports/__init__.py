@@ -6,7 +6,8 @@ curve                                        the privacy–utility curve of one 
 statistics/, advice/                         what rows say
 figures, drawing, figure_*, pictures         figures, laid out by one writer and written as SVG or PNG
 tables, wording, notation                    words
-html/, published/, outputs                   pages and files
+second_opinion, asv_results                  what `verify` says of an answer; results over commits
+html/, published, outputs                    pages and files
 """
 
 import lazy_loader

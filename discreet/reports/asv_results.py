@@ -1,14 +1,15 @@
 """Results of asv over commits: reads them as plain records, and makes a figure, a table and a CSV of them.
 
 A record is one benchmark at one point of its grid on one commit. A line of the picture is one benchmark at one point of its
-grid on one machine, measured on two commits or more. The table has the oldest and the newest value of every line; a ratio
-to a target (its unit begins with ×) that is at most 1 on every commit is only counted.
+grid on one machine, measured on two commits or more. The table has the oldest and the newest value of every line; ratios to
+a target (their unit begins with ×) that are at most 1 on every commit are only counted.
 
 asv 0.6 keeps one JSON file for each commit and environment, under a folder for each machine. Values are flat lists over the
 grid of parameters, the last parameter varying fastest. NaN is a skip, null a failure or a timeout; they stay distinct here.
 The files hold absolute paths of the machine (the interpreter): nothing of them gets into a record.
 
-Source: asv 0.6.6, `asv.results.Results` (api version 2); read here from the format itself, so that asv need not be there.
+Source: asv 0.6.6, `asv.results.Results` (api version 2); read here from the files themselves, so that asv need not be
+installed.
 """
 
 from __future__ import annotations

@@ -101,11 +101,11 @@ class Measurement:
                              of the median of the other runs, or of the first where it is alone; the answer is the first's
     wall_seconds             of the whole cell: starting the process, importing, all runs, judging; 0 where nothing ran
     private_within           at budget 0, δ: the bracket is about the estimators private within it (0: the exactly private
-                             ones); inf at other budgets, and in rows of before this column
+                             ones); inf at other budgets, and in rows older than this column
     distinct_outcomes        N after merging proportional outcomes and pruning those of no mass; None if not counted
     contradictions           how many statements of a certified row `verify` contradicts; None where it was not asked
     own_private_within       at budget 0, the δ of the backend's own answer (0: it is exactly private); inf as above
-    leakage_ceiling_nats     proven upper bound of what the estimator behind `upper` leaks; inf in rows of before this column
+    leakage_ceiling_nats     proven upper bound of what the estimator behind `upper` leaks; inf in rows older than it
     """
 
     study: str

@@ -2,9 +2,9 @@
 
 *Certainty.* Every catalog entry that was measured counts once for its nearest success and once for its nearest failure,
 each with a weight that falls with its distance, exp(−d²/2): entries, not rows, because rows of one entry share their
-difficulties. The bound is the 5 % quantile of the Beta posterior with Jeffreys' prior, Beta(½ + successes, ½ + failures). A
-cell never counts less than `Policy.far`, so that an option which failed somewhere under this kind of budget has to earn
-trust nearby; but running out of time says something about size, and fades with distance altogether.
+difficulties. The bound is the 5 % quantile of the Beta posterior with Jeffreys' prior, Beta(½ + successes, ½ + failures).
+The weight is at least `Policy.far`: an option that failed anywhere under this kind of budget needs successes nearby. Only
+running out of time may weigh less, since it says something about the size alone.
 Source: L. D. Brown, T. T. Cai, A. DasGupta, Interval estimation for a binomial proportion, Statist. Sci. 16 (2001) 101–133.
 
 *Time.* A log-linear fit through everything that the option was timed on, corrected by its nearest measurements:

@@ -1,8 +1,8 @@
 """The verdict: do certified brackets exclude one another, does every certificate hold, did every required backend take part.
 
-A *finding* is a reason to fail, with the command that shows it again. So is a backend of the project that is installed and
-fails, runs out of time or is wrong beyond its class of methods. Other backends that do so are rows, unless a required one
-answers nothing at all.
+A *finding* is a reason to fail, with the command that reproduces it. It is also one when a backend of the project that is
+installed fails, runs out of time or misses the accuracy of its class of methods. Other backends that do so are only rows,
+unless a required one answers nothing at all.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Each bracket contains the optimum of the same problem, or a proof is wrong; brac
 never a matter of accuracy. How far apart the error probabilities are is a matter of accuracy, and is shown beside it.
 
 At budget 0 a bracket is about all estimators that are private within a number δ of its own. A lower bound for one δ and an
-upper bound for a larger one cannot contradict each other, so they are not compared; nor are rows of before that number.
+upper bound for a larger one cannot contradict each other, so they are not compared. Nor are rows that do not record δ.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Performance profiles and data profiles.
 
 A *performance profile* is the share of tasks on which a solver configuration needs at most a factor τ of the best time; a
-*data profile* the share solved within so many seconds. A failure counts as infinite time: it never enters, but stays in the
-number of tasks that is divided by, and so do tasks that it does not serve.
+*data profile* the share solved within so many seconds. A failure counts as infinite time: its task is
+never reached, but stays in the denominator. So does a task that the configuration does not serve.
 
 Sources: E. Dolan, J. Moré, "Benchmarking optimization software with performance profiles" (2002); J. Moré, S. Wild,
 "Benchmarking derivative-free optimization algorithms" (2009).

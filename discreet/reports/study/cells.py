@@ -1,9 +1,9 @@
-"""From a study to its cells: every problem is built once, every cell gets a key of everything that makes it this cell.
+"""From a study to its cells: every problem is built once, and every cell gets a key.
 
-The key is a hash of: the problem (p_xz, loss, budget), backend and settings, gap and settings of the profile, limits,
-repeat, versions of Python and of every library involved, the machine (processor, cores, system), and the reason where the
-cell is skipped. So a changed solver version, machine or limit is another cell, measured anew beside the old one; the
-name of the study, its other cells, their order and the commit are not part of it.
+The key is a hash of everything that the numbers depend on: the problem (p_xz, loss, budget), backend and settings, gap and
+settings of the profile, limits, repeat, versions of Python and of every library involved, the machine (processor, cores,
+system), and the reason where the cell is skipped. So a changed solver version, machine or limit is another cell, measured
+anew beside the old one. The name of the study, its other cells, their order and the commit are not part of the key.
 """
 
 from __future__ import annotations
