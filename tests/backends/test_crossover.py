@@ -216,11 +216,21 @@ def test_with_two_values_and_guesses_no_iteration_is_needed(name: str, fraction:
     assert best.iterations == 0
 
 
-@pytest.mark.parametrize(("n", "m"), [(3, 2), (2, 3)])
-def test_with_two_unknown_shares_at_perfect_privacy_most_often_no_iteration_is_needed(n: int, m: int) -> None:
-    solved = [ds.solve(random_problem(n, m, N, seed, 0.0), "tilt") for N in (10, 40, 150) for seed in range(3)]
+@pytest.mark.parametrize(("n", "m"), [(3, 2), (2, 3), (3, 3), (2, 5)])
+def test_with_few_unknown_shares_at_perfect_privacy_most_often_no_iteration_is_needed(n: int, m: int) -> None:
+    solved = [ds.solve(random_problem(n, m, N, seed, 0.0), "tilt") for N in (40, 150, 400) for seed in range(3)]
     assert all(each.status is ds.Status.CERTIFIED for each in solved)
-    assert sum(each.iterations == 0 for each in solved) >= 6
+    assert sum(each.iterations == 0 for each in solved) >= 8
+
+
+def test_ties_from_a_tilt_alone_are_no_two_of_which_one_makes_up_nothing_more() -> None:
+    problem = catalog.build("anes96", budget=0.0)  # under no tilt the two least margins are between the same two guesses
+    active = _ActiveSet(problem, problem.loss.copy())
+    wanted = active.cut(np.zeros((problem.m, problem.n)), math.inf)
+    vertex = active.vertex()
+    near = vertex.near(wanted)
+    assert near is not None
+    np.testing.assert_allclose(vertex.law(near).deviation, wanted, atol=1e-15)
 
 
 @pytest.mark.parametrize("off", [0.5, 0.9, 1.2])

@@ -10,7 +10,7 @@ these are within [0, 1], it solves the square system of the ties (`vertex`). The
 - The new tilt contradicts labels: they change. What changes a second time is a tie.
 
 The first active set comes from an interior estimator, in which a guess is active where its probability exceeds its reduced
-loss. Where more outcomes hesitate than an optimum needs, it comes from the tilt alone, with ties of the least margins.
+loss. Where more outcomes hesitate than an optimum needs, it comes from the tilt alone, which moves on from tie to tie.
 
 Source: discreet, docs/theory.md (at most (m − 1) n ties; the crossover). Many labels that change along one direction: I.
 Maros, "A generalized dual phase-2 simplex algorithm", European Journal of Operational Research 149 (2003).
@@ -31,7 +31,7 @@ from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.tilted_losses import first_least
 from discreet.problems.problem import Problem
 
-_PIVOTS = 8  # more find hardly more: benchmarks/ablation.py
+_PIVOTS = 8  # and ties that a tilt leads to, one after another; more find hardly more: benchmarks/ablation.py
 
 
 def crossover(
@@ -96,10 +96,11 @@ class _ActiveSet:
         return columns @ problem.deviations.T * (not problem.constraint.perfect)
 
     def cut(self, tilt: Array, multiplier: float) -> Array:
-        """Make as many ties as a law has equations; the deviation [m, n] that duals announce, which the first comes near.
+        """Make as many ties as a law has equations; the deviation [m, n] that duals announce, which the first come near.
 
         It is in proportion to s_i π_j (r_ij − 1), with the masses of the labels and r_ij in proportion to e^{t_ij/μ} so that
-        Σ_i s_i r_ij is one, and leaks about the budget; 0 at budget 0. The other ties are those of the least margins then.
+        Σ_i s_i r_ij is one, and leaks about the budget; 0 at budget 0. A tie enters as the tilt moves towards what others
+        cannot make up, by which their losses stay equal. After a few, those of the least margins are ties, too.
         """
         problem = self._problem
         law, most = law_of_labels(problem, self.labels), -Precision.no_evidence
@@ -108,9 +109,13 @@ class _ActiveSet:
         announced = np.asarray(law.mass[:, None] * problem.p_x * (ratio - excess) / (1.0 + excess))
         leaks = OutputLaw(law.mass, announced, law.p_x).leakage()
         announced *= math.sqrt(problem.budget / max(leaks, Precision.nonzero))
-        missing = announced - law.deviation
-        self._enter(-missing / problem.p_x, float((missing * missing / problem.p_x).sum()))
-        count = min(problem.N, (problem.m - 1) * (problem.n - 1))
+        count, reached = min(problem.N, (problem.m - 1) * (problem.n - 1)), law.deviation
+        for _ in range(min(count, _PIVOTS)):
+            if self.ties:
+                near = (vertex := self.vertex()).near(announced)
+                reached = announced if near is None else vertex.law(near).deviation
+            missing = announced - reached
+            self._enter(-missing / problem.p_x, float((missing * missing / problem.p_x).sum()))
         if count > len(self.ties):
             gap = self._losses - self._losses.min(axis=0)
             gap[self.labels, self._every] = math.inf

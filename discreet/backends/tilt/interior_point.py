@@ -87,12 +87,12 @@ def solve_interior(
 def _worth_a_try(model: Model, iteration: int, active: NDArray[np.bool_], unchanged: int) -> bool:
     """Whether there may be a vertex next to an iterate whose active guesses [m, N] are those of so many iterates before.
 
-    Active guesses must just have stopped changing, and no more outcomes may have several than can be ties. Where these are
-    two at most, the tilt of the start most often leads to the vertex.
+    Where few can be ties, the start most often leads there. Else active guesses must stay, no more of them than can be ties.
     """
-    n, m = model.p_x.size, model.losses.shape[1]
-    most = (m - 1) * (n - model.perfect)
-    return most <= 2 if iteration == 0 else bool(np.count_nonzero(active) - active.shape[1] <= most and unchanged == 1)
+    most = (model.losses.shape[1] - 1) * (model.p_x.size - model.perfect)
+    if iteration == 0:
+        return bool(most <= (4 if model.perfect else 2))
+    return bool(np.count_nonzero(active) - active.shape[1] <= most and unchanged == 1)
 
 
 def _point(model: Model, at: Iterate) -> Point:
