@@ -12,7 +12,7 @@ It prints counts, and times in the last part only:
 - their work: outcomes times iterations of the interior point, outcomes of all passes, and those looked at one by one;
 - 52 problems of 20,000 to 131,072 outcomes: how many are certified, and stated as a tilt with a few ties, with tie classes,
   or with a column for every outcome that does not follow the tilt;
-- the edge of double precision: 500 problems with masses of any size, and thirteen of some 40,000 that are hard: how many
+- the edge of double precision: 500 problems with masses of any size, and 46 of some 100,000 that are hard: how many
   reach 1e-9 and 1e-6;
 - how far inside the budget a vertex aims: problems certified at 1e-9, and the mean gap;
 - what a point of a curve costs, in milliseconds of processor time.

@@ -16,6 +16,7 @@ from discreet.backends import equations
 from discreet.backends.precision import Precision
 from discreet.backends.tilt import crossover as crossing
 from discreet.backends.tilt import vertex
+from discreet.backends.tilt.backend import Tilt
 from discreet.problems import Problem
 
 __all__ = ["curve_rows"]
@@ -36,6 +37,7 @@ def curve_rows(turns: int = 30) -> None:
         "as it is": [],
         "vectors by singular values": vectors,
         "and one share as any number of them": [*vectors, (vertex, "bordered", as_any)],
+        "every point from nothing": [(Tilt, "continued", lambda *_: None)],
         "rows are split for every answer": [(Problem, "rows", None)],
         "a ratio test that looks at all at first": [
             (crossing, "math", SimpleNamespace(**{**vars(math), "isqrt": lambda _: 1}))

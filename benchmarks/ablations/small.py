@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,12 @@ def multiplied(factor: float, start: Any = interior_point._start) -> Any:
     return other
 
 
+def alike(model: Model, start: Any = interior_point._start) -> Any:
+    """The start of the interior point with one column for all outcomes, which leaks nothing."""
+    at = start(model)
+    return replace(at, estimator=np.full_like(at.estimator, 1.0 / at.estimator.shape[1]), unused=model.budget)
+
+
 def unscaled(system: Newton, matrix: Any, _: Any, factorise: Any = Newton._factorise) -> None:
     """The linear system in the units that it is stated in."""
     factorise(system, matrix, np.ones(1))
@@ -98,15 +105,17 @@ def interior_rows() -> None:
     texts += [f"weighted-mixture:n=2,m=50,N=20000,{budget}" for budget in ("fraction=0.3", "budget=0")]
     problems = [reduce(instance(text)).problem for text in texts]
     models = [model_of(problem, Precision.of(problem, 1e-9)) for problem in problems]
+    advance = interior_point._advance
+
+    def as_one(model: Model, at: Any, law: Any, kappa: float, *others: Any) -> Any:
+        return advance(model, at, law, min(1.0, 1e300 * kappa), *others)
+
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)
     for name, owner, attribute, value in (
         ("no outcome may be left behind", interior_point, "_ALLOWED", 1e-200),
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
-        ("a step may leak any amount", interior_point, "_LEAKS", 1e300),
-        ("a step may leak five times the budget", interior_point, "_LEAKS", 5.0),
-        ("coordinates are always about the prior", newton, "_FAR", -1e300),
         ("no floor of the products", Precision, "own_gap", 0.0),
         ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", 0.01),
         ("a hundredth of the error is allowed", interior_point, "_ALLOWED", 0.01),
@@ -114,6 +123,8 @@ def interior_rows() -> None:
         ("masses are anticipated to a tenth only", newton, "_SMALLEST_GROWTH", 0.1),
         ("a first multiplier three times as large", interior_point, "_start", multiplied(3.0)),
         ("a first multiplier a third as large", interior_point, "_start", multiplied(1.0 / 3.0)),
+        ("the same column for all at the start", interior_point, "_start", alike),
+        ("the budget's product is as one outcome's", interior_point, "_advance", as_one),
         ("no refinement of the linear system", Newton, "_refined", lambda newton, right, times=1: newton._inverse @ right),
         ("the linear system is not scaled", Newton, "_factorise", unscaled),
         ("half the patience", interior_point, "_PATIENCE", 7),
@@ -148,6 +159,9 @@ def crossover_rows() -> None:
     ):
         with replaced(Ablated, "without", piece), replaced(crossing, "_ActiveSet", Ablated):
             crossover_row(piece, paths, tilts)
+    unscaled_law = SimpleNamespace(**{**vars(math), "sqrt": lambda share: float(share > 0.0)})
+    with replaced(crossing, "math", unscaled_law):
+        crossover_row("a law that leaks the budget", paths, tilts)
     with replaced(Vertex, "near", clipped_start):
         crossover_row("leaving before a system is solved", paths, tilts)
     for pivots in (2, 4, 16):

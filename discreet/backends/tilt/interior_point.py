@@ -36,7 +36,8 @@ _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, a
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, as a share of the best constant guess's error
 _LEAKS = 2.0  # times the budget, or what the last iterate leaks if that is more: so much may an iterate leak
 _CHEAPER = 0.8  # share of the multiplier by which a step may lower it
-_ALLOWED = 0.1  # fall of products far below the bracket; error by outcomes left behind, of all products or a guess's mass
+_FALL = 0.1  # to which share a step may lower all products, or twice to which share of the bracket
+_ALLOWED = 0.1  # error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one
 _PATIENCE = 15  # iterations in which the bracket has not narrowed and the products have not halved before giving up
 
 
@@ -199,7 +200,7 @@ def _advance(
         left, most = (1.0 - ahead) ** 2 * total, math.inf
         if not model.perfect:
             newton.anticipate(predictor, ahead)
-            left = max(left, _ALLOWED * min(total, _ALLOWED * abs(width) * error))
+            left = max(left, _FALL * min(total, _FALL * abs(width) * error))
             most = _LEAKS * max(model.budget, law.leakage)
         target = max(Precision.own_gap * gap * error, left) / (at.estimator.shape[1] + kappa)
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(width))))

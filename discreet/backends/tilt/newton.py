@@ -73,9 +73,9 @@ class Newton:
         self._curvature = at.estimator * self._per_slack
         self._curvature_sum = self._curvature.sum(axis=1)
         self._per_product = self._per_slack / at.estimator
-        guesses, shares = np.arange(law.mass.size), law.mass if model.perfect else (law.joint / model.p_x).min(axis=1)
-        self._others = guesses[guesses != shares.argmax()]
-        self._order = np.append(self._others, shares.argmax())  # the reference last
+        guesses, reference = np.arange(law.mass.size), _reference(model, law)
+        self._others = guesses[guesses != reference]
+        self._order = np.append(self._others, reference)
         if model.perfect:
             self._factorise(self._schur(iter(model.features[:, 1:])), np.ones(1))
         else:
@@ -161,8 +161,7 @@ class Newton:
         return Step(estimator, slack, np.negative(falls, out=falls), tilt, multiplier, unused)
 
     def _solve(self, reduced: Array, budget_target: float) -> tuple[Array, float, float]:
-        at, others = self._at, self._others
-        tilt = np.zeros_like(reduced)
+        at, others, tilt = self._at, self._others, np.zeros_like(reduced)
         if self._model.perfect:
             right = (reduced + self._law.coordinates)[others, 1:]
             tilt[others, 1:] = self._refined(right.ravel()).reshape(right.shape)
@@ -217,3 +216,8 @@ class Newton:
         matrix[-1, size:-1] = matrix[size:-1, -1]
         matrix[-1, -1] = (self._squares.sum() + at.unused) / at.multiplier
         return matrix
+
+
+def _reference(model: Model, law: Law) -> int:
+    """The guess that excludes no private value, even nearly; at perfect privacy none does."""
+    return int((law.mass if model.perfect else (law.joint / model.p_x).min(axis=1)).argmax())
