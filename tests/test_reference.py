@@ -67,7 +67,7 @@ def test_the_keys_of_the_json_are_exactly_those_described() -> None:
     import discreet as ds
 
     solution = ds.solve(ds.problems.paper_single(budget=0.01), "tilt")
-    found = re.search(r"Keys of the JSON.*?: (.*?)\. `own", page("cli.md"), flags=re.DOTALL)
+    found = re.search(r"Keys of the JSON.*?: (.*?)\.\n\n", page("cli.md"), flags=re.DOTALL)
     assert found is not None
     assert re.findall(r"`(\w+)`", found.group(1)) == list(solution.to_dict())
 

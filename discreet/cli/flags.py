@@ -26,7 +26,7 @@ Perfect = Annotated[bool, typer.Option("--perfect", help="Perfect privacy: leaka
 Fraction = Annotated[float | None, typer.Option(metavar="F", help="Budget as a fraction of what the Bayes rule leaks.")]
 Gap = Annotated[float, typer.Option(help="Relative certified gap aimed at.")]
 TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="Seconds per attempt; then its process is killed.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are in the way, also those of others.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are in the way, also ones not made by discreet.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON, and nothing else, on standard output.")]
 
 
