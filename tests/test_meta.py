@@ -401,7 +401,7 @@ def subclasses(kind: type[Exception]) -> set[type[Exception]]:
 OUTCOMES = {
     errors.Unsupported: Status.UNSUPPORTED,
     errors.Absent: Status.ABSENT,
-    errors.Broken: Status.ABSENT,
+    errors.Broken: Status.FAILED,
     errors.Interrupted: Status.TIMED_OUT,
     errors.BackendError: Status.FAILED,
 }

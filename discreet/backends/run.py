@@ -25,7 +25,7 @@ from discreet.backends.solution import Solution, Status, derive_status
 from discreet.problems import judge
 from discreet.problems.certificate import Certificate, Verdict
 from discreet.problems.checks import at_most, listed, real_numbers
-from discreet.problems.errors import Absent, BackendError, Broken, InputError, Interrupted, Unsupported
+from discreet.problems.errors import Absent, BackendError, InputError, Interrupted, Unsupported
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.reduction import Reduced
 
@@ -160,7 +160,7 @@ def attempt(problem: AnyProblem, backend: str, options: Options, reduced: Reduce
         raise
     except Unsupported as error:
         status, message = Status.UNSUPPORTED, str(error)
-    except (Absent, Broken) as error:
+    except Absent as error:
         status, message = Status.ABSENT, str(error)
     except Interrupted as error:
         status, message = Status.TIMED_OUT, str(error)

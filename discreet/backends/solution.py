@@ -43,7 +43,7 @@ class Status(Enum):
     FAILED = "failed", "the backend stopped without an answer"
     TIMED_OUT = "timed-out", "the backend was stopped at the time limit"
     UNSUPPORTED = "unsupported", "the backend does not serve this problem"
-    ABSENT = "absent", "the backend's library is not installed or does not import"
+    ABSENT = "absent", "the backend's library is not installed"
 
     meaning: str
 
