@@ -12,9 +12,6 @@ The backend works in processes of its own with a time limit; the judge and the s
 states.
 
 Every certificate is checked, also those of answers that are not certified within the gap, or were repaired.
-
-Losses are in the problem's own units, whose total may differ from 1 by rounding: the judge does not divide by it, and
-`verify` does.
 """
 
 from __future__ import annotations
@@ -22,7 +19,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -177,29 +173,20 @@ def _checked(solution: Solution, gap: float) -> tuple[bool, list[str], list[str]
 
 
 def _false(solution: Solution, found: Verification) -> list[str]:
-    judged, total = solution.certificate, _total(solution.problem)
+    judged = solution.certificate
     assert judged is not None  # the second opinion is about it
     perfect, exactly = solution.problem.constraint.perfect, not 0.0 < judged.private_within < math.inf
     said: list[str] = []
-    if exactly and Fraction(found.lower_bound) * total > Fraction(judged.upper):
+    if exactly and found.lower_bound > judged.upper:
         said.append(f"no estimator errs less than {found.lower_bound!r}, and the upper bound is {judged.upper!r}")
-    if found.budget_kept and Fraction(found.error[1]) * total < Fraction(judged.lower):
+    if found.budget_kept and found.error[1] < judged.lower:
         said.append(f"an estimator errs with {found.error[1]!r}, and the lower bound is {judged.lower!r}")
     if perfect and not exactly and isinstance(solution.problem, Problem):
         found = verify(solution.problem, np.asarray(solution.estimator))
         if found.deviation[0] > judged.private_within:
             said.append(f"a guess changes a probability by {found.deviation[0]!r}, more than {judged.private_within!r}")
-    if not (perfect and exactly) and Fraction(found.error[0]) * total > Fraction(judged.upper):
+    if not (perfect and exactly) and found.error[0] > judged.upper:
         said.append(f"the estimator errs with {found.error[0]!r}, and the upper bound is {judged.upper!r}")
     if not perfect and found.budget_kept is False:
         said.append(f"the estimator leaks {found.leakage[0]!r} of {found.budget!r} nats")
     return said
-
-
-def _total(problem: Any) -> Fraction:
-    """The exact sum of the law: `fsum` rounds once, so what it leaves is added up again until nothing is left."""
-    read = [problem.p_xz] if isinstance(problem, Problem) else [chunk.read()[0] for chunk in problem.blocks.chunks()]
-    masses, parts = np.concatenate([np.ravel(part) for part in read]).tolist(), []
-    while rest := math.fsum([*masses, *(-part for part in parts)]):
-        parts.append(rest)
-    return sum(map(Fraction, parts), Fraction(0))

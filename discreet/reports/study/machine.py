@@ -79,7 +79,9 @@ def commit() -> str:
 
 
 def _git(*words: str) -> str:
-    done = subprocess.run(["git", "-C", str(_ROOT), *words], capture_output=True, text=True, check=True, timeout=10.0)
+    done = subprocess.run(
+        ["git", "--no-optional-locks", "-C", str(_ROOT), *words], capture_output=True, text=True, check=True, timeout=10.0
+    )
     return done.stdout.strip()
 
 
