@@ -331,8 +331,8 @@ class _Rounds:
         """The proof of the new duals, or the one at hand where that is no worse."""
         if -math.inf < solved.lower <= proof.bound:  # known without a pass
             return proof
-        far = proof.scan.retained.size + np.flatnonzero(proof.scan.screened)
-        if (solved.point.columns[:, far].max(axis=0) < 1.0 - self._precision.certain).any():
+        screened = proof.scan.retained.size + np.flatnonzero(proof.scan.screened)
+        if (solved.point.columns[:, screened].max(axis=0) < 1.0 - self._precision.certain).any():
             return self._again(proof)
         better = self._prove(solved.point.tilt, solved.point.multiplier, self._expected(proof.scan, solved.point.tilt))
         return better if better.bound > proof.bound else proof
