@@ -60,7 +60,7 @@ class Precision:
     ceiling     1.05: aims lie below the budget by 1.05 times the difference between a proven ceiling of a leakage and the
                 leakage, as the difference may be a little larger at another law; at most half of the budget below
     certain     2⁻²⁰, where a bound is proven afterwards: columns this close to a label count as certain, and losses this
-                close, per mass, as tied. Smaller shares of a vertex are not rounded to multiples of u
+                close, per mass, as tied
     unseen      2⁻³⁰: a guess of less mass has a posterior of at most 23 bits, and counts as never made
     no_mass     u²: giving up a guess of less mass at budget 0 costs less than rounding
     entry       2⁻⁵² = 2 u, for each of the m + 1 roundings of an entry of a blend and of its column, and of a vertex's law

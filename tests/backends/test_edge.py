@@ -52,7 +52,7 @@ def test_guesses_as_rare_as_the_budget_is_small_are_found(edge_problem: Callable
 
 @pytest.mark.parametrize("seed", [1989, 2080, 30162, 31162])
 def test_guesses_that_all_but_exclude_a_private_value_are_found(edge_problem: Callable[[int], Problem], seed: int) -> None:
-    """At the optimum a posterior may be e⁻¹⁷ or e⁻⁶⁰ of the prior: Newton's method moves the logarithm of a share."""
+    """At the optimum a posterior may be e⁻¹⁷ or e⁻⁶⁰ of the prior."""
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
@@ -210,8 +210,8 @@ def test_a_vertex_is_not_settled_after_one_long_or_one_tiny_step(edge_problem: C
 
 
 @pytest.mark.parametrize("seed", [495913099, 1820368493, 1828579971])
-def test_tiny_shares_keep_their_digits(edge_problem: Callable[[int], Problem], seed: int) -> None:
-    """As multiples of 2⁻⁵³ shares of 1e-14 would miss the budget by a share of 1e-6."""
+def test_shares_of_a_few_roundings_are_no_vertex(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    """As multiples of 2⁻⁵³, shares of 1e-14 may miss the budget by a share of 1e-6, which the bracket counts."""
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 

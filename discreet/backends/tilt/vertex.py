@@ -58,8 +58,7 @@ class Vertex:
     def columns(self, shares: Array) -> Array:
         """[m, K] the ties' columns for the free shares [F]."""
         found = np.zeros(self._shape)
-        whole = np.rint(shares / UNIT) * UNIT  # so that a column sums to one exactly; tiny shares would lose their digits
-        found[self._guesses, self._places] = np.where(np.abs(shares) < Precision.certain, shares, whole)
+        found[self._guesses, self._places] = np.rint(shares / UNIT) * UNIT  # so that a column sums to one exactly
         found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
         return found
 
@@ -142,10 +141,7 @@ class Vertex:
         return (shares, multiplier) if size <= 1e6 * Precision.settled else None
 
     def _step(self, shares: Array, multiplier: float, budget: float) -> tuple[Array, float, float] | None:
-        """Shares, multiplier and the size of the step by V_i = diag(1/u_i) − 1 1'/s_i; None outside the domain.
-
-        A share on which most of what a guess has of a private value depends may be any power of ten: its logarithm moves.
-        """
+        """Shares, multiplier and the size of the step by V_i = diag(1/u_i) − 1 1'/s_i; None outside the domain."""
         mass, deviation = self._mass + shares @ self._by_mass, self._deviation(shares).ravel()
         expected = (mass[:, None] * self._certain.p_x).ravel()
         ratio = deviation / expected
@@ -159,12 +155,7 @@ class Vertex:
         step = bordered(curvature, slopes, unequal, unused)
         if step is None or not step[-1] > -1.0:
             return None
-        moved, far = shares + step[:-1], ratio < -0.5
-        if far.any():
-            alone = np.flatnonzero((self._by_joint[:, far] * shares[:, None] > 0.5 * joint[far]).any(axis=1))
-            step[alone] /= shares[alone]
-            moved[alone] = shares[alone] * np.exp(np.minimum(step[alone], -Precision.no_evidence))
-        return moved, multiplier * (1.0 + float(step[-1])), float(np.abs(step).max())
+        return shares + step[:-1], multiplier * (1.0 + float(step[-1])), float(np.abs(step).max())
 
     def _solve_perfect(self, columns: Array, tilt: Array, precision: Precision) -> Point | None:
         law = self.law(columns)
