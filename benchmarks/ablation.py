@@ -17,6 +17,13 @@ It prints counts, and times in the last part only:
 - how far inside the budget a vertex aims: problems certified at 1e-9, and the mean gap;
 - what a point of a curve costs, in milliseconds of processor time.
 
+Without a row are
+
+- what only bounds memory, time or rounds: `_BLOCK_ENTRIES`, `MOST_RETAINED`, `_ROUNDS`, and the range of shells;
+- how far the iteration aims below its products after the predictor, and from which loss on it asks that for a guess's mass;
+- the factors by which a start or a step is shortened, and when Newton's method for a vertex counts as settled;
+- the order in which bands of margin are tried for tie classes.
+
 The folder `ablations` holds the rows of small problems, of large ones and of a curve, and the pieces that they share.
 """
 

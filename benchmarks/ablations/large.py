@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from ablations.pieces import Ablated, instance, lattice, replaced
 
 import discreet as ds
@@ -100,6 +102,14 @@ def rounds_rows() -> None:
         lambda problem, budget: problem if 0.0 < budget < problem.budget else plain(problem, budget),
     ):
         rounds_row("a sample keeps the budget of all", slack)
+    weighted: list[Problem | BlockProblem] = [
+        BlockProblem.of(instance(f"weighted-mixture:{size},seed=1,{budget}"))
+        for size in ("n=2,m=6,N=40000", "n=5,m=2,N=30000", "n=4,m=4,N=60000")
+        for budget in ("fraction=0.5", "fraction=0.05", "budget=0")
+    ]
+    rounds_row("outcomes of very different masses", weighted)
+    with replaced(rounds, "np", SimpleNamespace(**{**vars(np), "count_nonzero": lambda _: 0})):
+        rounds_row("iterates again however many are drawn", weighted)
     generated: list[Problem | BlockProblem] = [lattice(30, 8, sigma) for sigma in (1.0, 0.1)]
     rounds_row("outcomes generated at every pass", generated)
     with replaced(rounds, "stored", lambda blocks: True):

@@ -61,7 +61,9 @@ class Ablated(crossing._ActiveSet):
     without = ""
 
     def cut(self, tilt: Any, multiplier: float) -> Any:
-        announced = super().cut(tilt, multiplier)
+        directed = 1 if self.without == "a direction for each further tie" else crossing._PIVOTS
+        with replaced(crossing, "_PIVOTS", directed):
+            announced = super().cut(tilt, multiplier)
         if self.without == "a law that the tilt implies":
             return np.zeros_like(announced)
         if self.without == "more than one tie from a tilt":

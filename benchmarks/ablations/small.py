@@ -152,6 +152,7 @@ def crossover_rows() -> None:
     for piece in (
         "a law that the tilt implies",
         "more than one tie from a tilt",
+        "a direction for each further tie",
         "ties of the interior point",
         "ties of what changes twice",
         "going on where nothing is solved",
