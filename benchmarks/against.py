@@ -4,12 +4,11 @@
 
 OTHER_TREE is a checkout of another commit (`git worktree add ../before COMMIT`); it uses the libraries of this environment.
 Each tree has a process, which is warm after a first solve. The time of a task is the least processor time of many solves,
-since other work on the machine only adds to it. This is done with several pairs of processes, since a process may be
-slower by a quarter than another of equal code, from its first solve to its last. The gap is the 1e-9 of the profile
-"default".
+since other work on the machine only adds to it. The trees take turns. All is repeated with new processes, since one process
+may be slower by a quarter than another that runs the same code. The gap is the 1e-9 of the profile "default".
 
-Prints a row for each task, and a summary: the geometric mean of the ratios this ÷ other, how many are above 1.15, and the
-tasks that one of the two does not certify.
+Prints a row for each task with the ratio of times, this tree ÷ the other. Then it prints the geometric mean of the ratios,
+the largest, how many are above 1.15, and the tasks that one of the trees does not certify.
 """
 
 from __future__ import annotations
@@ -35,9 +34,10 @@ _TURNS = 10  # short ones: slow moments of the machine come to both trees
 _PAIRS = 3  # of processes
 
 _WORKER = """
-import json, sys, time
+import json, pathlib, sys, time
 import numpy as np
 import discreet
+assert pathlib.Path(discreet.__file__).parents[1] == pathlib.Path.cwd(), discreet.__file__
 for line in sys.stdin:
     path, budget, repeats = json.loads(line)
     with np.load(path) as held:
@@ -55,6 +55,7 @@ class Tree:
     """A process that solves problems with the code of a tree."""
 
     def __init__(self, root: Path) -> None:
+        self._root = root
         environment = dict(os.environ, PYTHONPATH=str(root), OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
         self._process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", _WORKER.format(gap=_GAP)],
@@ -75,8 +76,11 @@ class Tree:
         """Status, relative gap, iterations, and the least processor time of `repeats` solves in seconds."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        print(json.dumps([str(path), budget, repeats]), file=self._process.stdin, flush=True)
-        status, gap, iterations, seconds = json.loads(self._process.stdout.readline())
+        try:
+            print(json.dumps([str(path), budget, repeats]), file=self._process.stdin, flush=True)
+            status, gap, iterations, seconds = json.loads(self._process.stdout.readline())
+        except (BrokenPipeError, json.JSONDecodeError):
+            raise SystemExit(f"the process of {self._root} has failed") from None
         return status, gap, iterations or 0, seconds
 
 
@@ -109,14 +113,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("other", type=Path, help="a checkout of another commit")
     parser.add_argument("--study", default="default", help="a shipped study or a file")
-    parser.add_argument("--largest", type=int, default=300_000, help="largest N n m")
-    parser.add_argument("--only", default="", help="part of the titles wanted")
+    parser.add_argument("--largest", type=int, default=300_000, help="leave out tasks with a larger N n m")
+    parser.add_argument("--only", default="", help="take tasks with this text in their titles")
     given = parser.parse_args()
+    if not (given.other / "discreet").is_dir():
+        parser.error(f"{given.other} is no checkout of discreet")
     wanted = list(tasks(given.study, given.largest, given.only))
     if not wanted:
-        parser.error(
-            f"no task of the study {given.study} is of at most {given.largest} numbers and has {given.only!r} in its title"
-        )
+        parser.error(f"the study {given.study} has no task with N n m ≤ {given.largest} and {given.only!r} in its title")
     found: dict[str, list[tuple[Any, ...]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(_PAIRS):
@@ -136,17 +140,16 @@ def report(found: dict[str, list[tuple[Any, ...]]], wanted: list[tuple[str, Prob
     for title, problem in wanted:
         this, other = found[title]
         ratios.append(this[3] / other[3])
-        uncertified += [
-            f"{title}: {who} {row[0]}" for who, row in (("this", this), ("other", other)) if row[0] != "certified"
-        ]
+        for who, row in (("this", this), ("the other", other)):
+            if row[0] != "certified":
+                uncertified.append(f"{title}: {row[0]} in {who} tree")
         size = problem.N * problem.n * problem.m
         counts = f"{other[2]} → {this[2]}"
         print(f"{title:52} {size:8} {counts:>11} {1e3 * other[3]:9.2f} {1e3 * this[3]:9.2f} {ratios[-1]:6.2f}")
     mean = float(np.exp(np.mean(np.log(ratios))))
     slower = sum(ratio > _SLOWER for ratio in ratios)
-    print(f"\ngeometric mean {mean:.2f}, worst {max(ratios):.2f}, above {_SLOWER}: {slower} of {len(ratios)}")
-    for line in uncertified:
-        print(line)
+    print(f"\ngeometric mean {mean:.2f}, largest {max(ratios):.2f}, above {_SLOWER}: {slower} of {len(ratios)}")
+    print("certified by both" if not uncertified else "\n".join(uncertified))
 
 
 if __name__ == "__main__":
