@@ -182,8 +182,8 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
     diagonal = np.sqrt(np.maximum(np.einsum("ijij->ij", system), 0.0))
     scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)  # so that a rare guess counts too
     system = (system * scale[:, :, None, None] * scale).reshape(m * n, m * n)
-    y = scale * np.linalg.lstsq(system, -(scale * deviation).ravel(), rcond=Precision.rank)[0].reshape(m, n)
     with np.errstate(over="ignore", invalid="ignore"):  # steps that are not finite are given up
+        y = scale * np.linalg.lstsq(system, -(scale * deviation).ravel(), rcond=Precision.rank)[0].reshape(m, n)
         move = y @ feature
         return np.asarray(move - (estimator * move).sum(axis=0))
 

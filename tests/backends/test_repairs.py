@@ -132,3 +132,16 @@ def test_a_rule_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert judged.blend > 0.0
     assert judged.relative_gap > 1e-9
     assert len(calls) == 1
+
+
+def test_a_step_of_the_projection_that_overflows_is_given_up_without_a_warning() -> None:
+    """Warnings are errors in these tests."""
+    least = 1e-320
+    drawn = [
+        [0.0, 0.0, 0.0, 0.0, 1.0],
+        [0.5, 0.0, 1.0, least, 0.0],
+        [least, least, 1.0, 0.0, 1.0],
+        [0.0, 1.0, least, 1.0, 0.0],
+    ]
+    for seed in (0, 2):
+        assert ds.certify(ds.problems.dirichlet(n=2, m=4, N=5, seed=seed, budget=0.0), drawn).certificate is not None

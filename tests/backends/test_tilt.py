@@ -274,3 +274,11 @@ def test_a_budget_below_the_rounding_of_its_own_law_is_not_broken() -> None:
     streamed = solve(BlockProblem.of(problem))
     assert streamed.status is not Status.VIOLATED_PRIVACY
     assert streamed.certificate.own_leakage <= problem.budget
+
+
+def test_losses_that_products_round_to_zero_are_no_failure() -> None:
+    rng = np.random.default_rng(1)
+    p_xz, loss = rng.dirichlet(np.ones(6)).reshape(2, 3), rng.integers(0, 3, (2, 3)) * 5e-324
+    solution = solve(Problem(p_xz, loss, 1e-8), "tilt")
+    assert solution.status is not Status.FAILED, solution.message
+    assert solution.error_probability > 0.0

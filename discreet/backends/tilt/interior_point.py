@@ -30,7 +30,7 @@ from discreet.backends.tilt.model import Law, Model, law_of
 from discreet.backends.tilt.newton import Iterate, Newton, Step
 from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import UNIT
+from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
 _FIRST_SLACK = 0.1  # of the best guess of an outcome, as a share of the best constant guess's error
@@ -162,7 +162,7 @@ def _merit(model: Model, at: Iterate, law: Law, gap: float) -> tuple[float, floa
     width  relative, of the bracket that the iterate proves, up to rounding
     merit  width over gap, or excess leakage over what rounding explains, whichever is larger
     """
-    error = model.total(np.einsum("bil,bil->bl", model.losses, at.estimator))
+    error = max(SMALLEST, model.total(np.einsum("bil,bil->bl", model.losses, at.estimator)))
     tilted = model.losses + at.tilt @ model.features
     if model.perfect:
         width = abs(error - model.total(tilted.min(axis=1))) / error
