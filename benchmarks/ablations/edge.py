@@ -35,6 +35,11 @@ class Incomparable(float):
         return False
 
 
+def unscaled(system: Newton, matrix: Any, _: Any, factorise: Any = Newton._factorise) -> None:
+    """The linear system in the units that it is stated in."""
+    factorise(system, matrix, np.ones(1))
+
+
 def edge_row(name: str, problems: list[Problem]) -> None:
     """Print one ablation."""
     found = [ds.solve(problem, "tilt", gap=1e-9) for problem in problems]
@@ -72,6 +77,7 @@ def edge_rows(count: int = 500) -> None:
         "a vertex counts by complementarity only": [(Vertex, "width", complementarity)],
         "coordinates are always about the prior": [(newton, "_FAR", -1e300)],
         "the reference is the guess of the largest mass": [(newton, "_reference", lambda _, law: int(law.mass.argmax()))],
+        "the linear system is not scaled": [(Newton, "_factorise", unscaled)],
         "the start draws guesses at any price": [(interior_point, "np", undrawn)],
         "products may fall far ahead of the bracket": [(interior_point, "_FALL", 0.0)],
         "a step may leak any amount": [(interior_point, "_LEAKS", 1e300)],

@@ -79,11 +79,6 @@ def alike(model: Model, start: Any = interior_point._start) -> Any:
     return replace(at, estimator=np.full_like(at.estimator, 1.0 / at.estimator.shape[1]), unused=model.budget)
 
 
-def unscaled(system: Newton, matrix: Any, _: Any, factorise: Any = Newton._factorise) -> None:
-    """The linear system in the units that it is stated in."""
-    factorise(system, matrix, np.ones(1))
-
-
 def interior_row(name: str, models: list[Model]) -> None:
     """Print one ablation."""
     endings = [solve_interior(model, gap=1e-9, max_iterations=100)[1] for model in models]
@@ -126,7 +121,6 @@ def interior_rows() -> None:
         ("the same column for all at the start", interior_point, "_start", alike),
         ("the budget's product is as one outcome's", interior_point, "_advance", as_one),
         ("no refinement of the linear system", Newton, "_refined", lambda newton, right, times=1: newton._inverse @ right),
-        ("the linear system is not scaled", Newton, "_factorise", unscaled),
         ("half the patience", interior_point, "_PATIENCE", 7),
     ):
         with replaced(owner, attribute, value):
