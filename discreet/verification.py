@@ -323,7 +323,7 @@ def _model(source: Any, budget: float | None, files: ExitStack) -> _Model:
     stated, blocks = getattr(source, "budget", None), getattr(source, "blocks", None)
     if blocks is None:
         members = _members({"p_xz": source.p_xz, "loss": source.loss} if hasattr(source, "p_xz") else source, files)
-        stated = members["budget"][1](0, 1)[0] if "budget" in members else stated
+        stated = members["budget"][1](0, members["budget"][0][-1]).item() if "budget" in members else stated
         arrays = [members[name] for name in ("joint", "p_xz", "loss") if name in members]
         shapes = [shape for shape, _ in arrays]
         if [len(shape) for shape in shapes] not in ([3], [2, 2]) or len({shape[-1] for shape in shapes}) > 1:
@@ -370,9 +370,9 @@ def _answer(source: Any, model: _Model, files: ExitStack) -> _Answer:
     towards[towards.argmax()] += 1 - towards.sum()
     decide, classes, drawn = small("rule_tilt", m, n), small("tie_classes", m * m, m), small("columns", m, ties.size)
     texts = json.loads(str(members["exact_columns"][1](0, 1)[0])) if "exact_columns" in members else {}
-    weights = {int(tie): [int(str(weight), 0) for weight in texts[tie]] for tie in texts}
-    if any(len(column) != m or min(column) < 0 for column in weights.values()):
-        raise ValueError(f"a column of exact_columns is not {m} integers ≥ 0, in texts; correct it")
+    weights = {int(t): [int(str(w), 0) for w in texts[t]] for t in texts if t == str(int(t)) and 0 <= int(t) < model.N}
+    if len(weights) < len(texts) or any(len(column) != m or min(column) < 0 for column in weights.values()):
+        raise ValueError(f"exact_columns is not, for some outcomes, {m} integers ≥ 0 in texts; correct it")
     rational = {tie: np.array([Fraction(weight, sum(column)) for weight in column]) for tie, column in weights.items()}
 
     def columns(start: int, part: _Array) -> _Array:
