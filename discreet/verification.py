@@ -362,9 +362,9 @@ def _answer(source: Any, model: _Model, files: ExitStack) -> _Answer:
         return found
 
     (mu,), (share,), (band,) = small("multiplier", 1, most=math.inf), small("share", 1, most=1.0), small("band", 1)
-    ties = small("ties", *members["ties"][0] if "ties" in members else (0,), most=model.N - 1).astype(np.int64)
-    stated = whole[0] == (m, model.N) if whole is not None else "rule_tilt" in members
-    if not stated or min(mu, share, band, *ties) < 0.0 or LARGEST < mu < math.inf or len(set(ties.tolist())) < ties.size:
+    ties = small("ties", *members["ties"][0] if "ties" in members else (0,), most=model.N - 1)
+    own = whole[0] == (m, model.N) if whole is not None else "rule_tilt" in members
+    if not own or min(mu, share, band, *ties) < 0 or LARGEST < mu < math.inf or len({*map(int, ties)} & {*ties}) < ties.size:
         raise ValueError(f"the solution needs an estimator {[m, model.N]} or a rule_tilt, all else ≥ 0, each of ties once")
     towards = np.array([Fraction(p) for p in _proper(small("towards", m)[:, None] if share else np.eye(m)[:, :1], 0)[:, 0]])
     towards[towards.argmax()] += 1 - towards.sum()
@@ -380,7 +380,7 @@ def _answer(source: Any, model: _Model, files: ExitStack) -> _Answer:
             raise ValueError("a rule needs the doubles of p_xz and loss to decide; write the problem with save_problem")
         found = whole[1](start, len(part.T)).copy() if whole is not None else _by_rule(decide, band, classes, part, n)
         here = (ties >= start) & (ties < start + len(part.T))
-        found[:, ties[here] - start] = drawn[:, here]
+        found[:, (ties[here] - start).astype(int)] = drawn[:, here]
         found[:, [tie - start for tie in rational if start <= tie < start + len(part.T)]] = np.eye(m)[:, :1]
         return found
 

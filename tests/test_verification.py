@@ -439,6 +439,7 @@ GOOD = {"p_xz": np.full((2, 3), 1 / 6), "loss": np.full((2, 3), 1 / 6), "budget"
         (GOOD, {"rule_tilt": np.ones((2, 4))}, "tilt"),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "share": 2.0}, "share"),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [0, 0], "columns": np.full((2, 2), 0.5)}, "once"),
+        (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [0.5], "columns": np.full((2, 1), 0.5)}, "once"),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [3], "columns": np.full((2, 1), 0.5)}, "ties"),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [-1], "columns": np.full((2, 1), 0.5)}, "ties"),
         (GOOD, {"rule_tilt": np.ones((2, 2)), "ties": [0], "columns": np.array([["1/2"], ["1/2"]])}, "columns"),
