@@ -156,7 +156,8 @@ def _means(found: Sequence[Mapping[str, Any]]) -> str:
 
 def _agreement(found: Mapping[str, Any]) -> str:
     against = "".join(f"\n- {pair['case']}: {pair['first']} and {pair['second']}" for pair in found["against"])
-    return f"{wording.agreement(found['met'], len(found['against']))}\n{against}\n"
+    said = wording.agreement(found["met"], len(found["against"]))
+    return f"{said} {wording.verified(**found['verified'])}\n{against}\n"
 
 
 def _failures(found: Sequence[Mapping[str, Any]]) -> str:

@@ -126,6 +126,11 @@ def agreement(pairs: int, against: int) -> str:
     return f"No pair of certified brackets, of {pairs}, excludes one another."
 
 
+def verified(certified: int, asked: int, contradicted: int) -> str:
+    """Of how many certified answers `verify` was asked, and how many certificates it contradicts, in a sentence."""
+    return f"discreet verify was asked about {asked} of {certified} certified answers, and contradicts {contradicted}."
+
+
 def noise(floor: float | None) -> str:
     """What the noise floor means for differences of times; None or nan without repeats."""
     if floor is None or math.isnan(floor):

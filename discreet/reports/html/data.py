@@ -91,7 +91,9 @@ class _Page:
         found = statistics_of(rows)
         told = {name: wording.told(plain(found[name])) for name in found if name not in ("leaks", "work_precision")}
         met = found["agreement"]
-        told["agreement"]["said"] = wording.agreement(met["met"], len(met["against"]))
+        told["agreement"]["said"] = " ".join(
+            (wording.agreement(met["met"], len(met["against"])), wording.verified(**met["verified"]))
+        )
         told["means"]["noise"] = wording.noise(found["means"]["noise_floor"])
         for sweep, words in zip(found["sweeps"], told["sweeps"], strict=True):
             words["figure"] = self.figure(pictures.sweep_figure(sweep, self.tone))

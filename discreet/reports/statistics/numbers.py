@@ -90,6 +90,11 @@ def _agreement(rows: Sequence[Measurement]) -> dict[str, Any]:
         "met": len(found),
         "against": [{"case": pair.case, "first": pair.first, "second": pair.second} for pair in found if not pair.agree],
         "pairs": summarise(found),
+        "verified": {
+            "certified": sum(row.certified for row in rows),
+            "asked": sum(row.certified and row.contradictions is not None for row in rows),
+            "contradicted": sum(bool(row.contradictions) for row in rows),
+        },
     }
 
 
