@@ -48,11 +48,12 @@ def crossover_row(name: str, paths: list[tuple[Problem, list[Point]]], tilts: li
     """Print the results of the crossover from all iterates and tilts."""
     ended = first = never = 0
     for problem, path in paths:
-        found = [crossing.crossover(problem, at.tilt, at.multiplier, Precision.of(problem, 1e-9), at.columns) for at in path]
-        good = [place for place, vertex in enumerate(found) if vertex is not None and vertex[1] <= _GAP]
+        precision = Precision.of(problem, 1e-9)
+        found = (crossing.crossover(problem, at.tilt, at.multiplier, precision, at.columns, _GAP) for at in path)
+        good = [place for place, vertex in enumerate(found) if vertex is not None]
         ended, first, never = ended + len(good), first + (good[0] if good else len(path)), never + (not good)
-    alone = [crossing.crossover(problem, tilt, price, Precision.of(problem, 1e-9)) for problem, tilt, price in tilts]
-    count = sum(vertex is not None and vertex[1] <= _GAP for vertex in alone)
+    alone = (crossing.crossover(each[0], *each[1:], Precision.of(each[0], 1e-9), gap=_GAP) for each in tilts)
+    count = sum(vertex is not None for vertex in alone)
     print(f"{name:34s} {ended:5d} {first:5d} {never:5d} {count:5d} of {len(tilts)}", flush=True)
 
 

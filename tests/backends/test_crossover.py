@@ -17,9 +17,10 @@ from discreet.backends.tilt.crossover import _ActiveSet, crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.point import Ending, Point
-from discreet.backends.tilt.vertex import Vertex, law_of_labels
+from discreet.backends.tilt.vertex import Vertex, law_of, proven_width
 from discreet.problems import Problem, catalog, certify, reduce
 from discreet.problems.measures.law import OutputLaw
+from discreet.problems.numerics.estimators import one_hot
 
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
 
@@ -32,7 +33,7 @@ def interior(problem: Problem, gap: float = 1e-10) -> Point:
     return ended(problem, gap)[0]
 
 
-def crossed(problem: Problem, at: Point) -> tuple[Point, float] | None:
+def crossed(problem: Problem, at: Point) -> Point | None:
     return crossover(problem, at.tilt, at.multiplier, Precision.of(problem, 1e-10), at.columns)
 
 
@@ -81,11 +82,10 @@ def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
     assume(ending.optimal and (at.columns @ problem.p_z).min() > 1e-2)
     found = crossed(problem, at)
     assert found is not None
-    point, width = found
-    assert_consistent(problem, point)
-    assert ties(point) >= 1
-    assert width <= 1e-13
-    judged = certify(problem, point.columns, point.tilt, None if problem.constraint.perfect else point.multiplier)
+    assert_consistent(problem, found)
+    assert ties(found) >= 1
+    assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-13
+    judged = certify(problem, found.columns, found.tilt, None if problem.constraint.perfect else found.multiplier)
     assert judged.certificate.blend == 0.0
     assert judged.certificate.kkt.complementarity <= 1e-13 * judged.certificate.upper
     assert judged.certificate.relative_gap <= 1e-13
@@ -98,7 +98,7 @@ def test_duplicates_give_a_consistent_vertex_or_none(n: int, m: int, seed: int, 
     assume(problem.constraint.perfect or problem.bayes_leakage > problem.budget)
     found = crossed(problem, interior(problem))
     if found is not None:
-        assert_consistent(problem, found[0])
+        assert_consistent(problem, found)
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.3])
@@ -113,7 +113,7 @@ def test_equal_losses_and_garbage_give_a_consistent_vertex_or_none(fraction: flo
             for multiplier in (at.multiplier, 1e-12, 1e12):
                 found = crossover(problem, tilt, multiplier, precision, estimator)
                 if found is not None:
-                    assert_consistent(problem, found[0])
+                    assert_consistent(problem, found)
 
 
 @settings(max_examples=20)
@@ -131,7 +131,7 @@ def test_the_order_of_outcomes_guesses_and_private_values_does_not_matter(
     again = crossover(moved, at.tilt[np.ix_(y, x)], at.multiplier, Precision.of(moved, 1e-10), at.columns[np.ix_(y, z)])
     assert (found is None) == (again is None)
     if found is not None and again is not None:
-        np.testing.assert_allclose(again[0].columns, found[0].columns[np.ix_(y, z)], atol=1e-6)
+        np.testing.assert_allclose(again.columns, found.columns[np.ix_(y, z)], atol=1e-6)
 
 
 @settings(max_examples=60)
@@ -147,7 +147,7 @@ def test_the_ties_of_an_optimum_determine_it(n: int, m: int, outcomes: int, seed
     allowed, labels = best.estimator[:, tied] > 0.0, best.estimator.argmax(axis=0)
     start = 0.9 * best.estimator[:, tied] + 0.1 * allowed / allowed.sum(axis=0)
     deviation = np.zeros((m, n)) if problem.constraint.perfect else 0.9 * problem.output_law(best.estimator).deviation
-    vertex = Vertex(problem, law_of_labels(problem, labels), tied, labels[tied], start)
+    vertex = Vertex(problem, law_of(problem, one_hot(labels, m)), tied, labels[tied], start)
     first = vertex.near(deviation)
     assert first is not None
     solved = vertex.solve(first, best.tilt, 1.05 * (best.multiplier or 1.0), Precision.of(problem, 1e-9))
@@ -182,8 +182,8 @@ def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins: int, 
         if found is None:
             continue
         count += 1
-        assert_consistent(problem, found[0])
-        judged = certify(problem, found[0].columns, found[0].tilt, best.multiplier and found[0].multiplier).certificate
+        assert_consistent(problem, found)
+        judged = certify(problem, found.columns, found.tilt, best.multiplier and found.multiplier).certificate
         assert judged.blend == 0.0
         assert judged.relative_gap <= 1e-12
     assert count >= 10
@@ -201,8 +201,8 @@ def test_a_tilt_alone_leads_to_the_optimum_for_any_number_of_guesses(n: int, m: 
         tilt = best.tilt * (1.0 + size * rng.normal(size=best.tilt.shape))
         found = crossover(problem, tilt, (1.0 + size) * multiplier, Precision.of(problem, 1e-9))
         if found is not None:
-            assert_consistent(problem, found[0])
-            assert found[1] <= 1e-12
+            assert_consistent(problem, found)
+            assert proven_width(problem, found, Precision.of(problem, 1e-9)) <= 1e-12
             count += 1
     assert count >= 5
 
@@ -240,7 +240,7 @@ def test_the_law_that_a_predicted_tilt_announces_leaks_about_the_budget(off: flo
     assert best.tilt is not None
     assert best.multiplier is not None
     active = _ActiveSet(problem, problem.loss + best.tilt @ problem.p_xz)
-    law = law_of_labels(problem, active.labels)
+    law = law_of(problem, active.certain)
     announced = active.cut(off * best.tilt, best.multiplier)
     assert OutputLaw(law.mass, announced, law.p_x).leakage() == pytest.approx(problem.budget, rel=0.1)
 
@@ -267,7 +267,7 @@ def test_where_x_has_two_values_it_works_far_from_the_optimum(bins: int, budget:
     assert ending.width > 1e-6
     found = crossed(problem, at)
     assert found is not None
-    assert found[1] <= 1e-13
+    assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-13
 
 
 @pytest.mark.parametrize("fraction", FRACTIONS)
@@ -288,7 +288,7 @@ def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any() -> None:
         at, _ = solve_interior(model_of(problem, precision), gap=1e-10, max_iterations=iterations)
         found = crossed(problem, at)
         assert found is not None
-        assert found[1] <= 1e-10
+        assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-10
     best = ds.solve(problem, "tilt")
     assert best.status is ds.Status.CERTIFIED
     assert best.iterations == 0
@@ -324,6 +324,6 @@ def test_a_start_far_beyond_every_share_raises_nothing() -> None:
     faint = np.array([[6e-122], [4e-122]])
     problem = Problem(np.append(usual.p_xz, faint, axis=1), np.append(usual.loss, 0.5 * faint, axis=1), 0.01)
     labels = problem.bayes_estimator.argmax(axis=0)
-    vertex = Vertex(problem, law_of_labels(problem, labels), np.array([16]), labels[[16]], np.full((2, 1), 0.5))
+    vertex = Vertex(problem, law_of(problem, problem.bayes_estimator), np.array([16]), labels[[16]], np.full((2, 1), 0.5))
     found = vertex.newton(np.array([1e119]), 1.0, 0.012)
     assert found is None or np.isfinite(found[0]).all()

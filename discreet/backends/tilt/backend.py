@@ -69,8 +69,8 @@ class Tilt(Unlifted):
     def continued(self, problem: Problem, options: Options, starts: Iterable[Duals]) -> Raw[Answer] | None:
         """The solution next to predicted duals; None where it has to be solved afresh.
 
-        With two guesses and two private values it is most often the vertex next to the duals; where it is not, the interior
-        point is as quick from nothing. Otherwise the rounds start from the likeliest duals.
+        With two guesses and two private values it is most often the vertex next to the duals, which the judge proves; where
+        it is not, the interior point is as quick from nothing. Otherwise the rounds start from the likeliest duals.
         """
         precision = Precision.of(problem, options.gap)
         if precision.unresolved:
@@ -79,10 +79,8 @@ class Tilt(Unlifted):
             return Raw(SLACK, slack, 0)
         if problem.n == problem.m == 2:
             found = (crossover(problem, *start, precision) for start in starts)
-            near = next((vertex for vertex in found if vertex is not None and vertex[1] <= precision.bracket), None)
-            if near is None:
-                return None
-            return Raw("optimal (continued)", Answer(near[0].columns, near[0].tilt, near[0].multiplier), 0)
+            answers = (Answer(at.columns, at.tilt, at.multiplier) for at in found if at is not None)
+            return next((Raw("optimal (continued)", answer, 0) for answer in answers), None)
         first = next(iter(starts), None)
         if first is None:
             return None

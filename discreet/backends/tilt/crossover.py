@@ -19,13 +19,14 @@ Maros, "A generalized dual phase-2 simplex algorithm", European Journal of Opera
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
-from discreet.backends.tilt.vertex import Vertex, law_of_labels
-from discreet.problems.measures.law import OutputLaw
+from discreet.backends.tilt.vertex import Vertex, law_of, proven_width
+from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.tilted_losses import first_least
@@ -35,9 +36,9 @@ _PIVOTS = 8  # and ties that a tilt leads to, one after another; more find hardl
 
 
 def crossover(
-    problem: Problem, tilt: Array, multiplier: float, precision: Precision, columns: Array | None = None
-) -> tuple[Point, float] | None:
-    """The vertex next to duals that are nearly known, and the relative width that it proves, up to rounding.
+    problem: Problem, tilt: Array, multiplier: float, precision: Precision, columns: Array | None = None, gap: float = np.inf
+) -> Point | None:
+    """The vertex next to duals that are nearly known, if it proves a bracket within the relative gap, up to rounding.
 
     tilt [m, n], multiplier: μ (inf at budget 0). columns: an interior estimator [m, N], where one is known: it tells which
     outcomes hesitate. None if no consistent vertex is found within a bounded number of pivots. Outcomes and private values
@@ -60,12 +61,11 @@ def crossover(
             if solved is None:
                 active.leave(vertex, start)
                 continue
-            losses = problem.loss + solved.tilt @ problem.p_xz
-            wrong = active.relabel(losses, solved, precision)
+            wrong = active.relabel(problem.loss + solved.tilt @ problem.p_xz, solved, precision)
             if solved.columns.min() >= 0.0 and not wrong:
-                found = one_hot(active.labels, problem.m)
-                found[:, sorted(active.ties)] = solved.columns
-                return Point(found, solved.tilt, solved.multiplier), vertex.width(solved, found, losses, precision)
+                active.certain[:, sorted(active.ties)] = solved.columns
+                found = Point(active.certain, solved.tilt, solved.multiplier)
+                return found if gap == np.inf or proven_width(problem, found, precision) <= gap else None
             multiplier, deviation = solved.multiplier, vertex.law(solved.columns).deviation
             if solved.columns.min() < 0.0:
                 active.leave(vertex, solved.columns)
@@ -73,24 +73,25 @@ def crossover(
 
 
 class _ActiveSet:
-    """The label of every outcome [N], and for each tie a column [m], positive at the guesses that it may get.
+    """The label of every outcome [N], also as an estimator [m, N], and a column [m] for each tie.
 
-    That of an interior estimator is where the tie's shares start, too. What relies on a tilt is told its losses [m, N].
+    A tie's column is positive at the guesses that it may get. That of an interior estimator is where its shares start, too.
+    What relies on a tilt is told its losses [m, N].
     """
 
     def __init__(self, problem: Problem, losses: Array) -> None:
-        self._problem, self._losses, self._every = problem, losses, np.arange(problem.N)
-        self.labels, self.ties = first_least(losses), dict[int, Array]()
+        self._problem, self._losses, self.labels = problem, losses, first_least(losses)
+        self.certain, self.ties = one_hot(self.labels, problem.m), dict[int, Array]()
         self._changed = np.zeros(problem.N, dtype=bool)
 
     def hesitate(self, columns: Array) -> Array | None:
         """Ties where an interior estimator [m, N] hesitates; the deviation of its law. None where none or too many do."""
         problem = self._problem
         likeliest, active = columns.argmax(axis=0), columns * problem.p_z > self._losses - self._losses.min(axis=0)
-        active[likeliest, self._every] = True
+        active[likeliest, np.arange(problem.N)] = True
         if not 0 < np.count_nonzero(active) - problem.N <= (problem.m - 1) * (problem.n - problem.constraint.perfect):
             return None
-        self.labels = likeliest
+        self.labels, self.certain = likeliest, one_hot(likeliest, problem.m)
         hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
         self.ties = {tie: np.where(active[:, tie], columns[:, tie], 0.0) for tie in hesitating.tolist()}
         return columns @ problem.deviations.T * (not problem.constraint.perfect)
@@ -103,12 +104,12 @@ class _ActiveSet:
         cannot make up, by which their losses stay equal. After a few, those of the least margins are ties, too.
         """
         problem = self._problem
-        law, most = law_of_labels(problem, self.labels), -Precision.no_evidence
+        law, most = law_of(problem, self.certain), -Precision.no_evidence
         ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, most), -most))
         excess = law.mass @ ratio
-        announced = np.asarray(law.mass[:, None] * problem.p_x * (ratio - excess) / (1.0 + excess))
-        leaks = OutputLaw(law.mass, announced, law.p_x).leakage()
-        announced *= math.sqrt(problem.budget / max(leaks, Precision.nonzero))
+        ratio = (ratio - excess) / (1.0 + excess)
+        leaks = float(law.mass @ (phi_divergence(ratio) @ problem.p_x))
+        announced = law.mass[:, None] * problem.p_x * ratio * math.sqrt(problem.budget / max(leaks, Precision.nonzero))
         count, reached = min(problem.N, (problem.m - 1) * (problem.n - 1)), law.deviation
         for _ in range(min(count, _PIVOTS)):
             if self.ties:
@@ -118,7 +119,7 @@ class _ActiveSet:
             self._enter(-missing / problem.p_x, float((missing * missing / problem.p_x).sum()))
         if count > len(self.ties):
             gap = self._losses - self._losses.min(axis=0)
-            gap[self.labels, self._every] = math.inf
+            gap[self.certain == 1.0] = math.inf
             nearest, margin = first_least(gap), gap.min(axis=0) / problem.p_z
             for tie in margin.argpartition(count - 1)[:count].tolist():
                 self._tie(tie, nearest[tie])
@@ -128,7 +129,7 @@ class _ActiveSet:
         """The equations for what the ties get, in the order of outcomes."""
         ties = sorted(self.ties)
         columns = np.array([self.ties[outcome] for outcome in ties]).T
-        law = law_of_labels(self._problem, self.labels)
+        law = law_of(self._problem, self.certain)
         return Vertex(self._problem, law, np.array(ties), self.labels[ties], columns / columns.sum(axis=0))
 
     def relabel(self, losses: Array, at: Point, precision: Precision) -> bool:
@@ -139,6 +140,8 @@ class _ActiveSet:
         problem, self._losses = self._problem, losses
         better = first_least(losses)
         wrong = np.flatnonzero(better != self.labels)
+        if not wrong.size:
+            return False
         excess = losses[self.labels[wrong], wrong] - losses[better[wrong], wrong]
         rounding = problem.loss[:, wrong].max(axis=0) + np.abs(at.tilt).max(axis=0) @ problem.p_xz[:, wrong]
         if at.multiplier < math.inf:
@@ -148,7 +151,7 @@ class _ActiveSet:
             if self._changed[outcome] or outcome in self.ties:
                 self._tie(outcome, better[outcome])
             else:
-                self.labels[outcome] = better[outcome]
+                self._label(outcome, better[outcome])
         self._changed[wrong] = True
         return bool(wrong.size)
 
@@ -162,7 +165,7 @@ class _ActiveSet:
         shares = sum(np.count_nonzero(each) - 1 for each in self.ties.values())
         rest = self.ties.pop(tie)
         rest[loses] = 0.0
-        self.labels[tie] = rest.argmax()
+        self._label(tie, rest.argmax())
         if np.count_nonzero(rest) > 1:
             self.ties[tie] = rest
         direction = vertex.direction(place, loses)
@@ -172,7 +175,7 @@ class _ActiveSet:
     def _enter(self, direction: Array, missing: float) -> None:
         """As the tilt moves in a direction [m, n], labels change; where the law has moved by what is missing is a tie."""
         change = direction @ self._problem.deviations
-        closing = change.take(self.labels * self._problem.N + self._every) - change
+        closing = np.einsum("il,il->l", self.certain, change) - change
         gap = self._losses - self._losses.min(axis=0)
         gap += Precision.nonzero
         rate = np.divide(closing, gap, out=gap)  # 1 / when losses are equal
@@ -183,17 +186,21 @@ class _ActiveSet:
         sample = np.sort(fastest[:: math.isqrt(fastest.size)])
         for limit in (*sample[[-1, -1 - sample.size // 8, -1 - sample.size // 4]], 0.0):  # √N outcomes most often suffice
             order = np.flatnonzero(fastest > max(limit, 0.0))
-            order = order[(-fastest[order]).argsort()]
-            nearest = rate[:, order].argmax(axis=0)
+            order = order[(-fastest.take(order)).argsort()]
+            nearest = rate.take(order, axis=1).argmax(axis=0)
             moved = np.cumsum(closing[nearest, order])
             if order.size and moved[-1] >= missing:
                 break
         if order.size:
             passed = min(int(np.searchsorted(moved, missing)), order.size - 1)
-            self.labels[order[:passed]] = nearest[:passed]
+            self._label(order[:passed], nearest[:passed])
             change *= 1.0 / fastest[order[passed]]
             self._losses += change
             self._tie(int(order[passed]), nearest[passed])
+
+    def _label(self, outcomes: Any, guesses: Any) -> None:
+        self.labels[outcomes], self.certain[:, outcomes] = guesses, 0.0
+        self.certain[guesses, outcomes] = 1.0
 
     def _tie(self, outcome: int, guess: int) -> None:
         """An outcome may get a guess besides its label, or besides those that it may get already."""

@@ -47,12 +47,12 @@ def solve_interior(
     gap: float,
     max_iterations: int,
     deadline: float = math.inf,
-    shortcut: Callable[[Point], tuple[Point, float] | None] | None = None,
+    shortcut: Callable[[Point], Point | None] | None = None,
 ) -> tuple[Point, Ending]:
     """The iterate with the narrowest bracket, at budget 0 with the least merit, or a vertex.
 
-    `deadline` is on time.perf_counter's clock. `shortcut` finds a vertex next to an iterate and the width that it proves, or
-    None. It is called at the end, and before that where `_worth_a_try`. The ending's width counts excess leakage, too.
+    `deadline` is on time.perf_counter's clock. `shortcut` finds a vertex next to an iterate, of a bracket within
+    the gap, or None. It is called at the end, and before that where `_worth_a_try`. An ending's width counts excess leakage.
     """
     at = _start(model)
     kappa = 0.0 if model.perfect else at.unused * at.multiplier * len(at.tilt) / _total_product(model, at)
@@ -69,9 +69,9 @@ def solve_interior(
         before, active = active, model.joined(at.estimator - at.slack) > 0.0
         unchanged = unchanged + 1 if np.array_equal(active, before) else 0
         if shortcut is not None and gap < width and _worth_a_try(model, iteration, active, unchanged):
-            found = shortcut(_point(model, at))
-            if found is not None and found[1] <= gap:
-                return found[0], Ending("optimal", iteration, found[1])
+            vertex = shortcut(_point(model, at))
+            if vertex is not None:
+                return vertex, Ending("optimal", iteration, gap)
         ended = _ending(merit, since_best, iteration == max_iterations, deadline)
         moved = None if ended else _advance(model, at, law, kappa, gap, width, error)
         if moved is None:
@@ -79,9 +79,8 @@ def solve_interior(
             break
         at, law = moved
     point = _point(model, best)
-    found = shortcut(point) if shortcut is not None else None
-    if found is not None and found[1] <= gap:
-        return found[0], Ending("optimal", iteration, found[1])
+    if shortcut is not None and (vertex := shortcut(point)) is not None:
+        return vertex, Ending("optimal", iteration, gap)
     return point, Ending(ended, iteration, nearest * gap)
 
 

@@ -141,7 +141,7 @@ def solve_whole(problem: Problem, precision: Precision, gap: float, limits: Limi
         gap=gap,
         max_iterations=limits.iterations,
         deadline=limits.deadline,
-        shortcut=lambda at: crossover(coarse, at.tilt, at.multiplier, precision, at.columns),
+        shortcut=lambda at: crossover(coarse, at.tilt, at.multiplier, precision, at.columns, gap),
     )
     return replace(point, tilt=point.tilt[:, place]), ending
 
@@ -299,8 +299,8 @@ class _Rounds:
         small = self._small(proof)
         if not (proof.multiplier > 0.0 and small.p_x.all()):
             return None
-        vertex = crossover(small, proof.scan.tilt, proof.multiplier, self._precision)
-        return None if vertex is None or vertex[1] > self._precision.bracket else self._found(small, proof, vertex[0])
+        vertex = crossover(small, proof.scan.tilt, proof.multiplier, self._precision, gap=self._precision.bracket)
+        return None if vertex is None else self._found(small, proof, vertex)
 
     def _iterated(self, proof: Proof) -> Found:
         """The small problem by the interior point, and its vertex."""

@@ -23,7 +23,6 @@ from discreet.backends.tilt.point import Point
 from discreet.problems.measures.law import OutputLaw, distance_from_private, phi_residual
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
 
@@ -108,23 +107,13 @@ class Vertex:
             never = law.mass == 0.0
             excess = law.leakage_ceiling(Precision.entry * max(1.0, (self._mass / law.mass)[~never].max())) / budget - 1.0
             if excess <= 0.0:
-                duals = np.where(never[:, None], tilt, multiplier * log_ratio(law.ratio_minus_one()))
-                duals[never] -= (multiplier * np.log1p(np.expm1(duals[never] / multiplier) @ law.p_x))[:, None]  # h_i
+                duals = multiplier * log_ratio(law.ratio_minus_one())
+                if never.any():  # less h_i
+                    duals[never] = tilt[never] - multiplier * np.log1p(np.expm1(tilt[never] / multiplier) @ law.p_x)[:, None]
                 equal = self._equal(duals, np.maximum(law.mass[:, None] * law.p_x + law.deviation, UNIT * law.p_x))
                 return None if equal is None else Point(columns, equal, multiplier)
             inside = 2.0 * (inside + excess)
         return None
-
-    def width(self, at: Point, estimator: Array, losses: Array, precision: Precision) -> float:
-        """Relative, of the bracket that a solution, with its estimator and losses [m, N], proves for the budget aimed at."""
-        wasted, law, problem = 0.0, self.law(at.columns), self._problem
-        if not problem.constraint.perfect:
-            over = np.maximum(at.multiplier * np.log1p(np.expm1(at.tilt / at.multiplier) @ law.p_x), 0.0)  # h_i
-            unused = max(0.0, problem.budget * (1.0 - precision.undercut) - law.leakage())
-            wasted = float(law.mass @ over + at.multiplier * unused)
-            losses = losses - over[:, None] * problem.p_z
-        wasted += float((estimator * (losses - losses.min(axis=0))).sum())
-        return wasted / max(float((estimator * problem.loss).sum()), Precision.nonzero)
 
     def newton(self, shares: Array, multiplier: float, budget: float) -> tuple[Array, float] | None:
         """Shares [F] and multiplier for that leakage, from some to start from; None when Newton's method does not settle."""
@@ -177,7 +166,18 @@ class Vertex:
         return None if move is None else tilt + (move / scale).reshape(tilt.shape)
 
 
-def law_of_labels(problem: Problem, labels: _Index) -> OutputLaw:
-    """The law of (X, Ŷ) where every outcome gets its label [N]."""
-    mine = one_hot(labels, problem.m)
-    return OutputLaw(mine @ problem.p_z, mine @ problem.deviations.T, problem.p_x)
+def law_of(problem: Problem, estimator: Array) -> OutputLaw:
+    """The law of (X, Ŷ) under an estimator [m, N], by plain sums."""
+    return OutputLaw(estimator @ problem.p_z, estimator @ problem.deviations.T, problem.p_x)
+
+
+def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
+    """Relative, of the bracket that a point proves for the budget aimed at, up to rounding."""
+    wasted, law, losses = 0.0, law_of(problem, at.columns), problem.loss + at.tilt @ problem.p_xz
+    if not problem.constraint.perfect:
+        over = np.maximum(at.multiplier * np.log1p(np.expm1(at.tilt / at.multiplier) @ law.p_x), 0.0)  # h_i
+        unused = max(0.0, problem.budget * (1.0 - precision.undercut) - law.leakage())
+        wasted = float(law.mass @ over + at.multiplier * unused)
+        losses -= over[:, None] * problem.p_z
+    losses -= losses.min(axis=0)
+    return (wasted + float(np.vdot(at.columns, losses))) / max(float(np.vdot(at.columns, problem.loss)), Precision.nonzero)
