@@ -127,8 +127,9 @@ def restored(reduced: Reduced, answer: Answer) -> Answer:
 
 def matrix(problem: Problem, estimator: Any) -> Array:
     """The estimator [m, N] of a small problem."""
-    blocks = ArrayBlocks(problem.p_xz, problem.loss)
-    return estimator.dense(blocks) if isinstance(estimator, Rule) else np.asarray(estimator)
+    if isinstance(estimator, Rule):
+        return estimator.dense(ArrayBlocks(problem.p_xz, problem.loss))
+    return np.asarray(estimator)
 
 
 class Clock:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -56,18 +57,18 @@ def predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
     only perfect privacy and slack budgets are known, its tilt comes first, scaled in √ε to 0 at the least slack budget.
     """
     budget, place = problem.budget, math.sqrt(problem.budget)
-    perfect = [at.tilt for at in known if at.multiplier == math.inf and at.tilt.any()]
-    if perfect and all(at.multiplier in (0.0, math.inf) for at in known):
+    if all(at.multiplier in (0.0, math.inf) for at in known):
         left = 1.0 - place / min((at.root for at in known if at.multiplier == 0.0), default=math.inf)
-        yield Duals(left * perfect[0], left * price_of_perfect(perfect[0], problem))
+        for tilt in (at.tilt for at in known if at.multiplier == math.inf and at.tilt.any()):
+            yield Duals(left * tilt, left * price_of_perfect(tilt, problem))
     none = np.zeros((problem.m, problem.n))
     nearest = sorted(known, key=lambda at: abs(at.root - place))
     larger = [at for at in nearest if at.budget > budget]
     if larger and larger[0].multiplier > 0.0:  # a slack budget is of use for the budgets next to it only
         nearest, larger = ([at for at in points if at.multiplier > 0.0] for points in (nearest, larger))
     for points in (nearest, larger, [at for at in nearest if at.budget <= budget]):
-        priced = [at for at in points if at.multiplier < math.inf][:_NEIGHBOURS]
-        tilted = [at for at in points if at.multiplier > 0.0][:_NEIGHBOURS]
+        priced = list(islice((at for at in points if at.multiplier < math.inf), _NEIGHBOURS))
+        tilted = list(islice((at for at in points if at.multiplier > 0.0), _NEIGHBOURS))
         weighted = list(_weighted(priced, place))
         price = sum(weight * at.price for weight, at in weighted)
         weighted = weighted if tilted == priced else list(_weighted(tilted, place))

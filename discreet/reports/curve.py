@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -236,19 +237,19 @@ class _Search:
         if ends:
             return [float(ends[0])]
         least = max(self._gap * float(envelope.upper(envelope.start)), wanted * envelope.height if wanted else 0.0)
-        places: dict[float, float] = {}
+        places, points = dict[float, float](), sorted(self.points)
         for budget, width in zip(*(each.tolist() for each in envelope.candidates()), strict=True):
             if width <= least:
                 break
-            left = max((point for point in self.points if point < budget), default=0.0)
-            place = None if left in places else self._place(left, budget, width)
+            cut = max(1, bisect_left(points, budget))
+            left, right = points[cut - 1], points[min(cut, len(points) - 1)]
+            place = None if left in places else self._place(left, right, budget, width)
             if place is not None:
                 places[left], least = place, max(least, 0.25 * width)
         return list(places.values())
 
-    def _place(self, left: float, budget: float, width: float) -> float | None:
-        """Where to cut the interval of points around a budget, from its left end; None where a point could not help."""
-        right = min((point for point in self.points if point > left), default=0.0)
+    def _place(self, left: float, right: float, budget: float, width: float) -> float | None:
+        """Where to cut the interval of points around a budget; None where a point could not help."""
         if right - left <= _NARROWEST * right or budget == right < self._problem.bayes_leakage:
             return None
         if width <= 2.0 * max(self.points[end].upper - self.points[end].lower for end in (left, right)):
