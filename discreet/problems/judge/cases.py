@@ -59,7 +59,7 @@ class MatrixCase:
         """
         self._problem, self._towards, self._wrong = problem, anchors, wrong
         self._tilt, self._multiplier = usable_duals(problem, tilt, multiplier)
-        self._lift = faint_lift(problem.p_x)
+        self._lift = problem.lift
         self.constraint, self.off = problem.constraint, total_error(problem.marginal)
         self.answer = normalise(real_numbers("estimator", estimator, (problem.m, problem.N)))
         self.own = self._worth(self.answer)

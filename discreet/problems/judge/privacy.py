@@ -60,12 +60,12 @@ class Moves:
     made: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, decided: Decisions, p_xz: Array, loss: Array, p_x: Array) -> Moves:
-        """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow."""
+    def of(cls, decided: Decisions, start: int, p_xz: Array, loss: Array, p_x: Array) -> Moves:
+        """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow; the outcomes begin at `start`."""
         columns, p_xz, loss = decided.columns, p_xz.take(decided.places, axis=1), loss.take(decided.places, axis=1)
         columns = columns * p_xz.any(axis=0)
         base, every = columns.argmax(axis=0), np.arange(columns.shape[1])
-        room = np.minimum(columns, columns[base, every] / max(1, len(columns) - 1))
+        room = np.minimum(columns, columns.max(axis=0) / max(1, len(columns) - 1))
         room[base, every] = 0.0
         if every.size > (most := 64 * len(p_xz)):  # of each guess; few of them are chosen
             weight = room * np.sqrt(np.square(_effect(p_xz, p_x)).sum(axis=0))
@@ -74,11 +74,13 @@ class Moves:
         cost = np.abs(loss[towards, place] - loss[base[place], place])
         made = np.asarray(columns.any(axis=1))
         room = room[towards, place]
-        return cls(decided.places[place], towards, base[place], room, p_xz[:, place], p_x, cost, made)._spanning()
+        return cls(start + decided.places[place], towards, base[place], room, p_xz[:, place], p_x, cost, made)._spanning()
 
     @classmethod
     def joined(cls, found: Sequence[Moves]) -> Moves:
         """All of some moves, at least one."""
+        if len(found) == 1:
+            return found[0]
         made = np.logical_or.reduce([moves.made for moves in found])
         each = {name: np.concatenate([getattr(moves, name) for moves in found], axis=-1) for name in _EACH}
         return replace(found[0], made=made, **each)._spanning()
@@ -89,12 +91,15 @@ class Moves:
 
     def _spanning(self) -> Moves:
         """For each guess 2(n − 1) moves: twice as many independent ones as needed, those of most effect first."""
+        independent = len(self.p_xz) - 1
+        if np.bincount(self.towards).max(initial=0) <= independent:
+            return self
         effect = _effect(self.p_xz, self.p_x) * self.room
         kept = np.zeros(self.room.size, dtype=np.bool_)
         for guess in range(self.made.size):
             for _ in range(2):
                 mine = np.flatnonzero((self.towards == guess) & ~kept)
-                kept[mine[_largest_apart(effect[:, mine], len(effect) - 1)]] = True
+                kept[mine[_largest_apart(effect[:, mine], independent)]] = True
         return self if kept.all() else self.chosen(kept)
 
 
@@ -125,8 +130,7 @@ def recording(
     def decided(block: slice) -> Decisions:
         here = decide(block)
         if here.places.size:
-            moves = Moves.of(here, p_xz[:, block], loss[:, block], p_x)
-            found.append(replace(moves, outcomes=block.start + moves.outcomes))
+            found.append(Moves.of(here, block.start, p_xz[:, block], loss[:, block], p_x))
         return here
 
     return decided
@@ -197,8 +201,8 @@ def _exactly_private(
     effect = np.zeros((every.size, *law.deviation.shape))
     for guess, sign in ((moves.base, -1.0), (moves.towards, 1.0)):
         effect[every, guess] = outcomes.excess * (sign * moves.room / total / law.mass[guess])[:, None]
-    matrix = effect[np.ix_(every, guesses, values)].reshape(every.size, guesses.size * values.size).T
-    right = np.abs(law.ratio_minus_one()[np.ix_(guesses, values)]).ravel()
+    matrix = effect.take(guesses, axis=1).take(values, axis=2).reshape(every.size, guesses.size * values.size).T
+    right = np.abs(law.ratio_minus_one().take(guesses, axis=0).take(values, axis=1)).ravel()
     right = (right * (1.0 + 16.0 * UNIT) + 5.0 * doubt * (1.0 + right)) * _SPARE
     if every.size < len(matrix) or not np.isfinite(matrix).all():
         return None
@@ -206,13 +210,13 @@ def _exactly_private(
     bounds = _enclosed(matrix[:, chosen], right, 5.0 * accuracy)
     if bounds is None or not bounds.max() <= 1.0 / _SPARE:
         return None
-    made = moves.chosen(chosen)
+    made = moves if len(chosen) == every.size else moves.chosen(chosen)
     rise = float((bounds * made.room + SMALLEST) @ made.cost) * _SPARE / total
     return Privacy(0.0, rise + 2.0 * SMALLEST * int(np.count_nonzero(made.cost)), made)
 
 
 def _all_but_largest(indices: NDArray[np.intp], sizes: Array) -> NDArray[np.intp]:
-    return np.delete(indices, sizes[indices].argmax())
+    return np.compress(indices != indices[sizes[indices].argmax()], indices)
 
 
 def _enclosed(matrix: Array, right: Array, error: float) -> Array | None:

@@ -22,6 +22,7 @@ from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import SMALLEST, UNIT, leakage_doubt, ratio_doubt
 
 _UNDERFLOW = 2.0**60 * SMALLEST  # of a u_ij, 2 SMALLEST a product, times |log r| ≤ 1490: up to 2⁴⁷ products
+_FEW = 12  # up to so many entries Python's numbers cost less than seventy array operations
 _LARGEST_RATIO = 1e300  # only guesses of subnormal mass exceed it
 
 
@@ -125,12 +126,27 @@ def faint_lift(p_x: Array) -> NDArray[np.int32]:
 
 def law_of(joint: DoubleDouble, marginal: DoubleDouble, lift: NDArray[np.int32]) -> OutputLaw:
     """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j (not lifted) [n]."""
-    mass = _row_sums((np.ldexp(joint[0], -lift), np.ldexp(joint[1], -lift)))
-    lifted = np.ldexp(marginal[0], lift), np.ldexp(marginal[1], lift)
-    expected = dd_multiply((mass[0][:, None], mass[1][:, None]), (-lifted[0], -lifted[1]))
-    high, low = dd_add(dd_multiply(joint, _row_sums(marginal)), expected)  # u_ij Σ π − s_i π_j
-    deviation = _scaled_outward(high + low, -lift) if lift.any() else high + low
+    mass, lifted = _row_sums(_scaled(joint, -lift)), _scaled(marginal, lift)
+    formula = _one_by_one if joint[0].size <= _FEW else _deviation
+    found = formula(*joint, *_row_sums(marginal), mass[0][:, None], mass[1][:, None], *lifted)
+    deviation = np.asarray(found, dtype=np.float64)
+    if lift.any():
+        deviation = _scaled_outward(deviation, -lift)
     return OutputLaw(mass[0], deviation, marginal[0], ratio_doubt(deviation.shape[1]))
+
+
+def _deviation(*numbers: Array) -> Array:
+    """u_ij Σ π − s_i π_j of double-double numbers u, Σ π, s and π."""
+    joint, total, mass, (high, low) = zip(numbers[::2], numbers[1::2], strict=True)
+    high, low = dd_add(dd_multiply(joint, total), dd_multiply(mass, (-high, -low)))
+    return high + low
+
+
+_one_by_one = np.frompyfunc(_deviation, 8, 1)
+
+
+def _scaled(numbers: DoubleDouble, exponent: NDArray[np.signedinteger]) -> DoubleDouble:
+    return (np.ldexp(numbers[0], exponent), np.ldexp(numbers[1], exponent)) if exponent.any() else numbers
 
 
 def _scaled_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array:

@@ -15,6 +15,7 @@ Source: docs/theory.md, sections 3, 6 and 10; rounding: N. J. Higham, *Accuracy 
 from __future__ import annotations
 
 import math
+from itertools import chain
 
 import numpy as np
 
@@ -95,7 +96,8 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
 
 def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
     """Upper bound of Σ_j π_j t_ij / Σ_j π_j [m], from exact products, with π_j known up to rounding."""
-    mean = np.array([math.fsum(row) for row in np.concatenate(exact_product(tilt, p_x), axis=1).tolist()])
+    prior = p_x.tolist()
+    mean = np.array([math.fsum(chain.from_iterable(map(exact_product, row, prior))) for row in tilt.tolist()])
     doubt = 1.5 * UNIT * (np.abs(tilt) @ p_x)
     return np.asarray(mean + doubt + 1.125 * TOTAL_ROUNDING * np.abs(mean) + 8.0 * SMALLEST * p_x.size)
 

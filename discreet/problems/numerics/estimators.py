@@ -104,5 +104,5 @@ def column_error(estimator: Array) -> float:
     gets what the others leave.
     """
     high, low = dd_sum(estimator.T)
-    missing = np.abs((high - 1.0) + low) / estimator.max(axis=0)
-    return float(missing.max(initial=0.0)) * (1.0 + 2.0**-40)
+    missing = np.abs((high - 1.0) + low)
+    return float((missing / estimator.max(axis=0)).max()) * (1.0 + 2.0**-40) if missing.any() else 0.0
