@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.problems.checks import (
     check_ceiling,
@@ -254,12 +253,7 @@ class Problem(Constrained):
     @cached_property
     def rows(self) -> Split | None:
         """p_xz and loss, split for sums under many estimators; None for more outcomes than a block."""
-        return split_rows(self.p_xz, self.loss, self.lift) if self.N <= BLOCK else None
-
-    @cached_property
-    def lift(self) -> NDArray[np.int32]:
-        """`faint_lift` of p_x [n]."""
-        return faint_lift(self.p_x)
+        return split_rows(self.p_xz, self.loss, faint_lift(self.p_x)) if self.N <= BLOCK else None
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""

@@ -20,7 +20,7 @@ from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, i
 from discreet.problems.checks import are_masses, real_numbers
 from discreet.problems.errors import InputError
 from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of, worth_of_guess
-from discreet.problems.judge.privacy import Moves, distance, recording
+from discreet.problems.judge.privacy import Moves, distance
 from discreet.problems.measures.law import faint_lift, total_error, total_of
 from discreet.problems.measures.mutual_information import support_ceiling
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
@@ -59,7 +59,7 @@ class MatrixCase:
         """
         self._problem, self._towards, self._wrong = problem, anchors, wrong
         self._tilt, self._multiplier = usable_duals(problem, tilt, multiplier)
-        self._lift = problem.lift
+        self._lift = faint_lift(problem.p_x)
         self.constraint, self.off = problem.constraint, total_error(problem.marginal)
         self.answer = normalise(real_numbers("estimator", estimator, (problem.m, problem.N)))
         self.own = self._worth(self.answer)
@@ -75,10 +75,13 @@ class MatrixCase:
         p_xz, loss = self._problem.p_xz, self._problem.loss
 
         def decide(block: slice) -> Decisions:
-            return Decisions.of(estimator[:, block])
+            decided = Decisions.of(estimator[:, block])
+            if found is not None and decided.places.size:
+                outcomes = block.start + decided.places
+                found.append(Moves.of(decided, outcomes, p_xz[:, block], loss[:, block], self._problem.p_x))
+            return decided
 
-        decided = decide if found is None else recording(decide, p_xz, loss, self._problem.p_x, found)
-        return sums_over(decided, p_xz, loss, tilt, self._lift, self._problem.rows)
+        return sums_over(decide, p_xz, loss, tilt, self._lift, self._problem.rows)
 
     def _worth(self, estimator: Array) -> Worth:
         found: list[Moves] | None = [] if self.constraint.perfect else None
@@ -212,11 +215,13 @@ class RuleCase:
             outcomes = chunk.start + (np.arange(chunk.count) if clear is None else clear.unclear)
 
             def decide(block: slice) -> Decisions:
-                return rule.decisions(outcomes[block], a[:, block], loss[:, block])
+                decided = rule.decisions(outcomes[block], a[:, block], loss[:, block])
+                if self.constraint.perfect and decided.places.size:
+                    drawn = outcomes[block][decided.places]
+                    found.append(Moves.of(decided, drawn, a[:, block], loss[:, block], self._problem.p_x))
+                return decided
 
-            decided = recording(decide, a, loss, self._problem.p_x, found) if self.constraint.perfect else decide
-            parts.append(sums_over(decided, a, loss, self._tilt, self._lift))
-            found = [replace(moves, outcomes=outcomes[moves.outcomes]) for moves in found]
+            parts.append(sums_over(decide, a, loss, self._tilt, self._lift))
         return chunk.count, (reduce(Sums.plus, parts), counted, last, found)
 
     def _without_ties(self, start: int, p_xz: Array) -> Array:

@@ -12,7 +12,7 @@ Source: docs/theory.md, section 8 (perfect privacy, with the proof); enclosures 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,8 +60,8 @@ class Moves:
     made: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, decided: Decisions, start: int, p_xz: Array, loss: Array, p_x: Array) -> Moves:
-        """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow; the outcomes begin at `start`."""
+    def of(cls, decided: Decisions, drawn: NDArray[np.intp], p_xz: Array, loss: Array, p_x: Array) -> Moves:
+        """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow; drawn [·]: indices of the drawn ones."""
         columns, p_xz, loss = decided.columns, p_xz.take(decided.places, axis=1), loss.take(decided.places, axis=1)
         columns = columns * p_xz.any(axis=0)
         base, every = columns.argmax(axis=0), np.arange(columns.shape[1])
@@ -74,13 +74,11 @@ class Moves:
         cost = np.abs(loss[towards, place] - loss[base[place], place])
         made = np.asarray(columns.any(axis=1))
         room = room[towards, place]
-        return cls(start + decided.places[place], towards, base[place], room, p_xz[:, place], p_x, cost, made)._spanning()
+        return cls(drawn[place], towards, base[place], room, p_xz[:, place], p_x, cost, made)._spanning()
 
     @classmethod
     def joined(cls, found: Sequence[Moves]) -> Moves:
         """All of some moves, at least one."""
-        if len(found) == 1:
-            return found[0]
         made = np.logical_or.reduce([moves.made for moves in found])
         each = {name: np.concatenate([getattr(moves, name) for moves in found], axis=-1) for name in _EACH}
         return replace(found[0], made=made, **each)._spanning()
@@ -91,15 +89,14 @@ class Moves:
 
     def _spanning(self) -> Moves:
         """For each guess 2(n − 1) moves: twice as many independent ones as needed, those of most effect first."""
-        independent = len(self.p_xz) - 1
-        if np.bincount(self.towards).max(initial=0) <= independent:
+        if np.bincount(self.towards).max(initial=0) < len(self.p_xz):
             return self
         effect = _effect(self.p_xz, self.p_x) * self.room
         kept = np.zeros(self.room.size, dtype=np.bool_)
         for guess in range(self.made.size):
             for _ in range(2):
                 mine = np.flatnonzero((self.towards == guess) & ~kept)
-                kept[mine[_largest_apart(effect[:, mine], independent)]] = True
+                kept[mine[_largest_apart(effect[:, mine], len(effect) - 1)]] = True
         return self if kept.all() else self.chosen(kept)
 
 
@@ -120,20 +117,6 @@ def _largest_apart(vectors: Array, count: int) -> list[int]:
         direction = left[:, found[-1]] / (math.sqrt(sizes.max()) or 1.0)
         left -= direction[:, None] * (direction @ left)
     return found
-
-
-def recording(
-    decide: Callable[[slice], Decisions], p_xz: Array, loss: Array, p_x: Array, found: list[Moves]
-) -> Callable[[slice], Decisions]:
-    """The same function, which also appends the moves of its decisions to a list."""
-
-    def decided(block: slice) -> Decisions:
-        here = decide(block)
-        if here.places.size:
-            found.append(Moves.of(here, block.start, p_xz[:, block], loss[:, block], p_x))
-        return here
-
-    return decided
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +178,7 @@ def _exactly_private(
     guesses, values = _all_but_largest(guesses, law.mass), _all_but_largest(values, law.p_x)
     if guesses.size * values.size > _MOST_MOVES:
         return None
-    moves = Moves.joined(found)
+    moves = Moves.joined(found) if len(found) > 1 else found[0]
     total, every = float(marginal[0].sum()), np.arange(moves.room.size)
     outcomes = law_of((moves.p_xz.T, np.zeros_like(moves.p_xz.T)), marginal, np.zeros(law.p_x.size, dtype=np.int32))
     effect = np.zeros((every.size, *law.deviation.shape))

@@ -121,17 +121,15 @@ def output_law(p_xz: Array, estimator: Array, marginal: DoubleDouble | None = No
 def faint_lift(p_x: Array) -> NDArray[np.int32]:
     """Exponents e [n]: p_x · 2^e is of ordinary size for private values so rare that products underflow; 0 for others."""
     faint = (p_x > 0.0) & (p_x < 1e-200)
-    return np.where(faint, -np.frexp(p_x)[1], 0).astype(np.int32)
+    return np.asarray(-np.frexp(p_x)[1] * faint, dtype=np.int32)
 
 
 def law_of(joint: DoubleDouble, marginal: DoubleDouble, lift: NDArray[np.int32]) -> OutputLaw:
     """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j (not lifted) [n]."""
     mass, lifted = _row_sums(_scaled(joint, -lift)), _scaled(marginal, lift)
     formula = _one_by_one if joint[0].size <= _FEW else _deviation
-    found = formula(*joint, *_row_sums(marginal), mass[0][:, None], mass[1][:, None], *lifted)
-    deviation = np.asarray(found, dtype=np.float64)
-    if lift.any():
-        deviation = _scaled_outward(deviation, -lift)
+    found = np.asarray(formula(*joint, *_row_sums(marginal), mass[0][:, None], mass[1][:, None], *lifted), dtype=np.float64)
+    deviation = _scaled_outward(found, -lift) if lift.any() else found
     return OutputLaw(mass[0], deviation, marginal[0], ratio_doubt(deviation.shape[1]))
 
 

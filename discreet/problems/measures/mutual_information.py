@@ -96,8 +96,7 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
 
 def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
     """Upper bound of Σ_j π_j t_ij / Σ_j π_j [m], from exact products, with π_j known up to rounding."""
-    prior = p_x.tolist()
-    mean = np.array([math.fsum(chain.from_iterable(map(exact_product, row, prior))) for row in tilt.tolist()])
+    mean = np.array([math.fsum(chain(*map(exact_product, row, p_x.tolist()))) for row in tilt.tolist()])
     doubt = 1.5 * UNIT * (np.abs(tilt) @ p_x)
     return np.asarray(mean + doubt + 1.125 * TOTAL_ROUNDING * np.abs(mean) + 8.0 * SMALLEST * p_x.size)
 

@@ -14,14 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 DoubleDouble = tuple[Array, Array]
-_Number = TypeVar("_Number", Array, float)
 
 _SPLIT = 134217729.0  # 2^27 + 1: Dekker's constant for 53-bit significands
 BLOCK = 1 << 14
@@ -35,8 +34,8 @@ def _two_sum(a: Array, b: Array) -> DoubleDouble:
     return total, (a - (total - virtual)) + (b - virtual)
 
 
-def exact_product(a: _Number, b: _Number) -> tuple[_Number, _Number]:
-    """a · b without any error, as a double-double, for products between 1e-290 and 1e290 in size."""
+def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
+    """a · b of arrays or numbers without any error, as a double-double, for products between 1e-290 and 1e290 in size."""
     product = a * b
     a_high = _SPLIT * a
     a_high = a_high - (a_high - a)
@@ -80,9 +79,8 @@ class Split:
         """Σ_l c_il v_jl [m, k] for values ≥ 0 [k, N] and zeros and ones c [m, N]; as accurate as `dd_sum`."""
         high, low = _joined(chosen @ self.parts.swapaxes(1, 2))
         faint = (high > 0.0) & (high < 2.0**-68 * self.values.shape[-1] ** 4 * self.most[:, 0])  # beside what is not chosen
-        if faint.any():
-            for row in np.flatnonzero(faint.any(axis=-1)):
-                high[row], low[row] = dd_sum(np.compress(chosen[row], self.values, axis=-1))
+        for row in np.flatnonzero(faint.any(axis=-1)) if faint.any() else ():
+            high[row], low[row] = dd_sum(np.compress(chosen[row], self.values, axis=-1))
         return high, low
 
 

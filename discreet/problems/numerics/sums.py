@@ -20,7 +20,7 @@ from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble,
 from discreet.problems.numerics.estimators import Decisions, column_error
 from discreet.problems.numerics.label_strips import StripSums, strip_sums
 from discreet.problems.numerics.rounding import SMALLEST, UNIT, sum_doubt
-from discreet.problems.numerics.tilted_losses import dd_label_doubt, in_order_losses, label_doubt, never_in_doubt, rivals
+from discreet.problems.numerics.tilted_losses import dd_label_doubt, in_order_losses, label_doubt, least_two, never_in_doubt
 
 _PAIRWISE = 2.0**-44  # relative rounding of terms ≥ 0 and their pairwise sum: a few units, and one for every doubling
 _SURE = 2.0**-40  # of what an outcome loses: how much rounding may be charged before double-double is worth its time
@@ -84,8 +84,8 @@ class Sums:
         vanished = (8.0 + 2.0 * self.outcomes) * SMALLEST * float(np.abs(tilt).sum() + tilt.size)  # of joint and products
         lost = (self.wasted + self.missed + vanished) * (1.0 + 4.0 * UNIT)
         # up to 2^-90 Σ |t| u and subnormal numbers, the sum of these is exact
-        numbers = zip(*(each.ravel().tolist() for each in (tilt, high, low)), strict=True)
-        parts = [part for t, u, rest in numbers for part in (*exact_product(t, u), t * rest)]
+        entries = (each.ravel().tolist() for each in (tilt, high, low))
+        parts = [part for t, u, rest in zip(*entries, strict=True) for part in (*exact_product(t, u), t * rest)]
         return (*parts, float(self.loss[0]), float(self.loss[1]), -lost, -2.0 * self.doubt * size)
 
 
@@ -118,7 +118,7 @@ def _block_sums(
     if examined.any():
         near = np.flatnonzero(examined)
         shares = decided.certain.take(near, axis=1)
-        shares[:, np.searchsorted(near, places)] = columns
+        shares[:, near.searchsorted(places)] = columns
         lost, worst = _wasted(p_xz.take(near, axis=1), loss.take(near, axis=1), losses.take(near, axis=1), tilt, shares)
     if places.size:
         p_drawn, error = p_xz.take(places, axis=1), column_error(columns)
@@ -157,7 +157,8 @@ def _wasted(p_xz: Array, loss: Array, losses: Array, tilt: Array, columns: Array
 
     Where rounding may be more than 2⁻⁴⁰ of what an outcome loses, the tilted losses are formed again, in double-double.
     """
-    rival = rivals(losses)
+    _, least, _, second = least_two(losses)
+    rival = np.where(losses == least, second, least)
     doubt = label_doubt(p_xz, tilt, losses, rival)
     rounding = (columns * (doubt - np.maximum(losses - rival, 0.0))).sum(axis=0)
     unsure = np.flatnonzero(rounding > _SURE * (columns * loss).sum(axis=0))
@@ -165,7 +166,7 @@ def _wasted(p_xz: Array, loss: Array, losses: Array, tilt: Array, columns: Array
         finer = dd_label_doubt(p_xz.take(unsure, axis=1), loss.take(unsure, axis=1), tilt)
         doubt[:, unsure] = np.minimum(doubt[:, unsure], finer)
     wasted = float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
-    mass, worst = p_xz.sum(axis=0), (columns * (losses - losses.min(axis=0))).max(axis=0)
+    mass, worst = p_xz.sum(axis=0), (columns * (losses - least)).max(axis=0)
     with np.errstate(over="ignore"):
         return wasted, float((worst / np.where(mass > 0.0, mass, np.inf)).max(initial=0.0))
 

@@ -40,14 +40,6 @@ def least_two(rows: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.intp], A
     return best, rows[best, places], second, others[second, places]
 
 
-def rivals(rows: Array) -> Array:
-    """For every entry [m, ·] the least of the others in its column."""
-    if rows.shape[0] == 2:
-        return rows[::-1]
-    best, least, _, second = least_two(rows)
-    return np.where(np.arange(len(rows))[:, None] == best, second, least)
-
-
 def never_in_doubt(p_xz: Array, tilt: Array, chosen: Array) -> float:
     """A lead over the best other guess; at any larger lead `label_doubt` is 0."""
     terms, largest = len(p_xz) + 1, float(np.abs(tilt).max(axis=0) @ p_xz.max(axis=1) + np.abs(chosen).max())
