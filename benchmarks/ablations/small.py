@@ -28,11 +28,16 @@ _GAP = 2e-10  # a vertex of this relative width ends the iteration
 
 
 def iterates(problem: Problem) -> list[Point]:
-    """Every iterate at which the interior point asks for a vertex, if it never gets one."""
+    """Every iterate of the interior point, if it never gets a vertex, and the best again."""
     seen: list[Point] = []
-    with replaced(interior_point, "_worth_a_try", lambda *_: True):
-        solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-10, max_iterations=100, shortcut=seen.append)
-    return seen
+
+    def noted(model: Model, at: Any, *rest: Any, advance: Any = interior_point._advance) -> Any:
+        seen.append(interior_point._point(model, at))
+        return advance(model, at, *rest)
+
+    with replaced(interior_point, "_advance", noted):
+        best, _ = solve_interior(model_of(problem, Precision.of(problem, 1e-9)), gap=1e-10, max_iterations=100)
+    return [*seen, best]
 
 
 def near_tilts(problem: Problem) -> Iterator[tuple[Problem, Any, float]]:
@@ -189,10 +194,13 @@ def tries_rows() -> None:
     tries_row("as it is", problems)
     plain = interior_point._worth_a_try
     for name, when in (
-        ("at every iterate", lambda *_: True),
+        ("at the start and the first iterate", lambda *_: True),
         ("only at the end", lambda *_: False),
-        ("not from the start", lambda *given: given[1] > 0 and plain(*given)),
-        ("from the start of all", lambda *given: given[1] == 0 or plain(*given)),
+        ("not from the start", lambda *given: given[-1] > 0 and plain(*given)),
+        ("from the start of all", lambda *given: given[-1] == 0 or plain(*given)),
     ):
         with replaced(interior_point, "_worth_a_try", when):
             tries_row(name, problems)
+    for factor in (0.01, 0.1, 10.0, math.inf):
+        with replaced(interior_point, "_NARROW", factor * interior_point._NARROW):
+            tries_row(f"in a bracket of {factor:g} times the width", problems)

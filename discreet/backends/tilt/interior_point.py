@@ -23,7 +23,6 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.model import Law, Model, law_of
@@ -38,6 +37,7 @@ _LEAKS = 2.0  # times the budget, or what the last iterate leaks if that is more
 _CHEAPER = 0.8  # share of the multiplier by which a step may lower it
 _FALL = 0.1  # to which share a step may lower all products, or twice to which share of the bracket
 _ALLOWED = 0.1  # error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one
+_NARROW = 1e-5  # relative width of the bracket at which the next vertex is most often optimal: benchmarks/ablation.py
 _PATIENCE = 15  # iterations in which the bracket has not narrowed and the products have not halved before giving up
 
 
@@ -57,7 +57,7 @@ def solve_interior(
     at = _start(model)
     kappa = 0.0 if model.perfect else at.unused * at.multiplier * len(at.tilt) / _total_product(model, at)
     best, nearest, lowest, since_best, ended = at, np.inf, np.inf, 0, ""
-    active, unchanged, law = np.zeros(0, dtype=bool), 0, law_of(model, at.estimator)
+    law, untried = law_of(model, at.estimator), True
     for iteration in range(max_iterations + 1):
         merit, width, error = _merit(model, at, law, gap)
         since_best += 1
@@ -66,11 +66,9 @@ def solve_interior(
             best, nearest, since_best = at, lacks, 0
         if (products := _total_product(model, at)) < 0.5 * lowest:
             lowest, since_best = products, 0
-        before, active = active, model.joined(at.estimator - at.slack) > 0.0
-        unchanged = unchanged + 1 if np.array_equal(active, before) else 0
-        if shortcut is not None and gap < width and _worth_a_try(model, iteration, active, unchanged):
-            vertex = shortcut(_point(model, at))
-            if vertex is not None:
+        if shortcut is not None and gap < width and untried and _worth_a_try(model, at, width, iteration):
+            untried = iteration == 0
+            if (vertex := shortcut(_point(model, at))) is not None:
                 return vertex, Ending("optimal", iteration, gap)
         ended = _ending(merit, since_best, iteration == max_iterations, deadline)
         moved = None if ended else _advance(model, at, law, kappa, gap, width, error)
@@ -84,15 +82,17 @@ def solve_interior(
     return point, Ending(ended, iteration, nearest * gap)
 
 
-def _worth_a_try(model: Model, iteration: int, active: NDArray[np.bool_], unchanged: int) -> bool:
-    """Whether there may be a vertex next to an iterate whose active guesses [m, N] are those of so many iterates before.
+def _worth_a_try(model: Model, at: Iterate, width: float, iteration: int) -> bool:
+    """Whether there may be a vertex next to an iterate that proves a bracket of that width.
 
-    Where few can be ties, the start most often leads there. Else active guesses must stay, no more of them than can be ties.
+    Where few can be ties, the start most often leads there. Else the bracket is narrow for as many as still hesitate.
     """
     most = (model.losses.shape[1] - 1) * (model.p_x.size - model.perfect)
     if iteration == 0:
-        return bool(most <= (4 if model.perfect else 2))
-    return bool(np.count_nonzero(active) - active.shape[1] <= most and unchanged == 1)
+        return bool(most <= 3 + model.perfect)
+    active = np.count_nonzero(model.joined(at.estimator - at.slack) > 0.0, axis=0)
+    ties = max(1, int(np.maximum(active - 1, 0).sum()))
+    return bool(ties <= most and width * ties**3 <= _NARROW * most**3)
 
 
 def _point(model: Model, at: Iterate) -> Point:
