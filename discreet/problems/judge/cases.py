@@ -77,8 +77,8 @@ class MatrixCase:
         def decide(block: slice) -> Decisions:
             decided = Decisions.of(estimator[:, block])
             if found is not None and decided.places.size:
-                outcomes = block.start + decided.places
-                found.append(Moves.of(decided, outcomes, p_xz[:, block], loss[:, block], self._problem.p_x))
+                drawn = block.start + decided.places
+                found.append(Moves.of(decided, drawn, p_xz[:, block], loss[:, block], self._problem.p_x))
             return decided
 
         return sums_over(decide, p_xz, loss, tilt, self._lift, self._problem.rows)

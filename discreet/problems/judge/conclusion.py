@@ -138,9 +138,8 @@ def worth_of(
         law = replace(law, mass=law.mass / total, deviation=law.deviation / total / total, p_x=law.p_x / total)
         missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)  # the quotient may be subnormal
         error /= total
-    doubt, accuracy, wrong = sums.doubt, sums.doubt, 0.0 if inexact is None else inexact.loss
-    if sums.column_error > 0.0:
-        doubt += sums.column_error * sums.drawn_share()
+    accuracy, wrong = sums.doubt, 0.0 if inexact is None else inexact.loss
+    doubt = accuracy + (sums.column_error * sums.drawn_share() if sums.column_error > 0.0 else 0.0)
     if inexact is not None and moves is None:
         law = replace(law, off=inexact.joint)
     if inexact is not None and moves is not None:

@@ -181,9 +181,9 @@ def _exactly_private(
     moves = Moves.joined(found) if len(found) > 1 else found[0]
     total, every = float(marginal[0].sum()), np.arange(moves.room.size)
     outcomes = law_of((moves.p_xz.T, np.zeros_like(moves.p_xz.T)), marginal, np.zeros(law.p_x.size, dtype=np.int32))
-    effect = np.zeros((every.size, *law.deviation.shape))
-    for guess, sign in ((moves.base, -1.0), (moves.towards, 1.0)):
-        effect[every, guess] = outcomes.excess * (sign * moves.room / total / law.mass[guess])[:, None]
+    effect, share = np.zeros((every.size, *law.deviation.shape)), moves.room / total
+    effect[every, moves.base] = outcomes.excess * (-share / law.mass[moves.base])[:, None]
+    effect[every, moves.towards] = outcomes.excess * (share / law.mass[moves.towards])[:, None]
     matrix = effect.take(guesses, axis=1).take(values, axis=2).reshape(every.size, guesses.size * values.size).T
     right = np.abs(law.ratio_minus_one().take(guesses, axis=0).take(values, axis=1)).ravel()
     right = (right * (1.0 + 16.0 * UNIT) + 5.0 * doubt * (1.0 + right)) * _SPARE

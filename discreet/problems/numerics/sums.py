@@ -83,8 +83,7 @@ class Sums:
         size = float(np.abs(tilt * high).sum() + self.loss[0])
         vanished = (8.0 + 2.0 * self.outcomes) * SMALLEST * float(np.abs(tilt).sum() + tilt.size)  # of joint and products
         lost = (self.wasted + self.missed + vanished) * (1.0 + 4.0 * UNIT)
-        # up to 2^-90 Σ |t| u and subnormal numbers, the sum of these is exact
-        entries = (each.ravel().tolist() for each in (tilt, high, low))
+        entries = (each.ravel().tolist() for each in (tilt, high, low))  # products exact up to 2^-90 |t| u and subnormals
         parts = [part for t, u, rest in zip(*entries, strict=True) for part in (*exact_product(t, u), t * rest)]
         return (*parts, float(self.loss[0]), float(self.loss[1]), -lost, -2.0 * self.doubt * size)
 
@@ -115,8 +114,8 @@ def _block_sums(
     examined = ((losses - chosen <= never_in_doubt(p_xz, tilt, chosen)) & (decided.certain == 0.0)).any(axis=0)
     examined[places] = True
     lost, worst, random, error, missed = 0.0, 0.0, np.zeros(tilt.shape), 0.0, 0.0
-    if examined.any():
-        near = np.flatnonzero(examined)
+    near = np.flatnonzero(examined)
+    if near.size:
         shares = decided.certain.take(near, axis=1)
         shares[:, near.searchsorted(places)] = columns
         lost, worst = _wasted(p_xz.take(near, axis=1), loss.take(near, axis=1), losses.take(near, axis=1), tilt, shares)
