@@ -116,11 +116,11 @@ def test_a_study_in_which_nothing_is_certified_fails(study: str) -> None:
     assert "unsupported" in result.stdout
 
 
-def test_a_missing_backend_is_a_row(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backend_that_does_not_load_is_a_row(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_BACKENDS", "fake-gone=no_such_module:Backend")
     Path(study).write_text(STUDY.replace('name = "highs"', 'name = "fake-gone"'))
     found = json.loads(run(study, "--out", "results", "--json").stdout)
-    assert found["statuses"] == {"absent": 2, "certified": 2}
+    assert found["statuses"] == {"failed": 2, "certified": 2}
 
 
 def test_a_damaged_cell_is_set_aside_and_measured_again(study: str) -> None:
