@@ -13,6 +13,7 @@ from scipy.linalg import null_space
 
 import discreet as ds
 from discreet.backends.precision import Precision
+from discreet.backends.tilt import crossover as crossing
 from discreet.backends.tilt import interior_point, model, newton, rounds, vertex
 from discreet.backends.tilt.newton import Newton
 from discreet.backends.tilt.vertex import Vertex
@@ -48,10 +49,11 @@ def edge_row(name: str, problems: list[Problem]) -> None:
     print(f"{name:48} {(gaps <= 1e-9).sum():9} {(gaps <= 1e-6).sum():9} {iterations:10}", flush=True)
 
 
-def complementarity(found: Vertex, _: Any, estimator: Any, losses: Any, precision: Precision) -> float:
+def complementarity(problem: Problem, at: Any, precision: Precision) -> float:
     """The width of a vertex but for what its tilts lack of being feasible, and its leakage of the budget."""
-    lost = float((estimator * found._problem.loss).sum())
-    return float((estimator * (losses - losses.min(axis=0))).sum()) / max(lost, precision.nonzero)
+    losses = problem.loss + at.tilt @ problem.p_xz
+    lost = float((at.columns * problem.loss).sum())
+    return float((at.columns * (losses - losses.min(axis=0))).sum()) / max(lost, precision.nonzero)
 
 
 def edge_rows(count: int = 500) -> None:
@@ -74,7 +76,7 @@ def edge_rows(count: int = 500) -> None:
         "at budget 0 coordinates as at others": [(model, "_independent", lambda given, _: 2 * (model._basis(given.p_x),))],
         "rounding leaves the losses of ties unequal": [(Vertex, "_equal", lambda _, tilt, joint: tilt)],
         "effects of ties are not scaled": [(vertex, "sizes", lambda effect: np.ones(len(effect)))],
-        "a vertex counts by complementarity only": [(Vertex, "width", complementarity)],
+        "a vertex counts by complementarity only": [(crossing, "proven_width", complementarity)],
         "coordinates are always about the prior": [(newton, "_FAR", -1e300)],
         "the reference is the guess of the largest mass": [(newton, "_reference", lambda _, law: int(law.mass.argmax()))],
         "the linear system is not scaled": [(Newton, "_factorise", unscaled)],
