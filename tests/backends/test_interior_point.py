@@ -115,3 +115,13 @@ def test_a_guess_that_is_next_to_never_made_does_not_stall_the_iteration() -> No
     """Its mass falls to nothing; here it stalled where the predictor's length alone set how far the products should fall."""
     problem = catalog.build("weighted-mixture", n=2, m=5, N=300, seed=1, fraction=0.5)
     assert ds.solve(problem, "tilt").relative_gap <= 1e-9
+
+
+def test_where_every_outcome_is_a_tie_no_vertex_is_looked_for() -> None:
+    p_xz = np.random.default_rng(0).dirichlet(np.ones(40), 3) / 3.0  # y = x: only the law of (X, Ŷ) matters
+    problem = Problem(p_xz, p_xz.sum(axis=0) - p_xz, 1.0)
+    problem, tried = problem.with_budget(0.1 * problem.bayes_leakage), list[object]()
+    model = model_of(problem, Precision.of(problem, 1e-9))
+    _, ending = solve_interior(model, gap=1e-9, max_iterations=100, shortcut=tried.append)
+    assert ending.optimal
+    assert not tried

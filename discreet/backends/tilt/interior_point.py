@@ -51,8 +51,8 @@ def solve_interior(
 ) -> tuple[Point, Ending]:
     """The iterate with the narrowest bracket, at budget 0 with the least merit, or a vertex.
 
-    `deadline` is on time.perf_counter's clock. `shortcut` finds a vertex next to an iterate, of a bracket within
-    the gap, or None. It is called at the end, and before that where `_worth_a_try`. An ending's width counts excess leakage.
+    `deadline` is on time.perf_counter's clock. `shortcut` finds a vertex next to an iterate, of a bracket within the gap,
+    or None. It is called where `_worth_a_try`, and at the end unless all are ties. An ending's width counts excess leakage.
     """
     at = _start(model)
     kappa = 0.0 if model.perfect else at.unused * at.multiplier * len(at.tilt) / _total_product(model, at)
@@ -71,12 +71,14 @@ def solve_interior(
             if (vertex := shortcut(_point(model, at))) is not None:
                 return vertex, Ending("optimal", iteration, gap)
         ended = _ending(merit, since_best, iteration == max_iterations, deadline)
-        moved = None if ended else _advance(model, at, law, kappa, gap, width, error)
+        moved = None if ended else _advance(model, at, law, kappa, gap, (products, width, error))
         if moved is None:
             ended = ended or "stalled"
             break
         at, law = moved
     point = _point(model, best)
+    if ended == "optimal" and model.outcomes > model.p_x.size and (best.estimator > best.slack).all():
+        shortcut = None  # all guesses of all outcomes are active, so the tilt tells none apart
     if shortcut is not None and (vertex := shortcut(point)) is not None:
         return vertex, Ending("optimal", iteration, gap)
     return point, Ending(ended, iteration, nearest * gap)
@@ -88,9 +90,9 @@ def _worth_a_try(model: Model, at: Iterate, width: float, iteration: int) -> boo
     Where few can be ties, the start most often leads there. Else the bracket is narrow for as many as still hesitate.
     """
     most = (model.losses.shape[1] - 1) * (model.p_x.size - model.perfect)
-    if iteration == 0:
-        return bool(most <= 3 + model.perfect)
-    active = np.count_nonzero(model.joined(at.estimator - at.slack) > 0.0, axis=0)
+    if iteration == 0 or width > _NARROW * most**3:  # too wide even for a single tie
+        return bool(iteration == 0 and most <= 3 + model.perfect)
+    active = np.add.reduce(model.joined(at.estimator - at.slack) > 0.0, axis=0)
     ties = max(1, int(np.maximum(active - 1, 0).sum()))
     return bool(ties <= most and width * ties**3 <= _NARROW * most**3)
 
@@ -186,12 +188,12 @@ def _support(model: Model, at: Iterate) -> Array:
 
 
 def _advance(
-    model: Model, at: Iterate, law: Law, kappa: float, gap: float, width: float, error: float
+    model: Model, at: Iterate, law: Law, kappa: float, gap: float, measured: tuple[float, float, float]
 ) -> tuple[Iterate, Law] | None:
     """One predictor–corrector step and the law that it leads to; None when the linear algebra has broken down."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        newton = Newton(model, at, law, kappa)
-        total = _total_product(model, at) + (0.0 if model.perfect else at.unused * at.multiplier)
+        newton, (products, width, error) = Newton(model, at, law, kappa), measured
+        total = products + (0.0 if model.perfect else at.unused * at.multiplier)
         shown = max(UNIT * total, 2.0 * total - abs(width) * error)  # of the products, by the bracket
         costs = _costs(model, at, law, _ALLOWED * shown)
         predictor = newton.direction(0.0)

@@ -71,7 +71,7 @@ class Newton:
         self._model, self._at, self._law, self._kappa = model, at, law, kappa
         self._per_slack = 1.0 / at.slack
         self._curvature = at.estimator * self._per_slack
-        self._curvature_sum = self._curvature.sum(axis=1)
+        self._curvature_sum = np.add.reduce(self._curvature, axis=1)
         self._per_product = self._per_slack / at.estimator
         guesses, reference = np.arange(law.mass.size), _reference(model, law)
         self._others = guesses[guesses != reference]
@@ -84,7 +84,7 @@ class Newton:
             self._inverse_hessians = bent + law.mass[:, None, None] * np.eye(frame.shape[1])  # so that nothing cancels
             self._tilted = ratios @ frame
             self._tilted[:, 0] = law.leakages
-            self._squares = (ratios * law.log_ratio).sum(axis=1)
+            self._squares = np.add.reduce(ratios * law.log_ratio, axis=1)
             m, n = law.joint.shape
             features, self._coordinates = iter(model.features), np.eye(m * n + m + 1)
             if law.log_ratio.min() < _FAR:
@@ -117,7 +117,7 @@ class Newton:
         self._fixed_right[-1] += law.leakage - self._model.budget
         matrix, inner = self._coordinates.T @ matrix @ self._coordinates, len(self._outcomes)
         matrix[:inner, :inner] += self._outcomes
-        self._factorise(matrix, 1.0 / np.sqrt(np.abs(matrix).max(axis=1)))
+        self._factorise(matrix, 1.0 / np.sqrt(np.maximum.reduce(np.abs(matrix), axis=1)))
 
     def _factorise(self, matrix: Array, scale: Array) -> None:
         """Invert a matrix whose rows and columns are scaled meanwhile, so that pivots do not depend on units or masses."""
@@ -140,14 +140,13 @@ class Newton:
         The products are second-order corrections: of P z relative to it, and of ε₀ μ.
         """
         at, curvature, curvature_sum = self._at, self._curvature, self._curvature_sum
-        aim = target * self._model.barrier[:, None] * self._per_product
-        aim -= 1.0 + product
+        aim = target * self._model.barrier[:, None] * self._per_product - (1.0 + product)
         estimator, slack = np.empty_like(at.slack), np.empty_like(at.slack)
         missing, falls = np.empty_like(curvature_sum), np.empty((2, *curvature_sum.shape))
         reduced = np.zeros(at.tilt.shape)
         for b, weighted in enumerate(self._model.weighted):
             wanted = np.multiply(at.estimator[b], aim[b], out=estimator[b])
-            missing[b] = -wanted.sum(axis=0)
+            missing[b] = -np.add.reduce(wanted, axis=0)
             wanted += curvature[b] * (missing[b] / curvature_sum[b])
             reduced += wanted @ weighted.T
         tilt, multiplier, unused = self._solve(reduced, self._kappa * target - budget_product)
@@ -188,8 +187,7 @@ class Newton:
         for chosen, curvature, share in zip(features, self._curvature, shares, strict=True):
             own = curvature[self._others]
             if count > 1:
-                spread = (own * np.sqrt(share))[:, None, :] * chosen
-                flat = spread.reshape(count * rows, chosen.shape[-1])
+                flat = ((own * np.sqrt(share))[:, None, :] * chosen).reshape(count * rows, -1)
                 total -= flat @ flat.T
             weights = own * (but_own @ curvature) * share
             diagonal += np.matmul(weights[:, None, :] * chosen, np.swapaxes(chosen, -1, -2))
