@@ -44,6 +44,11 @@ def test_private_values_too_rare_to_matter_do_not_matter(edge_problem: Callable[
     assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
 
 
+@pytest.mark.parametrize("seed", [145, 480])
+def test_merged_private_values_leave_a_system_without_unknowns(edge_problem: Callable[[int], Problem], seed: int) -> None:
+    assert ds.solve(edge_problem(seed), "tilt", gap=1e-9).status is ds.Status.CERTIFIED
+
+
 @pytest.mark.parametrize("seed", [260, 1224, 1461, 1470, 2018, 2298])
 def test_guesses_as_rare_as_the_budget_is_small_are_found(edge_problem: Callable[[int], Problem], seed: int) -> None:
     """Log ratios of order one for guesses of a mass next to the budget; the multiplier is far below 1/√(2 ε)."""

@@ -187,7 +187,7 @@ class Newton:
         for chosen, curvature, share in zip(features, self._curvature, shares, strict=True):
             own = curvature[self._others]
             if count > 1:
-                flat = ((own * np.sqrt(share))[:, None, :] * chosen).reshape(count * rows, -1)
+                flat = ((own * np.sqrt(share))[:, None, :] * chosen).reshape(count * rows, chosen.shape[-1])
                 total -= flat @ flat.T
             weights = own * (but_own @ curvature) * share
             diagonal += np.matmul(weights[:, None, :] * chosen, np.swapaxes(chosen, -1, -2))
