@@ -22,7 +22,8 @@ Without a row are
 - what only bounds memory, time or rounds: `_BLOCK_ENTRIES`, `MOST_RETAINED`, `_ROUNDS`, and the range of shells;
 - how far the iteration aims below its products after the predictor, and from which loss on it asks that for a guess's mass;
 - the factors by which a start or a step is shortened, and when Newton's method for a vertex counts as settled;
-- the order in which bands of margin are tried for tie classes.
+- the order in which bands of margin are tried for tie classes;
+- that no vertex is looked for at the end where every outcome is a tie; `against.py --only x-equals-y` shows what it saves.
 
 The folder `ablations` holds the rows of small problems, of large ones and of a curve, and the pieces that they share.
 """
