@@ -9,6 +9,7 @@ from .backends.run import certify as certify
 from .backends.run import solve as solve
 from .backends.solution import Solution as Solution
 from .backends.solution import Status as Status
+from .problems import measures as measures
 from .problems.blocks import BlockProblem as BlockProblem
 from .problems.certificate import Certificate as Certificate
 from .problems.continuous.model import ContinuousProblem as ContinuousProblem

@@ -26,7 +26,8 @@ from discreet.backends.repairs import remove_leakage, tilts_from_ratio
 from discreet.problems.inference.adversary import error_of_best, fano_bound, inference
 from discreet.problems.inference.local_estimates import local_inference, local_law
 from discreet.problems.judge import certify
-from discreet.problems.measures.mutual_information import feasible_duals, phi_divergence
+from discreet.problems.measures.duals import feasible_duals
+from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.problem import Problem
 from discreet.problems.samples import joint_of_samples
 from discreet.problems.sensors import (

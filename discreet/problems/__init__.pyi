@@ -1,5 +1,6 @@
 from . import catalog as catalog
 from . import errors as errors
+from . import measures as measures
 from . import sensors as sensors
 from .blocks import ArrayBlocks as ArrayBlocks
 from .blocks import BlockProblem as BlockProblem

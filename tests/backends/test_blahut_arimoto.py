@@ -22,7 +22,7 @@ from discreet.backends.solution import Solution, Status
 from discreet.problems import catalog
 from discreet.problems.errors import InputError
 from discreet.problems.judge import certify
-from discreet.problems.measures.mutual_information import feasible_duals
+from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 

@@ -26,8 +26,8 @@ from discreet.backends.solution import Solution, Status
 from discreet.problems import catalog
 from discreet.problems.certificate import Certificate
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
+from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import distance_from_private
-from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.problem import Problem
 
 TIME_LIMIT = 120.0

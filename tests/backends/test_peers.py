@@ -22,7 +22,7 @@ from discreet.backends.registry import backend_names, capabilities, load_backend
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
-from discreet.problems.measures.mutual_information import feasible_duals
+from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 from discreet.reports.compare import default_configurations

@@ -17,8 +17,8 @@ from discreet.backends.slsqp import Slsqp, SmoothProgram
 from discreet.backends.solution import Status
 from discreet.problems import catalog
 from discreet.problems.errors import Interrupted
+from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import phi_residual
-from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce

@@ -10,7 +10,7 @@ import pytest
 from judging import lower_bound
 
 from discreet.problems.judge import certify
-from discreet.problems.measures.mutual_information import feasible_duals
+from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import Decisions, column_error, normalise
 from discreet.problems.problem import Problem

@@ -26,7 +26,7 @@ from discreet.problems.certificate import Verdict
 from discreet.problems.errors import InputError
 from discreet.problems.judge import certify
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
-from discreet.problems.measures.mutual_information import feasible_duals
+from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule

@@ -33,8 +33,8 @@ from discreet.problems.blend import least_share
 from discreet.problems.checks import brief, check_table, checked_prior, loss_table, whole
 from discreet.problems.errors import BackendError, InputError
 from discreet.problems.inference.adversary import check_confidence
+from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import OutputLaw
-from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 

@@ -28,8 +28,8 @@ from discreet.backends.tilt.backend import Tilt
 from discreet.problems.continuous.bound import Sweep, sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
+from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import distance_from_private
-from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.roots import midpoints
 

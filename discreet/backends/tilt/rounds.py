@@ -37,7 +37,7 @@ from discreet.backends.tilt.passes import scan, wanted_margin
 from discreet.backends.tilt.point import Ending, Point
 from discreet.problems.blocks import BlockProblem, Blocks, stored
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.measures.mutual_information import feasible_duals
+from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem

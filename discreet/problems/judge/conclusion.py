@@ -37,8 +37,8 @@ from discreet.problems.certificate import Certificate, KKTResiduals, Verdict
 from discreet.problems.checks import real_numbers
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.judge.privacy import Moves, Privacy, is_private, privacy
+from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import OutputLaw, law_of, phi_residual
-from discreet.problems.measures.mutual_information import feasible_duals
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT

@@ -1,8 +1,8 @@
 """The joint law of (X, Ŷ) under an estimator, and its leakage, accurate relative to itself however small it is.
 
-With u_i = A P_i, s_i = Σ_j u_ij and r_ij = u_ij / (π_j s_i) the leakage is Σ_i s_i Σ_j π_j φ(r_ij). Every term is ≥ 0, so
-nothing cancels once r − 1 is known. Here r − 1 is formed from double-double sums, so a leakage of 1e-14 nats still has ten
-digits.
+With u_i = A P_i, s_i = Σ_j u_ij and r_ij = u_ij / (π_j s_i) mutual information is Σ_i s_i Σ_j π_j φ(r_ij). All terms are
+≥ 0, so nothing cancels once r − 1 is known, and so it is with every measure. Here r − 1 is formed from double-double sums,
+so a leakage of 1e-14 nats still has ten digits.
 
 Source: docs/theory.md, sections 3 and 10.
 """
@@ -10,18 +10,20 @@ Source: docs/theory.md, sections 3 and 10.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.problems.measures.mutual_information import phi_divergence
+from discreet.problems.measures.measure import Measure, Scope
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add, dd_multiply, dd_sum
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import SMALLEST, UNIT, leakage_doubt, ratio_doubt
 
-_UNDERFLOW = 2.0**60 * SMALLEST  # of a u_ij, 2 SMALLEST a product, times |log r| ≤ 1490: up to 2⁴⁷ products
+_UNDERFLOW = 2.0**49 * SMALLEST  # of a u_ij, 2 SMALLEST a product, before it is magnified: up to 2⁴⁷ products
 _FEW = 12  # up to so many entries Python's numbers cost less than seventy array operations
 _LARGEST_RATIO = 1e300  # only guesses of subnormal mass exceed it
 
@@ -35,6 +37,7 @@ class OutputLaw:
     p_x         π_j                                            [n]
     doubt       relative error of r_ij, at most: of how u_ij − π_j s_i was computed
     off         by how much u_ij may be wrong besides, at most, as the masses of outcomes are    [m, n], or 0
+    measure     by which leakage is counted, in its unit
 
     It is linear in the estimator, so `blend` gives the law of a mixture of two estimators without touching the outcomes.
     """
@@ -44,6 +47,7 @@ class OutputLaw:
     p_x: Array
     doubt: float = 0.0
     off: Array | float = 0.0
+    measure: Measure = MUTUAL_INFORMATION
 
     @cached_property
     def excess(self) -> Array:
@@ -62,22 +66,37 @@ class OutputLaw:
         return np.minimum(np.maximum(ratio, -1.0), _LARGEST_RATIO)
 
     def leakage(self) -> float:
-        """I(X; Ŷ) in nats, ≥ 0: an estimate. Digits are lost where it is under 1e-44 (docs/theory.md, section 10)."""
-        return self._leakage
+        """Leakage, ≥ 0: an estimate. Digits are lost where I(X; Ŷ) is under 1e-44 nats (docs/theory.md, section 10)."""
+        return self.measure.amount(self.level)
 
     @cached_property
-    def _leakage(self) -> float:
-        return float(self.mass @ (phi_divergence(self.ratio_minus_one()) @ self.p_x))
+    def level(self) -> float:
+        """What the measure compares with its B: Σ_i s_i G(x_i), or the largest of one guess."""
+        return self._gathered(self.mass, self.measure.excess, self.ratio_minus_one())
+
+    def _gathered(self, mass: Array, value: Callable[..., Array], *of: Array) -> float:
+        """What a value of every guess comes to, as the scope says; that of steep measures may be beyond range."""
+        if self.measure.steepness < np.inf:
+            return float(mass @ value(*of, self.p_x))
+        with np.errstate(over="ignore", invalid="ignore"):
+            each = value(*of, self.p_x)
+            if self.measure.scope is Scope.TOTAL:
+                return float(mass @ each)
+            return float((mass * each if self.measure.scope is Scope.SHARE else np.where(mass > 0.0, each, 0.0)).max())
 
     def leakage_ceiling(self, perturbation: float = 0.0) -> float:
-        """Upper bound of the exact leakage, nats; 0 where X has one value only.
+        """Upper bound of the exact leakage; 0 where X has one value only.
 
         perturbation: the bound also holds for every law whose entries Pr(X = x_j, Ŷ = y_i) differ by that relative amount.
-        φ is convex, so it is largest at an end of what an entry may be (docs/theory.md, section 10).
+        What an entry may be is an interval around x (docs/theory.md, section 10).
         """
         if np.count_nonzero(self.p_x) <= 1:
             return 0.0
+        if self.measure.steepness == np.inf:  # s_i and π_j are sums of entries; mutual information is least with its own
+            perturbation = np.inf if isinstance(self.off, np.ndarray) else 4.0 * perturbation * (1.0 + 4.0 * perturbation)
         x, mass, doubt = self.ratio_minus_one(), self.mass, self.doubt + perturbation
+        if doubt == np.inf:
+            return np.inf
         reach = (1.0 + x) * doubt + 8.0 * UNIT * np.abs(x)
         if isinstance(self.off, np.ndarray):
             never = (mass == 0.0) & self.off.any(axis=1)  # guesses of mass 0, unless masses are wrong
@@ -89,12 +108,20 @@ class OutputLaw:
             doubt += float(self.off.sum())
         if not reach.any():
             return 0.0
-        ends = np.array([x + reach, np.maximum(x - reach, -1.0)])
-        worst = float(mass @ (np.maximum.reduce(phi_divergence(ends)) @ self.p_x))
-        if ends.max() >= _LARGEST_RATIO:
-            worst += 1490.0 * float(mass[ends[0].max(axis=1) >= _LARGEST_RATIO].sum())  # the largest log 1/(s_i π_j)
-        worst += _UNDERFLOW * x.size
-        return worst * (1.0 + leakage_doubt(*x.shape[::-1])) / (1.0 - doubt) if doubt < 0.5 else np.inf
+        measure, steepness = self.measure, self.measure.steepness
+        if steepness == np.inf:  # what underflows counts as a change of x; guesses of mass 0 are never made
+            with np.errstate(over="ignore"):
+                expected = np.maximum(mass[:, None] * self.p_x, SMALLEST)
+                reach = reach + np.minimum(_UNDERFLOW / expected, _LARGEST_RATIO)
+            steepness = 0.0
+        worst = self._gathered(mass, measure.excess_ceiling, x, reach)
+        if steepness and (largest := x + reach).max() >= _LARGEST_RATIO:
+            worst += steepness * float(mass[largest.max(axis=1) >= _LARGEST_RATIO].sum())
+        worst += _UNDERFLOW * steepness * x.size
+        worst = worst * (1.0 + leakage_doubt(*x.shape[::-1])) / (1.0 - doubt) if doubt < 0.5 else np.inf
+        if not worst < np.inf:  # also where it is not a number
+            return np.inf
+        return worst if measure.growth == 0.0 else measure.amount(worst) * (1.0 + 8.0 * UNIT)
 
     def blend(self, other: OutputLaw, share: float) -> OutputLaw:
         """The law of (1 − share)·this + share·other."""
@@ -104,10 +131,13 @@ class OutputLaw:
             self.p_x,
             max(self.doubt, other.doubt),
             (1.0 - share) * self.off + share * other.off,
+            self.measure,
         )
 
 
-def output_law(p_xz: Array, estimator: Array, marginal: DoubleDouble | None = None) -> OutputLaw:
+def output_law(
+    p_xz: Array, estimator: Array, marginal: DoubleDouble | None = None, measure: Measure = MUTUAL_INFORMATION
+) -> OutputLaw:
     """The law of (X, Ŷ) for a private joint p_xz [n, N] and an estimator [m, N].
 
     marginal: `dd_sum(p_xz)`, if it is already known. A total of p_xz other than one is divided out.
@@ -115,7 +145,7 @@ def output_law(p_xz: Array, estimator: Array, marginal: DoubleDouble | None = No
     p_x = dd_sum(p_xz) if marginal is None else marginal
     lift = faint_lift(p_x[0])
     lifted = np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
-    return law_of(Decisions.of(estimator).sums(lifted), p_x, lift)
+    return law_of(Decisions.of(estimator).sums(lifted), p_x, lift, measure)
 
 
 def faint_lift(p_x: Array) -> NDArray[np.int32]:
@@ -124,13 +154,15 @@ def faint_lift(p_x: Array) -> NDArray[np.int32]:
     return np.asarray(-np.frexp(p_x)[1] * faint, dtype=np.int32)
 
 
-def law_of(joint: DoubleDouble, marginal: DoubleDouble, lift: NDArray[np.int32]) -> OutputLaw:
+def law_of(
+    joint: DoubleDouble, marginal: DoubleDouble, lift: NDArray[np.int32], measure: Measure = MUTUAL_INFORMATION
+) -> OutputLaw:
     """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j (not lifted) [n]."""
     mass, lifted = _row_sums(_scaled(joint, -lift)), _scaled(marginal, lift)
     formula = _one_by_one if joint[0].size <= _FEW else _deviation
     found = np.asarray(formula(*joint, *_row_sums(marginal), mass[0][:, None], mass[1][:, None], *lifted), dtype=np.float64)
     deviation = _scaled_outward(found, -lift) if lift.any() else found
-    return OutputLaw(mass[0], deviation, marginal[0], ratio_doubt(deviation.shape[1]))
+    return OutputLaw(mass[0], deviation, marginal[0], ratio_doubt(deviation.shape[1]), measure=measure)
 
 
 def _deviation(*numbers: Array) -> Array:

@@ -15,12 +15,15 @@ Source: docs/theory.md, sections 3, 6 and 10; rounding: N. J. Higham, *Accuracy 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import chain
+from typing import final
 
 import numpy as np
 
+from discreet.problems.measures.measure import Measure
 from discreet.problems.numerics.double_double import Array, exact_product
-from discreet.problems.numerics.rounding import LARGEST_TILT, SMALLEST, TOTAL_ROUNDING, UNIT
+from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 
 _SERIES_BELOW = 0.1  # up to this |r − 1| φ is summed as a series
 _SERIES = [(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)]  # further terms round away
@@ -50,30 +53,48 @@ def _polynomial(x: float, coefficients: list[float]) -> float:
     return total
 
 
-def feasible_duals(tilt: Array, multiplier: float, p_x: Array, budget: float) -> tuple[Array, float] | None:
-    """Duals made feasible by shifting rows, t_i ← t_i − h_i(t, μ); None for numbers that are not finite or μ < 0.
+@final
+@dataclass(frozen=True)
+class MutualInformation(Measure):
+    """I(X; Ŷ) = Σ_ij u_ij log(u_ij/(π_j s_i)) ≤ budget."""
 
-    tilt [m, n], multiplier μ ≥ 0 (not read at budget 0, where it is ∞), p_x = π [n], budget ε in nats. Without a constraint
-    (ε = ∞) the only useful duals are t = 0 with μ = 0, and these are returned.
-    """
-    if math.isinf(budget):
-        return np.zeros(tilt.shape), 0.0
-    multiplier = math.inf if budget == 0.0 else float(multiplier)
-    if not np.isfinite(tilt).all() or not multiplier >= 0.0:
-        return None
-    if math.isinf(multiplier) and budget > 0.0:
-        return None
-    possible = p_x > 0
-    tilt = np.minimum(np.maximum(tilt, -LARGEST_TILT), LARGEST_TILT) * possible
-    size = np.abs(tilt).max(axis=1)
-    own, prior = tilt[:, possible], p_x[possible]
-    shift = support_ceiling(own, prior, multiplier)
-    if size.max() < 2.0**40 * multiplier:  # rounding entry by entry changes h by its mean under weights next to these
-        exponent = own / multiplier + np.log(prior)
-        weights = np.maximum(np.exp(exponent - exponent.max(axis=1)[:, None]), 2.0**-1000)
-        size = 0.6 * (np.abs(own) * weights).sum(axis=1) / weights.sum(axis=1)
-    shift += UNIT * (2.0 * size + 4.0 * np.abs(shift)) + 8.0 * SMALLEST  # docs/theory.md, section 10 (feasible duals)
-    return (tilt - shift[:, None]) * possible, multiplier
+    name = "mutual-information"
+    citation = "C. E. Shannon, A Mathematical Theory of Communication, Bell System Technical Journal 27 (1948)"
+    steepness = 2048.0  # no logarithm of a ratio of doubles is as large
+
+    def excess(self, x: Array, p_x: Array) -> Array:
+        """Σ_j π_j φ(1 + x_j)."""
+        return np.asarray(phi_divergence(x) @ p_x)
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """φ is convex, so it is largest at an end of what an entry may be."""
+        ends = np.array([x + reach, np.maximum(x - reach, -1.0)])
+        return np.asarray(np.maximum.reduce(phi_divergence(ends)) @ p_x)
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """log r, cut at r = 2⁻⁵³."""
+        return np.log1p(np.maximum(x, -1.0 + UNIT))
+
+    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+        """h_i(t, μ)."""
+        value = support_ceiling(tilt, p_x, multiplier)
+        return value, np.zeros_like(value)
+
+    def ceiling(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
+        """Of h_i(t, μ), also at μ = ∞, where it is the mean."""
+        return support_ceiling(tilt, p_x, multiplier)
+
+    def lowering(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
+        """h_i(t, μ) with its rounding."""
+        shift, size = support_ceiling(tilt, p_x, multiplier), np.abs(tilt).max(axis=1)
+        if size.max() < 2.0**40 * multiplier:  # rounding entry by entry changes h by its mean under weights next to these
+            exponent = tilt / multiplier + np.log(p_x)
+            weights = np.maximum(np.exp(exponent - exponent.max(axis=1)[:, None]), 2.0**-1000)
+            size = 0.6 * (np.abs(tilt) * weights).sum(axis=1) / weights.sum(axis=1)
+        return np.asarray(shift + (UNIT * (2.0 * size + 4.0 * np.abs(shift)) + 8.0 * SMALLEST))
+
+
+MUTUAL_INFORMATION = MutualInformation()
 
 
 def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:

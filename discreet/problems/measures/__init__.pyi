@@ -1,0 +1,14 @@
+from .chi_square import ChiSquare as ChiSquare
+from .each_guess import LocalDifferentialPrivacy as LocalDifferentialPrivacy
+from .each_guess import MaxLift as MaxLift
+from .each_guess import ParityDifference as ParityDifference
+from .each_guess import PointwiseInformation as PointwiseInformation
+from .g_leakage import GLeakage as GLeakage
+from .g_leakage import MinEntropyLeakage as MinEntropyLeakage
+from .maximal_leakage import MaximalLeakage as MaximalLeakage
+from .measure import Measure as Measure
+from .measure import Scope as Scope
+from .mutual_information import MutualInformation as MutualInformation
+from .registry import measure_of as measure_of
+from .sibson import Sibson as Sibson
+from .total_variation import TotalVariation as TotalVariation

@@ -1,0 +1,191 @@
+"""Measures of each single guess, not of their sum: what the worst guess says, however rare it is.
+
+- `max-lift`: p(x_j given the guess) ≤ e^ε π_j for all j.
+- `local-differential-privacy`: p(guess given x_j) ≤ e^ε p(guess given x_k) for all j and k.
+- `pointwise-information`: KL(posterior ‖ π) ≤ ε.
+- `parity-difference`: p(guess given x_j) − p(guess given x_k) ≤ δ for all j and k (approximate demographic parity).
+
+The first three say that the posterior q is in a convex set around π. Their tilts are feasible if t·q ≤ 0 on that set, so
+κ(t) = max t·q, and no multiplier is needed. The last has g(u) = max_j u_j/π_j − min_j u_j/π_j with
+V = {v : Σ π_j (v_j)₊ ≤ 1, Σ π_j v_j ≤ 0}: a tilt of mean 0 has the multiplier Σ_j π_j (t_j)₊.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from discreet.problems.measures.maximal_leakage import MaximalLeakage, peak
+from discreet.problems.measures.measure import Measure, Scope, ends
+from discreet.problems.measures.mutual_information import MutualInformation
+from discreet.problems.measures.mutual_information import support_ceiling as log_mean_ceiling
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import SMALLEST, UNIT
+
+
+@final
+@dataclass(frozen=True)
+class MaxLift(Measure):
+    """max_ij log(p(x_j given ŷ_i)/π_j) ≤ budget."""
+
+    name = "max-lift"
+    citation = "S. Saeidian, G. Cervia, T. J. Oechtering, M. Skoglund, Pointwise Maximal Leakage, IEEE TIT 69 (2023)"
+    scope = Scope.POSTERIOR
+
+    @property
+    def growth(self) -> float:
+        """x_j ≤ e^ε − 1."""
+        return 1.0
+
+    def excess(self, x: Array, p_x: Array) -> Array:
+        """max_j x_j."""
+        return MaximalLeakage().excess(x, p_x)
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """From the largest each entry may be."""
+        return MaximalLeakage().excess_ceiling(x, reach, p_x)
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """e_j/π_j − 1."""
+        return peak(x, p_x) - 1.0
+
+    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
+        """u_j/π_j − (1 + B) s."""
+        return (np.eye(p_x.size) / p_x - (1.0 + level),)
+
+    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+        """max {t·q : q ≤ (1 + B) π} = Σ π t + min_λ Σ π ((λ − t)₊ + B (t − λ)₊), at a λ among the t_j."""
+        apart = tilt[:, :, None] - tilt[:, None, :]  # [m, j, λ]
+        beyond = (np.einsum("ijk,j->ik", np.maximum(-apart, 0.0) + level * np.maximum(apart, 0.0), p_x)).min(axis=1)
+        return tilt @ p_x + beyond, np.abs(tilt) @ p_x + beyond
+
+
+@final
+@dataclass(frozen=True)
+class LocalDifferentialPrivacy(Measure):
+    """max_ijk log(p(ŷ_i given x_j)/p(ŷ_i given x_k)) ≤ budget."""
+
+    name = "local-differential-privacy"
+    citation = "J. C. Duchi, M. I. Jordan, M. J. Wainwright, Local Privacy and Statistical Minimax Rates, FOCS 2013"
+    scope = Scope.POSTERIOR
+
+    @property
+    def growth(self) -> float:
+        """r_j/r_k − 1 ≤ e^ε − 1."""
+        return 1.0
+
+    def excess(self, x: Array, p_x: Array) -> Array:
+        """max r / min r − 1; inf where a guess excludes a private value. Not convex, but its level sets are."""
+        return self.excess_ceiling(x, np.zeros_like(x), p_x)
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """From the ends of the largest and the least entry."""
+        low, high = ends(x, reach, p_x)
+        largest, least = np.maximum(high.max(axis=1), 0.0), np.minimum(low.min(axis=1), 0.0)
+        some = least > -1.0 + 4.0 * UNIT  # else no digit of r is known
+        return np.asarray(np.divide(largest - least, 1.0 + least, out=np.full(len(x), np.inf), where=some))
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """e_j/π_j − (r_j/r_k) e_k/π_k, which is 0 at u and below 0 at no guess with smaller ratios."""
+        ratio = 1.0 + np.minimum(self.excess(x, p_x), 1.0 / UNIT)
+        return peak(x, p_x) - ratio[:, None] * peak(-x, p_x)
+
+    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
+        """u_j/π_j − (1 + B) u_k/π_k."""
+        each = np.eye(p_x.size) / p_x
+        rows = each[:, None, :] - (1.0 + level) * each[None, :, :]
+        return (rows[~np.eye(p_x.size, dtype=np.bool_)],)
+
+    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+        """max of (Σ π t + B Σ_S π t) / (1 + B π(S)) over the sets S of the largest t_j."""
+        if np.isinf(level):
+            return tilt.max(axis=1), np.zeros(len(tilt))
+        order = np.argsort(-tilt, axis=1, kind="stable")
+        inside = np.cumsum(np.take_along_axis(tilt * p_x, order, axis=1), axis=1)
+        mass = np.cumsum(p_x[order], axis=1)
+        value = ((tilt @ p_x)[:, None] + level * inside) / (1.0 + level * mass)
+        return value.max(axis=1), 2.0 * np.abs(tilt).max(axis=1)
+
+
+@final
+@dataclass(frozen=True)
+class PointwiseInformation(Measure):
+    """max_i KL(p(x given ŷ_i) ‖ p(x)) ≤ budget."""
+
+    name = "pointwise-information"
+    citation = "M. R. DeWeese, M. Meister, How to measure the information gained from one symbol, Network 10 (1999)"
+    scope = Scope.POSTERIOR
+
+    def excess(self, x: Array, p_x: Array) -> Array:
+        """Σ_j π_j φ(1 + x_j)."""
+        return MutualInformation().excess(x, p_x)
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """From the larger term of both ends of each entry."""
+        return MutualInformation().excess_ceiling(x, reach, p_x)
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """log r − KL, which is 0 at u."""
+        return MutualInformation().slope(x, p_x) - self.excess(x, p_x)[:, None]
+
+    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+        """max {t·q : KL(q ‖ π) ≤ B} = min_ν ν log Σ π e^{t/ν} + ν B; any ν gives an upper bound."""
+        value, size = tilt.max(axis=1), np.abs(tilt).max(axis=1)
+        for i, row in enumerate(tilt[:, None, :]):
+            low, high = -700.0, 700.0
+            for _ in range(60):  # KL of π e^{t/ν} falls as ν grows
+                middle = 0.5 * (low + high)
+                power = (row[0] - value[i]) / (size[i] * np.exp(middle) + SMALLEST)
+                low, high = (middle, high) if _tilted_divergence(power, p_x) > level else (low, middle)
+            nu = float(size[i] * np.exp(high))
+            value[i] = min(value[i], float(log_mean_ceiling(row, p_x, nu)[0]) + nu * level * (1.0 + 2.0 * UNIT))
+        return value, size
+
+
+def _tilted_divergence(power: Array, p_x: Array) -> float:
+    """KL of π e^p ÷ Σ π e^p from π; where p is small, from differences to its mean, in which nothing cancels."""
+    near = power - power @ p_x
+    if np.abs(near).max() > 0.1:
+        weights = p_x * np.exp(power)
+        return float((weights @ power) / weights.sum() - np.log(weights.sum()))
+    curve = (near * near * (0.5 + near * (1.0 / 6.0 + near / 24.0))) @ p_x  # Σ π (e^p − 1 − p), up to p⁵/120
+    return float((p_x * near) @ np.expm1(near) / (1.0 + curve) - np.log1p(curve))
+
+
+@final
+@dataclass(frozen=True)
+class ParityDifference(Measure):
+    """max_ijk |p(ŷ_i given x_j) − p(ŷ_i given x_k)| ≤ budget."""
+
+    name = "parity-difference"
+    unit = ""
+    citation = "A. Agarwal et al., A Reductions Approach to Fair Classification, ICML 2018"
+    scope = Scope.SHARE
+
+    def excess(self, x: Array, p_x: Array) -> Array:
+        """max_j x_j − min_j x_j."""
+        return self.excess_ceiling(x, np.zeros_like(x), p_x)
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """From the ends of the largest and the least entry."""
+        low, high = ends(x, reach, p_x)
+        return np.asarray(np.maximum(high.max(axis=1), 0.0) - np.minimum(low.min(axis=1), 0.0))
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """e_j/π_j − e_k/π_k of the largest and the least entry."""
+        return peak(x, p_x) - peak(-x, p_x)
+
+    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
+        """The largest u_j/π_j − s, and the largest s − u_k/π_k."""
+        rows = np.eye(p_x.size) / p_x - 1.0
+        return rows, -rows
+
+    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+        """Σ_j π_j t_j."""
+        return tilt @ p_x, np.abs(tilt) @ p_x
+
+    def price(self, tilt: Array, p_x: Array, multiplier: float) -> float:
+        """Σ_ij π_j (t_ij)₊, rounded upward."""
+        return float((np.maximum(tilt, 0.0) @ p_x).sum() / p_x.sum()) * (1.0 + (4.0 * tilt.size + 16.0) * UNIT)

@@ -1,0 +1,173 @@
+"""g-leakage: what a guess helps an adversary who gains G_wj by the action w if X = x_j; and the case of guessing X.
+
+It is the logarithm of (Σ_i max_w (G u_i)_w) / max_w (G π)_w. With rows divided by that best prior gain, which the action w*
+has, g(u) = max_w ((G_w − G_w*)·u) ≥ 0, and the budget reads Σ_i g(u_i) ≤ e^ε − 1. Budget 0 is no perfect privacy: the
+adversary may learn what does not change its action.
+
+V is the convex hull of the rows G_w − G_w*, and all below it; the least κ is the value of a small matrix game. Any weights
+of its rows prove a κ, so a linear program may propose them. For guesses of X itself it is a water level.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.checks import check_ceiling, mass_array
+from discreet.problems.errors import InputError
+from discreet.problems.measures.measure import Measure, ends
+from discreet.problems.measures.water import water_level
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import SMALLEST, UNIT
+
+
+@final
+@dataclass(frozen=True)
+class GLeakage(Measure):
+    """log of the factor by which the best expected gain grows ≤ budget; gain [actions, n] ≥ 0, up to a factor."""
+
+    gain: tuple[tuple[float, ...], ...]
+
+    name = "g-leakage"
+    citation = "M. S. Alvim et al., Measuring Information Leakage Using Generalized Gain Functions, CSF 2012"
+    separates = False
+
+    def __init__(self, gain: Any) -> None:
+        """Raises InputError for anything but a matrix of numbers ≥ 0, a private value in each column."""
+        matrix = mass_array(gain, "gain", 2, "[actions, n]")
+        check_ceiling(matrix, "gain", 1e100, "state gains in a larger unit")
+        if not matrix.any(axis=0).all():
+            raise InputError(
+                f"no action gains anything at private value {int((~matrix.any(axis=0)).argmax())}; give some gain"
+            )
+        object.__setattr__(self, "gain", tuple(map(tuple, matrix.tolist())))
+
+    def __str__(self) -> str:
+        return f"g-leakage:gain={json.dumps(self.gain)}"
+
+    @property
+    def growth(self) -> float:
+        """Σ_i g(u_i) ≤ e^ε − 1."""
+        return 1.0
+
+    def on(self, values: NDArray[np.intp], n: int) -> Measure:
+        """The columns of these values."""
+        if len(self.gain[0]) != n:
+            raise InputError(f"the gain has {len(self.gain[0])} columns and X has {n} values; give one column per value")
+        return self if values.size == n else GLeakage(np.array(self.gain)[:, values])
+
+    def level(self, budget: float) -> float:
+        """B, with what another action may gain before the guess as w* does, up to rounding."""
+        return _spared(super().level(budget), len(self.gain[0]))
+
+    def rows(self, p_x: Array) -> Array:
+        """G_w − G_w* over the best prior gain [actions, n]; the row of w* is 0."""
+        matrix = np.array(self.gain)
+        prior = matrix @ p_x
+        return np.asarray((matrix - matrix[prior.argmax()]) / prior.max())
+
+    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
+        """The rows."""
+        return (self.rows(p_x),)
+
+    def excess(self, x: Array, p_x: Array) -> Array:
+        """max_w (G_w − G_w*)·(π (1 + x))."""
+        return _gained(self.rows(p_x), x, p_x)
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """Each term from the end at which it is larger, with its rounding."""
+        return _gained_ceiling(self.rows(p_x), x, reach, p_x)
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """The row of the best action."""
+        rows = self.rows(p_x)
+        return np.asarray(rows[((1.0 + x) * p_x @ rows.T).argmax(axis=1)])
+
+    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+        """max_j (t_j − μ Σ_w λ_w (G_w − G_w*)_j), for the weights λ of a linear program for each guess."""
+        from scipy.optimize import linprog
+
+        rows, value, size = self.rows(p_x), tilt.max(axis=1), np.abs(tilt).max(axis=1)
+        others = np.flatnonzero(rows.any(axis=1))  # the weight of w* is what the others leave of one
+        bounds = [(0.0, None)] * others.size + [(None, None)]
+        options = dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10)
+        run: Any = linprog  # the stubs know no plain dictionary of options
+        for i in np.flatnonzero(size):  # in units of the tilt: min κ with t − Σ λ_w rows_w ≤ κ and Σ λ_w ≤ μ
+            most, t = min(multiplier / size[i], 1e30), tilt[i] / size[i]
+            program = np.column_stack([np.vstack([-rows[others].T, np.ones(others.size)]), [*[-1.0] * t.size, 0.0]])
+            found = run(
+                np.append(np.zeros(others.size), 1.0), program, np.append(-t, most), bounds=bounds, options=options
+            ).x
+            if found is not None:
+                weights = size[i] * np.maximum(found[:-1], 0.0)
+                weights *= min(1.0, (1.0 - 4.0 * (rows.size + 4) * UNIT) * multiplier / max(weights.sum(), SMALLEST))
+                value[i] = min(value[i], float((tilt[i] - weights @ rows[others]).max()))
+                size[i] += (weights @ np.abs(rows[others])).max()
+        return value, (4.0 + len(rows)) * size
+
+
+@final
+@dataclass(frozen=True)
+class MinEntropyLeakage(Measure):
+    """log of the factor by which the probability of guessing X grows ≤ budget (Bayes vulnerability)."""
+
+    name = "min-entropy-leakage"
+    citation = "G. Smith, On the Foundations of Quantitative Information Flow, FOSSACS 2009"
+    separates = False
+
+    @property
+    def growth(self) -> float:
+        """Σ_i g(u_i) ≤ e^ε − 1."""
+        return 1.0
+
+    def level(self, budget: float) -> float:
+        """B, with what another value may have before the guess as j* does, up to rounding."""
+        return _spared(super().level(budget), 1)
+
+    def rows(self, p_x: Array) -> Array:
+        """(e_j − e_j*)/π_j* [n, n] with the likeliest value j*."""
+        best = p_x.argmax()
+        return np.asarray((np.eye(p_x.size) - np.eye(p_x.size)[best]) / p_x[best])
+
+    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
+        """The rows."""
+        return (self.rows(p_x),)
+
+    def excess(self, x: Array, p_x: Array) -> Array:
+        """max_j (π_j (1 + x_j) − π_j* (1 + x_j*)) / π_j*."""
+        return _gained(self.rows(p_x), x, p_x)
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """Each term from the end at which it is larger, with its rounding."""
+        return _gained_ceiling(self.rows(p_x), x, reach, p_x)
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """The row of the likeliest value after the guess."""
+        rows = self.rows(p_x)
+        return np.asarray(rows[((1.0 + x) * p_x @ rows.T).argmax(axis=1)])
+
+    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+        """The water level of Σ_j (t_j + b_j μ/π_j* − κ)₊ = μ/π_j*, b = e_j*."""
+        best = p_x.argmax()
+        return water_level(tilt, np.ones(p_x.size), np.full(len(tilt), multiplier / p_x[best]), np.eye(p_x.size)[best])
+
+
+def _spared(level: float, terms: int) -> float:
+    return level + 4.0 * (terms + 4) * UNIT * (1.0 + level)
+
+
+def _gained(rows: Array, x: Array, p_x: Array) -> Array:
+    x = ends(x, np.zeros_like(x), p_x)[1]
+    return np.asarray(np.maximum(rows @ p_x + (x * p_x) @ rows.T, 0.0).max(axis=1))
+
+
+def _gained_ceiling(rows: Array, x: Array, reach: Array, p_x: Array) -> Array:
+    low, high = ends(x, reach, p_x)
+    up, down = np.maximum(rows, 0.0) * p_x, np.minimum(rows, 0.0) * p_x
+    value = rows @ p_x + high @ up.T + low @ down.T
+    size = np.abs(rows) @ p_x + np.abs(high) @ up.T - np.abs(low) @ down.T
+    return np.asarray(np.maximum(value + (2 * p_x.size + 16) * UNIT * size, 0.0).max(axis=1))

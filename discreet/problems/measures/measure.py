@@ -1,0 +1,156 @@
+"""What a measure of leakage is: for each guess a convex function of what it says about X, zero where it says nothing.
+
+With u_j = Pr(X = x_j, guess), s = Σ_j u_j and x_j = u_j/(π_j s) − 1, which is p(x_j given the guess)/π_j − 1, a guess adds
+
+    g(u) = s · G(x),   G ≥ 0 convex with G(0) = 0
+
+so that g is convex and positively homogeneous: merging two guesses never adds to it. x is what `law` computes without
+cancellation, hence every measure is a function of x. The constraint of a budget is about B = `level`:
+
+    Scope.TOTAL  Σ_i g(u_i) ≤ B      Scope.SHARE  g(u_i) ≤ B for each guess      Scope.POSTERIOR  G(x_i) ≤ B for each guess
+
+As a support function g(u) = max_{v in V} v·u, where V holds 0 and with a vector all smaller ones. A tilt t_i with
+t_i·u ≤ μ g(u) for all u ≥ 0 is in μ V; any tilt is repaired by the least shift κ with t_i − κ·1 in μ V (`Measure.support`).
+Under Scope.POSTERIOR the union of all μ V takes its place, and a tilt says all; under Scope.SHARE each guess has its own
+μ_i, the least that its tilt allows (`Measure.price`).
+
+Source: docs/decisions/0006-measures.md; docs/theory.md, sections 3 and 5.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from enum import Enum
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import SMALLEST, UNIT
+
+
+class Scope(Enum):
+    """What a budget bounds; the value is the word for it in messages."""
+
+    TOTAL = "the sum over all guesses"
+    SHARE = "each guess, by its probability"
+    POSTERIOR = "each guess, however rare"
+
+
+class Measure(ABC):
+    """A measure of leakage; `str` gives the text that names it with its parameters (`registry.measure_of`).
+
+    name       of the family; unit: of budgets; citation: where it is defined
+    scope      what a budget bounds
+    growth     c: B = e^{cε} − 1 for a budget of ε; 0: B = ε
+    steepness  upper bound of |slope| and of G whatever π is, if there is one and the scope is TOTAL
+    separates  whether only guesses that say nothing about X leak nothing, so that budget 0 is perfect privacy
+    """
+
+    name: ClassVar[str]
+    unit: ClassVar[str] = "nats"
+    citation: ClassVar[str]
+    scope: ClassVar[Scope] = Scope.TOTAL
+    separates: ClassVar[bool] = True
+    steepness: ClassVar[float] = math.inf
+
+    @property
+    def growth(self) -> float:
+        """c in B = e^{cε} − 1; 0 for B = ε."""
+        return 0.0
+
+    @property
+    def suffix(self) -> str:
+        """What names of numbers in its unit end with."""
+        return f"_{self.unit}" if self.unit else ""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def on(self, values: NDArray[np.intp], n: int) -> Measure:
+        """The same measure of fewer private values, out of n; InputError if it is not about n values."""
+        return self
+
+    @abstractmethod
+    def excess(self, x: Array, p_x: Array) -> Array:
+        """G(x_i) [m] of x [m, n] and π [n], accurate relative to itself."""
+
+    @abstractmethod
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """Upper bound [m] of G at every x' of mean 0 with |x' − x| ≤ reach [m, n], up to (n + 300) 2⁻⁵³ of itself."""
+
+    @abstractmethod
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """A subgradient v [m, n] of g at u = s π (1 + x): v in V with v·u = g(u). Entries may be cut."""
+
+    @abstractmethod
+    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+        """The least κ_i with t_i − κ_i in μ V [m], and sizes [m] of which its error is at most (n + 40) 2⁻⁵³.
+
+        tilt [m, n], π [n] > 0 up to rounding, 0 < μ < ∞ (not read unless the scope is TOTAL), level B. An estimate that lies
+        above κ_i is no error.
+        """
+
+    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...] | None:
+        """Matrices R [k, n] with g(u) = Σ_R max_k (R u)_k, under Scope.POSTERIOR with R u ≤ 0; None for smooth measures."""
+        return None
+
+    def ceiling(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
+        """Upper bound of the least κ_i with t_i − κ_i in μ V [m]; κ_i ≤ max_j t_ij as V holds no less than all v ≤ 0.
+
+        κ(t) = c + κ(t − c) for every number c. The mean is subtracted first, so that rounding is relative to differences.
+        """
+        total, largest = p_x.sum(), tilt.max(axis=1)
+        if multiplier == 0.0 and self.scope is Scope.TOTAL:
+            return np.asarray(largest)
+        centre = (tilt @ p_x) / total
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            value, size = self.support(tilt - centre[:, None], p_x / total, multiplier, level)
+            value = value + (p_x.size + 40) * UNIT * size
+            value = centre + value + 2.0 * UNIT * (np.abs(centre) + np.abs(value)) + SMALLEST * p_x.size
+        return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
+
+    def lowering(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
+        """By how much each row must be lowered [m] to be in μ V whatever the rounding, for π > 0 within some roundings."""
+        shift = self.ceiling(tilt, p_x, multiplier, level)
+        return np.asarray(shift + UNIT * (2.0 * np.abs(tilt).max(axis=1) + 4.0 * np.abs(shift)) + 8.0 * SMALLEST)
+
+    def price(self, tilt: Array, p_x: Array, multiplier: float) -> float:
+        """The sum of the multipliers of feasible tilts: what a unit of B costs in the dual bound, rounded upward."""
+        return multiplier if self.scope is Scope.TOTAL else 0.0
+
+    def level(self, budget: float) -> float:
+        """B, rounded upward."""
+        if self.growth == 0.0:
+            return budget
+        exponent = self.growth * budget
+        return math.expm1(exponent) * (1.0 + (8.0 + 2.0 * exponent) * UNIT) + SMALLEST if exponent < 700.0 else math.inf
+
+    def amount(self, level: float) -> float:
+        """The budget whose B is the level, rounded to some units in the last place."""
+        return level if self.growth == 0.0 else math.log1p(level) / self.growth
+
+
+def ends(x: Array, reach: Array, p_x: Array) -> tuple[Array, Array]:
+    """The least and the largest x' that may be meant: within reach, and of a probability; 0 where π_j = 0."""
+    possible = p_x > 0.0
+    most = np.divide(1.0 + 4.0 * UNIT, p_x, out=np.zeros_like(p_x), where=p_x > 2.0**-1020)
+    most = np.where(possible & (most == 0.0), 2.0**1020, most)
+    return np.maximum(x - reach, -1.0) * possible, np.minimum(x + reach, most) * possible
+
+
+def remainder(x: Array, power: float) -> Array:
+    """(1 + x)₊^power − 1 − power·x ≥ 0 for power > 1, accurate relative to itself."""
+    near = np.abs(x) * (power + 1.0) < 0.1
+    small, term = np.where(near, x, 0.0), np.ones_like(x)
+    series = np.zeros_like(x)
+    for k in range(1, 14):
+        term = term * small * ((power - k + 1.0) / k)
+        if k > 1:
+            series = series + term
+    kept = np.where(near, 0.0, x)
+    log = np.log1p(np.maximum(kept, -1.0 + UNIT))
+    far = np.where(kept > -1.0, (1.0 + kept) * np.expm1((power - 1.0) * log) - (power - 1.0) * kept, -1.0 - power * kept)
+    return np.where(near, series, far)

@@ -1,0 +1,63 @@
+"""Measures by name: `measure_of("sibson:alpha=2")`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from discreet.problems.checks import brief, nearest
+from discreet.problems.errors import InputError
+from discreet.problems.measures.chi_square import ChiSquare
+from discreet.problems.measures.each_guess import (
+    LocalDifferentialPrivacy,
+    MaxLift,
+    ParityDifference,
+    PointwiseInformation,
+)
+from discreet.problems.measures.g_leakage import GLeakage, MinEntropyLeakage
+from discreet.problems.measures.maximal_leakage import MaximalLeakage
+from discreet.problems.measures.measure import Measure
+from discreet.problems.measures.mutual_information import MutualInformation
+from discreet.problems.measures.sibson import Sibson
+from discreet.problems.measures.total_variation import TotalVariation
+
+MEASURES: Mapping[str, type[Measure]] = {
+    family.name: family
+    for family in (
+        MutualInformation, ChiSquare, TotalVariation, Sibson, MaximalLeakage, MinEntropyLeakage, GLeakage,
+        ParityDifference, MaxLift, LocalDifferentialPrivacy, PointwiseInformation,
+    )
+}  # fmt: skip
+"""Every family of measures by its name."""
+
+OTHERS = frozenset(MEASURES) - {MutualInformation.name}
+"""All but mutual information."""
+
+LINEAR = frozenset(name for name, family in MEASURES.items() if family.pieces is not Measure.pieces)
+"""Those that are the largest of linear functions, or sums of such: under them the problem is a linear program."""
+
+
+def measure_of(given: str | Measure) -> Measure:
+    """The measure itself, or the one that a text names: a family, and after a colon its parameters as key=value in JSON.
+
+    Law: `measure_of(str(measure)) == measure`. Raises InputError for anything else.
+    """
+    if isinstance(given, Measure):
+        return given
+    if not isinstance(given, str):
+        raise InputError(f"the measure is {brief(given)}; give the name of one, or an object of discreet.measures")
+    name, _, rest = given.partition(":")
+    if name not in MEASURES:
+        hint = nearest(name, MEASURES)
+        raise InputError(f"there is no measure {brief(name)}{hint}; choose one of: {', '.join(MEASURES)}")
+    key, _, value = rest.partition("=")
+    try:
+        parameters: dict[str, Any] = {key: json.loads(value)} if rest else {}
+        return MEASURES[name](**parameters)
+    except InputError:
+        raise
+    except (ValueError, TypeError, RecursionError):
+        fields = ", ".join(getattr(MEASURES[name], "__dataclass_fields__", ()))
+        wanted = f"write {name}:{fields}=… with a number or a list of lists" if fields else f"{name} takes none"
+        raise InputError(f"the parameters of the measure {brief(given)} cannot be used; {wanted}") from None

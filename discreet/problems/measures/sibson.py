@@ -1,0 +1,92 @@
+"""Sibson's mutual information of order α > 1, from mutual information (α → 1) to maximal leakage (α → ∞).
+
+It is α/(α − 1) log Σ_i N(r_i) s_i with the norm N(r) = (Σ_j π_j r_j^α)^{1/α}. With g(u) = s (N(r) − 1) the budget reads
+Σ_i g(u_i) ≤ e^{ε(α−1)/α} − 1. As Σ_j π_j x_j = 0, N^α − 1 = Σ_j π_j ((1 + x_j)^α − 1 − α x_j), a sum of terms ≥ 0.
+
+V + 1 is the unit ball of the dual norm, Σ_j π_j (v_j)₊^β ≤ 1 with 1/α + 1/β = 1 (Hölder). In the same form, κ is least with
+Σ_j π_j t_j − κ + (μ/β) Σ_j π_j ((1 + y_j)₊^β − 1 − β y_j) ≤ 0,  y_j = (t_j − κ)/μ,  whose left side falls with κ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from discreet.problems.checks import brief
+from discreet.problems.errors import InputError
+from discreet.problems.measures.measure import Measure, ends, remainder
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import UNIT
+
+
+@final
+@dataclass(frozen=True)
+class Sibson(Measure):
+    """Sibson's mutual information of order `alpha` ≤ budget, 1.01 ≤ alpha ≤ 100."""
+
+    alpha: float
+
+    name = "sibson"
+    citation = (
+        "R. Sibson, Information radius, Z. Wahrscheinlichkeitstheorie 14 (1969); S. Verdú, α-mutual information, ITA 2015"
+    )
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.alpha, int | float) and 1.01 <= self.alpha <= 100.0):
+            raise InputError(
+                f"the order alpha of Sibson's information is {brief(self.alpha)}; give a number from 1.01 to 100"
+            )
+
+    def __str__(self) -> str:
+        return f"sibson:alpha={float(self.alpha)!r}"
+
+    @property
+    def growth(self) -> float:
+        """Σ_i g(u_i) ≤ e^{ε(α−1)/α} − 1."""
+        return (self.alpha - 1.0) / self.alpha
+
+    def excess(self, x: Array, p_x: Array) -> Array:
+        """N(1 + x) − 1."""
+        return self._norm_minus_one(remainder(ends(x, np.zeros_like(x), p_x)[1], self.alpha) @ p_x)
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """From the larger term of both ends of each entry."""
+        low, high = ends(x, reach, p_x)
+        return self._norm_minus_one(np.maximum(remainder(low, self.alpha), remainder(high, self.alpha)) @ p_x)
+
+    def _norm_minus_one(self, above: Array) -> Array:
+        return np.asarray(np.expm1(np.log1p(above) / self.alpha))
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """(r_j/N)^{α−1} − 1."""
+        log = np.log1p(np.maximum(x, -1.0 + UNIT)) - np.log1p(self.excess(x, p_x))[:, None]
+        return np.asarray(np.where(x > -1.0, np.expm1((self.alpha - 1.0) * log), -1.0))
+
+    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+        """Newton's method from the left, on a convex function; then steps to the right until it is proven."""
+        beta, mean, largest = self.alpha / (self.alpha - 1.0), tilt @ p_x, tilt.max(axis=1)
+
+        def left_side(kappa: Array) -> tuple[Array, Array, Array]:
+            y = (tilt - kappa[:, None]) / multiplier
+            above = multiplier / beta * (remainder(np.maximum(y, -1.0), beta) @ p_x)
+            above += np.maximum(-1.0 - y, 0.0) @ p_x * multiplier  # where y < −1 the remainder grows by β for each unit
+            fall = np.maximum(1.0 + y, 0.0) ** (beta - 1.0) @ p_x
+            size = np.abs(tilt) @ p_x + np.abs(kappa) + above
+            return mean - kappa + above, fall, size
+
+        kappa = mean
+        for _ in range(60):
+            value, fall, size = left_side(kappa)
+            step = np.where(value > 8.0 * UNIT * size, value / np.maximum(fall, UNIT), 0.0)
+            if not step.any():
+                break
+            kappa = np.minimum(kappa + step, largest)
+        allowance = (8.0 * p_x.size + 16.0 * beta + 64.0) * UNIT
+        for spare in (0.5, 1.0, 32.0):
+            value, fall, size = left_side(kappa)
+            over = value + allowance * size
+            kappa = np.where(over > 0.0, kappa + (over + spare * allowance * size) / np.maximum(fall, UNIT), kappa)
+        value, _, size = left_side(kappa)
+        return np.where(value + allowance * size <= 0.0, kappa, largest), np.abs(kappa)

@@ -1,0 +1,49 @@
+"""Total variation: by how much guesses change beliefs about X on average, Σ_i ½ Σ_j |u_ij − π_j s_i|.
+
+V = {v : v_j ≤ σ_j − Σ_k π_k σ_k for some |σ_j| ≤ ½}, and the least κ is Σ_j π_j max(t_j, max_k t_k − μ): with φ(r) =
+½|r − 1| it is min_λ λ + Σ π max(t − λ, −μ/2) over λ ≥ max t − μ/2, which does not decrease with λ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from discreet.problems.measures.measure import Measure, ends
+from discreet.problems.numerics.double_double import Array
+
+
+@final
+@dataclass(frozen=True)
+class TotalVariation(Measure):
+    """½ Σ_ij |u_ij − π_j s_i| ≤ budget."""
+
+    name = "total-variation"
+    unit = ""
+    citation = "B. Rassouli, D. Gündüz, Optimal Utility-Privacy Trade-off with Total Variation Distance, IEEE TIFS 15 (2020)"
+
+    def excess(self, x: Array, p_x: Array) -> Array:
+        """½ Σ_j π_j |x_j|."""
+        return np.asarray(0.5 * (np.abs(ends(x, np.zeros_like(x), p_x)[1]) @ p_x))
+
+    def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
+        """From the end of each entry that is further from 0."""
+        low, high = ends(x, reach, p_x)
+        return np.asarray(0.5 * (np.maximum(-low, high) @ p_x))
+
+    def slope(self, x: Array, p_x: Array) -> Array:
+        """σ_j − Σ π σ, σ = ½ sign x."""
+        sign = 0.5 * np.sign(x)
+        return np.asarray(sign - (sign @ p_x)[:, None])
+
+    def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
+        """For each value ± ½ (u_j − π_j s)."""
+        rows = 0.5 * (np.eye(p_x.size) - p_x[:, None])
+        return tuple(np.stack([row, -row]) for row in rows)
+
+    def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
+        """Σ_j π_j max(t_j, max t − μ)."""
+        raised = np.maximum(tilt, tilt.max(axis=1)[:, None] - multiplier)
+        return raised @ p_x, np.abs(tilt).max(axis=1)

@@ -1,0 +1,296 @@
+"""Every measure of leakage is asked for its laws; references are its definition, in 60 digits, from exact joint laws."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from discreet.problems.errors import InputError
+from discreet.problems.measures import GLeakage, Measure, Scope, measure_of
+from discreet.problems.measures.duals import feasible_duals
+from discreet.problems.measures.law import OutputLaw, law_of
+from discreet.problems.measures.measure import remainder
+from discreet.problems.measures.registry import MEASURES
+from discreet.problems.numerics.double_double import Array, dd_sum
+
+GAIN = [[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.5, 0.5, 0.5], [0.0, 0.1, 2.0]]
+PARAMETERS = {"sibson": ["sibson:alpha=2", "sibson:alpha=1.2", "sibson:alpha=30"], "g-leakage": [str(GLeakage(GAIN))]}
+NAMES = [text for name in MEASURES for text in PARAMETERS.get(name, [name])]
+TOTAL = [text for text in NAMES if measure_of(text).scope is Scope.TOTAL]
+
+
+def _exact(measure: Any, u: Any, pi: Any) -> Any:
+    """The leakage of guesses with exact joint masses u [m][n] and prior π [n], as the literature defines it."""
+    r = [[a / p / sum(row) for a, p in zip(row, pi, strict=True)] for row in u]
+    s = [sum(row) for row in u]
+
+    def mean(row: Any, f: Any) -> Any:
+        return mpmath.fsum(_real(p) * f(_real(one)) for p, one in zip(pi, row, strict=True))
+
+    def total(f: Any) -> Any:
+        return mpmath.fsum(_real(w) * mean(row, f) for w, row in zip(s, r, strict=True))
+
+    def entropic(one: Any) -> Any:
+        return one * mpmath.log(one) if one else mpmath.mpf(0)
+
+    def raised(row: Any) -> Any:
+        return mean(row, lambda one: one**measure.alpha) ** (1 / mpmath.mpf(measure.alpha))
+
+    def gained(gain: Any) -> Any:
+        def best(row: Any) -> Fraction:
+            return max(sum(Fraction(g) * a for g, a in zip(action, row, strict=True)) for action in gain)
+
+        return mpmath.log(_real(sum(map(best, u)) / best(pi)))
+
+    def ratio(row: Any) -> Any:
+        return mpmath.log(_real(max(row) / min(row))) if min(row) else mpmath.inf
+
+    return {
+        "mutual-information": lambda: total(entropic),
+        "chi-square": lambda: total(lambda one: (one - 1) ** 2),
+        "total-variation": lambda: total(lambda one: abs(one - 1)) / 2,
+        "sibson": lambda: (
+            mpmath.log(mpmath.fsum(_real(w) * raised(row) for w, row in zip(s, r, strict=True)))
+            * measure.alpha
+            / (measure.alpha - 1)
+        ),
+        "maximal-leakage": lambda: mpmath.log(_real(sum(w * max(row) for w, row in zip(s, r, strict=True)))),
+        "min-entropy-leakage": lambda: gained(np.eye(len(pi)).tolist()),
+        "g-leakage": lambda: gained(measure.gain),
+        "parity-difference": lambda: _real(max(w * (max(row) - min(row)) for w, row in zip(s, r, strict=True))),
+        "max-lift": lambda: mpmath.log(_real(max(map(max, r)))),
+        "local-differential-privacy": lambda: max(map(ratio, r)),
+        "pointwise-information": lambda: max(mean(row, entropic) for row in r),
+    }[measure.name]()
+
+
+def _real(value: Fraction) -> Any:
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+@st.composite
+def joints(draw: Any) -> Array:
+    """Joint masses [m, 3] of sum one and any smoothness, some guesses next to uninformative, some entries 0."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    m, apart = draw(st.integers(2, 4)), draw(st.sampled_from([1.0, 1.0, 1e-3, 1e-7]))
+    pi = rng.dirichlet(np.full(3, draw(st.sampled_from([1.0, 0.2]))) + 1e-3)
+    u = rng.dirichlet(np.ones(m))[:, None] * pi * (1.0 + apart * rng.uniform(-1.0, 1.0, (m, 3)))
+    if apart == 1.0 and draw(st.booleans()):
+        u[rng.integers(m), rng.integers(3)] = 0.0
+    return np.asarray(u / u.sum())
+
+
+def _law(u: Array, measure: Measure) -> OutputLaw:
+    zero = np.zeros_like(u)
+    return law_of((u, zero), dd_sum(u.T), np.zeros(u.shape[1], dtype=np.int32), measure)
+
+
+def _exactly(u: Array) -> tuple[Any, Any]:
+    """The joint law with its exact total divided out, and its prior."""
+    return _divided([[Fraction(a) for a in row] for row in u.tolist()])
+
+
+def _divided(rows: Any) -> tuple[Any, Any]:
+    total = sum(map(sum, rows))
+    rows = [[a / total for a in row] for row in rows]
+    return rows, [sum(column) for column in zip(*rows, strict=True)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data(), joints())
+def test_laws_of_every_measure(data: st.DataObject, u: Array) -> None:
+    share, wrong = data.draw(st.floats(0.0, 1.0)), data.draw(st.sampled_from([1e-16, 1e-9, 0.01]))
+    other, signs = np.roll(u, 1, axis=0), data.draw(st.lists(st.sampled_from([-1, 1]), min_size=u.size, max_size=u.size))
+    entries = [[Fraction(a) for a in row] for row in u.tolist()]
+    moved = [
+        [a * (1 + sign * Fraction(wrong)) for a, sign in zip(row, signs[3 * i :], strict=False)]
+        for i, row in enumerate(entries)
+    ]
+    with mpmath.workdps(60):
+        for text in NAMES:
+            measure = measure_of(text)
+            law = _law(u, measure)
+            exact = _exact(measure, *_exactly(u))
+            assert law.leakage_ceiling() >= exact >= -1e-50, text
+            assert law.leakage() == pytest.approx(float(exact), rel=1e-11, abs=1e-14), text
+            assert law.leakage_ceiling() <= float(exact) * (1 + 1e-11) + 1e-14, text
+            assert law.leakage_ceiling(wrong) >= _exact(measure, *_divided(moved)), text
+            mixed = law.blend(_law(other, measure), share).level
+            assert mixed <= max(law.level, _law(other, measure).level) * (1 + 1e-9) + 1e-14, text
+            if measure.name != "local-differential-privacy":  # only its level sets are convex
+                assert mixed <= (1 - share) * law.level + share * _law(other, measure).level + 1e-9 * law.level + 1e-14, text
+            if measure.scope is not Scope.SHARE:  # of which merging guesses may raise the largest
+                merged = np.concatenate([u[:1] + u[1:2], u[2:]])
+                assert _law(merged, measure).level <= law.level * (1 + 1e-12) + 1e-14, text
+            ignoring = OutputLaw(law.mass, np.zeros_like(law.deviation), law.p_x, measure=measure)
+            assert ignoring.leakage_ceiling() == 0.0 or measure.name in ("min-entropy-leakage", "g-leakage"), text
+
+
+def test_a_guess_that_excludes_a_value_keeps_no_local_differential_privacy() -> None:
+    """Also where r − 1 = −1 is rounded."""
+    u = np.array(
+        [
+            [1.33012403e-02, 0.0, 5.78643664e-04],
+            [2.87358236e-02, 4.28630518e-01, 1.22776562e-03],
+            [3.79094336e-02, 4.86280000e-01, 3.33657579e-03],
+        ]
+    )
+    law = _law(u, measure_of("local-differential-privacy"))
+    assert law.leakage() == law.leakage_ceiling() == math.inf
+
+
+@settings(max_examples=25, deadline=None)
+@given(joints(), st.sampled_from([1.0, 1e-4, 1e4]))
+@example(np.array([[0.06447167, 0.58774046, 0.25168642], [0.00685455, 0.06248789, 0.02675901]]), 1e-4)  # little is leaked
+def test_g_is_the_support_function_of_its_set(u: Array, multiplier: float) -> None:
+    """A subgradient v has v·u = g(u), and is in V: the least κ that it needs is 0."""
+    for text in NAMES:
+        measure = measure_of(text)
+        law = _law(u, measure)
+        x, p_x = law.ratio_minus_one(), law.p_x
+        excess = measure.excess(x, p_x)
+        if np.isinf(excess).any() or (p_x == 0.0).any():
+            continue
+        v = measure.slope(x, p_x)
+        posterior = p_x * (1.0 + x)
+        reached = 0.0 if measure.scope is Scope.POSTERIOR and measure.name != "max-lift" else excess
+        if not (measure.name in ("mutual-information", "pointwise-information") and (x <= -1.0).any()):
+            np.testing.assert_allclose(
+                (v * posterior).sum(axis=1), reached, rtol=1e-9, atol=1e-9 * np.abs(v).max() + 1e-15, err_msg=text
+            )
+        for i, row in enumerate(v):
+            level = float(excess[i])
+            bound = level if measure.name == "max-lift" else 0.0
+            kappa = measure.ceiling(multiplier * row[None, :], p_x, multiplier, level)[0]
+            assert kappa <= multiplier * (bound + 1e-9 * (1.0 + np.abs(row).max())), text
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([1e-6, 1.0, 1e3]), st.sampled_from([0.0, 1e-4, 0.3]))
+def test_the_repair_is_feasible_and_least(seed: int, multiplier: float, budget: float) -> None:
+    rng = np.random.default_rng(seed)
+    p_x, tilt = rng.dirichlet(np.full(3, 0.7)) + 1e-6, rng.normal(size=(2, 3)) * 10.0 ** rng.uniform(-8, 2)
+    p_x /= p_x.sum()
+    posteriors = np.concatenate([rng.dirichlet(np.full(3, 0.3), 20), np.eye(3), p_x[None, :]])
+    for text in NAMES:
+        measure = measure_of(text)
+        if budget == 0.0 and measure.separates:
+            continue
+        level = measure.level(budget)
+        found = feasible_duals(tilt, multiplier, p_x, budget, measure)
+        assert found is not None
+        repaired, price = found
+        least = measure.ceiling(tilt, p_x, multiplier, level)
+        size = np.abs(tilt).max()
+        np.testing.assert_allclose(repaired, tilt - least[:, None], rtol=0, atol=1e-13 * size, err_msg=text)
+        assert all(_inside(measure, row, p_x, multiplier, budget) for row in repaired.tolist()), text
+        assert measure.scope is not Scope.SHARE or price >= (np.maximum(repaired, 0.0) @ p_x).sum() * (1.0 - 1e-15)
+        _never_above(measure, repaired, p_x, price, level, posteriors)
+        for i in range(2):  # κ is convex, and its gradient the posterior at which the repaired tilt touches
+            step = 1e-5 * size
+            moved = tilt[i] + step * np.concatenate([np.eye(3), -np.eye(3)])
+            kappa = measure.ceiling(moved, p_x, multiplier, level)
+            q = (kappa[:3] - kappa[3:]) / (2.0 * step)
+            assert q.min() > -1e-6, text
+            assert q.sum() == pytest.approx(1.0, abs=1e-6), text
+            value = np.maximum(q, 0.0)[None, :] / np.maximum(q, 0.0).sum()
+            excess = measure.excess(value / p_x - 1.0, p_x)[0]
+            spent = {Scope.TOTAL: multiplier * excess, Scope.SHARE: 0.0, Scope.POSTERIOR: 0.0}[measure.scope]
+            touching = float(tilt[i] @ value[0]) - spent
+            assert touching == pytest.approx(least[i], abs=3e-4 * size + (1e-6 + 3e-4 * min(excess, 1.0)) * multiplier), text
+
+
+def _inside(measure: Any, row: list[float], p_x: Array, multiplier: float, budget: float) -> bool:
+    """Whether t is in μ V for the exact prior (Scope.POSTERIOR: t·q ≤ 0 for every posterior allowed)."""
+    t, mu = [Fraction(one) for one in row], Fraction(multiplier)
+    pi = [Fraction(p) / sum(map(Fraction, p_x.tolist())) for p in p_x.tolist()]
+    best, each = pi.index(max(pi)), list(zip(pi, t, strict=True))
+    with mpmath.workdps(60):
+        factor = mpmath.exp(budget)
+        if measure.name == "chi-square":
+            ordered = sorted(each, key=lambda pair: -pair[1])
+            parts = [ordered[: k + 1] for k in range(len(t))]
+            top = max((sum(p * (one + 2 * mu) for p, one in part) - 2 * mu) / sum(p for p, _ in part) for part in parts)
+            conjugate = [y + y * y / (4 * mu) if y >= -2 * mu else -mu for y in (one - top for one in t)]
+            return top + sum(p * y for p, y in zip(pi, conjugate, strict=True)) <= 0
+        if measure.name == "total-variation":
+            return sum(p * max(one, max(t) - mu) for p, one in each) <= 0
+        if measure.name == "maximal-leakage":
+            return sum(p * max(one + mu, 0) for p, one in each) <= mu
+        if measure.name == "min-entropy-leakage":
+            return sum(max(pi[best] * one + mu * (j == best), 0) for j, one in enumerate(t)) <= mu
+        if measure.name == "sibson":
+            beta = mpmath.mpf(measure.alpha) / (mpmath.mpf(measure.alpha) - 1)
+            return bool(mpmath.fsum(_real(p) * _real(max(one / mu + 1, Fraction(0))) ** beta for p, one in each) <= 1)
+        if measure.name == "parity-difference":
+            return sum(p * one for p, one in each) <= 0
+        if measure.name == "local-differential-privacy":
+            return bool(mpmath.fsum(_real(p * one) * (factor if one > 0 else 1) for p, one in each) <= 0)
+        if measure.name == "max-lift":
+            left, found = mpmath.mpf(1), mpmath.mpf(0)
+            for p, one in sorted(each, key=lambda pair: -pair[1]):
+                taken = min(left, factor * _real(p))
+                left, found = left - taken, found + taken * _real(one)
+            return bool(found <= 0)
+        if measure.name == "mutual-information":
+            return bool(mpmath.fsum(_real(p) * mpmath.exp(_real(one / mu)) for p, one in each) <= 1)
+    return True
+
+
+def _never_above(measure: Measure, tilt: Array, p_x: Array, price: float, level: float, posteriors: Array) -> None:
+    """t·q ≤ μ G(q) for posteriors q, or t·q ≤ 0 for those allowed; rounding of the check is far below what repairs leave."""
+    excess = measure.excess(posteriors / p_x - 1.0, p_x)
+    products = posteriors @ tilt.T
+    if measure.scope is Scope.POSTERIOR:
+        assert (products[excess <= level] <= 1e-15 * np.abs(tilt).max()).all(), measure
+    elif measure.scope is Scope.SHARE:
+        assert (products.sum(axis=1) <= price * excess + 1e-15 * np.abs(tilt).max()).all(), measure
+    else:
+        assert (products <= price * excess[:, None] + 1e-15 * (np.abs(tilt).max() + price * excess[:, None])).all(), measure
+
+
+@pytest.mark.parametrize("text", NAMES)
+def test_the_text_of_a_measure_names_it(text: str) -> None:
+    measure = measure_of(text)
+    assert measure_of(str(measure)) == measure
+    assert measure.unit in ("nats", "")
+    assert measure.citation
+    for budget in (1e-9, 0.1, 2.0):
+        assert measure.amount(measure.level(budget)) == pytest.approx(budget, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "chi",
+        "sibson",
+        "sibson:alpha=1",
+        "sibson:alpha=x",
+        "chi-square:alpha=2",
+        "g-leakage:gain=[[-1]]",
+        3,
+        "g-leakage:gain=[[0,1]]",
+    ],
+)
+def test_what_names_no_measure_is_refused(given: Any) -> None:
+    with pytest.raises(InputError):
+        measure_of(given)
+
+
+@pytest.mark.parametrize("power", [1.01, 1.5, 2.0, 7.0, 101.0])
+def test_the_remainder_of_a_power_is_accurate(power: float) -> None:
+    points = np.array(
+        [sign * 10.0**k for sign, k in itertools.product((-1.0, 1.0), range(-12, 1))] + [5.0, -0.3, 0.05, -0.09]
+    )
+    for x, found in zip(points.tolist(), remainder(points, power).tolist(), strict=True):
+        with mpmath.workdps(60):
+            exact = (1 + mpmath.mpf(x)) ** power - 1 - mpmath.mpf(power) * mpmath.mpf(x)
+            assert abs(found - exact) <= 60 * math.ulp(1.0) * exact
