@@ -320,18 +320,18 @@ def _stored(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
 
 def _model(source: Any, budget: float | None, files: ExitStack) -> _Model:
     """The problem of a file, a mapping, a Problem or a BlockProblem."""
-    stated, blocks = getattr(source, "budget", None), getattr(source, "blocks", None)
+    stated, blocks, named = (getattr(source, name, None) for name in ("budget", "blocks", "measure"))
     if blocks is None:
         members = _members({"p_xz": source.p_xz, "loss": source.loss} if hasattr(source, "p_xz") else source, files)
         stated = members["budget"][1](0, members["budget"][0][-1]).item() if "budget" in members else stated
         arrays = [members[name] for name in ("joint", "p_xz", "loss") if name in members]
         shapes = [shape for shape, _ in arrays]
-        if [len(shape) for shape in shapes] not in ([3], [2, 2]) or len({shape[-1] for shape in shapes}) > 1:
-            raise ValueError(f"the problem holds shapes {shapes}; give joint [n, m, N], or p_xz [n, N] and loss [m, N]")
+        if "constraint" in members or [len(s) for s in shapes] not in ([3], [2, 2]) or len({s[-1] for s in shapes}) > 1:
+            raise ValueError(f"the shapes are {shapes}; give joint [n, m, N], or p_xz and loss, nats of mutual information")
     n, m, size = (shapes[0][0], *shapes[-1][-2:]) if blocks is None else (blocks.n, blocks.m, blocks.N)
     limit = stated if budget is None else budget
-    if limit is None or not limit >= 0.0:
-        raise ValueError(f"the budget is {limit}; give nats ≥ 0, inf for no constraint")
+    if str(named or "mutual-information") != "mutual-information" or limit is None or not limit >= 0.0:
+        raise ValueError(f"the budget is {limit}; give one ≥ 0 in nats of mutual information only, inf for no constraint")
     joint = blocks is None and len(shapes) == 1  # then the loss of a guess is all mass but that of its own y
     sums = np.vstack([np.repeat(np.eye(n), m, axis=1), np.tile(1.0 - np.eye(m), n)]) if joint else np.eye(n + m)
     rows = sums.shape[1]

@@ -6,7 +6,8 @@ steps, catches their exceptions and gives the answer to the judge. Before `lower
 removed from a `Problem` and proportional ones merged (`problems.reduction`); after `lift` they are restored.
 
 Signs of duals: `tilt` t_ij [m, n] is the dual of u_i = A P_i, signed such that the optimal rule is
-argmin_i L_il + Σ_j t_ij a_jl; `multiplier` μ ≥ 0 is the dual of leakage ≤ ε, in error probability per nat.
+argmin_i L_il + Σ_j t_ij a_jl; `multiplier` μ ≥ 0 is the dual of Σ_i g(u_i) ≤ B, for mutual information of
+leakage ≤ ε, in error probability per nat. A measure of each single guess needs no multiplier.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias,
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import brief, whole
 from discreet.problems.errors import InputError
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -139,7 +141,8 @@ class Reach:
 class Capabilities:
     """What a backend can do, as data; the rest of the project knows nothing else about it.
 
-    regimes            the budgets it serves
+    regimes            the budgets it serves, of mutual information
+    measures           other measures of leakage whose positive budgets it serves; at the two other regimes all are alike
     largest_outcomes   N of arrays above which it refuses; outcomes in blocks have no such limit
     largest_variables  (m − 1) N above which it refuses: a dense method would take minutes
     gives_duals        whether its answers carry tilt and multiplier
@@ -169,6 +172,7 @@ class Capabilities:
     extra: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     peer: bool = False
+    measures: frozenset[str] = frozenset()
     largest_variables: float = math.inf
     reach: tuple[Reach, ...] = ()
 
@@ -178,16 +182,25 @@ class Capabilities:
 
     def refusal(self, problem: AnyProblem) -> str:
         """Why the problem is not served, as text after the name of the backend; empty if it is served."""
-        kind, regime = Kind.of(problem), Regime.of(problem)
+        kind = Kind.of(problem)
         if kind not in self.kinds:
             return f"does not serve {kind.value}"
-        if regime not in self.regimes:
-            return f"does not serve {regime.value}"
+        if not self.serves_budget(problem):
+            regime, other = Regime.of(problem), problem.measure != MUTUAL_INFORMATION
+            named = f" of {problem.measure.name}" if other and regime is Regime.CONSTRAINED else ""
+            return f"does not serve {regime.value}{named}"
         if isinstance(problem, Problem) and problem.N > self.largest_outcomes:
             return f"refuses more than {self.largest_outcomes} outcomes and this problem has {problem.N}"
         if isinstance(problem, Problem) and (variables := (problem.m - 1) * problem.N) > self.largest_variables:
             return f"refuses more than {self.largest_variables} variables and here (m − 1) N = {variables}"
         return ""
+
+    def serves_budget(self, problem: AnyProblem) -> bool:
+        """Whether it serves the kind of budget, by the problem's measure."""
+        regime = Regime.of(problem)
+        if regime is Regime.CONSTRAINED and problem.measure != MUTUAL_INFORMATION:
+            return problem.measure.name in self.measures
+        return regime in self.regimes
 
     def skipped(self, problem: Problem, settings: Mapping[str, object], *, curve: bool = False) -> str:
         """Why studies and benchmarks do not run it, refused or out of reach, as text after its name; empty if they do."""

@@ -25,6 +25,7 @@ from discreet.backends.registry import Availability, availability, load_backend,
 from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.checks import brief
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
@@ -86,7 +87,7 @@ def spawn(
     repeat_seconds: float = 0.0,
 ) -> Child:
     """A process that attempts the problems one after another; see `failed_start` and `next_attempt`."""
-    models = [(each.p_xz, each.loss, each.budget, each.name) for each in problems]  # no other data of theirs
+    models = [(each.p_xz, each.loss, each.constraint, each.name) for each in problems]  # no other data of theirs
     asked = options.gap, options.time_limit, options.max_iterations, dict(options.settings)
     request = models, backend, asked, memory_limit, repeat_seconds
     return Child("discreet.backends.isolated:serve_attempts", request, threads)
@@ -201,14 +202,14 @@ def serve_probe(send: Callable[[Any], None], backend: str) -> None:
 
 def serve_attempts(
     send: Callable[[Any], None],
-    models: list[tuple[Any, Any, float, str]],
+    models: list[tuple[Any, Any, LeakageBudget, str]],
     backend: str,
     asked: tuple[Any, ...],
     memory_limit: int | None,
     repeat_seconds: float,
 ) -> None:
-    """Send `ready`, then the attempt at the problem of each model (p_xz, loss, budget, name) with the options asked for."""
-    problems, options = [Problem(a, loss, budget, name=name) for a, loss, budget, name in models], Options(*asked)
+    """Send `ready`, then the attempt at the problem of each model (p_xz, loss, constraint, name) with the options asked."""
+    problems, options = [Problem(a, loss, limit, name=name) for a, loss, limit, name in models], Options(*asked)
     _preload(backend, problems[0], options)
     _limit_memory(memory_limit)
     send("ready")
@@ -250,9 +251,9 @@ def _preload(backend: str, problem: Problem, options: Options) -> None:
 
     Neither the time limit nor the timings include imports.
     """
-    budget = problem.budget if problem.budget in (0.0, math.inf) else 0.01
-    tiny = Problem([[0.3, 0.2, 0.0, 0.1], [0.0, 0.1, 0.2, 0.1]], [[0.0, 0.1, 0.1, 0.2], [0.3, 0.2, 0.1, 0.0]], budget)
+    limit = LeakageBudget(problem.budget if problem.budget in (0.0, math.inf) else 0.01, problem.measure)
     with contextlib.suppress(Exception):  # `attempt` meets it again and turns it into a status
+        tiny = Problem([[0.3, 0.2, 0.0, 0.1], [0.0, 0.1, 0.2, 0.1]], [[0.0, 0.1, 0.1, 0.2], [0.3, 0.2, 0.1, 0.0]], limit)
         solver = load_backend(backend)
         require_libraries(solver)
         if isinstance(solver, Backend):

@@ -21,6 +21,8 @@ from discreet.backends.precision import Precision
 from discreet.problems.blend import least_share
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.measures.law import OutputLaw, distance_from_private, output_law
+from discreet.problems.measures.measure import Scope
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.numerics.rounding import LARGEST_TILT
@@ -45,7 +47,7 @@ def duals_for(problem: Any, answer: Any) -> tuple[Array, float] | None:
 
     The law of a rule for densities is taken on a fine partition.
     """
-    if problem.constraint.perfect or problem.constraint.oblivious:
+    if problem.constraint.perfect or problem.constraint.oblivious or problem.budget == 0.0:
         return None
     if isinstance(problem, BlockProblem):
         if not problem.few:
@@ -55,8 +57,14 @@ def duals_for(problem: Any, answer: Any) -> tuple[Array, float] | None:
         problem, answer = _finely(problem, answer)
     elif np.ndim(answer) != 2:
         return None
-    law = problem.output_law(normalise(np.asarray(answer, dtype=np.float64)))
-    return tilts_from_ratio(law.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
+    law, measure = problem.output_law(normalise(np.asarray(answer, dtype=np.float64))), problem.measure
+    if measure == MUTUAL_INFORMATION:
+        return tilts_from_ratio(law.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
+    if measure.scope is not Scope.TOTAL:
+        return None
+    direction = measure.slope(law.ratio_minus_one(), law.p_x)
+    multiplier = _best_multiplier(direction @ problem.p_xz, problem.loss, measure.level(problem.budget))
+    return multiplier * direction, multiplier
 
 
 def _finely(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Problem, Array]:

@@ -119,6 +119,7 @@ def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[A
     refuse_unknown(policy.name, policy.capabilities, options)
     started = time.perf_counter()
     tried: list[tuple[Attempt, Solution]] = []
+    refused: list[str] = []
     for name in policy.preference:
         left = None if options.time_limit is None else options.time_limit - (time.perf_counter() - started)
         if left is not None and left <= 0.0:
@@ -126,7 +127,8 @@ def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[A
                 break
             left = options.time_limit
         able = capabilities_of(name)
-        if able is None or able.refusal(problem):
+        if able is None or (refusal := able.refusal(problem)):
+            refused.append(f"{name}: {refusal if able else 'cannot be loaded'}")
             continue
         one = attempt(problem, name, replace(options, time_limit=left, settings={}))
         tried.append((one, conclude(problem, one, options)))
@@ -134,8 +136,9 @@ def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[A
             break
     answered = [pair for pair in tried if pair[1].certificate is not None]
     if not answered:
-        refusals = "; ".join(f"{one.backend}: {one.message}" for one, _ in tried) or "none that serves it can be loaded"
-        failed = Attempt(policy.name, None, Status.FAILED, f"no backend could solve this problem: {refusals}")
+        refusals = "; ".join([f"{one.backend}: {one.message}" for one, _ in tried] or refused)
+        status = Status.FAILED if tried else Status.UNSUPPORTED
+        failed = Attempt(policy.name, None, status, f"no backend could solve this problem: {refusals}")
         return failed, conclude(problem, failed, options)
     one, solution = min(answered, key=lambda pair: (pair[1].status is not Status.CERTIFIED, pair[1].relative_gap))
     claimed = f"{one.backend}: {one.claimed}"

@@ -15,6 +15,7 @@ import numpy as np
 from discreet.backends.contract import AnyProblem
 from discreet.problems.certificate import Certificate, Verdict
 from discreet.problems.errors import FileError, InputError
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 PRIVACY_TOLERANCE = 1e-6
 """By so much (relative) may a backend's answer exceed a positive budget before its status is `violated-privacy`: it is
 repaired before anybody gets it. An answer judged as it stands, by `certify` and `audit`, may exceed it by nothing."""
+
+_GAIN_TOLERANCE = 1e-12
+"""As much (absolute, nats) may an answer exceed budget 0 of a measure of an adversary's gain, as the limit of the judge for
+perfect privacy is."""
 
 
 class Status(Enum):
@@ -135,13 +140,13 @@ class Solution:
 
     @property
     def leakage(self) -> float:
-        """Leakage of the estimator returned in nats (inf without one)."""
+        """Leakage of the estimator returned, in the unit of the problem's measure (inf without one)."""
         return math.inf if self.certificate is None else self.certificate.leakage
 
     @property
     def equivocation(self) -> float:
-        """H(X given Ŷ) of the estimator returned in nats (−inf without one)."""
-        return self.problem.entropy_x - self.leakage
+        """H(X given Ŷ) of the estimator returned in nats: −inf without one, not known where leakage is something else."""
+        return self.problem.entropy_x - self.leakage if self.problem.measure == MUTUAL_INFORMATION else math.nan
 
     @property
     def relative_gap(self) -> float:
@@ -149,8 +154,13 @@ class Solution:
         return math.inf if self.certificate is None else self.certificate.relative_gap
 
     def to_dict(self) -> dict[str, Any]:
-        """The solution as plain numbers and strings for JSON: units in the names, None where undefined."""
-        judged = self.certificate
+        """The solution as plain numbers and strings for JSON: units in the names, None where undefined.
+
+        Names end with `_nats` where that is the measure's unit; a measure other than mutual information is named.
+        """
+        judged, measure = self.certificate, self.problem.measure
+        leakage, budget = f"leakage{measure.suffix}", f"budget{measure.suffix}"
+        ceiling = leakage.replace("leakage", "leakage_ceiling")
 
         def number(value: float | None) -> float | None:
             return None if value is None or not math.isfinite(value) else float(value)
@@ -168,14 +178,15 @@ class Solution:
             "lower_bound": number(judged.lower) if judged else None,
             "upper_bound": number(judged.upper) if judged else None,
             "relative_gap": number(self.relative_gap),
-            "leakage_nats": number(self.leakage),
-            "leakage_ceiling_nats": number(judged.leakage_ceiling) if judged else None,
-            "budget_nats": number(self.problem.budget),
+            leakage: number(self.leakage),
+            ceiling: number(judged.leakage_ceiling) if judged else None,
+            budget: number(self.problem.budget),
+            **({} if measure == MUTUAL_INFORMATION else {"measure": str(measure)}),
             "equivocation_nats": number(self.equivocation),
             "own_budget_kept": judged.own_budget_kept if judged else None,
             "own_error_probability": number(judged.own_error) if judged else None,
-            "own_leakage_nats": number(judged.own_leakage) if judged else None,
-            "own_leakage_ceiling_nats": number(judged.own_leakage_ceiling) if judged else None,
+            f"own_{leakage}": number(judged.own_leakage) if judged else None,
+            f"own_{ceiling}": number(judged.own_leakage_ceiling) if judged else None,
             "own_phi_residual": number(judged.own_phi_residual) if judged else None,
             "own_private_within": number(judged.own_private_within) if judged else None,
             "phi_residual": number(judged.phi_residual) if judged else None,
@@ -233,18 +244,21 @@ class Solution:
             return f"Solution({who}{self.status.value}: {self.message})"
         return (
             f"Solution({who}{self.status.value}, error probability {self.error_probability:.12g}, "
-            f"gap {self.relative_gap:.1e}, leakage {self.leakage:.6g} of {self.problem.budget:g} nats)"
+            f"gap {self.relative_gap:.1e}, leakage {self.leakage:.6g} of {self.problem.constraint})"
         )
 
 
 def derive_status(certificate: Certificate, gap: float, as_given: bool = False) -> Status:
     """The status of an answer, from the judge's certificate and the asked relative gap.
 
-    as_given: the answer is judged as it stands, so it violates privacy unless it is proven to keep the budget. At budget 0
-    every answer is.
+    as_given: the answer is judged as it stands, so it violates privacy unless it is proven to keep the budget. At perfect
+    privacy every answer is.
     """
-    if as_given or certificate.budget == 0.0:
+    perfect = certificate.private_within < math.inf
+    if as_given or perfect:
         violated = not certificate.own_budget_kept
+    elif certificate.budget == 0.0:
+        violated = certificate.own_leakage > _GAIN_TOLERANCE
     else:
         violated = certificate.own_leakage > certificate.budget * (1.0 + PRIVACY_TOLERANCE)
     if violated:

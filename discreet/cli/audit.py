@@ -58,10 +58,10 @@ def _record(judged: Solution, found: Inference) -> dict[str, Any]:
     """Numbers of the estimator given, the bracket of the best error probability, and the repair if there had to be one."""
     from discreet.reports.outputs import plain
 
-    told = judged.to_dict()
-    kept, numbers = told["own_budget_kept"], ("leakage_nats", "leakage_ceiling_nats", "phi_residual", "private_within")
+    told, unit = judged.to_dict(), judged.problem.measure.suffix
+    kept, numbers = told["own_budget_kept"], (f"leakage{unit}", f"leakage_ceiling{unit}", "phi_residual", "private_within")
     return {
-        **{name: told[name] for name in ("status", "message", "budget_nats")},
+        **{name: told[name] for name in ("status", "message", f"budget{unit}", "measure") if name in told},
         "budget_kept": kept,
         "error_probability": told["error_probability" if kept else "own_error_probability"],
         **{name: told[f"own_{name}"] for name in numbers},

@@ -47,4 +47,5 @@ def _model(problem: str, asked: Asked) -> tuple[Any, float | None]:
         if asked == Asked(leakage=asked.leakage):
             return problem, asked.leakage
     model = asked.problem(problem)
+    model.refuse_other_measures("verify is")
     return (problem if notation.is_file(problem) else model), model.budget

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.measure import Scope
 from discreet.problems.numerics.rounding import UNIT
 
 
@@ -30,8 +31,8 @@ class End(Protocol):
 def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -> float | None:
     """Smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, rounded upward; None if even θ = 1 leaks too much.
 
-    Leakage is convex in θ. So the tangent at an infeasible θ has its root at an infeasible θ, and the chord at a feasible
-    one. Both together close in on the root faster than either alone.
+    Leakage, or what it is a function of, is convex in θ. So the tangent at an infeasible θ has its root at an infeasible θ,
+    and the chord at a feasible one. Both together close in on the root faster than either alone.
     """
 
     def excess(share: float) -> float:
@@ -44,7 +45,7 @@ def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -
     if below > 0.0:
         return None
     for _ in range(100):
-        if high - low <= tolerance * high or below >= -tolerance * target:
+        if high - low <= tolerance * high or (target > 0.0 and below >= -tolerance * target):
             break
         chord = low + (high - low) * above / (above - below)
         for share in (_tangent(start, end, low, above), chord, 0.5 * (low + high)):
@@ -59,11 +60,15 @@ def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -
 
 
 def _tangent(start: OutputLaw, end: OutputLaw, share: float, excess: float) -> float:
-    """Where the tangent of leakage − target at `share` meets zero."""
+    """Where the tangent of leakage − target at `share` meets zero; far away where the worst guess counts."""
     here = start.blend(end, share)
-    ratio = np.maximum(here.ratio_minus_one(), -1.0 + UNIT)  # at r = 0 the slope is infinite; a large one will do
+    if here.measure.scope is not Scope.TOTAL:
+        return np.inf
     change = (end.mass - start.mass)[:, None] * start.p_x + end.deviation - start.deviation
-    slope = float((change * np.log1p(ratio)).sum())
+    with np.errstate(over="ignore", invalid="ignore"):
+        slope = float((change * here.measure.slope(here.ratio_minus_one(), here.p_x)).sum())
+    if here.measure.growth:
+        slope /= here.measure.growth * (1.0 + here.level)
     return share - excess / slope if slope < 0.0 else share
 
 

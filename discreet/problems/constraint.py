@@ -1,4 +1,4 @@
-"""The constraint on the information about the private variable: a leakage budget in nats."""
+"""The constraint on the information about the private variable: a leakage budget, by some measure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ import numpy as np
 
 from discreet.problems.checks import are_masses, as_numbers, brief, freeze
 from discreet.problems.errors import InputError
+from discreet.problems.measures.measure import Measure
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
 
 _PRECISE = Context(prec=40)
@@ -21,30 +24,43 @@ _PRECISE = Context(prec=40)
 
 @dataclass(frozen=True)
 class LeakageBudget:
-    """The constraint I(X; Ŷ) ≤ nats on the private variable; 0 is perfect privacy, inf no constraint."""
+    """The constraint that the leakage is at most `amount`, in the measure's unit; inf is no constraint."""
 
-    nats: float
+    amount: float
+    measure: Measure = MUTUAL_INFORMATION
 
     def __post_init__(self) -> None:
-        nats = _number(self.nats, "the leakage budget")
-        if not nats >= 0.0:
-            raise InputError(f"the leakage budget is {nats:g} nats; give a number ≥ 0 (inf for no constraint)")
-        freeze(self, nats=nats + 0.0)  # −0 becomes 0
+        amount = _number(self.amount, "the leakage budget", self.measure)
+        if not amount >= 0.0:
+            raise InputError(
+                f"the leakage budget is {_with_unit(amount, self.measure)}; give a number ≥ 0 (inf for no constraint)"
+            )
+        freeze(self, amount=amount + 0.0)  # −0 becomes 0
+
+    def __str__(self) -> str:
+        named = "" if self.measure == MUTUAL_INFORMATION else f" of {self.measure}"
+        return f"{_with_unit(self.amount, self.measure)}{named}"
 
     @property
     def perfect(self) -> bool:
-        """Perfect privacy: Ŷ must be independent of X."""
-        return self.nats == 0.0
+        """Perfect privacy: Ŷ must be independent of X. Budget 0 of most measures, but not of those of some adversary."""
+        return self.amount == 0.0 and self.measure.separates
 
     @property
     def oblivious(self) -> bool:
         """No privacy constraint at all."""
-        return math.isinf(self.nats)
+        return math.isinf(self.amount)
 
 
-def constraint_of(budget: float | LeakageBudget | None, equivocation: float | None, prior: Sequence[Array]) -> LeakageBudget:
-    """The constraint given by a budget or an equivocation, both in nats; InputError unless exactly one is given.
+def constraint_of(
+    budget: float | LeakageBudget | None,
+    equivocation: float | None,
+    prior: Sequence[Array],
+    measure: str | Measure | None = None,
+) -> LeakageBudget:
+    """The constraint given by a budget or an equivocation in nats; InputError unless exactly one is given.
 
+    measure: of a budget that is a number; mutual information by default.
     prior: numbers ≥ 0 [n] each that add up to p(x_j), up to a common factor and a relative error of 2⁻⁶⁴.
 
     Law: a leakage within the budget of an equivocation H0 ≤ H(X) leaves H(X given Ŷ) ≥ H0. An H0 that exceeds H(X) by no
@@ -54,10 +70,19 @@ def constraint_of(budget: float | LeakageBudget | None, equivocation: float | No
         raise InputError(
             "give exactly one of budget= (nats; 0 for perfect privacy, inf for no constraint) and equivocation= (nats)"
         )
+    chosen = MUTUAL_INFORMATION if measure is None else measure_of(measure)
+    if isinstance(budget, LeakageBudget):
+        if measure is not None and chosen != budget.measure:
+            raise InputError(f"the budget is one of {budget.measure} and the measure is {chosen}; give one of them")
+        chosen = budget.measure
+    n = np.size(prior[0])
+    chosen.on(np.arange(n), n)
     if isinstance(budget, LeakageBudget):
         return budget
     if equivocation is None:
-        return LeakageBudget(budget)  # type: ignore[arg-type]
+        return LeakageBudget(budget, chosen)  # type: ignore[arg-type]
+    if chosen != MUTUAL_INFORMATION:
+        raise InputError(f"an equivocation bounds mutual information and not {chosen}; give a budget")
     wanted = _number(equivocation, "the equivocation")
     entropy_x, shown = _precise_entropy(prior), entropy(np.sum(prior, axis=0))
     if not wanted <= max(float(entropy_x), shown) * (1.0 + 1e-12):
@@ -110,11 +135,24 @@ class Constrained:
         """Numbers [n] each that add up to p(x_j)."""
         return (self.p_x,)
 
-    def with_budget(self, budget: float | LeakageBudget | None = None, *, equivocation: float | None = None) -> Self:
-        """The same model, with everything already computed, under another budget or equivocation (nats)."""
+    def with_budget(
+        self,
+        budget: float | LeakageBudget | None = None,
+        *,
+        equivocation: float | None = None,
+        measure: str | Measure | None = None,
+    ) -> Self:
+        """The same model, with what is already computed, under another budget, of its measure unless told otherwise."""
         other = copy(self)
-        freeze(other, constraint=constraint_of(budget, equivocation, self._prior))
+        if measure is None and equivocation is None and not isinstance(budget, LeakageBudget):
+            measure = self.measure
+        freeze(other, constraint=constraint_of(budget, equivocation, self._prior, measure))
         return other
+
+    def refuse_other_measures(self, what: str) -> None:
+        """InputError if leakage is not mutual information; what: is about it alone."""
+        if self.measure != MUTUAL_INFORMATION:
+            raise InputError(f"{what} about mutual information only, and this problem's measure is {self.measure}")
 
     @property
     def n(self) -> int:
@@ -128,8 +166,13 @@ class Constrained:
 
     @property
     def budget(self) -> float:
-        """Leakage budget ε in nats."""
-        return self.constraint.nats
+        """Leakage budget ε, in the unit of its measure."""
+        return self.constraint.amount
+
+    @property
+    def measure(self) -> Measure:
+        """By which the leakage is counted."""
+        return self.constraint.measure
 
     @cached_property
     def entropy_x(self) -> float:
@@ -138,14 +181,19 @@ class Constrained:
 
     @property
     def equivocation(self) -> float:
-        """The paper's H0 = H(X) − ε in nats: the least equivocation asked for (−inf without a constraint)."""
-        return self.entropy_x - self.budget
+        """The paper's H0 = H(X) − ε in nats: the least equivocation asked for (−inf if none is)."""
+        return self.entropy_x - self.budget if self.measure == MUTUAL_INFORMATION else -math.inf
 
 
-def _number(value: Any, what: str) -> float:
+def _with_unit(amount: float, measure: Measure) -> str:
+    return f"{amount:g} {measure.unit}".rstrip()
+
+
+def _number(value: Any, what: str, measure: Measure = MUTUAL_INFORMATION) -> float:
     try:
         if isinstance(value, str | bytes | bool | np.ma.MaskedArray):  # float() would read these
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{what} is {brief(value)}, which is not a number; give nats as one number") from None
+        words = "nats as one number" if measure.unit else "one number"
+        raise InputError(f"{what} is {brief(value)}, which is not a number; give {words}") from None

@@ -116,6 +116,7 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
 
     Law: with more certificates the bracket is nowhere wider (up to rounding).
     """
+    problem.refuse_other_measures("curves are")
     horizon = problem.bayes_leakage
     known = [bound for bound in bounds if bound.budget <= horizon]
     floor = problem.bayes_error * (1.0 - 16.0 * UNIT)  # a total may differ from one by 8

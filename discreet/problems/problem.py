@@ -1,6 +1,6 @@
 """The problem: find the estimator of Y with the least error probability that leaks at most a budget about X.
 
-    minimise ⟨L, P⟩   over column-stochastic P [m, N]   with   I(X; Ŷ) ≤ ε
+    minimise ⟨L, P⟩   over column-stochastic P [m, N]   with   I(X; Ŷ) ≤ ε, or another measure of leakage
 
 One frozen value serves the paper's three problems: ε = ∞ (privacy-oblivious), 0 < ε < ∞ (entropy-constrained) and ε = 0
 (perfect privacy, a linear program). Everything a backend or the judge needs is read from `p_xz`, `loss` and `constraint`.
@@ -32,6 +32,7 @@ from discreet.problems.checks import (
 from discreet.problems.constraint import Constrained, LeakageBudget, constraint_of
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw, faint_lift, output_law
+from discreet.problems.measures.measure import Measure
 from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import sum_doubt
@@ -65,7 +66,7 @@ class Problem(Constrained):
     p_xz        private joint a_jl = p(x_j, z_l)                         [n, N], sums to 1
     loss        loss mass L_il = E[loss(Y, y_i); Z = z_l]                [m, N], ≥ 0
     marginal    π_j, not rounded to doubles                         double-double [n]
-    constraint  the leakage budget ε (`budget` gives its nats)
+    constraint  the leakage budget ε (`budget`) and its measure
     name        a title without meaning to the code
     """
 
@@ -82,11 +83,14 @@ class Problem(Constrained):
         loss: Any,
         budget: float | LeakageBudget | None = None,
         *,
+        measure: str | Measure | None = None,
         equivocation: float | None = None,
         name: str = "",
         samples: SampleReport | None = None,
     ) -> None:
-        """Validate and freeze. Give one of `budget` (nats; 0 perfect privacy, inf none) and `equivocation` (H0, nats).
+        """Validate and freeze. Give one of `budget` (0 perfect privacy, inf none) and `equivocation` (H0, nats).
+
+        measure: what the budget bounds, by name or as an object of `discreet.measures`; mutual information by default.
 
         Raises InputError, naming the entry, for anything that is not a probability model: wrong shape, non-finite or
         negative entries, a total further than 1e-9 from one (totals further than rounding from one are scaled to one), a
@@ -107,7 +111,7 @@ class Problem(Constrained):
         check_ceiling(cost, "loss", LARGEST_LOSS, "state losses in a larger unit")
         check_stray_losses(a, cost)
         freeze(self, p_xz=a, loss=cost, marginal=marginal, name=name, samples=samples)
-        freeze(self, constraint=constraint_of(budget, equivocation, marginal))
+        freeze(self, constraint=constraint_of(budget, equivocation, marginal, measure))
 
     @classmethod
     def from_joint(
@@ -115,6 +119,7 @@ class Problem(Constrained):
         joint: Any,
         budget: float | LeakageBudget | None = None,
         *,
+        measure: str | Measure | None = None,
         equivocation: float | None = None,
         loss_matrix: Any = None,
         name: str = "",
@@ -129,7 +134,8 @@ class Problem(Constrained):
         matrix = loss_table(loss_matrix, tensor.shape[1])
         check_total(tensor, "joint")
         p_yz = tensor.sum(axis=0)
-        return cls(tensor.sum(axis=1), matrix.T @ p_yz, budget, equivocation=equivocation, name=name)
+        p_xz, loss = tensor.sum(axis=1), matrix.T @ p_yz
+        return cls(p_xz, loss, budget, measure=measure, equivocation=equivocation, name=name)
 
     @classmethod
     def from_samples(
@@ -139,6 +145,7 @@ class Problem(Constrained):
         z: Any,
         budget: float | LeakageBudget | None = None,
         *,
+        measure: str | Measure | None = None,
         equivocation: float | None = None,
         loss_matrix: Any = None,
         name: str = "",
@@ -149,7 +156,8 @@ class Problem(Constrained):
         binning: bins, edges, smoothing and min_count, see `discreet.problems.samples.joint_of_samples`.
         """
         joint, report = joint_of_samples(x, y, z, **binning)
-        model = cls.from_joint(joint, budget, equivocation=equivocation, loss_matrix=loss_matrix, name=name)
+        given: dict[str, Any] = {"measure": measure, "equivocation": equivocation, "name": name}
+        model = cls.from_joint(joint, budget, loss_matrix=loss_matrix, **given)
         freeze(model, samples=report)
         return model
 
@@ -208,10 +216,11 @@ class Problem(Constrained):
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """The joint law of (X, Ŷ) under an estimator [m, N]."""
-        return output_law(self.p_xz, real_numbers("estimator", estimator, (self.m, self.N)), self.marginal)
+        columns = real_numbers("estimator", estimator, (self.m, self.N))
+        return output_law(self.p_xz, columns, self.marginal, self.measure)
 
     def leakage(self, estimator: Array) -> float:
-        """I(X; Ŷ) in nats under an estimator [m, N]."""
+        """What an estimator [m, N] leaks, by the problem's measure."""
         return self.output_law(estimator).leakage()
 
     @cached_property
@@ -227,18 +236,32 @@ class Problem(Constrained):
         return float(dd_sum(self.loss.min(axis=0))[0])
 
     @cached_property
+    def _bayes_laws(self) -> dict[Measure, OutputLaw]:
+        """By the measures asked for; the same model under other budgets shares them."""
+        return {}
+
+    @property
     def bayes_law(self) -> OutputLaw:
         """The joint law of (X, Ŷ) under the Bayes rule."""
-        return self.output_law(self.bayes_estimator)
+        if self.measure not in self._bayes_laws:
+            self._bayes_laws[self.measure] = self.output_law(self.bayes_estimator)
+        return self._bayes_laws[self.measure]
 
     @cached_property
+    def _bayes_leakages(self) -> dict[Measure, float]:
+        return {}
+
+    @property
     def bayes_leakage(self) -> float:
-        """I_MAP: a ceiling of what the Bayes rule leaks, nats; 0 where none is seen. Budgets from it on are slack."""
-        law, found = self.bayes_law, self.bayes_law.leakage()
-        if found == 0.0:
-            return 0.0
-        ordinary = found * (1.0 + 2.0**-44)  # the ceiling of few values, rounded up: budgets of it keep their last digits
-        return max(ordinary, law.leakage_ceiling(sum_doubt(self.N, self.m * self.n)))
+        """I_MAP: a ceiling of what the Bayes rule leaks; 0 where none is seen. Budgets from it on are slack."""
+        if self.measure not in self._bayes_leakages:
+            law, found = self.bayes_law, self.bayes_law.leakage()
+            ordinary = found * (
+                1.0 + 2.0**-44
+            )  # the ceiling of few values, rounded up: budgets of it keep their last digits
+            most = max(ordinary, law.leakage_ceiling(sum_doubt(self.N, self.m * self.n))) if found > 0.0 else 0.0
+            self._bayes_leakages[self.measure] = most
+        return self._bayes_leakages[self.measure]
 
     @cached_property
     def constant_errors(self) -> Array:
@@ -257,7 +280,7 @@ class Problem(Constrained):
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""
-        return f"Problem({title}n={self.n}, m={self.m}, N={self.N}, budget={self.budget:g} nats)"
+        return f"Problem({title}n={self.n}, m={self.m}, N={self.N}, budget={self.constraint})"
 
 
 def _frozen(array: Array) -> Array:

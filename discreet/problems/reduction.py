@@ -84,7 +84,8 @@ def reduce(problem: Problem, *, merge: bool = True) -> Reduced:
             group = inverse if group is None else np.where(group < 0, -1, inverse[np.maximum(group, 0)])
     if group is None and private_values.size == problem.n:
         return Reduced(problem, problem, None, private_values)
-    smaller = Problem(a, loss, problem.constraint, name=problem.name)
+    budget = LeakageBudget(problem.budget, problem.measure.on(private_values, problem.n))
+    smaller = Problem(a, loss, budget, name=problem.name)
     return Reduced(smaller, problem, group, private_values)
 
 

@@ -177,6 +177,7 @@ def frontier(
     """
     started = time.perf_counter()
     refuse_all_but_arrays("frontier", problem)
+    problem.refuse_other_measures("curves are")
     most = LARGEST_POINTS if points is None else whole(points, "points", 2)
     target = DEFAULT_WIDTH if width is None and points is None else width
     wanted = None if target is None else positive(target, "width")

@@ -50,20 +50,21 @@ def problem(
     spec: str,
     parameters: Mapping[str, Any] | None = None,
     budget: Budget | None = None,
+    measure: str | None = None,
     *,
     default_budget: float | None = None,
 ) -> Problem:
     """The problem of a specification, its parameters overridden by `parameters`, under a budget if one is given.
 
-    Otherwise a catalog problem has its default budget and a file its own (FileError if it has none and no `default_budget`,
-    in nats, stands for it).
+    measure: of the budget given. Without one a catalog problem has its default budget and a file its own (FileError if it
+    has none and no `default_budget`, in nats, stands for it).
     """
     chosen = budget or Budget()
     if is_file(spec):
         if parameters:
             raise InputError(f"{brief(spec)} is a file and has no parameters to set; leave them out")
         unbound = math.inf if chosen.given else None
-        return chosen.apply(load_problem(spec, budget=unbound, default_budget=default_budget))
+        return chosen.apply(load_problem(spec, budget=unbound, default_budget=default_budget), measure)
     name, inline = read(spec, "problem")
     values = {**inline, **(parameters or {})}
     reserved = sorted({"budget", "equivocation", "fraction", "name"} & set(values))
@@ -71,7 +72,7 @@ def problem(
         raise InputError(
             f"{reserved[0]} is not a parameter of a problem here; use --leakage, --equivocation, --perfect or --fraction"
         )
-    return chosen.apply(build(name, **values, budget=math.inf) if chosen.given else build(name, **values))
+    return chosen.apply(build(name, **values, budget=math.inf) if chosen.given else build(name, **values), measure)
 
 
 def configurations(text: str) -> list[Configuration]:

@@ -18,6 +18,7 @@ from rich.text import Text
 from discreet.backends.contract import Kind
 from discreet.backends.solution import Solution, Status
 from discreet.problems.checks import at_most, shown
+from discreet.problems.constraint import LeakageBudget
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.agreement import summarise
@@ -85,20 +86,27 @@ def solution_table(solution: Solution) -> Table:
     ]
     if solution.certificate is not None:
         judged = solution.certificate
-        own = f"leakage {_revealed(judged)}"
+        unit, limit = solution.problem.measure.unit, wording.budget(solution.problem.constraint)
+        own = f"leakage {_revealed(judged, unit)}"
         lines += [
             ("error probability", f"{solution.error_probability:.12g}"),
             ("certified bracket", _bracket_words(judged)),
-            ("leakage", f"{wording.leakage(judged.leakage, judged.leakage_ceiling)}; {wording.budget(judged.budget)}"),
-            ("equivocation", f"{solution.equivocation:.12g} of {solution.problem.entropy_x:.12g} nats"),
+            ("leakage", f"{wording.leakage(judged.leakage, judged.leakage_ceiling, unit)}; {limit}"),
+            *_kept_secret(solution),
             ("own answer", f"error probability {judged.own_error:.12g}, {own}"),
-            ("multiplier", f"{solution.multiplier:.6g} per nat"),
+            ("multiplier", f"{solution.multiplier:.6g} per {unit.removesuffix('s') or 'unit'}"),
         ]
     steps = ("lower", "solve", "lift", "certify")
     words = ", ".join(f"{step} {wording.seconds(getattr(timings, f'{step}_seconds'))}" for step in steps)
     if timings.compile_seconds > 0.0:
         words += f"; of these, compiling for the first time {wording.seconds(timings.compile_seconds)}"
     return facts(solution.problem.name or "problem", [*lines, ("seconds", words)])
+
+
+def _kept_secret(solution: Solution) -> list[tuple[str, str]]:
+    """Equivocation, where leakage is mutual information."""
+    kept = solution.equivocation
+    return [] if math.isnan(kept) else [("equivocation", f"{kept:.12g} of {solution.problem.entropy_x:.12g} nats")]
 
 
 def audit_table(title: str, audited: Solution, found: Inference) -> Table:
@@ -109,7 +117,7 @@ def audit_table(title: str, audited: Solution, found: Inference) -> Table:
         ("status", Text(f"{audited.status.value}: {audited.message}", _STYLES[audited.status])),
         ("error probability", f"{judged.own_error:.12g}"),
         ("best within the budget", _bracket_words(judged)),
-        ("leaks", f"{_revealed(judged)}; {wording.budget(judged.budget)}"),
+        ("leaks", f"{_revealed(judged, audited.problem.measure.unit)}; {wording.budget(audited.problem.constraint)}"),
         ("infers X", f"errs {wording.number(found.x_error, 6)}; without seeing it {found.x_error_blind:.6g}"),
         ("H(X given what is seen)", wording.information(found.equivocation_nats)),
         ("leakage", wording.information(found.leakage_nats)),
@@ -118,15 +126,17 @@ def audit_table(title: str, audited: Solution, found: Inference) -> Table:
     if found.y_error is not None:
         lines.append(("infers Y", f"errs {wording.number(found.y_error, 6)}"))
     if not judged.own_budget_kept:
-        repaired = f"error probability {judged.upper:.12g}, leakage {judged.leakage:.6g} nats"
+        leaks = wording.leakage(judged.leakage, math.inf, audited.problem.measure.unit)
+        repaired = f"error probability {judged.upper:.12g}, leakage {leaks}"
         lines.append(("its repair", f"{repaired}, made by blending in a share of {judged.blend:.3g}"))
     return facts(title, lines)
 
 
-def _revealed(judged: Certificate) -> str:
+def _revealed(judged: Certificate, unit: str) -> str:
     """What the answer as given leaks."""
-    words = f"{wording.leakage(judged.own_leakage, judged.own_leakage_ceiling)}, ‖ΦP‖ {judged.own_phi_residual:.1e}"
-    return f"{words}, private within {at_most(judged.own_private_within, 2)}" if judged.budget == 0.0 else words
+    words = f"{wording.leakage(judged.own_leakage, judged.own_leakage_ceiling, unit)}, ‖ΦP‖ {judged.own_phi_residual:.1e}"
+    perfect = judged.private_within < math.inf
+    return f"{words}, private within {at_most(judged.own_private_within, 2)}" if perfect else words
 
 
 def verification_table(title: str, found: Verification) -> Table:
@@ -139,7 +149,7 @@ def verification_table(title: str, found: Verification) -> Table:
     return facts(
         title,
         [
-            ("asked for", wording.budget(found.budget)),
+            ("asked for", wording.budget(LeakageBudget(found.budget))),
             ("budget", kept[found.budget_kept]),
             ("leakage", f"in [{found.leakage[0]!r}, {found.leakage[1]!r}] nats"),
             ("posterior / prior − 1", f"at most {wording.number(float(at_most(found.deviation[1], 6)), 6)} in size"),
@@ -252,14 +262,14 @@ def entry_table(entry: Entry, problem: Problem | None, trouble: str) -> Table:
             ("H(X)", f"{problem.entropy_x:.6g} nats"),
             ("Bayes rule", f"errs {problem.bayes_error:.8g}, leaks {problem.bayes_leakage:.6g} nats"),
             ("constant guess", f"errs {problem.constant_error:.8g}"),
-            ("default budget", wording.budget(problem.budget)),
+            ("default budget", wording.budget(problem.constraint)),
         ]
     return facts(f"{entry.name}: {entry.summary}", lines)
 
 
 def doctor_table(probes: Sequence[Availability]) -> Table:
     """Every backend: whether it can run here, what it can do, and what to do about it if it cannot."""
-    heads = ("backend", "state", "budgets", "problems", "largest N", "versions, or the reason")
+    heads = ("backend", "state", "budgets", "measures", "problems", "largest N", "versions, or the reason")
     return listed("Backends", heads, map(_doctor_line, probes), right=("largest N",))
 
 
@@ -267,13 +277,14 @@ def _doctor_line(probe: Availability) -> Sequence[_Cell]:
     found, able = probe, probe.capabilities
     state = Text(found.state, _STATES[found.state])
     if able is None:
-        return found.name, state, wording.NOTHING, wording.NOTHING, wording.NOTHING, found.reason
+        return found.name, state, *[wording.NOTHING] * 4, found.reason
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items() if name != "discreet")
     budgets = {"PERFECT": "ε = 0", "CONSTRAINED": "0 < ε", "OBLIVIOUS": "ε = ∞"}
     return (
         f"{found.name} (peer)" if able.peer else found.name,
         state,
         ", ".join(sorted(budgets[regime.name] for regime in able.regimes)),
+        wording.measures(able.measures),
         ", ".join(kind.name.lower() for kind in Kind if kind in able.kinds),
         f"{able.largest_outcomes:,}" if able.largest_outcomes else wording.NOTHING,
         found.reason or f"{able.method}; {versions}",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from discreet.problems.checks import at_most
+from discreet.problems.constraint import LeakageBudget
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.problems.measures.registry import LINEAR, MEASURES, OTHERS
 
 if TYPE_CHECKING:
     from discreet.problems.problem import Problem
@@ -36,11 +39,12 @@ def bracket(lower: float, upper: float) -> str:
     return f"{high[:shared]}[{low[shared:end]}, {high[shared:end]}]"
 
 
-def leakage(estimate: float, ceiling: float) -> str:
-    """A leakage in nats and its proven upper bound, which is rounded up."""
+def leakage(estimate: float, ceiling: float, unit: str = "nats") -> str:
+    """A leakage and its proven upper bound, which is rounded up."""
+    words = f"{estimate:.6g} {unit}".rstrip()
     if not math.isfinite(ceiling):
-        return f"{estimate:.6g} nats"
-    return f"{estimate:.6g} nats, proven ≤ {at_most(ceiling, 9)}"
+        return words
+    return f"{words}, proven ≤ {at_most(ceiling, 9)}"
 
 
 def scientific(value: float, digits: int = 1) -> str:
@@ -108,13 +112,19 @@ def span(seconds: float) -> str:
     return f"{seconds * 1e6:.0f} µs"
 
 
-def budget(nats: float) -> str:
-    """A budget in nats and bits."""
-    if nats == 0.0:
+def budget(limit: LeakageBudget) -> str:
+    """A budget; of mutual information in nats and bits."""
+    if limit.perfect:
         return "perfect privacy (budget 0)"
-    if math.isinf(nats):
+    if limit.oblivious:
         return "no privacy constraint"
-    return f"budget {information(nats)}"
+    return f"budget {information(limit.amount) if limit.measure == MUTUAL_INFORMATION else limit}"
+
+
+def measures(served: Collection[str]) -> str:
+    """The measures other than mutual information whose budgets a backend serves."""
+    names = {OTHERS: "all", LINEAR: "linear", frozenset[str](): NOTHING}
+    return names.get(frozenset(served), ", ".join(name for name in MEASURES if name in served))
 
 
 def agreement(pairs: int, against: int) -> str:
@@ -142,7 +152,7 @@ def noise(floor: float | None) -> str:
 def facts(problem: Problem) -> str:
     """One line about a problem."""
     return (
-        f"{problem.n} private values, {problem.m} guesses, {problem.N:,} outcomes; {budget(problem.budget)}; "
+        f"{problem.n} private values, {problem.m} guesses, {problem.N:,} outcomes; {budget(problem.constraint)}; "
         f"the Bayes rule errs {number(problem.bayes_error, 6)} and leaks {number(problem.bayes_leakage, 4)} nats"
     )
 

@@ -7,19 +7,24 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import exactly
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from strategies import estimators, finite_tilts, problems
 
 from discreet.problems.errors import InputError
+from discreet.problems.judge import certify
 from discreet.problems.measures import GLeakage, Measure, Scope, measure_of
 from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import OutputLaw, law_of
 from discreet.problems.measures.measure import remainder
 from discreet.problems.measures.registry import MEASURES
 from discreet.problems.numerics.double_double import Array, dd_sum
+from discreet.problems.numerics.estimators import normalise
+from discreet.problems.problem import Problem
 
 GAIN = [[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.5, 0.5, 0.5], [0.0, 0.1, 2.0]]
 PARAMETERS = {"sibson": ["sibson:alpha=2", "sibson:alpha=1.2", "sibson:alpha=30"], "g-leakage": [str(GLeakage(GAIN))]}
@@ -171,6 +176,47 @@ def test_g_is_the_support_function_of_its_set(u: Array, multiplier: float) -> No
             bound = level if measure.name == "max-lift" else 0.0
             kappa = measure.ceiling(multiplier * row[None, :], p_x, multiplier, level)[0]
             assert kappa <= multiplier * (bound + 1e-9 * (1.0 + np.abs(row).max())), text
+
+
+def _exact_of(problem: Problem, measure: Measure, estimator: Array) -> Any:
+    """What the estimator leaks exactly: its columns divided by their sums, the problem by its total."""
+    masses = [[Fraction(a) for a in row] for row in problem.p_xz.tolist()]
+    columns = [[Fraction(p) for p in column] for column in estimator.T.tolist()]
+    shares = [[p / sum(column) for p in column] for column in columns]
+    total = sum(map(sum, masses))
+    joint = [
+        [sum(share[i] * a for share, a in zip(shares, row, strict=True)) / total for row in masses if any(row)]
+        for i in range(problem.m)
+    ]
+    u = [row for row in joint if any(row)]
+    return _exact(measure, u, [sum(column) for column in zip(*u, strict=True)])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data(), problems(math.inf))
+def test_no_certificate_is_false(data: st.DataObject, problem: Problem) -> None:
+    """With the budget set to what one estimator leaks, no duals prove that it errs more; and no ceiling is too low."""
+    estimator = normalise(data.draw(estimators((problem.m, problem.N))))
+    tilt, multiplier = (
+        data.draw(finite_tilts((problem.m, problem.n))),
+        data.draw(st.sampled_from([0.0, 1e-9, 0.3, 1.0, 50.0])),
+    )
+    text = data.draw(st.sampled_from([text for text in NAMES if "gain" not in text]))
+    measure = measure_of(text)
+    with mpmath.workdps(60):
+        leaked = _exact_of(problem, measure, estimator)
+        budget = float(leaked) * (1 + 1e-15) + 1e-320 if leaked > 0 else 0.0
+        if math.isnan(budget) or math.isinf(budget):
+            return
+    case = problem.with_budget(budget, measure=measure)
+    if case.constraint.perfect and leaked > 0:
+        return
+    error = exactly.error_probability(problem, estimator, normalised=True)
+    judged = certify(case, estimator, tilt, multiplier).certificate
+    assert Fraction(judged.lower) <= error, text
+    assert judged.own_leakage_ceiling >= leaked, text
+    if not (case.constraint.perfect or case.constraint.oblivious):
+        assert judged.leakage_ceiling <= budget, text
 
 
 @settings(max_examples=20, deadline=None)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from discreet.backends.solution import Status
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.problem import Problem
@@ -187,7 +188,7 @@ def test_numbers_in_words() -> None:
     assert wording.scientific(0.58) == "0.58"
     assert wording.scientific(math.inf) == "–"
     assert [wording.seconds(v) for v in (0.0, 0.0123, 1.234, 12.34, 123.4)] == ["–", "0.012", "1.23", "12.3", "123"]
-    assert "bits" in wording.budget(0.01)
+    assert "bits" in wording.budget(LeakageBudget(0.01))
 
 
 # -- pictures and files ---------------------------------------------------------------------------------------------------

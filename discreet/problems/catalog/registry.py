@@ -106,18 +106,28 @@ class Budget:
         """Whether any is."""
         return any(value is not None and value is not False for value in vars(self).values())
 
-    def apply(self, model: Problem) -> Problem:
-        """The same model under this budget. Raises InputError if more than one is given, or one is out of range."""
+    def apply(self, model: Problem, measure: str | None = None) -> Problem:
+        """The same model under this budget, by its own measure or the given one.
+
+        Raises InputError if more than one budget is given, or one is out of range.
+        """
         chosen = [name for name, value in vars(self).items() if value is not None and value is not False]
         if len(chosen) > 1:
             raise InputError(
                 f"{' and '.join(chosen)} both set the leakage budget; give at most one of {', '.join(vars(self))}"
             )
+        if measure is not None:
+            if not self.given:
+                raise InputError(f"the measure {measure} needs a budget; give one of {', '.join(vars(self))}")
+            model = model.with_budget(math.inf, measure=measure)
         if self.perfect:
             return model.with_budget(0.0)
         if self.fraction is not None:
-            return model.with_budget(positive(self.fraction, "fraction", zero=True) * model.bayes_leakage)
-        return model.with_budget(self.leakage, equivocation=self.equivocation) if self.given else model
+            share, most = positive(self.fraction, "fraction", zero=True), model.bayes_leakage
+            if share > 0.0 and math.isinf(most):
+                raise InputError(f"the Bayes rule leaks without bound by {model.measure}, so no fraction of it is a budget")
+            return model.with_budget(share * most if share > 0.0 else 0.0)
+        return model.with_budget(self.leakage, equivocation=self.equivocation, measure=measure) if self.given else model
 
 
 _LARGEST = 100_000_000  # product of the sizes of a problem: 16 s and 4 GiB to build at most

@@ -1,6 +1,7 @@
 """Problems and solutions as files.
 
-A problem is an `.npz` with `joint` [n, m, N], or `p_xz` [n, N] and `loss` [m, N]; optionally `budget` (nats) and `name`.
+A problem is an `.npz` with `joint` [n, m, N], or `p_xz` [n, N] and `loss` [m, N]; optionally `budget` (nats of mutual
+information), or `constraint` (JSON: measure and budget), and `name`.
 A solution is an `.npz` with `estimator` [m, N] or the members of a rule, `tilt` [m, n], `multiplier` and `metadata` (JSON).
 
 Anything else is refused in one sentence that names the file and the member (`FileError`). Nothing is ever unpickled, and
@@ -26,6 +27,9 @@ from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, member_names, read_archive, write_archive
 from discreet.problems.files.writing import check_output, path_text
+from discreet.problems.measures.measure import Measure
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
@@ -65,7 +69,7 @@ def load_problem(
 
 def stored_model(where: str, max_bytes: int | None) -> Archive:
     """The content of a problem file; its arrays are mapped if max_bytes is None."""
-    return read_archive(where, arrays=("joint", "p_xz", "loss", "budget"), texts=("name",), max_bytes=max_bytes)
+    return read_archive(where, arrays=("joint", "p_xz", "loss", "budget"), texts=("name", "constraint"), max_bytes=max_bytes)
 
 
 def model_arrays(where: str, stored: Archive) -> dict[str, np.ndarray[Any, Any]]:
@@ -90,7 +94,9 @@ def under_budget(
     It is built without a constraint first: errors then come from the file (FileError), while a bad budget may be the
     caller's.
     """
-    own = _scalar(where, stored, "budget") if "budget" in stored.arrays else default_budget
+    own = _own_constraint(where, stored)
+    if own is None and default_budget is not None:
+        own = LeakageBudget(default_budget)
     name = printable(where, stored.texts.get("name", ""))
     try:
         problem = build(name)
@@ -103,7 +109,28 @@ def under_budget(
             f"{where} holds no budget; pass budget= or equivocation= in nats "
             "(on the command line --leakage, --equivocation, --perfect or --fraction)"
         )
-    return problem.with_budget(budget, equivocation=equivocation)
+    own_measure = own.measure if own is not None and not isinstance(budget, LeakageBudget) else None
+    return problem.with_budget(budget, equivocation=equivocation, measure=own_measure)
+
+
+def _own_constraint(where: str, stored: Archive) -> LeakageBudget | None:
+    """The constraint that a file states: `budget`, or `constraint` for another measure than mutual information."""
+    if "constraint" not in stored.texts:
+        return _budget_of(where, _scalar(where, stored, "budget"), MUTUAL_INFORMATION) if "budget" in stored.arrays else None
+    if "budget" in stored.arrays:
+        raise FileError(f"{where} has both budget and constraint; keep one")
+    try:
+        stated = json.loads(stored.texts["constraint"])
+        return _budget_of(where, stated["budget"], measure_of(stated["measure"]))
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise FileError(f"{where}: constraint cannot be read ({error}); write it with save_problem") from None
+
+
+def _budget_of(where: str, amount: Any, measure: Measure) -> LeakageBudget:
+    try:
+        return LeakageBudget(amount, measure)
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None
 
 
 def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) -> None:
@@ -111,7 +138,11 @@ def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) 
     if not isinstance(problem, Problem):
         raise InputError(f"save_problem got a {type(problem).__name__} to write; give a path first and then a Problem")
     where = path_text(path)
-    members = {"p_xz": problem.p_xz, "loss": problem.loss, "budget": np.float64(problem.budget)}
+    members: dict[str, Any] = {"p_xz": problem.p_xz, "loss": problem.loss}
+    if problem.measure == MUTUAL_INFORMATION:
+        members["budget"] = np.float64(problem.budget)
+    else:  # under another name, so that no reader takes it for nats of mutual information
+        members["constraint"] = np.array(json.dumps({"measure": str(problem.measure), "budget": problem.budget}))
     if printable(where, problem.name):
         members["name"] = np.array(problem.name)
     write_archive(where, members, overwrite=overwrite)

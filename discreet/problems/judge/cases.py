@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +22,8 @@ from discreet.problems.checks import are_masses, real_numbers
 from discreet.problems.errors import InputError
 from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of, worth_of_guess
 from discreet.problems.judge.privacy import Moves, distance
+from discreet.problems.measures.duals import measure_of_tilts
 from discreet.problems.measures.law import faint_lift, total_error, total_of
-from discreet.problems.measures.mutual_information import support_ceiling
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.estimators import Decisions, column_error, normalise
 from discreet.problems.numerics.label_strips import compiled_pays
@@ -86,7 +87,11 @@ class MatrixCase:
     def _worth(self, estimator: Array) -> Worth:
         found: list[Moves] | None = [] if self.constraint.perfect else None
         self._latest = estimator, self._sums_under(estimator, self._tilt, found)
-        return worth_of(self._latest[1], self._problem.marginal, self._lift, 1.0, found, self._inexact(estimator))
+        sums, measure = self._latest[1], self.constraint.measure
+        worth = worth_of(sums, self._problem.marginal, self._lift, measure, 1.0, found, self._inexact(estimator))
+        if self.constraint.perfect or measure.steepness < math.inf or worth.law.mass.all():
+            return worth
+        return _unknown_where(worth, (estimator[:, self._problem.p_z > 0.0] > 0.0).any(axis=1))
 
     def _inexact(self, estimator: Array) -> Inexact | None:
         if self._wrong is None:
@@ -131,6 +136,11 @@ class MatrixCase:
         return (self._latest[1] if known else self._sums_under(answer, tilt)).worst
 
 
+def _unknown_where(worth: Worth, made: Any) -> Worth:
+    """The worth, whose leakage is unknown if a guess that is made, as `made` [m] says, has no mass: products underflow."""
+    return replace(worth, doubt=math.inf) if (made & (worth.law.mass == 0.0)).any() else worth
+
+
 class RuleCase:
     """A rule for outcomes in memory or in blocks, with optional duals; the default tilt is the rule's own."""
 
@@ -171,7 +181,10 @@ class RuleCase:
         else:
             self._marginal, self._total, self.off = problem.marginal, 1.0, total_error(problem.marginal)
         recorded = moves if self.constraint.perfect else None
-        self._plain = worth_of(self._sums, self._marginal, self._lift, self._total, recorded)
+        measure = self.constraint.measure
+        self._plain = worth_of(self._sums, self._marginal, self._lift, measure, self._total, recorded)
+        if measure.steepness == math.inf and not self.constraint.perfect:
+            self._plain = _unknown_where(self._plain, (rule.columns > 0.0).any(axis=1))
         self.blended_doubt = self._plain.doubt
         self.own = self._worth(rule)
 
@@ -261,7 +274,16 @@ class RuleCase:
         if isinstance(self._problem, BlockProblem) and all(map(math.isfinite, parts)):
             least = math.fsum(parts)
             parts = (least / total, -4.0 * UNIT * abs(least), -SMALLEST)  # sum, total and quotient are rounded once each
-        yield Duals(tilt - shift if shift else tilt, self._multiplier, parts)
+        yield Duals(*self._lowered(shift), parts)
+
+    def _lowered(self, shift: float) -> tuple[Array, float]:
+        """The tilt, lowered, and the price of its multipliers for the totals found."""
+        tilt, p_x = self._tilt - shift if shift else self._tilt, self._marginal[0] / self._total
+        if self.constraint.perfect or self.constraint.oblivious or not tilt.any():
+            return tilt, self._multiplier
+        possible = p_x > 0.0
+        fitting = measure_of_tilts(self.constraint.measure, self.constraint.amount, possible)
+        return tilt, fitting.price(tilt[:, possible], p_x[possible], self._multiplier)
 
     def _shift(self) -> float:
         """By how much all tilts must be lowered to be feasible for the totals found, which may differ from those stated."""
@@ -269,7 +291,9 @@ class RuleCase:
         if np.array_equal(p_x, self._problem.p_x) or self.constraint.oblivious or not tilt.any():
             return 0.0
         possible = p_x > 0.0
-        over = float(support_ceiling(tilt[:, possible], p_x[possible], self._multiplier).max())
+        measure, budget = self.constraint.measure, self.constraint.amount
+        fitting = measure_of_tilts(measure, budget, possible)
+        over = float(fitting.ceiling(tilt[:, possible], p_x[possible], self._multiplier, measure.level(budget)).max())
         return 0.0 if over <= 0.0 else over + 2.0 * UNIT * (float(np.abs(tilt).max()) + over) + 8.0 * SMALLEST
 
     def _unseen(self) -> float:

@@ -4,12 +4,13 @@ A `Case` computes the sums: the `Worth` of an answer, that of its blend with ano
 of the least tilted losses (`Duals`). From these `conclude` forms
 
     upper   the error probability, rounded upward, of the answer blended until its leakage *provably* keeps the budget
-    lower   Σ_l min_i (L_il + Σ_j t_ij a_jl) − μ ε, rounded downward, for feasible duals (t, μ)
+    lower   Σ_l min_i (L_il + Σ_j t_ij a_jl) − μ B, rounded downward, for feasible duals (t, μ); B is the budget ε as the
+            measure compares it with sums over guesses
 
 By weak duality lower ≤ optimum ≤ upper. At budget 0 both are about estimators that are private within a number δ of the
 certificate (`privacy`). The gap splits into the three residuals of the paper's Lemma 3, each ≥ 0, and what δ costs:
 
-    upper − lower = Σ_il P_il r_il  +  Σ_i (μ g(u_i) − t_i·u_i)  +  μ (ε − leakage)
+    upper − lower = Σ_il P_il r_il  +  Σ_i (μ g(u_i) − t_i·u_i)  +  μ (B − Σ_i g(u_i))
                     complementarity    alignment                    slackness
 
 with r_il = L_il + a_l·t_i − min_k (L_kl + a_l·t_k). What the bound loses to rounding counts as complementarity.
@@ -39,6 +40,7 @@ from discreet.problems.constraint import LeakageBudget
 from discreet.problems.judge.privacy import Moves, Privacy, is_private, privacy
 from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import OutputLaw, law_of, phi_residual
+from discreet.problems.measures.measure import Measure
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
@@ -71,7 +73,7 @@ class Worth:
 
     @cached_property
     def leakage_ceiling(self) -> float:
-        """What the answer leaks, at most, nats."""
+        """What the answer leaks, at most."""
         return self.law.leakage_ceiling(self.doubt)
 
 
@@ -122,6 +124,7 @@ def worth_of(
     sums: Sums,
     marginal: DoubleDouble,
     lift: NDArray[np.int32],
+    measure: Measure,
     total: float = 1.0,
     moves: Sequence[Moves] | None = None,
     inexact: Inexact | None = None,
@@ -132,7 +135,7 @@ def worth_of(
 
     What a column lacks of a total of one is a doubt about the part of every entry that is drawn.
     """
-    law = law_of(sums.joint, marginal, lift)
+    law = law_of(sums.joint, marginal, lift, measure)
     error, missed = max(0.0, float(sums.loss[0] + sums.loss[1])), sums.missed
     if total != 1.0:  # the ratios of the law do not change
         law = replace(law, mass=law.mass / total, deviation=law.deviation / total / total, p_x=law.p_x / total)
@@ -155,7 +158,8 @@ def worth_of_guess(column: Array, errors: Array, law: OutputLaw) -> Worth:
     error = float(errors @ column)
     vanished = 2 * SMALLEST * column.size if error < 1e-290 and errors[column > 0.0].any() else 0.0  # quotients, products
     upper = rounded_up(error, column_error(column[:, None]), vanished)
-    return Worth(OutputLaw(column, np.zeros_like(law.deviation), law.p_x), error, upper, within=0.0)
+    end = OutputLaw(column, np.zeros_like(law.deviation), law.p_x, measure=law.measure)
+    return Worth(end, error, upper, within=0.0)
 
 
 def rounded_up(error: float, column_error: float, missed: float) -> float:
@@ -210,7 +214,7 @@ def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
         leakage=worth.law.leakage(),
         phi_residual=phi_residual(worth.law),
         private_within=worth.within if case.constraint.perfect else math.inf,
-        budget=case.constraint.nats,
+        budget=case.constraint.amount,
         blend=share,
         own_error=case.own.error,
         own_leakage=case.own.law.leakage(),
@@ -236,7 +240,7 @@ def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, flo
 def _keeps_budget(constraint: LeakageBudget, worth: Worth) -> bool:
     if constraint.perfect:
         return is_private(worth.within, worth.doubt)
-    return constraint.oblivious or worth.leakage_ceiling <= constraint.nats
+    return constraint.oblivious or worth.leakage_ceiling <= constraint.amount
 
 
 def _ignoring(case: Case) -> list[End]:
@@ -260,7 +264,7 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
         return worth.leakage_ceiling
 
     worths = [end.worth for end in ends]
-    for which, share in blends(own.law, own.error, worths, case.constraint.nats, case.blended_doubt, leaked):
+    for which, share in blends(own.law, own.error, worths, case.constraint.amount, case.blended_doubt, leaked):
         answer, worth = case.blended(share, ends[which])
         if _keeps_budget(case.constraint, worth):
             return answer, worth, max(share, SMALLEST)
@@ -276,22 +280,25 @@ def usable_duals(
     """
     price = math.nan if multiplier is None else float(multiplier)
     given = None if tilt is None else real_numbers("tilt", tilt, (problem.m, problem.n))
-    found = feasible_duals(given, price, problem.p_x, problem.budget) if given is not None and given.any() else None
+    found = None
+    if given is not None and given.any():
+        found = feasible_duals(given, price, problem.p_x, problem.budget, problem.measure)
     if found is None or not found[0].any():
         return np.zeros((problem.m, problem.n)), math.inf if problem.constraint.perfect else 0.0
     return found
 
 
 def _bound(constraint: LeakageBudget, duals: Duals, reached: Worth) -> float:
-    """The bound that feasible duals prove, rounded downward: Σ parts − μ ε, at budget 0 Σ parts − δ·spread.
+    """The bound that feasible duals prove, rounded downward: Σ parts − μ B, at perfect privacy Σ parts − δ·spread.
 
-    μ ε holds for a total probability of one; stored problems have it within `TOTAL_ROUNDING`.
+    μ B holds for a total probability of one; stored problems have it within `TOTAL_ROUNDING`.
     """
     cost = 0.0
     if constraint.perfect:
         cost = 0.0 if reached.within == 0.0 else reached.within * _spread(duals.tilt, reached.law.p_x)
     elif duals.multiplier > 0.0:
-        cost = duals.multiplier * constraint.nats * (1.0 + TOTAL_ROUNDING) + SMALLEST
+        level = constraint.measure.level(constraint.amount)
+        cost = duals.multiplier * level * (1.0 + TOTAL_ROUNDING) + SMALLEST
     if not all(map(math.isfinite, (cost, *duals.parts))):
         return -math.inf
     bound = math.fsum([*duals.parts, -cost])
@@ -306,12 +313,12 @@ def _spread(tilt: Array, p_x: Array) -> float:
 
 def _residuals(constraint: LeakageBudget, worth: Worth, duals: Duals, worst_entry: float) -> KKTResiduals:
     law, multiplier = worth.law, duals.multiplier
-    leakage = law.leakage()
+    leakage = law.level
     tilted = float((duals.tilt * (law.mass[:, None] * law.p_x + law.deviation)).sum())
     priced = not (constraint.perfect or constraint.oblivious)
     return KKTResiduals(
         complementarity=max(0.0, math.fsum([worth.error, tilted, *(-part for part in duals.parts)])),
         alignment=max(0.0, (multiplier * leakage if priced else 0.0) - tilted),
-        slackness=max(0.0, multiplier * (constraint.nats - leakage)) if priced else 0.0,
+        slackness=max(0.0, multiplier * (constraint.measure.level(constraint.amount) - leakage)) if priced else 0.0,
         worst_entry=worst_entry,
     )

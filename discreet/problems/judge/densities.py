@@ -27,6 +27,7 @@ class DensityCase:
 
     def __init__(self, problem: ContinuousProblem, rule: IntervalRule, tilt: Array | None, multiplier: float | None) -> None:
         """Raises InputError for wrong shapes. Without duals the bound is the Bayes error."""
+        problem.refuse_other_measures("constraints on densities are")
         self._problem, self._rule = problem, rule.simplified()  # intervals joined, so that no edge between equals is charged
         self._feasible = usable_duals(problem, tilt, multiplier)
         rule.check(problem)

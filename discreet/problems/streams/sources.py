@@ -290,7 +290,7 @@ def write_blocks(
                     for chunk in blocks.chunks():
                         out.write(np.ascontiguousarray(chunk.read()[which][row], dtype="<f8").data)
         if budget is not None:
-            _write_small(archive, "budget", np.float64(LeakageBudget(budget).nats))
+            _write_small(archive, "budget", np.float64(LeakageBudget(budget).amount))
         if printable(where, name):
             _write_small(archive, "name", np.array(name))
 

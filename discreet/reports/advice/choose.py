@@ -103,6 +103,7 @@ def advise(
     """
     Options(gap=gap, time_limit=seconds)  # refuses what is out of range
     refuse_all_but_arrays("advise", problem)
+    problem.refuse_other_measures("what was measured is")
     own = _rows(results)
     shipped = _reference_cells() if reference is None else tuple(cells_of(reference))
     local = cells_of(own, local=True)

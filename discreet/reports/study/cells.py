@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import PureWindowsPath
 from typing import Any
 
-from discreet.backends.contract import Capabilities, Regime
+from discreet.backends.contract import Capabilities
 from discreet.backends.registry import capabilities
 from discreet.problems import catalog
 from discreet.problems.errors import Absent, InputError
@@ -42,6 +42,9 @@ class Instance:
     parameters: Mapping[str, Any]
     budget_word: str
     problem: Problem
+
+    def __post_init__(self) -> None:
+        self.problem.refuse_other_measures("studies are")
 
     @cached_property
     def hash(self) -> str:
@@ -164,7 +167,7 @@ def choose(cells: Sequence[Cell], only: Sequence[str]) -> tuple[Cell, ...]:
 
 def serves(configuration: Configuration, problem: Problem, able: Mapping[str, Capabilities]) -> bool:
     """Whether the backend serves the kind of budget; one that does not load is asked, so that its row says why."""
-    return configuration.backend not in able or Regime.of(problem) in able[configuration.backend].regimes
+    return configuration.backend not in able or able[configuration.backend].serves_budget(problem)
 
 
 def _skipped(study: Study, problem: Problem, each: Configuration, profile: Profile, able: Mapping[str, Capabilities]) -> str:
