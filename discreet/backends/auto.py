@@ -8,13 +8,14 @@ backend raises an exception, the next is asked. The time limit is for all togeth
 from __future__ import annotations
 
 from discreet.backends.contract import Capabilities, Kind, Policy, Regime
+from discreet.problems.measures.registry import OTHERS
 
 
 class Auto(Policy):
     """Chooses a backend for any kind of problem, budget and size that some available backend serves."""
 
     name = "auto"
-    preference = ("tilt", "blahut-arimoto", "conic", "highs", "slsqp", "intervals")
+    preference = ("tilt", "blahut-arimoto", "highs", "conic", "slsqp", "intervals")
     """No peers; in the order of certified accuracy, then of speed."""
     capabilities = Capabilities(
         regimes=frozenset(Regime),
@@ -24,4 +25,5 @@ class Auto(Policy):
         citation="discreet, docs/reference/backends.md",
         kinds=frozenset(Kind),
         method_class="structured",
+        measures=OTHERS,
     )

@@ -10,8 +10,11 @@ that the cones do not repeat the N outcomes. Two forms, setting `form`:
 - `joint`: variables U = A P, `rel_entr(U, s πᵀ)` summed and divided by ε: the obvious form, with a scaling that helps. It
   suits SCS best. Default for scs.
 
-At budget 0 the whitened equations of `lowering` replace the cones; at budget inf only the column sums are left. Tolerances
-are a tenth of the gap asked for, relative to an objective in units of the Bayes error.
+Other measures of leakage are written in D and s too: the polyhedral ones by their pieces, the others by quadratic, power or
+exponential cones.
+
+At perfect privacy the whitened equations of `lowering` replace the cones; at budget inf only the column sums are left.
+Tolerances are a tenth of the gap asked for, relative to an objective in units of the Bayes error.
 
 Source: S. Diamond, S. Boyd, "CVXPY: a Python-embedded modeling language for convex optimization", JMLR 17 (2016); P. J.
 Goulart, Y. Chen, "Clarabel: an interior-point solver for conic programs with quadratic objectives", 2024
@@ -37,6 +40,11 @@ from discreet.backends.lowering import Program, point_of
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, number
 from discreet.problems.errors import Absent
+from discreet.problems.measures.chi_square import ChiSquare
+from discreet.problems.measures.measure import Scope
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.problems.measures.registry import OTHERS
+from discreet.problems.measures.sibson import Sibson
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -87,6 +95,7 @@ class Conic(Unlifted):
         libraries=("cvxpy", "clarabel"),
         extra="conic",
         settings=SETTINGS,
+        measures=OTHERS,
     )
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
@@ -125,8 +134,10 @@ def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, o
     estimator = cp.Variable((problem.m, problem.N), nonneg=True)
     program = Program.of(problem)
     constraints: _Links = {}
-    leakage = None
-    if program.leaks and form == "deviation":
+    leakage, own = None, problem.measure == MUTUAL_INFORMATION
+    if program.leaks and not own:
+        leakage = _measured(program, estimator, constraints)
+    elif program.leaks and form == "deviation":
         leakage = _deviation_form(problem, estimator, constraints, problem.budget ** _FORMS[solver][1])
     elif program.leaks:
         leakage = _joint_form(problem, estimator, constraints)
@@ -156,6 +167,42 @@ def _deviation_form(problem: Problem, estimator: cvxpy.Variable, constraints: _L
     return cp.sum(cp.kl_div(joint, independent / scale)) * (scale / problem.budget)
 
 
+def _measured(program: Program, estimator: cvxpy.Variable, constraints: _Links) -> cvxpy.Expression | None:
+    """Leakage ÷ B by another measure, from D = (A P − π s)/root and s; None where every single guess is constrained."""
+    import cvxpy as cp
+
+    problem, root, unit = program.problem, program.root, program.level
+    measure, p_x, level = problem.measure, problem.p_x, problem.measure.level(problem.budget)
+    shifted = problem.p_xz - p_x[:, None] * problem.p_z
+    deviation, mass = cp.Variable((problem.m, problem.n)), cp.Variable((problem.m, 1))
+    constraints["deviation"] = deviation == estimator @ (shifted / root).T
+    constraints["mass"] = mass == estimator @ problem.p_z[:, None]
+    if program.pieces:
+        rows = [deviation @ each[:, :-1].T + mass @ each[:, -1:].T for each in program.pieces]
+        if measure.scope is Scope.POSTERIOR:
+            constraints["guesses"] = cp.hstack(rows) <= 0
+            return None
+        added = sum(cp.max(each, axis=1) for each in rows)
+        if measure.scope is Scope.SHARE:
+            constraints["guesses"] = added <= level / unit
+            return None
+        return cp.sum(added) + (1.0 - level / unit)
+    independent = mass @ p_x[None, :]
+    if isinstance(measure, ChiSquare):
+        return sum(cp.quad_over_lin(deviation[i] / np.sqrt(p_x), mass[i, 0]) for i in range(problem.m))
+    joint = independent + root * deviation
+    if isinstance(measure, Sibson):
+        order, norms, powers = 1.0 / measure.alpha, cp.Variable(problem.m), cp.Variable((problem.m, problem.n))
+        constraints["norms"] = cp.sum(powers, axis=1) == norms
+        for i in range(problem.m):  # u_j π_j^{1/α − 1} ≤ powers^{1/α} norm^{1 − 1/α}
+            weighted = cp.multiply(joint[i], p_x ** (order - 1.0))
+            constraints[f"power {i}"] = cp.PowCone3D(powers[i], norms[i] * np.ones(problem.n), weighted, order)
+        return (cp.sum(norms) - 1.0) / unit
+    scaled = cp.kl_div(independent / root + deviation, independent / root)  # divided by root, as in the deviation form
+    constraints["guesses"] = cp.sum(scaled, axis=1) * (root / unit) <= mass[:, 0]
+    return None
+
+
 def _joint_form(problem: Problem, estimator: cvxpy.Variable, constraints: _Links) -> cvxpy.Expression:
     """Leakage ÷ ε from U = A P; adds the link "joint"."""
     import cvxpy as cp
@@ -168,7 +215,7 @@ def _joint_form(problem: Problem, estimator: cvxpy.Variable, constraints: _Links
 
 def _duals(program: Program, duals: Mapping[str, Array]) -> tuple[Array, float]:
     """(tilt, multiplier). cvxpy's Lagrangian adds y·(left − right), so a link `u == A P` has tilt −y."""
-    price = float(duals["budget"]) if program.leaks else 0.0
+    price = float(np.sum(duals["budget"])) if "budget" in duals else 0.0
     if "joint" in duals:
         return -program.unit * np.asarray(duals["joint"]), max(0.0, price) * program.unit / program.problem.budget
     links = [np.ravel(duals[name]) for name in ("privacy", "deviation", "mass") if name in duals]

@@ -1,16 +1,18 @@
-"""Backend `highs`: perfect privacy as a linear program, passed to HiGHS through its own interface.
+"""Backend `highs`: perfect privacy and linear measures of leakage as linear programs, passed to HiGHS by its own interface.
 
 Method: min ⟨L, P⟩ over column-stochastic P with Φ P_i = 0, in the scaled form of `lowering` (whitened equations,
 variables sqrt(w_l) P_il), passed to HiGHS in one call as column-wise sparse arrays. `method` selects the dual simplex
 method, HiGHS's interior point method IPX (with crossover) or the first-order method PDLP. Row duals become the tilt.
-Without a constraint (budget inf) the same program has no privacy equations left.
+Without a constraint (budget inf) the same program has no privacy equations left. A measure that is a largest of linear
+functions, or a sum of such, adds rows and variables instead (`Program.linear_program`), at any budget.
 
 Source: Q. Huangfu, J. A. J. Hall, "Parallelizing the dual revised simplex method", Math. Prog. Comp. 10 (2018); L. Schork,
 J. Gondzio, "Implementation of an interior point method with basis preconditioning", Math. Prog. Comp. 12 (2020);
 D. Applegate et al., "Practical large-scale linear programming using primal-dual hybrid gradient", NeurIPS 2021.
 
-Cannot: any positive finite budget. Its tolerances are absolute and at least 1e-10 (1e-12 for IPX's own gap), so error
-probabilities much smaller than that relative to the best constant guess lose digits.
+Cannot: positive finite budgets of mutual information and other measures that are not linear. Its tolerances are absolute and
+at least 1e-10 (1e-12 for IPX's own gap), so error probabilities much smaller than that relative to the best constant guess
+lose digits.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from discreet.backends.lowering import Lowered, Program, Setting, point_of
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice
 from discreet.problems.errors import BackendError
+from discreet.problems.measures.registry import LINEAR
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -39,23 +42,24 @@ SETTINGS = {
 
 
 class Highs(Unlifted):
-    """The perfect-privacy linear program through highspy; see the module's docstring."""
+    """The linear programs through highspy; see the module's docstring."""
 
     name = "highs"
     capabilities = Capabilities(
         regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
         largest_outcomes=200_000,  # 20 s at 100 000, over 150 s at 300 000, mostly in presolve
         gives_duals=True,
-        method="linear program of perfect privacy, by HiGHS's simplex, interior point or first-order method",
+        method="linear program, by HiGHS's simplex, interior point or first-order method",
         citation="Q. Huangfu, J. A. J. Hall, Math. Prog. Comp. 10 (2018), 119–142",
         method_class="simplex",
         reach=(Reach("the linear program of 32,459 outcomes did not end within 11 s", 20_000),),
         libraries=("highspy",),
         settings=SETTINGS,
+        measures=LINEAR,
     )
 
     def lower(self, problem: Problem, options: Options) -> Lowered[HighsLp, dict[str, Setting]]:
-        """The program as a HighsLp: columns guess by guess, rows first the N outcomes, then r equations per guess."""
+        """The program as a HighsLp, in the order of `Program.linear_program`."""
         program = Program.linear(problem)
         return Lowered(program, _model(program), highs_options(options, self.name))
 
@@ -92,16 +96,15 @@ def highs_options(options: Options, backend: str) -> dict[str, Setting]:
 def _model(program: Program) -> HighsLp:
     import highspy
 
-    entries, right = program.equations()
-    columns = program.cost.size
+    arrays = program.linear_program()
+    entries = arrays.matrix
     model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = columns, right.size
-    model.col_cost_ = program.cost.ravel()
-    model.col_lower_ = np.zeros(columns)
-    model.col_upper_ = np.full(columns, highspy.kHighsInf)
-    model.row_lower_ = model.row_upper_ = right
+    model.num_row_, model.num_col_ = entries.shape
+    model.col_cost_ = arrays.cost
+    model.col_lower_, model.col_upper_ = arrays.least, np.full(arrays.cost.size, highspy.kHighsInf)
+    model.row_lower_, model.row_upper_ = arrays.low, arrays.high
     matrix = model.a_matrix_
     matrix.format_ = highspy.MatrixFormat.kColwise
-    matrix.num_col_, matrix.num_row_ = columns, right.size
+    matrix.num_row_, matrix.num_col_ = entries.shape
     matrix.start_, matrix.index_, matrix.value_ = entries.indptr, entries.indices, entries.data
     return model

@@ -3,13 +3,13 @@
 **Losses.** Only the differences L_il − min_k L_kl matter. So solvers get this *excess* loss, whose minimum is 0 at every
 outcome, in units of the size of the answer. What is subtracted adds up to the Bayes rule's error probability.
 
-**Variables** of `Program`, guess by guess: R_il = v_l P_il [m, N], and at a positive finite budget D_ij = (u_ij −
-π_j s_i)/sqrt(ε) [m, n] and s_i = Pr(Ŷ = y_i) [m], so that the leakage is a function of m·(n + 1) variables and its Hessian
-does not fill up over the outcomes.
+**Variables** of `Program`, guess by guess: R_il = v_l P_il [m, N], and under a leakage constraint D_ij = (u_ij −
+π_j s_i)/root [m, n] and s_i = Pr(Ŷ = y_i) [m], so that the leakage is a function of m·(n + 1) variables and its Hessian does
+not fill up over the outcomes. The root is sqrt(ε) for mutual information.
 
 **Equations**, in this order:
 
-    Σ_i R_il = v_l  for every l,    D_ij = Σ_l (a_jl − π_j w_l) P_il / sqrt(ε),    s_i = Σ_l w_l P_il,
+    Σ_i R_il = v_l  for every l,    D_ij = Σ_l (a_jl − π_j w_l) P_il / root,    s_i = Σ_l w_l P_il,
 
 the last two only at a positive finite budget. At budget 0 the equations of perfect privacy, Φ P_i = 0, replace them:
 no function of X may be predictable from the guess. With E over the outcomes, weights w_l, a
@@ -36,6 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -44,7 +45,10 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.backends.contract import Answer, Options
 from discreet.backends.precision import Precision
 from discreet.problems.errors import BackendError, Interrupted
+from discreet.problems.measures.measure import Scope
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -91,8 +95,19 @@ class PrivacyRows:
 
 
 @dataclass(frozen=True)
+class LinearProgram:
+    """min cost·x with low ≤ matrix x ≤ high and x ≥ least."""
+
+    cost: Array
+    matrix: csc_array
+    low: Array
+    high: Array
+    least: Array
+
+
+@dataclass(frozen=True)
 class Program:
-    """min cost·x with equations x = right, R ≥ 0 and, at a positive finite budget, leakage(D, s)/ε ≤ 1.
+    """min cost·x with equations x = right, R ≥ 0 and, under a leakage constraint, leakage(D, s)/B ≤ 1.
 
     cost   [m, N] excess losses by unit of R, in `unit`s of error probability
     scale  [N] v_l, with R_il = v_l P_il
@@ -108,7 +123,8 @@ class Program:
     @classmethod
     def of(cls, problem: Problem, power: float = 0.0, loose: float = Precision.unit[2]) -> Program:
         """The program of a problem without zero masses, with v_l = (N w_l)^power. loose: least unit without a leakage."""
-        least = loose if problem.budget >= problem.entropy_x else Precision.unit[0]
+        slack = problem.measure == MUTUAL_INFORMATION and problem.budget >= problem.entropy_x
+        least = loose if slack or problem.constraint.oblivious else Precision.unit[0]
         return cls._scaled(problem, (problem.N * problem.p_z) ** power, least, whitened_rows)
 
     @classmethod
@@ -127,12 +143,31 @@ class Program:
     @property
     def leaks(self) -> bool:
         """Whether there is a leakage constraint, and with it D and s. A budget of H(X) constrains nothing."""
-        return 0.0 < self.problem.budget < self.problem.entropy_x
+        if self.problem.measure == MUTUAL_INFORMATION:
+            return 0.0 < self.problem.budget < self.problem.entropy_x
+        return not (self.problem.constraint.perfect or self.problem.constraint.oblivious)
 
     @property
     def root(self) -> float:
-        """sqrt(ε), the unit of D."""
-        return math.sqrt(self.problem.budget)
+        """The unit of D: sqrt(B), or B where the measure is linear in D."""
+        linear = self.problem.measure.pieces(self.problem.p_x, self.level) is not None
+        return self.level if linear else math.sqrt(self.level)
+
+    @property
+    def level(self) -> float:
+        """B, the unit of leakage; 1 at budget 0."""
+        return self.problem.measure.level(self.problem.budget) if self.problem.budget > 0.0 else 1.0
+
+    @cached_property
+    def pieces(self) -> tuple[Array, ...]:
+        """Matrices R [k, n + 1] of a linear measure: Σ_R max R (D_i, s_i) = g(u_i)/B, or R (D_i, s_i) ≤ 0 for posteriors."""
+        measure, p_x = self.problem.measure, self.problem.p_x
+        found = measure.pieces(p_x, measure.level(self.problem.budget)) if self.leaks else None
+        means = [(each @ p_x, np.abs(each) @ p_x) for each in found or ()]  # of independence; rounding is not divided by B
+        exact = [np.where(np.abs(mean) > 2 * (p_x.size + 2) * UNIT * size, mean, 0.0) for mean, size in means]
+        return tuple(
+            np.column_stack([each * self.root, mean]) / self.level for each, mean in zip(found or (), exact, strict=True)
+        )
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -172,6 +207,43 @@ class Program:
             matrix = sparse.csc_array(sums if privacy is None else sparse.vstack([sums, privacy]))
         return matrix, np.concatenate([self.scale, np.zeros(matrix.shape[0] - problem.N)])
 
+    def linear_program(self) -> LinearProgram:
+        """The program as arrays. Under a linear measure a variable h_ik follows for each guess i and piece R_k.
+
+        Its rows are the equations; R_k (D_i, s_i) ≤ h_ik; and Σ h_ik ≤ 1 over all guesses, or for each. A measure of each
+        posterior has R_k (D_i, s_i) ≤ 0 only, and no h.
+        """
+        from scipy import sparse
+
+        matrix, right = self.equations()
+        if not self.pieces:
+            return LinearProgram(self.objective(), matrix, right, right, self.lower_bounds())
+        rows, limits = self._inequalities()
+        heights, below = rows.shape[1] - matrix.shape[1], np.full(limits.size, -math.inf)
+        whole = sparse.vstack([sparse.hstack([matrix, sparse.csc_array((right.size, heights))]), rows])
+        return LinearProgram(
+            np.append(self.objective(), np.zeros(heights)),
+            sparse.csc_array(whole),
+            np.append(right, below),
+            np.append(right, limits),
+            np.append(self.lower_bounds(), np.full(heights, -math.inf)),
+        )
+
+    def _inequalities(self) -> tuple[csc_array, Array]:
+        from scipy import sparse
+
+        m, scope, stacked = self.problem.m, self.problem.measure.scope, np.vstack(self.pieces)
+        own = np.repeat(np.eye(len(self.pieces)), [len(each) for each in self.pieces], axis=0)  # the h of each row
+        blocks = [_diagonal(stacked[:, :-1], m), _diagonal(stacked[:, -1:], m)]
+        masses, zeros = sparse.csc_array((m * len(stacked), self.cost.size)), np.zeros(m * len(stacked))
+        if scope is Scope.POSTERIOR:
+            return sparse.csc_array(sparse.hstack([masses, *blocks])), zeros
+        largest = sparse.hstack([masses, *blocks, _diagonal(-own, m)])
+        sums = np.repeat(np.eye(m), own.shape[1], axis=1) if scope is Scope.SHARE else np.ones((1, m * own.shape[1]))
+        within = sparse.hstack([sparse.csc_array((len(sums), sum(self.sizes))), sparse.csc_array(sums)])
+        share = self.problem.measure.level(self.problem.budget) / self.level
+        return sparse.csc_array(sparse.vstack([largest, within])), np.append(zeros, np.full(len(sums), share))
+
     def objective(self) -> Array:
         """The cost of every variable."""
         return np.concatenate([self.cost.ravel(), np.zeros(sum(self.sizes[1:]))])
@@ -192,11 +264,14 @@ class Program:
         """P = R / v, not repaired, and its duals where they are numbers.
 
         variables   of which R come first
-        prices      of the equations, in the Lagrangian cost·x + prices·(E x − right) + budget_price·(leakage/ε − 1)
+        prices      of the equations, in the Lagrangian cost·x + prices·(E x − right) + budget_price·(leakage/ε − 1);
+                    of all rows of the `linear_program` under a linear measure
         """
         problem = self.problem
         estimator = variables[: self.cost.size].reshape(self.cost.shape) / self.scale
         expected = problem.N + (problem.m - 1) * len(self.rows.features) + sum(self.sizes[1:])
+        if self.pieces and prices.size > expected:  # the last row is the budget, but where there are several or none
+            budget_price, prices = float(prices[-1]), prices[:expected]
         if prices.size != expected or not (np.isfinite(prices).all() and math.isfinite(budget_price)):
             return Answer(estimator)
         return Answer(estimator, *self.duals(prices[problem.N :], budget_price))
@@ -211,7 +286,7 @@ class Program:
             return np.zeros((problem.m, problem.n)), 0.0
         slope = -self.unit / self.root * prices[: problem.m * problem.n].reshape(problem.m, problem.n)
         shift = -self.unit * prices[problem.m * problem.n :, None] - (slope @ problem.p_x)[:, None]  # D holds u − π s
-        return slope + shift, max(0.0, budget_price) * self.unit / problem.budget
+        return slope + shift, max(0.0, budget_price) * self.unit / self.level
 
 
 def _diagonal(block: Array, times: int) -> sparray:

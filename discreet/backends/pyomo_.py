@@ -1,26 +1,31 @@
-"""Backend `pyomo`: perfect privacy as a readable Pyomo model, solved through Pyomo's interface to HiGHS.
+"""Backend `pyomo`: perfect privacy and linear measures as readable Pyomo models, solved through Pyomo's interface to HiGHS.
 
 Method: the linear program of backend `highs`, written as on paper: variables indexed by guess and outcome, one
 constraint `column_sum` per outcome, one constraint `perfect_privacy` per guess and private value. `build_model` returns the
 model for inspection, export (`model.write("model.lp")`) or another solver. It differs from `highs` in its equations, which
 belong to single private values instead of orthonormal features: easier to read, worse conditioned when private values are
-nearly dependent.
+nearly dependent. Under a linear measure of leakage the law of (X, Ŷ) has variables of its own, and the measure is written
+in them.
 
 Source: M. L. Bynum et al., *Pyomo: Optimization Modeling in Python*, 3rd ed., Springer 2021; the program is the paper's
 (docs/theory.md).
 
-Cannot: any positive finite budget; large N, because building the model costs tens of microseconds per coefficient.
+Cannot: positive finite budgets of mutual information and other measures that are not linear; large N, because building the
+model costs tens of microseconds per coefficient.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.highs import SETTINGS, highs_options
 from discreet.backends.lowering import Lowered, Program, Setting, point_of, rows_by_private_value
+from discreet.problems.measures.measure import Scope
+from discreet.problems.measures.registry import LINEAR
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -30,20 +35,21 @@ if TYPE_CHECKING:
 
 
 class Pyomo(Unlifted):
-    """The perfect-privacy linear program as a Pyomo model; see the module's docstring."""
+    """The linear programs as Pyomo models; see the module's docstring."""
 
     name = "pyomo"
     capabilities = Capabilities(
         regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
         largest_outcomes=100_000,  # some ten seconds, mostly Pyomo's
         gives_duals=True,
-        method="linear program of perfect privacy, an algebraic model solved by HiGHS through Pyomo",
+        method="linear program, an algebraic model solved by HiGHS through Pyomo",
         citation="M. L. Bynum et al., Pyomo: Optimization Modeling in Python, 3rd ed., Springer 2021",
         method_class="simplex",
         reach=(Reach("writing and solving the linear program of 100,000 outcomes did not end within 15 s", 20_000),),
         libraries=("pyomo", "highspy"),
         extra="pyomo",
         settings=SETTINGS,
+        measures=LINEAR,
     )
 
     def lower(self, problem: Problem, options: Options) -> Lowered[ConcreteModel, dict[str, Setting]]:
@@ -77,7 +83,7 @@ def build_model(program: Program) -> ConcreteModel:
 
     Sets `guesses`, `outcomes`, `private_values`; variable `root_mass[i, z]` = sqrt(w_z) P_iz ≥ 0; objective `excess_error`
     in units of `program.unit`; constraints `column_sum[z]` and `perfect_privacy[i, j]` (all guesses but the last, an
-    independent set of private values).
+    independent set of private values). For a linear measure instead of the latter: what `_add_measure` adds.
     """
     import pyomo.environ as pyo
 
@@ -96,6 +102,9 @@ def build_model(program: Program) -> ConcreteModel:
     model.column_sum = pyo.Constraint(
         model.outcomes, rule=lambda at, z: pyo.quicksum(at.root_mass[i, z] for i in at.guesses) == root[z]
     )
+    if program.pieces:
+        _add_measure(model, program)
+        return model
     model.perfect_privacy = pyo.Constraint(
         pyo.RangeSet(0, m - 2),
         model.private_values,
@@ -104,9 +113,43 @@ def build_model(program: Program) -> ConcreteModel:
     return model
 
 
+def _add_measure(model: ConcreteModel, program: Program) -> None:
+    """A linear measure of leakage: variables `deviation[i, x]` and `mass[i]`, which are D and s of `Program`, and `leaked`.
+
+    Constraints `law[i, x]` and `made[i]` define the first two; each linear function of a `piece` is at most `leaked[i, k]`,
+    or 0 where the measure is about posteriors; `budget` bounds the sum of `leaked`, of each guess or of all guesses.
+    """
+    import pyomo.environ as pyo
+
+    problem, scope = program.problem, program.problem.measure.scope
+    shifted = (problem.p_xz - problem.p_x[:, None] * problem.p_z) / program.root
+    rows = (np.vstack([shifted, problem.p_z]) / program.scale).tolist()
+    values, pieces, outcomes = range(problem.n), range(len(program.pieces)), model.outcomes
+
+    def under(row: list[float], i: int) -> Any:
+        return pyo.quicksum(row[z] * model.root_mass[i, z] for z in outcomes)
+
+    model.deviation = pyo.Var(model.guesses, values)
+    model.mass = pyo.Var(model.guesses, domain=pyo.NonNegativeReals)
+    model.leaked = pyo.Var(model.guesses, pieces)
+    model.law = pyo.Constraint(model.guesses, values, rule=lambda at, i, x: at.deviation[i, x] == under(rows[x], i))
+    model.made = pyo.Constraint(model.guesses, rule=lambda at, i: at.mass[i] == under(rows[-1], i))
+    model.piece = pyo.ConstraintList()
+    for i, k in itertools.product(model.guesses, pieces):
+        for *each, last in program.pieces[k].tolist():
+            total = pyo.quicksum(each[x] * model.deviation[i, x] for x in values) + last * model.mass[i]
+            model.piece.add(total <= (0.0 if scope is Scope.POSTERIOR else model.leaked[i, k]))
+    most = problem.measure.level(problem.budget) / program.level
+    groups = {Scope.TOTAL: [[*model.guesses]], Scope.SHARE: [[i] for i in model.guesses], Scope.POSTERIOR: []}[scope]
+    model.budget = pyo.ConstraintList()
+    for group in groups:
+        model.budget.add(pyo.quicksum(model.leaked[i, k] for i in group for k in pieces) <= most)
+
+
 def _values(model: ConcreteModel, loader: SolutionLoaderBase) -> tuple[Array, Array]:
-    """Values of the variables and duals of the equations, in the order of those of `Program`."""
+    """Values of the variables and duals of the equations, in the order of those of `Program`, then that of the budget."""
     values, duals = loader.get_vars(), loader.get_duals()
     variables = [values[model.root_mass[i, z]] for i in model.guesses for z in model.outcomes]
-    prices = [duals[row] for part in (model.column_sum, model.perfect_privacy) for row in part.values()]
-    return np.array(variables), np.array(prices)
+    names = ("column_sum", "perfect_privacy", "law", "made", "budget")
+    parts = [part for name in names if (part := model.component(name)) is not None]
+    return np.array(variables), np.array([duals[row] for part in parts for row in part.values()])

@@ -13,6 +13,7 @@ from typing import Any
 
 from discreet.backends.contract import ACCURACY, Accuracy, Capabilities, Reach, Regime
 from discreet.backends.registry import load_backend, own_backends
+from discreet.reports.wording import measures
 
 HERE = Path(__file__).resolve().parent
 BUDGETS = {Regime.PERFECT: "0", Regime.CONSTRAINED: "positive", Regime.OBLIVIOUS: "inf"}
@@ -25,7 +26,8 @@ def described(name: str, able: Capabilities) -> list[str]:
     largest = f"{able.largest_outcomes:,}" if able.largest_outcomes else "–"
     extra = f"`{able.extra}`" if able.extra else "–"
     duals = "yes" if able.gives_duals else "no"
-    return [f"`{name}`", able.method, able.method_class, budgets, duals, largest, extra, able.citation]
+    served = measures(able.measures)
+    return [f"`{name}`", able.method, able.method_class, budgets, served, duals, largest, extra, able.citation]
 
 
 def classed(name: str, accuracy: Accuracy) -> list[str]:

@@ -10,7 +10,9 @@ import pytest
 
 import discreet as ds
 from discreet.backends.contract import Regime
-from discreet.backends.registry import capabilities
+from discreet.backends.isolated import solve_isolated
+from discreet.backends.registry import capabilities, load_backend
+from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Status
 from discreet.problems.measures import GLeakage, Scope, measure_of
 from discreet.problems.measures.registry import MEASURES
@@ -27,6 +29,47 @@ def _problem(text: str, fraction: float = 0.5) -> ds.Problem:
     return free.with_budget(fraction * (most if math.isfinite(most) else 2.0))
 
 
+def _backends(text: str) -> dict[str, float]:
+    """Who serves the measure, and the relative gap that is expected there."""
+    name = measure_of(text).name
+    gaps = {"conic": 1e-7, "highs": 1e-9, "pyomo": 1e-9, "glop": 1e-9}
+    assert {each for each, able in capabilities().items() if able.measures} == {"auto", *gaps}
+    return {each: gap for each, gap in gaps.items() if name in load_backend(each).capabilities.measures}
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_every_measure_is_certified_by_all_who_serve_it(text: str) -> None:
+    """At half of what the Bayes rule leaks and at a hundredth; brackets agree, and the error grows as the budget shrinks."""
+    errors = [_problem(text).bayes_error]
+    for fraction in (0.5, 0.01):
+        problem = _problem(text, fraction)
+        found = {name: ds.solve(problem, name, gap=gap) for name, gap in _backends(text).items()}
+        for solution in found.values():
+            assert solution.status is Status.CERTIFIED, solution
+            assert solution.certificate is not None
+            assert solution.certificate.leakage_ceiling <= problem.budget
+            assert problem.leakage(np.asarray(solution.estimator)) <= problem.budget
+            parts = solution.certificate.kkt
+            total = parts.complementarity + parts.alignment + parts.slackness
+            assert total == pytest.approx(solution.certificate.gap, abs=1e-9)
+        lower = max(solution.certificate.lower for solution in found.values() if solution.certificate)
+        assert lower <= min(solution.error_probability for solution in found.values())
+        errors.append(found["conic"].error_probability)
+    assert errors == sorted(errors)
+    assert errors[-1] <= problem.constant_error * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("text", NAMES)
+def test_the_judge_agrees_with_itself_under_every_measure(text: str) -> None:
+    """About a matrix, the same as a rule, and what is no answer to the problem."""
+    problem = _problem(text)
+    solution = ds.solve(problem, "conic", gap=1e-7)
+    for answer in (solution.estimator, solution.rule):
+        again = ds.certify(problem, answer, solution.tilt, solution.multiplier, gap=1e-7)
+        assert again.status is Status.CERTIFIED
+    assert ds.audit(problem, problem.bayes_estimator).status is Status.VIOLATED_PRIVACY
+
+
 @pytest.mark.parametrize("text", OTHERS)
 def test_budget_0_is_perfect_privacy_where_the_measure_separates(text: str) -> None:
     problem = _problem(text, 0.0)
@@ -38,6 +81,11 @@ def test_budget_0_is_perfect_privacy_where_the_measure_separates(text: str) -> N
     else:
         assert not problem.constraint.perfect
         assert Regime.of(problem) is Regime.CONSTRAINED
+        solution = ds.solve(problem)
+        assert solution.status is Status.CERTIFIED
+        assert solution.error_probability <= perfect.error_probability * (1.0 + 1e-7)
+        assert solution.certificate is not None
+        assert solution.certificate.leakage_ceiling == 0.0
 
 
 @pytest.mark.parametrize("text", OTHERS)
@@ -48,8 +96,24 @@ def test_a_backend_that_does_not_serve_the_measure_refuses(text: str) -> None:
         if Regime.CONSTRAINED in able.regimes and problem.measure.name not in able.measures and name != "intervals":
             found = ds.solve(problem, name)
             assert found.status is Status.UNSUPPORTED
-            assert f"does not serve a positive finite budget of {problem.measure.name}; " in found.message
+            assert f"does not serve a positive finite budget of {problem.measure.name}; use one of: " in found.message
     assert ds.solve(problem.with_budget(math.inf), "tilt").status is Status.CERTIFIED
+    assert ds.solve(problem, gap=1e-7).status is Status.CERTIFIED
+
+
+def test_another_process_is_told_the_measure() -> None:
+    problem = _problem(TEXTS["g-leakage"])
+    found = solve_isolated(problem, "highs")
+    assert found.status is Status.CERTIFIED, found
+
+
+def test_no_backend_serves_other_measures_of_outcomes_in_blocks() -> None:
+    problem = _problem("max-lift")
+    blocks = ds.BlockProblem.of(problem)
+    for name in ("tilt", "auto"):
+        found = ds.solve(blocks, name)
+        assert found.status is Status.UNSUPPORTED
+        assert "does not serve a positive finite budget of max-lift" in found.message
 
 
 def test_blending_repairs_measures_of_each_guess_too() -> None:
@@ -60,6 +124,20 @@ def test_blending_repairs_measures_of_each_guess_too() -> None:
         assert 0.0 < repaired.blend < 0.9
         assert repaired.upper < problem.constant_error
         assert 0.99 * problem.budget <= repaired.leakage_ceiling <= problem.budget
+
+
+def test_only_mutual_information_has_curves_densities_equivocations_and_verify() -> None:
+    problem = _problem("chi-square")
+    solution = ds.solve(problem, "conic")
+    assert math.isnan(solution.equivocation)
+    with pytest.raises(ds.InputError, match="mutual information"):
+        ds.frontier(problem)
+    with pytest.raises(ds.InputError, match="mutual information"):
+        problem.with_budget(equivocation=0.1, measure="chi-square")
+    continuous = ds.problems.paper_continuous(budget=0.01).with_budget(0.01, measure="chi-square")
+    assert ds.solve(continuous).status in {Status.UNSUPPORTED, Status.FAILED}
+    with pytest.raises(ValueError, match="mutual information"):
+        ds.verify(problem, solution)
 
 
 @pytest.mark.parametrize("text", NAMES)
@@ -94,3 +172,52 @@ def test_a_damaged_constraint_is_refused_in_a_sentence(tmp_path: Path) -> None:
     np.savez(path, joint=JOINT, constraint=np.array("{}"), budget=1.0)
     with pytest.raises(ds.FileError, match="keep one"):
         ds.load_problem(path)
+
+
+def test_records_name_the_measure_and_its_unit() -> None:
+    told = conclude(_problem("chi-square"), attempt(_problem("chi-square"), "conic", ds.Options()), ds.Options()).to_dict()
+    assert told["measure"] == "chi-square"
+    assert told["leakage"] <= told["leakage_ceiling"] <= told["budget"]
+    assert not [name for name in told if name.endswith("_nats") and name != "equivocation_nats"]
+    told = ds.solve(_problem("max-lift"), "conic").to_dict()
+    assert told["leakage_nats"] <= told["leakage_ceiling_nats"] <= told["budget_nats"]
+    assert "measure" not in ds.solve(_problem("mutual-information"), "tilt").to_dict()
+    assert repr(_problem("max-lift").with_budget(0.5)).endswith("budget=0.5 nats of max-lift)")
+
+
+PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("text", "budget", "right", "backend", "within"),
+    [
+        # P. Kairouz, S. Oh, P. Viswanath, JMLR 17 (2016): randomised response
+        ("local-differential-privacy", 1.0, math.e / (math.e + 3.0), "highs", 1e-11),
+        # S. Saeidian et al., arXiv 2310.07381: an extremal mechanism
+        ("max-lift", 0.5, math.exp(0.5) / 4.0, "highs", 1e-11),
+        ("min-entropy-leakage", 0.5, math.exp(0.5) / 4.0, "pyomo", 1e-11),
+        ("maximal-leakage", 0.5, math.exp(0.5) / 4.0, "highs", 1e-11),
+        # B. Rassouli, D. Gündüz, arXiv 1801.02505: a linear program
+        ("total-variation", 0.25, 0.25 + 0.25, "highs", 1e-11),
+        ("parity-difference", 0.2, (1.0 + 3.0 * 0.2) / 4.0, "pyomo", 1e-11),
+        ("chi-square", 0.3, (1.0 + math.sqrt(3.0 * 0.3)) / 4.0, "conic", 1e-7),
+    ],
+)
+def test_a_guess_of_a_uniform_x_that_is_seen_is_as_good_as_known(
+    text: str, budget: float, right: float, backend: str, within: float
+) -> None:
+    problem = ds.Problem(np.eye(4) / 4.0, (1.0 - np.eye(4)) / 4.0, budget, measure=text)
+    solution = ds.solve(problem, backend, gap=within)
+    assert solution.status is Status.CERTIFIED
+    assert solution.error_probability == pytest.approx(1.0 - right, rel=within)
+
+
+@pytest.mark.parametrize("budget", [0.2, math.log(2.0), 1.0])
+def test_maximal_leakage_discloses_the_likeliest_symbols(budget: float) -> None:
+    """As many as e^ε, the last in part: arXiv 2105.01033 for Hamming distortion."""
+    problem = ds.Problem(np.diag(PRIOR), PRIOR * (1.0 - np.eye(4)), budget, measure="maximal-leakage")
+    shares = np.clip(math.exp(budget) - np.arange(4), 0.0, 1.0)
+    solution = ds.solve(problem)
+    assert solution.status is Status.CERTIFIED
+    assert solution.claimed.startswith("highs")
+    assert solution.error_probability == pytest.approx(1.0 - shares @ PRIOR, rel=1e-9)

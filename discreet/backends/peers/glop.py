@@ -1,14 +1,14 @@
-"""Backend `glop`: perfect privacy as a linear program, by GLOP, the simplex method of OR-Tools.
+"""Backend `glop`: perfect privacy and linear measures of leakage by GLOP, the simplex method of OR-Tools.
 
-Method: the linear program of `lowering` (whitened equations, variables sqrt(w_l) P_il), as the backend `highs` has
-it, passed as sparse arrays through OR-Tools' model builder. Row duals become the tilt. Without a constraint (budget inf)
+Method: the linear programs of `lowering` (whitened equations, variables sqrt(w_l) P_il), as the backend `highs` has
+them, passed as sparse arrays through OR-Tools' model builder. Row duals become the tilt. Without a constraint (budget inf)
 there are no privacy equations left.
 
 Source: L. Perron, V. Furnon, "OR-Tools", Google, 2024, developers.google.com/optimization; its guide "Advanced LP
 solving" and the comments of glop/parameters.proto for the settings.
 
-Cannot: any positive finite budget; report its number of iterations, which the model builder does not pass on. Tolerances
-are absolute.
+Cannot: positive finite budgets of mutual information and other measures that are not linear; report its number of
+iterations, which the model builder does not pass on. Tolerances are absolute.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regim
 from discreet.backends.lowering import Lowered, Program, Setting, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
+from discreet.problems.measures.registry import LINEAR
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -37,12 +38,13 @@ class Glop(Unlifted):
         regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
         largest_outcomes=300_000,  # 1 s; at a million it claims OPTIMAL with a gap of 0.65
         gives_duals=True,
-        method="linear program of perfect privacy, by GLOP's simplex method (OR-Tools)",
+        method="linear program, by GLOP's simplex method (OR-Tools)",
         citation="L. Perron, V. Furnon, OR-Tools, Google (2024)",
         method_class="simplex",
         libraries=("ortools",),
         extra="peers",
         peer=True,
+        measures=LINEAR,
     )
     _share = ShareOfGap(Precision.own_gap, 1e-12)
     tuning: Tuning = (
@@ -59,10 +61,11 @@ class Glop(Unlifted):
         from scipy import sparse
 
         program = Program.linear(problem)
-        size, (matrix, right) = program.cost.size, program.equations()
+        arrays = program.linear_program()
         model = model_builder_helper.ModelBuilderHelper()
         fill: Any = model.fill_model_from_sparse_data  # its stub lacks an argument
-        fill(np.zeros(size), np.full(size, math.inf), program.cost.ravel(), right, right, sparse.csr_matrix(matrix))
+        most = np.full(arrays.cost.size, math.inf)
+        fill(arrays.least, most, arrays.cost, arrays.low, arrays.high, sparse.csr_matrix(arrays.matrix))
         settings = native(self.tuning, options, problem.N, {"max_number_of_iterations": options.max_iterations})
         return Lowered(program, model, " ".join(f"{name}: {_text(value)}" for name, value in settings.items()))
 
