@@ -53,6 +53,7 @@ def _described(probe: Availability) -> dict[str, Any]:
     same = ("largest_outcomes", "gives_duals", "method", "method_class", "citation", "libraries", "peer")
     capabilities = able and {name: getattr(able, name) for name in same} | {
         "regimes": sorted(regime.name.lower() for regime in able.regimes),
+        "measures": sorted(able.measures),
         "kinds": sorted(kind.name.lower() for kind in able.kinds),
         "streams": any(kind.name == "BLOCKS" for kind in able.kinds),
         "extra": able.extra or None,

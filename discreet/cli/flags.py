@@ -24,6 +24,7 @@ Leakage = Annotated[float | None, typer.Option(metavar="NATS", help="Leakage bud
 Equivocation = Annotated[float | None, typer.Option(metavar="NATS", help="The paper's H0: keep H(X given Ŷ) ≥ NATS.")]
 Perfect = Annotated[bool, typer.Option("--perfect", help="Perfect privacy: leakage 0.")]
 Fraction = Annotated[float | None, typer.Option(metavar="F", help="Budget as a fraction of what the Bayes rule leaks.")]
+Measure = Annotated[str | None, typer.Option(metavar="NAME", help="What the budget bounds; mutual information by default.")]
 Gap = Annotated[float, typer.Option(help="Relative certified gap aimed at.")]
 TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="Seconds per attempt; then its process is killed.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are in the way, also ones not made by discreet.")]
@@ -39,6 +40,7 @@ class Asked:
     equivocation: Equivocation = None
     perfect: Perfect = False
     fraction: Fraction = None
+    measure: Measure = None
 
     @property
     def has_budget(self) -> bool:
@@ -50,7 +52,8 @@ class Asked:
         from discreet.reports import notation
 
         budget = notation.Budget(self.leakage, self.equivocation, self.perfect, self.fraction)
-        return notation.problem(spec, notation.pairs(self.set_ or (), "--set"), budget, default_budget=default_budget)
+        parameters = notation.pairs(self.set_ or (), "--set")
+        return notation.problem(spec, parameters, budget, self.measure, default_budget=default_budget)
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command import refused, run, solving_here
 
 import discreet as ds
 from discreet.backends.contract import Regime
@@ -14,6 +16,7 @@ from discreet.backends.isolated import solve_isolated
 from discreet.backends.registry import capabilities, load_backend
 from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Status
+from discreet.problems.catalog.registry import Budget
 from discreet.problems.measures import GLeakage, Scope, measure_of
 from discreet.problems.measures.registry import MEASURES
 
@@ -183,6 +186,21 @@ def test_records_name_the_measure_and_its_unit() -> None:
     assert told["leakage_nats"] <= told["leakage_ceiling_nats"] <= told["budget_nats"]
     assert "measure" not in ds.solve(_problem("mutual-information"), "tilt").to_dict()
     assert repr(_problem("max-lift").with_budget(0.5)).endswith("budget=0.5 nats of max-lift)")
+
+
+def test_the_command_line_asks_for_a_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    solving_here(monkeypatch)
+    flags = ["paper-single:bins=8", "--measure", "maximal-leakage"]
+    shown = run("solve", *flags, "--fraction", "0.5", "--backend", "conic", "--gap", "1e-7")
+    assert shown.exit_code == 0, shown.output
+    assert "nats of maximal-leakage" in shown.output
+    record = json.loads(run("solve", *flags, "--leakage", "0.02", "--gap", "1e-7", "--json").stdout)
+    assert record["measure"] == "maximal-leakage"
+    assert record["budget_nats"] == 0.02
+    assert "needs a budget" in refused("solve", *flags)
+    with pytest.raises(ds.InputError, match="leaks without bound"):
+        Budget(fraction=0.5).apply(ds.Problem(np.eye(2) / 2.0, (1.0 - np.eye(2)) / 2.0, 0.0), "local-differential-privacy")
+    assert "chi-square" in refused("solve", "paper-single", "--measure", "chi-squar", "--perfect")
 
 
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
