@@ -14,7 +14,7 @@ t_i·u ≤ μ g(u) for all u ≥ 0 is in μ V; any tilt is repaired by the least
 Under Scope.POSTERIOR the union of all μ V takes its place, and a tilt says all; under Scope.SHARE each guess has its own
 μ_i, the least that its tilt allows (`Measure.price`).
 
-Source: docs/decisions/0006-measures.md; docs/theory.md, sections 3 and 5.
+Source: docs/decisions/0006-measures.md; docs/theory.md, section 22.
 """
 
 from __future__ import annotations
