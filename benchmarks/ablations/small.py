@@ -118,7 +118,7 @@ def interior_rows() -> None:
         ("masses of guesses are not anticipated", Newton, "anticipate", lambda newton, step, length: None),
         ("steps of nine tenths to the end", interior_point, "_TO_BOUNDARY", (0.9, 0.9)),
         ("no floor of the products", Precision, "own_gap", 0.0),
-        ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", 0.01),
+        ("a first slack of a hundredth", interior_point, "_FIRST_SLACK", (0.01, 0.01)),
         ("a hundredth of the error is allowed", interior_point, "_ALLOWED", 0.01),
         ("ten times the error is allowed", interior_point, "_ALLOWED", 1.0),
         ("masses are anticipated to a tenth only", newton, "_SMALLEST_GROWTH", 0.1),

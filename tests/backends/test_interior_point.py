@@ -125,3 +125,13 @@ def test_where_every_outcome_is_a_tie_no_vertex_is_looked_for() -> None:
     _, ending = solve_interior(model, gap=1e-9, max_iterations=100, shortcut=tried.append)
     assert ending.optimal
     assert not tried
+
+
+@pytest.mark.parametrize("seed", [32, 269])
+def test_a_start_next_to_all_outcomes_of_certainty_does_not_stall_perfect_privacy(seed: int) -> None:
+    """Y = X, and many outcomes that settle X: with a smaller first slack their columns started too near to certainty."""
+    rng = np.random.default_rng(seed)
+    outcomes, n = int(rng.integers(3, 60)), int(rng.integers(2, 4))
+    p_xz = np.maximum(rng.dirichlet(np.full(n * outcomes, 0.1)).reshape(n, outcomes), 1e-9)
+    p_xz /= p_xz.sum()
+    assert ds.solve(Problem(p_xz, p_xz.sum(axis=0) - p_xz, 0.0), "tilt").relative_gap <= 1e-9

@@ -32,7 +32,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
 _TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
-_FIRST_SLACK = 0.1  # of the best guess of an outcome, as a share of the best constant guess's error
+_FIRST_SLACK = (0.1, 0.3)  # of an outcome's best guess, in errors of the best constant guess; at perfect privacy: the other
 _LEAKS = 2.0  # times the budget, or what the last iterate leaks if that is more: so much may an iterate leak
 _CHEAPER = 0.8  # share of the multiplier by which a step may lower it
 _FALL = 0.1  # to which share a step may lower all products, or twice to which share of the bracket
@@ -141,10 +141,10 @@ def _start(model: Model) -> Iterate:
 
 
 def _slack(model: Model, tilt: Array, unit: float) -> Array:
-    """Tilted losses less one number for each outcome, so that its least is `_FIRST_SLACK` × unit × barrier [K, m, W]."""
+    """Tilted losses less one number for each outcome, so that its least is the first slack × unit × barrier [K, m, W]."""
     tilted = model.losses + tilt @ model.features
     tilted -= tilted.min(axis=1)[:, None]
-    tilted += _FIRST_SLACK * unit * model.barrier[:, None]
+    tilted += _FIRST_SLACK[model.perfect] * unit * model.barrier[:, None]
     return tilted
 
 
