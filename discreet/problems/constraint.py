@@ -52,6 +52,27 @@ class LeakageBudget:
         return math.isinf(self.amount)
 
 
+@dataclass(frozen=True)
+class Term:
+    """One of a problem's constraints: rows of `p_xz` that hold the private joint of one secret, and its budget.
+
+    rows    of `p_xz`, of `p_x` and of the columns of tilts
+    groups  rows that have a prior of their own: all rows, or for a conditional measure the block of each given value
+    budget  the leakage budget and its measure
+
+    Leakage is Σ g(u_i^k) over the guesses i and the groups k, where u_i^k = A^k P_i is about the prior of the group.
+    """
+
+    rows: slice
+    groups: tuple[slice, ...]
+    budget: LeakageBudget
+
+    @property
+    def measure(self) -> Measure:
+        """By which the leakage is counted."""
+        return self.budget.measure
+
+
 def constraint_of(
     budget: float | LeakageBudget | None,
     equivocation: float | None,
@@ -153,6 +174,12 @@ class Constrained:
         """InputError if leakage is not mutual information; what: is about it alone."""
         if self.measure != MUTUAL_INFORMATION:
             raise InputError(f"{what} about mutual information only, and this problem's measure is {self.measure}")
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The constraints, one for each secret."""
+        every = slice(0, self.n)
+        return (Term(every, (every,), self.constraint),)
 
     @property
     def n(self) -> int:

@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import estimators, joints, problems
 
+from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
@@ -294,3 +295,11 @@ def test_rank_of_certain_private_values() -> None:
     assert np.isfinite(
         Problem(np.array([[1.0, 5e-324], [0.0, 1e-310]]), np.zeros((2, 2)), 0.0).phi_rank.singular_values
     ).all()
+
+
+def test_one_secret_is_one_term_of_one_group() -> None:
+    problem = Problem(P_XZ, LOSS, 0.1)
+    for each in (problem, BlockProblem.of(problem)):
+        (term,) = each.terms
+        assert term.rows == slice(0, 2) == term.groups[0]
+        assert (term.budget, term.measure) == (problem.constraint, problem.measure)
