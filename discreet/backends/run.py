@@ -90,6 +90,7 @@ def audit(
 ) -> Solution:
     """`certify` an estimator from anywhere: a matrix [m, N], a rule, a Solution, or the path of a solution file.
 
+    The Solution also says what the estimator given leaks by every measure (`own_leaks`, `own_odds`).
     Nothing that a file states about its own quality is used. Raises FileError for a file that cannot be read.
     """
     if isinstance(estimator, str | os.PathLike):
@@ -101,7 +102,10 @@ def audit(
         if estimator.rule is None:
             raise InputError(f"the solution holds no answer: {estimator.status.value} ({estimator.message})")
         estimator, tilt, multiplier = estimator.rule, estimator.tilt, estimator.multiplier
-    return certify(problem, estimator, tilt, multiplier, gap=gap)
+    model = opened(problem)
+    found = certify(model, estimator, tilt, multiplier, gap=gap)
+    leaks, odds = judge.leaks(model, estimator)
+    return replace(found, own_leaks=leaks, own_odds=odds)
 
 
 def opened(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
 from functools import cached_property
@@ -22,6 +22,7 @@ from discreet.problems.rule import Rule
 
 if TYPE_CHECKING:
     from discreet.problems.continuous.rule import IntervalRule
+    from discreet.problems.measures.leaks import Leak, Odds
 
 PRIVACY_TOLERANCE = 1e-6
 """By so much (relative) may a backend's answer exceed a positive budget before its status is `violated-privacy`: it is
@@ -82,6 +83,7 @@ class Solution:
 
     verdict              the judge's: the answer repaired to keep the budget, duals, certificate; None without an answer
     iterations, passes   of the solver, and over the outcomes; None where the backend does not count them
+    own_leaks, own_odds  after `audit`: what the answer as given leaks by every measure, and its largest change of odds
     """
 
     problem: AnyProblem
@@ -94,6 +96,8 @@ class Solution:
     passes: int | None
     timings: Timings
     versions: Mapping[str, str]
+    own_leaks: tuple[Leak, ...] = ()
+    own_odds: Odds | None = None
 
     @property
     def certificate(self) -> Certificate | None:
@@ -194,10 +198,21 @@ class Solution:
             "blend": number(judged.blend) if judged else None,
             "kkt": {name: number(value) for name, value in judged.kkt.to_dict().items()} if judged else None,
             "multiplier": number(self.multiplier),
+            **self._audited(number),
             "iterations": self.iterations,
             **asdict(self.timings),
             "versions": dict(self.versions),
         }
+
+    def _audited(self, number: Callable[[float], float | None]) -> dict[str, Any]:
+        """What `audit` adds to the record."""
+        if not self.own_leaks:
+            return {}
+
+        def record(found: Leak | Odds) -> dict[str, Any]:
+            return {name: number(value) if isinstance(value, float) else value for name, value in asdict(found).items()}
+
+        return {"own_leaks": [*map(record, self.own_leaks)], "own_odds": self.own_odds and record(self.own_odds)}
 
     @property
     def _stated(self) -> tuple[Array | Rule, Array, float, dict[int, list[int]]]:

@@ -49,7 +49,7 @@ def audit(
     certificate = judged.certificate
     assert certificate is not None  # an estimator was given
     name = model.name or problem
-    screen.show(lambda: _record(judged, found), lambda tables: [tables.audit_table(name, judged, found)], as_json=as_json)
+    screen.show(lambda: _record(judged, found), lambda tables: tables.audit_tables(name, judged, found), as_json=as_json)
     if not (certificate.own_budget_kept if budget_only else judged.status is Status.CERTIFIED):
         raise typer.Exit(1)
 
@@ -66,6 +66,8 @@ def _record(judged: Solution, found: Inference) -> dict[str, Any]:
         "error_probability": told["error_probability" if kept else "own_error_probability"],
         **{name: told[f"own_{name}"] for name in numbers},
         **{name: told[name] for name in ("lower_bound", "upper_bound")},
+        "leaks": told["own_leaks"],
+        "odds": told["own_odds"],
         "kkt": told["kkt"] if kept else None,
         "repair": None if kept else {name: told[name] for name in ("error_probability", *numbers, "blend", "kkt")},
         "inference": plain(found.to_dict()),

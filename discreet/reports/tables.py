@@ -109,8 +109,8 @@ def _kept_secret(solution: Solution) -> list[tuple[str, str]]:
     return [] if math.isnan(kept) else [("equivocation", f"{kept:.12g} of {solution.problem.entropy_x:.12g} nats")]
 
 
-def audit_table(title: str, audited: Solution, found: Inference) -> Table:
-    """What the judge says of a given estimator, and what its guess reveals."""
+def audit_tables(title: str, audited: Solution, found: Inference) -> list[Table]:
+    """What the judge says of a given estimator, what its guess reveals, and what it leaks by every measure."""
     judged = audited.certificate
     assert judged is not None  # an estimator was given
     lines: list[tuple[_Cell, _Cell]] = [
@@ -129,7 +129,33 @@ def audit_table(title: str, audited: Solution, found: Inference) -> Table:
         leaks = wording.leakage(judged.leakage, math.inf, audited.problem.measure.unit)
         repaired = f"error probability {judged.upper:.12g}, leakage {leaks}"
         lines.append(("its repair", f"{repaired}, made by blending in a share of {judged.blend:.3g}"))
-    return facts(title, lines)
+    return [facts(title, lines), _leaks_table(audited)]
+
+
+def _leaks_table(audited: Solution) -> Table:
+    """What the estimator given leaks by every measure, and the largest change of odds by one guess; 80 columns suffice."""
+    heads, numbers = ("measure", "guesses", "leaks", "proven ≤", "unit"), ("leaks", "proven ≤")
+    lines = [
+        (
+            each.measure if len(each.measure) <= 26 else f"{each.measure[:25]}…",
+            each.guesses,
+            wording.number(each.leakage, 6),
+            _proven(each.ceiling),
+            each.unit or wording.NOTHING,
+        )
+        for each in audited.own_leaks
+    ]
+    caption = "Leaks are computed, right to rounding; the exact leakage is proven to be at most what stands beside it."
+    if (odds := audited.own_odds) is not None:
+        lines.append(("largest change of odds", "each", wording.number(odds.factor, 6), _proven(odds.ceiling), "factor"))
+        before, after = wording.number(odds.before, 4), wording.number(odds.after, 4)
+        change = f"Guess {odds.guess} raises the odds of private value {odds.value} most, from {before} to {after}."
+        caption = f"{change} {caption}"
+    return listed("What the estimator given leaks", heads, lines, right=numbers, caption=caption)
+
+
+def _proven(ceiling: float) -> str:
+    return at_most(ceiling, 7) if math.isfinite(ceiling) else wording.NOTHING
 
 
 def _revealed(judged: Certificate, unit: str) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import math
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fake_backends import Bayes
+from rich.console import Console
 
 import discreet as ds
 from discreet.backends import run
@@ -113,3 +118,100 @@ def test_outcomes_in_blocks_are_not_limited_by_memory() -> None:
     problem = ds.problems.paper_single(bins=16, budget=0.001)
     large = BlockProblem(Many(), problem.constraint, problem.p_x, problem.loss.sum(axis=1))  # type: ignore[arg-type]
     assert load_backend("tilt").capabilities.refusal(large) == ""
+
+
+# -- by every measure ------------------------------------------------------------------------------------------------------
+
+
+def _some_estimator(problem: ds.Problem) -> np.ndarray:
+    columns = np.random.default_rng(5).dirichlet(np.ones(problem.m), size=problem.N).T
+    columns[:, :3] = problem.bayes_estimator[:, :3]
+    return np.asarray(columns)
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.01, math.inf])
+def test_an_audit_counts_the_leakage_by_every_measure_as_an_audit_of_that_measure_does(budget: float) -> None:
+    problem = ds.problems.dirichlet(n=3, m=4, N=30).with_budget(budget)
+    estimator = _some_estimator(problem)
+    estimator[1:3] += estimator[3]
+    estimator[3] = 0.0  # a guess that is never made
+    estimator /= estimator.sum(axis=0)
+    found = ds.audit(problem, estimator).own_leaks
+    assert len(found) == 10
+    for leak in found:
+        alone = ds.audit(problem.with_budget(math.inf, measure=leak.measure), estimator).certificate
+        assert alone is not None
+        assert leak.leakage == alone.own_leakage <= leak.ceiling
+        assert leak.ceiling == pytest.approx(alone.own_leakage_ceiling, rel=1e-12)
+        assert (leak.unit, leak.guesses) == (ds.measures.measure_of(leak.measure).unit, leak.guesses)
+    own = ds.audit(problem.with_budget(0.3, measure="g-leakage:gain=[[1,0,0],[0,2,1]]"), estimator)
+    assert own.own_leaks[6].measure.startswith("g-leakage")
+    assert own.certificate is not None
+    assert own.own_leaks[6].leakage == own.certificate.own_leakage
+
+
+def test_the_largest_change_of_odds_is_that_of_exact_arithmetic() -> None:
+    problem = ds.problems.dirichlet(n=4, m=3, N=20, budget=0.1)
+    estimator = _some_estimator(problem)
+    odds = ds.audit(problem, estimator).own_odds
+    assert odds is not None
+    mass = [[Fraction(value) for value in row] for row in problem.p_xz]
+    columns = [[Fraction(value) / sum(map(Fraction, column)) for value in column] for column in estimator.T.tolist()]
+    seen = [[sum(a * c[i] for a, c in zip(row, columns, strict=True)) for row in mass] for i in range(3)]
+    prior = [sum(row) for row in mass]
+    factors = {
+        (i, j): seen[i][j] / (sum(seen[i]) - seen[i][j]) * (sum(prior) - prior[j]) / prior[j]
+        for i in range(3)
+        for j in range(4)
+    }
+    place, largest = max(factors.items(), key=lambda pair: pair[1])
+    assert (odds.guess, odds.value) == place
+    assert odds.factor == pytest.approx(float(largest), rel=1e-14)
+    assert largest <= Fraction(odds.ceiling) < largest * (1 + Fraction(1, 10**12))
+    assert odds.after == pytest.approx(odds.before * odds.factor)
+    within = next(leak for leak in ds.audit(problem, estimator).own_leaks if leak.measure == "local-differential-privacy")
+    assert odds.factor <= math.exp(within.leakage)
+
+
+def test_a_guess_that_gives_a_value_away_has_unbounded_odds_and_a_record_without_infinities() -> None:
+    problem = ds.Problem(np.eye(2) / 2, (1 - np.eye(2)) / 2, 0.1)
+    found = ds.audit(problem, np.eye(2))
+    assert found.own_odds is not None
+    assert found.own_odds.factor == found.own_odds.ceiling == math.inf
+    assert found.to_dict()["own_odds"]["factor"] is None
+    assert ds.audit(ds.Problem(np.full((1, 2), 0.5), (1 - np.eye(2)) / 2, 0.1), np.eye(2)).own_odds is None
+
+
+def test_rules_on_blocks_and_on_densities_are_counted_too() -> None:
+    problem = ds.problems.paper_single(bins=64, budget=0.005)
+    solved = ds.solve(BlockProblem.of(problem), "tilt")
+    in_blocks, in_arrays = ds.audit(BlockProblem.of(problem), solved), ds.audit(problem, solved.estimator)
+    for one, other in zip(in_blocks.own_leaks, in_arrays.own_leaks, strict=True):
+        assert one.leakage == pytest.approx(other.leakage, rel=1e-9)
+    dense = ds.solve(ds.problems.paper_continuous(budget=0.005), gap=1e-6)
+    audited = ds.audit(dense.problem, dense)
+    assert audited.certificate is not None
+    assert audited.own_leaks[0].leakage == audited.certificate.own_leakage <= audited.own_leaks[0].ceiling < math.inf
+    assert audited.own_leaks[1].leakage > 0.0
+    assert audited.own_leaks[1].ceiling == math.inf  # nothing is proven of other measures where masses are inexact
+
+
+def test_the_table_of_all_measures_fits_eighty_columns() -> None:
+    from discreet.problems.inference.adversary import inference
+    from discreet.reports.tables import audit_tables
+
+    problem = ds.problems.dirichlet(n=3, m=3, N=30).with_budget(
+        1e-20, measure="g-leakage:gain=[[1,0,0],[0,2,1],[0.5,0.5,0.5]]"
+    )
+    private = ds.solve(problem.with_budget(0.0, measure="mutual-information"), "tilt").estimator
+    for estimator in (problem.bayes_estimator, private):
+        text = io.StringIO()
+        Console(file=text, width=80).print(
+            audit_tables("it", ds.audit(problem, estimator), inference(problem, estimator))[1]
+        )
+        lines = [line.rstrip() for line in text.getvalue().splitlines()]
+        assert max(map(len, lines)) <= 80
+        for leak in ds.audit(problem, estimator).own_leaks:
+            assert sum(line.strip().startswith(leak.measure[:25]) for line in lines) == 1
+        first = next(k for k, line in enumerate(lines) if "mutual-information" in line)
+        assert "largest change of odds" in lines[first + 11]  # a line each

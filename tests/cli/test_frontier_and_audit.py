@@ -111,6 +111,11 @@ def test_audit_judges_a_good_estimator(answer: str) -> None:
     assert record["leakage_nats"] == pytest.approx(0.005, rel=1e-9)
     assert record["inference"]["x_error"] == pytest.approx(0.3, rel=1e-9)
     assert record["inference"]["xy_error"] is None
+    assert [leak["measure"] for leak in record["leaks"]][::9] == ["mutual-information", "pointwise-information"]
+    assert record["leaks"][0]["leakage"] == record["leakage_nats"] <= record["leaks"][0]["ceiling"]
+    assert record["odds"]["after"] > record["odds"]["before"]
+    for words in ("local-differential-privacy", "largest change of odds", "raises the odds of private value"):
+        assert words in result.stdout
 
 
 def test_audit_finds_a_leak_whatever_the_file_says(answer: str) -> None:
@@ -148,7 +153,7 @@ def test_the_reference_lists_the_keys_of_an_audit(answer: str) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     described = page.split("## discreet audit")[1].split("Keys of the JSON")[1].split("## discreet verify")[0]
     record = json.loads(run("audit", "paper-single", answer, "--leakage", "0.001", "--json").stdout)
-    for key in (*record, *record["repair"]):
+    for key in (*record, *record["repair"], *record["leaks"][0], *record["odds"]):
         assert f"`{key}`" in described
 
 

@@ -6,6 +6,6 @@ keeps nothing between calls. Law: lower ≤ upper for any input.
 
 from __future__ import annotations
 
-from discreet.problems.judge.verdict import certify
+from discreet.problems.judge.verdict import certify, leaks
 
-__all__ = ["certify"]
+__all__ = ["certify", "leaks"]

@@ -1,15 +1,17 @@
-"""The judge's one entry point: `certify` takes an answer and returns a `Verdict`."""
+"""The judge's entry points: `certify` takes an answer and returns a `Verdict`; `leaks` looks at it by every measure."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.certificate import Verdict
 from discreet.problems.errors import InputError
 from discreet.problems.judge.cases import MatrixCase, Progress, RuleCase
 from discreet.problems.judge.conclusion import Case, conclude
+from discreet.problems.measures.leaks import Leak, Odds, leaks_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
@@ -44,18 +46,42 @@ def certify(
     Raises InputError for wrong shapes, and for blocks that contradict the problem: entries that are negative or not numbers,
     another number of outcomes, totals that differ by more than 1e-9.
     """
-    case: Case
+    case = _case(problem, answer, tilt, multiplier, anchors, threads, progress)
+    return conclude(case, case.blocks if isinstance(case, RuleCase) else None)
+
+
+def leaks(
+    problem: Problem | BlockProblem | ContinuousProblem, answer: Any, *, threads: int = 0
+) -> tuple[tuple[Leak, ...], Odds | None]:
+    """What an answer leaks as it was given, by every measure, and its guess that changes odds most; in one pass.
+
+    Raises InputError as `certify` does.
+    """
+    densities = not isinstance(problem, Problem | BlockProblem)
+    # Where products underflow mutual information is known and other measures are not, so the judge is asked for another.
+    free = problem.with_budget(math.inf, measure=None if densities else "chi-square")
+    worth = _case(free, answer, None, None, (), threads, None).own
+    return leaks_of(worth.law, worth.doubt, problem.measure)
+
+
+def _case(
+    problem: Problem | BlockProblem | ContinuousProblem,
+    answer: Any,
+    tilt: Array | None,
+    multiplier: float | None,
+    anchors: Iterable[Array],
+    threads: int,
+    progress: Progress | None,
+) -> Case:
     if not isinstance(problem, Problem | BlockProblem):
         from discreet.problems.continuous.rule import IntervalRule
         from discreet.problems.judge.densities import DensityCase
 
         if not isinstance(answer, IntervalRule):
             raise InputError(f"the judge was given a {type(answer).__name__} for densities; give an IntervalRule")
-        case = DensityCase(problem, answer, tilt, multiplier)
-    elif isinstance(answer, Rule):
-        case = RuleCase(problem, answer, tilt, multiplier, threads, progress)
-    elif isinstance(problem, Problem):
-        case = MatrixCase(problem, cast("Array", answer), tilt, multiplier, anchors)
-    else:
-        raise InputError("the judge was given a matrix for a problem in blocks; give a Rule, or a Problem in memory")
-    return conclude(case, case.blocks if isinstance(case, RuleCase) else None)
+        return DensityCase(problem, answer, tilt, multiplier)
+    if isinstance(answer, Rule):
+        return RuleCase(problem, answer, tilt, multiplier, threads, progress)
+    if isinstance(problem, Problem):
+        return MatrixCase(problem, cast("Array", answer), tilt, multiplier, anchors)
+    raise InputError("the judge was given a matrix for a problem in blocks; give a Rule, or a Problem in memory")

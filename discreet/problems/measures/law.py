@@ -123,6 +123,28 @@ class OutputLaw:
             return np.inf
         return worst if measure.growth == 0.0 else measure.amount(worst) * (1.0 + 8.0 * UNIT)
 
+    def odds_ratios(self, perturbation: float | None = None) -> Array:
+        """By what factor guess i changes the odds of x_j against all other values [m, n]; 1 where a guess is never made.
+
+        perturbation: None for an estimate; else upper bounds for every law whose entries differ by that relative amount.
+        """
+        possible = self.p_x > 0.0
+        high = low = 1.0 + self.ratio_minus_one()
+        if perturbation is not None:
+            unknown = np.inf if isinstance(self.off, np.ndarray) else 0.0
+            share = self.doubt + 4.0 * perturbation * (1.0 + 4.0 * perturbation) + unknown
+            with np.errstate(over="ignore", invalid="ignore"):
+                expected = np.maximum(self.mass[:, None] * self.p_x, SMALLEST)
+                reach = high * share + 8.0 * UNIT * (1.0 + high) + _UNDERFLOW / expected
+                high, low = high + reach, np.maximum(low - reach, 0.0)
+        weights = self.p_x * ~np.eye(self.p_x.size, dtype=np.bool_)  # [n, n]: the other values of each
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            found = high * weights.sum(axis=1) / (low @ weights.T)
+        if perturbation is not None:
+            found = np.where(np.isnan(found), np.inf, found * (1.0 + (4.0 * self.p_x.size + 32.0) * UNIT))
+        made = (self.mass > 0.0)[:, None] & possible & (weights.sum(axis=1) > 0.0)
+        return np.where(made, found, 1.0)
+
     def blend(self, other: OutputLaw, share: float) -> OutputLaw:
         """The law of (1 − share)·this + share·other."""
         return OutputLaw(

@@ -1,0 +1,80 @@
+"""What one joint law of (X, Ŷ) leaks by every measure, and the guess that changes somebody's odds most.
+
+A leakage is computed as `OutputLaw` computes it, right to rounding; the ceiling beside it is proven. The odds of a value are
+its probability against that of all other values. Local differential privacy of e^ε bounds every change of odds by e^ε.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.measure import Measure, Scope
+from discreet.problems.measures.registry import MEASURES
+from discreet.problems.measures.sibson import Sibson
+
+
+@dataclass(frozen=True)
+class Leak:
+    """What an estimator leaks by one measure.
+
+    measure   as it is typed; unit: of both numbers, "" if they have none
+    guesses   "all": about the sum over guesses, or "each": about the worst of them
+    leakage   computed: the exact value up to rounding, inf where a guess excludes a private value
+    ceiling   proven: the exact value is at most this; inf where nothing is proven
+    """
+
+    measure: str
+    unit: str
+    guesses: str
+    leakage: float
+    ceiling: float
+
+
+@dataclass(frozen=True)
+class Odds:
+    """The guess and the private value whose odds it raises by the largest factor.
+
+    guess, value    indices i and j
+    before, after   odds of x_j before and after the guess: its probability ÷ that of all other values
+    factor          after ÷ before; `ceiling` is a proven upper bound of it, for every guess and value
+    """
+
+    guess: int
+    value: int
+    before: float
+    after: float
+    factor: float
+    ceiling: float
+
+
+def every_measure(own: Measure) -> tuple[Measure, ...]:
+    """One measure of every family that needs no parameter, Sibson's of order 2, and the given one."""
+    plain = [family() for family in MEASURES.values() if not getattr(family, "__dataclass_fields__", {})]
+    order = list(MEASURES)
+    return tuple(sorted(dict.fromkeys([*plain, Sibson(2.0), own]), key=lambda each: order.index(each.name)))
+
+
+def leaks_of(law: OutputLaw, doubt: float, own: Measure) -> tuple[tuple[Leak, ...], Odds | None]:
+    """The leakages of a law, whose entries are known up to a relative `doubt`, by every measure and the problem's own.
+
+    The odds are None where X has one value only, or no guess is ever made.
+    """
+    found = []
+    for measure in every_measure(own):
+        seen = replace(law, measure=measure)
+        guesses = "all" if measure.scope is Scope.TOTAL else "each"
+        found.append(Leak(str(measure), measure.unit, guesses, seen.leakage(), seen.leakage_ceiling(doubt)))
+    return tuple(found), _largest_odds(law, doubt)
+
+
+def _largest_odds(law: OutputLaw, doubt: float) -> Odds | None:
+    if np.count_nonzero(law.p_x) < 2 or not law.mass.any():
+        return None
+    factors = law.odds_ratios()
+    guess, value = (int(k) for k in np.unravel_index(np.argmax(factors), factors.shape))
+    before = float(law.p_x[value] / np.delete(law.p_x, value).sum())
+    factor, ceiling = float(factors[guess, value]), float(law.odds_ratios(doubt).max())
+    return Odds(guess, value, before, before * factor, factor, ceiling)
