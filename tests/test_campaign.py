@@ -119,7 +119,7 @@ def test_rows_of_a_backend_outlast_changes_of_others(load: Any, monkeypatch: pyt
     assert changed_by("discreet/backends/tilt/newton.py") == {"tilt"}
     assert changed_by("discreet/backends/peers/ipopt.py") == {"ipopt"}
     assert changed_by("discreet/cli/app.py") == set()
-    for path in ("discreet/problems/judge/privacy.py", "discreet/backends/run.py", "discreet/verification.py"):
+    for path in ("discreet/problems/judge/privacy.py", "discreet/backends/run.py", "discreet/verification/measures.py"):
         assert changed_by(path) == set(names)
     assert changed_by("benchmarks/campaigns/instances.py") == set(names)
 

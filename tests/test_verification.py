@@ -457,7 +457,7 @@ GOOD = {"p_xz": np.full((2, 3), 1 / 6), "loss": np.full((2, 3), 1 / 6), "budget"
         (None, np.full((2, 3), 0.5), "cannot be read"),
         (ds.problems.paper_continuous(budget=0.1), np.full((2, 3), 0.5), "cannot be read"),
         (GOOD, 5, "cannot be read"),
-        (GOOD | {"budget": "one"}, np.full((2, 3), 0.5), "cannot be read"),
+        (GOOD | {"budget": "one"}, np.full((2, 3), 0.5), "the budget is one"),
         ("missing.npz", np.full((2, 3), 0.5), "missing.npz"),
         (GOOD, "missing.npz", "missing.npz"),
         (__file__, np.full((2, 3), 0.5), "zip"),
@@ -619,8 +619,8 @@ def test_memory_does_not_grow_with_the_outcomes(tmp_path: Path) -> None:
 def test_many_outcomes_take_few_operations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers are cut once a part and pass, once more where losses are equal: 31 parts of 8,192 outcomes, two passes."""
     counted: list[int] = []
-    pieces = verification._pieces
-    monkeypatch.setattr(verification, "_pieces", lambda *cut: counted.append(np.size(cut[0])) or pieces(*cut))
+    pieces = verification.exact.pieces
+    monkeypatch.setattr(verification.exact, "pieces", lambda *cut: counted.append(np.size(cut[0])) or pieces(*cut))
     outcomes = 250_000
     p_xz = np.full((2, outcomes), 0.5 / outcomes)
     labels = np.eye(2)[:, np.arange(outcomes) % 2]
@@ -634,6 +634,6 @@ def test_many_outcomes_take_few_operations(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_without_python_flint_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification, "fmpq", None)
+    monkeypatch.setattr(verification.exact, "arb", None)
     with pytest.raises(ImportError, match=r"pip install 'discreet\[verify\]'"):
         verify(GOOD, np.full((2, 3), 0.5))

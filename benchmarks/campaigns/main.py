@@ -114,7 +114,8 @@ def _code(name: str) -> str:
     package, benchmarks = _ROOT / "discreet", _ROOT / "benchmarks"
     folder = _ROOT.joinpath(*own_backends()[name].partition(":")[0].split(".")[:-1])
     files = {*package.glob("problems/**/*.py"), *package.glob("backends/*.py"), *folder.glob("*.py")}
-    files |= {package / each for each in ("verification.py", "reports/second_opinion.py", "reports/crosscheck/instances.py")}
+    files |= set(package.glob("verification/*.py"))
+    files |= {package / each for each in ("reports/second_opinion.py", "reports/crosscheck/instances.py")}
     files |= {benchmarks / each for each in ("random_problems.py", "campaigns/instances.py", "campaigns/batches.py")}
     found = hashlib.sha256()
     for path in sorted(files):

@@ -27,9 +27,9 @@ def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json
     from discreet.reports.outputs import plain
 
     with screen.waiting("verifying"):
-        model, nats = _model(problem, asked)
+        model, limit = _model(problem, asked)
         try:
-            found = verification.verify(model, solution, budget=nats)
+            found = verification.verify(model, solution, budget=limit, measure=asked.measure)
         except (ValueError, ImportError) as error:
             raise InputError(str(error)) from None
     screen.show(lambda: plain(found), lambda tables: [tables.verification_table(problem, found)], as_json=as_json)
@@ -38,14 +38,13 @@ def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json
 
 
 def _model(problem: str, asked: Asked) -> tuple[Any, float | None]:
-    """The problem, for a file its path, and the budget in nats if it is not the file's own."""
+    """The problem, for a file its path, and the budget if it is not the file's own."""
     from discreet.reports import notation
 
     if notation.is_file(problem):  # read by the checker itself, however large
-        if asked == Asked(perfect=True):
+        if asked == Asked(perfect=True, measure=asked.measure):
             return problem, 0.0
-        if asked == Asked(leakage=asked.leakage):
+        if asked == Asked(leakage=asked.leakage, measure=asked.measure) and (asked.leakage is not None or not asked.measure):
             return problem, asked.leakage
     model = asked.problem(problem)
-    model.refuse_other_measures("verify is")
     return (problem if notation.is_file(problem) else model), model.budget

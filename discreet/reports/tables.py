@@ -19,6 +19,7 @@ from discreet.backends.contract import Kind
 from discreet.backends.solution import Solution, Status
 from discreet.problems.checks import at_most, shown
 from discreet.problems.constraint import LeakageBudget
+from discreet.problems.measures.registry import measure_of
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.agreement import summarise
@@ -172,12 +173,13 @@ def verification_table(title: str, found: Verification) -> Table:
         False: Text("proven to be exceeded", "bold red"),
         None: Text("undecided", "yellow"),
     }
+    measure = measure_of(found.measure)
     return facts(
         title,
         [
-            ("asked for", wording.budget(LeakageBudget(found.budget))),
+            ("asked for", wording.budget(LeakageBudget(found.budget, measure))),
             ("budget", kept[found.budget_kept]),
-            ("leakage", f"in [{found.leakage[0]!r}, {found.leakage[1]!r}] nats"),
+            ("leakage", f"in [{found.leakage[0]!r}, {found.leakage[1]!r}] {measure.unit}".rstrip()),
             ("posterior / prior − 1", f"at most {wording.number(float(at_most(found.deviation[1], 6)), 6)} in size"),
             ("error probability", f"in [{found.error[0]!r}, {found.error[1]!r}]"),
             ("no estimator errs less than", f"{found.lower_bound!r}"),

@@ -83,7 +83,7 @@ def test_refusals_are_one_sentence(folder: Path) -> None:
 
 
 def test_without_python_flint_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification, "fmpq", None)
+    monkeypatch.setattr(verification.exact, "arb", None)
     said = refused("verify", str(folder / "model.npz"), str(folder / "answer.npz"))
     assert "pip install 'discreet[verify]'" in said
 

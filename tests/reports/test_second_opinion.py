@@ -88,7 +88,7 @@ def test_the_second_opinion_takes_a_certificate_within_a_tolerance_at_its_word(s
 
 
 def test_without_python_flint_there_is_no_second_opinion(sound: ds.Solution, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification, "fmpq", None)
+    monkeypatch.setattr(verification.exact, "arb", None)
     assert second_opinion(sound, 1e-9) == (None, [])
 
 

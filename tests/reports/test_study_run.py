@@ -133,7 +133,7 @@ def test_a_certified_row_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     solving_here(monkeypatch)
     row = measure("t", cell)
     assert (row.status, row.contradictions) == (Status.CERTIFIED, 0)
-    monkeypatch.setattr(verification, "fmpq", None)
+    monkeypatch.setattr(verification.exact, "arb", None)
     assert measure("t", cell).contradictions is None
 
 

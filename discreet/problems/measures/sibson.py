@@ -65,7 +65,10 @@ class Sibson(Measure):
         return np.asarray(np.where(x > -1.0, np.expm1((self.alpha - 1.0) * log), -1.0))
 
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
-        """Newton's method from the left, on a convex function; then steps to the right until it is proven."""
+        """Newton's method from the left, on a convex function; then steps to the right until it is proven.
+
+        It begins where no term alone exceeds 1, so that each step divides what is in excess, whatever the order.
+        """
         beta, mean, largest = self.alpha / (self.alpha - 1.0), tilt @ p_x, tilt.max(axis=1)
 
         def left_side(kappa: Array) -> tuple[Array, Array, Array]:
@@ -76,7 +79,7 @@ class Sibson(Measure):
             size = np.abs(tilt) @ p_x + np.abs(kappa) + above
             return mean - kappa + above, fall, size
 
-        kappa = mean
+        kappa = np.maximum(mean, (tilt - multiplier * np.expm1(-np.log(p_x) / beta)).max(axis=1))
         for _ in range(60):
             value, fall, size = left_side(kappa)
             step = np.where(value > 8.0 * UNIT * size, value / np.maximum(fall, UNIT), 0.0)

@@ -1,0 +1,371 @@
+"""The measures of leakage once more: what an exact joint law leaks, and what tilts prove, by rational numbers and balls.
+
+A guess with the joint masses u_j = Pr(X = x_j, guess), s = Σ_j u_j, says g(u) = s G(q) of X, where q = u/s and G(π) = 0.
+A budget ε bounds, with B = ε or B = e^{cε} − 1,
+
+    a sum      Σ_i g(u_i) ≤ B         shares     g(u_i) ≤ B for each guess         posteriors  G(q_i) ≤ B for each guess
+
+A tilt t proves a bound once it is lowered by κ ≥ max over posteriors q of t·q − μ G(q) (a sum), ≥ Σ_j π_j t_j (shares, at
+the price Σ_j π_j (t_j − κ)₊), or ≥ the largest t·q that the budget allows (posteriors). Every κ here is at least that. It is
+found as the value of a finite formula in rational numbers where there is one, otherwise as a number that a ball proves.
+
+An adversary's gain is counted from that of one action w: Σ_i max_k (G u_i)_k ≤ e^ε max_k (G π)_k says that Σ_i g(u_i) ≤ B'
+for g(u) = max_k ((G_k − G_w)·u) / max_k (G π)_k and B' = e^ε − (G π)_w / max_k (G π)_k. This holds for every w. Where
+several actions are best without a guess, that which proves most is taken.
+
+Source: docs/theory.md, section 22, whose letters are used. It is written from the formulas there and shares no line with
+`discreet.problems.measures`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial, reduce
+from typing import Any
+
+from discreet.verification.exact import arb, ball, ctx, end, outward
+
+_Row = Sequence[Fraction]  # a number for each private value of positive probability
+
+_FAR = 4096  # e^{cε} with a larger exponent counts as infinite: the budget is then no constraint for the bound
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of leakage, by its name.
+
+    bounds     what a budget bounds: "sum", "shares" or "posteriors"
+    growth     c in B = e^{cε} − 1; 0 for B = ε
+    said       (u, π) → g(u), a fraction, inf or a ball
+    least      (t, π, μ, w) → κ; for posteriors (t, π, B, w)
+    gains      what an adversary gains by each action [actions, n], if the measure is about one; else empty
+    separates  whether a guess that leaks nothing is independent of X
+    """
+
+    name: str
+    bounds: str
+    growth: Fraction
+    said: Callable[[_Row, _Row], Any]
+    least: Callable[[_Row, _Row, Fraction, int], Fraction]
+    gains: Sequence[_Row] = ()
+    separates: bool = True
+
+    def of_values(self, kept: Sequence[int], n: int) -> Measure:
+        """The same about some of the n private values."""
+        if not self.gains:
+            return self
+        if len(self.gains[0]) != n:
+            raise ValueError(f"the gain has {len(self.gains[0])} columns and X has {n} values; give one column per value")
+        return _of_gains(self.name, [[row[j] for j in kept] for row in self.gains])
+
+
+def measure_of(text: str) -> Measure:
+    """The measure that a text names, with its parameters; ValueError if there is none."""
+    name, _, rest = text.partition(":")
+    key, _, value = rest.partition("=")
+    try:
+        if name in _PLAIN and not rest:
+            return Measure(name, *_PLAIN[name])
+        if name == "min-entropy-leakage" and not rest:
+            return Measure(name, "sum", Fraction(1), _said_of_guessing, _least_of_guessing, separates=False)
+        if name == "sibson" and key == "alpha" and (order := Fraction(float(json.loads(value)))) > 1:
+            said, least = partial(_said_of_order, order), partial(_least_of_order, order / (order - 1))
+            return Measure(text, "sum", (order - 1) / order, said, least)
+        if name == "g-leakage" and key == "gain":
+            gains = [[Fraction(float(gain)) for gain in row] for row in json.loads(value)]
+            if gains and gains[0] and len({*map(len, gains)}) == 1 and min(map(min, gains)) >= 0:
+                return _of_gains(text, gains)
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        pass
+    known = ", ".join(sorted([*_PLAIN, "min-entropy-leakage", "sibson:alpha=…", "g-leakage:gain=…"]))
+    raise ValueError(f"{text[:80]!r} names no measure; give one of {known}")
+
+
+# -- what a law leaks ----------------------------------------------------------------------------------------------------
+
+
+def leakage(measure: Measure, law: Sequence[_Row], prior: _Row, budget: float) -> tuple[tuple[float, float], bool | None]:
+    """The leakage of a joint law u [m, n] as an interval, and whether it is at most the budget; π_j > 0."""
+    guesses = [row for row in law if any(row)]
+    for precision in (2**k for k in range(7, 15)):
+        with ctx.workprec(precision):
+            amount = _amount(measure, guesses, prior)
+            if not isinstance(amount, arb):
+                inside = math.isinf(budget) or amount <= budget  # Python compares fractions and doubles exactly
+                return (outward(amount) if amount < math.inf else (math.inf, math.inf)), inside
+            kept = True if amount <= arb(budget) else False if amount > arb(budget) else None
+            interval = max(0.0, outward(end(amount.lower()))[0]), outward(end(amount.upper()))[1]
+        if kept is not None and amount.rel_accuracy_bits() > 60:
+            break
+    return interval, kept
+
+
+def _amount(measure: Measure, guesses: Sequence[_Row], prior: _Row) -> Any:
+    said = [measure.said(row, prior) for row in guesses]
+    if measure.bounds == "sum":
+        level = sum(said)
+    else:
+        if measure.bounds == "posteriors":
+            masses = [sum(row, Fraction(0)) for row in guesses]
+            said = [one / (ball(s) if isinstance(one, arb) else s) for one, s in zip(said, masses, strict=True)]
+        level = reduce(arb.max, said) if isinstance(said[0], arb) else max(said)
+    if not measure.growth or (not isinstance(level, arb) and level in (0, math.inf)):
+        return level
+    return (level if isinstance(level, arb) else ball(level)).log1p() / ball(measure.growth)
+
+
+def _said_of_logarithms(u: _Row, prior: _Row) -> Any:
+    s = sum(u, Fraction(0))
+    return sum((ball(mass) * ball(mass / (p * s)).log() for mass, p in zip(u, prior, strict=True) if mass), arb(0))
+
+
+def _said_of_order(order: Fraction, u: _Row, prior: _Row) -> Any:
+    s, alpha = sum(u, Fraction(0)), ball(order)
+    norm = sum((ball(p) * ball(mass / (p * s)) ** alpha for mass, p in zip(u, prior, strict=True) if mass), arb(0))
+    return ball(s) * (norm ** (1 / alpha) - 1)
+
+
+def _said_of_squares(u: _Row, prior: _Row) -> Fraction:
+    s = sum(u, Fraction(0))
+    return sum((mass * mass / (p * s) for mass, p in zip(u, prior, strict=True)), -s)
+
+
+def _said_of_distances(u: _Row, prior: _Row) -> Fraction:
+    s = sum(u, Fraction(0))
+    return sum((abs(mass - p * s) for mass, p in zip(u, prior, strict=True)), Fraction(0)) / 2
+
+
+def _likelihoods(u: _Row, prior: _Row) -> list[Fraction]:
+    return [mass / p for mass, p in zip(u, prior, strict=True)]
+
+
+def _said_of_the_largest(u: _Row, prior: _Row) -> Fraction:
+    return max(_likelihoods(u, prior)) - sum(u)
+
+
+def _said_of_the_range(u: _Row, prior: _Row) -> Fraction:
+    found = _likelihoods(u, prior)
+    return max(found) - min(found)
+
+
+def _said_of_the_ratio(u: _Row, prior: _Row) -> Any:
+    found, s = _likelihoods(u, prior), sum(u, Fraction(0))
+    return s * (max(found) / min(found)) - s if min(found) else math.inf
+
+
+def _said_of_guessing(u: _Row, prior: _Row) -> Fraction:
+    return max(u) / max(prior) - sum(u)
+
+
+def _said_of_gains(gains: Sequence[_Row], u: _Row, prior: _Row) -> Fraction:
+    return _best(gains, u) / _best(gains, prior) - sum(u)
+
+
+def _best(gains: Sequence[_Row], masses: _Row) -> Fraction:
+    return max(_dot(row, masses) for row in gains)
+
+
+def _dot(one: _Row, other: _Row) -> Fraction:
+    return sum((x * y for x, y in zip(one, other, strict=True)), Fraction(0))
+
+
+# -- what tilts prove ----------------------------------------------------------------------------------------------------
+
+
+def proven(
+    measure: Measure, tilt: Sequence[_Row], prior: _Row, multiplier: float, budget: float
+) -> tuple[list[float], Fraction] | None:
+    """Doubles by which rows of a tilt [m, n] are lowered, and the cost of the budget; None if nothing is proven; π_j > 0.
+
+    No estimator that keeps the budget errs less than Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl) / τ minus the cost.
+    """
+    largest, means = [max(row) for row in tilt], [_dot(prior, row) for row in tilt]
+    level = _level(measure, budget)
+    if budget == 0.0 and measure.separates:
+        return _upward(means), Fraction(0)
+    if math.isinf(level):
+        return _upward(largest), Fraction(0)
+    if measure.bounds == "posteriors":
+        return _upward(measure.least(row, prior, Fraction(level), 0) for row in tilt), Fraction(0)
+    if measure.bounds == "shares":
+        shifts = _upward(means)
+        lowered = [[max(t - Fraction(shift), Fraction(0)) for t in row] for row, shift in zip(tilt, shifts, strict=True)]
+        return shifts, sum(_dot(prior, row) for row in lowered) * level
+    if math.isinf(multiplier):
+        return None
+    if multiplier == 0.0:
+        return _upward(largest), Fraction(0)
+    mu, found = Fraction(multiplier), []
+    for w, share in _baselines(measure, prior):
+        shifts = _upward(measure.least(row, prior, mu, w) for row in tilt)
+        found.append((-Fraction(max(shifts)) - mu * (level + 1 - share), shifts, mu * (level + 1 - share)))
+    return max(found)[1:]
+
+
+def _upward(values: Any) -> list[float]:
+    return [outward(value)[1] for value in values]
+
+
+def _level(measure: Measure, budget: float) -> Any:
+    """B, a fraction not below it."""
+    if not measure.growth or math.isinf(budget):
+        return budget if math.isinf(budget) else Fraction(budget)
+    with ctx.workprec(256):
+        exponent = ball(measure.growth) * arb(budget)
+        return end(exponent.expm1().upper()) if exponent < _FAR else math.inf
+
+
+def _baselines(measure: Measure, prior: _Row) -> list[tuple[int, Fraction]]:
+    """Actions w that are best without a guess, but for rounding, with (G π)_w / max_k (G π)_k."""
+    if measure.separates:
+        return [(0, Fraction(1))]
+    gained = [_dot(row, prior) for row in measure.gains] if measure.gains else prior
+    shares = [(w, gain / max(gained)) for w, gain in enumerate(gained)]
+    return [(w, share) for w, share in shares if share > 1 - 2.0**-40]
+
+
+def _least_of_logarithms(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
+    """μ log Σ_j π_j e^{t_j/μ}."""
+    with ctx.workprec(1024):  # μ ≤ 1e200 < 2^665, so κ loses at most 2^-300
+        powers = (ball(p) * ball((x - max(t)) / mu).exp() for p, x in zip(prior, t, strict=True))
+        return max(t) + mu * end(sum(powers).log().upper())
+
+
+def _water(weights: _Row, heights: _Row, total: Fraction) -> Fraction:
+    """The least κ with Σ_j w_j (y_j − κ)₊ ≤ total: the largest (Σ_S w y − total) / Σ_S w of the sets S of the k largest."""
+    mass, filled, found = Fraction(0), -total, []
+    for y, w in sorted(zip(heights, weights, strict=True), reverse=True):
+        mass, filled = mass + w, filled + w * y
+        found.append(filled / mass)
+    return max(found)
+
+
+def _least_of_squares(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
+    """λ + Σ_j π_j max_{r ≥ 0} ((t_j − λ) r − μ (r − 1)²) at its least, where the best r have Σ_j π_j r_j = 1."""
+    top = _water(prior, [x + 2 * mu for x in t], 2 * mu)
+    over = [x - top for x in t]
+    return top + _dot(prior, [y + y * y / (4 * mu) if y >= -2 * mu else -mu for y in over])
+
+
+def _least_of_distances(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
+    return _dot(prior, [max(x, max(t) - mu) for x in t])
+
+
+def _least_of_the_largest(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
+    """Σ_j π_j (t_j + μ − κ)₊ = μ."""
+    return _water(prior, [x + mu for x in t], mu)
+
+
+def _least_of_order(beta: Fraction, t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
+    """Σ_j π_j (1 + (t_j − κ)/μ)₊^β ≤ 1 is proven at the upper end of an interval that is halved."""
+    with ctx.workprec(320):
+        power, low, high = ball(beta), end(ball(_dot(prior, t)).lower()), max(t)
+        for _ in range(120):
+            middle = (low + high) / 2
+            base = [1 + (x - middle) / mu for x in t]
+            total = sum((ball(p) * ball(one) ** power for p, one in zip(prior, base, strict=True) if one > 0), arb(0))
+            low, high = (low, middle) if total <= 1 else (middle, high)
+    return high
+
+
+def _least_of_guessing(t: _Row, prior: _Row, mu: Fraction, w: int) -> Fraction:
+    """Σ_j (π* (t_j − κ)/μ + [j = w])₊ ≤ 1, π* = max π."""
+    total = mu / max(prior)
+    return _water([Fraction(1)] * len(t), [x + total * (j == w) for j, x in enumerate(t)], total)
+
+
+def _least_of_gains(gains: Sequence[_Row], t: _Row, prior: _Row, mu: Fraction, w: int) -> Fraction:
+    """The least max_j (t_j − Σ_k λ_k (G_k − G_w)_j) over λ ≥ 0 with Σ_k λ_k ≤ μ / max_k (G π)_k."""
+    columns = zip(*gains, strict=True)
+    rows = [[Fraction(1), *(column[w] - gain for gain in column)] for column in columns]
+    rows.append([Fraction(0), *(Fraction(1) for _ in gains)])
+    return max(t) - _most(rows, [*(max(t) - x for x in t), mu / _best(gains, prior)])
+
+
+def _most(rows: list[list[Fraction]], limits: list[Fraction]) -> Fraction:
+    """The largest x_0 of all x ≥ 0 with rows·x ≤ limits, which are ≥ 0, by the simplex method with Bland's rule."""
+    names = list(range(len(rows[0]) + len(rows)))  # of the columns, then of the rows
+    width, rows = len(rows[0]), [[*row, limit] for row, limit in zip(rows, limits, strict=True)]
+    rows.append([Fraction(1), *(Fraction(0) for _ in range(width))])  # what x_0 grows by; at the end minus what it has
+    while rising := [e for e in range(width) if rows[-1][e] > 0]:
+        e = min(rising, key=names.__getitem__)
+        r = min((row[width] / row[e], names[width + k], k) for k, row in enumerate(rows[:-1]) if row[e] > 0)[2]
+        pivot = [value / rows[r][e] for value in rows[r]]
+        pivot[e] = 1 / rows[r][e]
+        for k, row in enumerate(rows):
+            rows[k] = [old - row[e] * new for old, new in zip(row, pivot, strict=True)] if k != r else pivot
+            rows[k][e] = -row[e] * pivot[e] if k != r else pivot[e]
+        names[e], names[width + r] = names[width + r], names[e]
+    return -rows[-1][width]
+
+
+def _least_of_lifts(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
+    """max t·q over q_j ≤ (1 + B) π_j."""
+    left, found = Fraction(1), Fraction(0)
+    for x, p in sorted(zip(t, prior, strict=True), reverse=True):
+        taken = min(left, (1 + level) * p)
+        left, found = left - taken, found + taken * x
+    return found
+
+
+def _least_of_ratios(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
+    """max (Σ_j π_j t_j + B Σ_S π_j t_j)/(1 + B π(S)) over the sets S of the k largest t_j."""
+    mean = gained = _dot(prior, t)
+    mass, found = Fraction(1), [mean]
+    for x, p in sorted(zip(t, prior, strict=True), reverse=True):
+        gained, mass = gained + level * p * x, mass + level * p
+        found.append(gained / mass)
+    return max(found)
+
+
+def _least_of_divergences(t: _Row, prior: _Row, level: Fraction, w: int) -> Fraction:
+    """ν log Σ_j π_j e^{t_j/ν} + ν B at any ν; it is least where the divergence of π_j e^{t_j/ν} from π is B."""
+    size, low, high = max(map(abs, t)), -1000.0, 1000.0
+    if not size:
+        return Fraction(0)
+    for _ in range(64):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _divergence(t, prior, _power(size, middle)) > ball(level) else (low, middle)
+    nu = _power(size, high)
+    return min(max(t), _least_of_logarithms(t, prior, nu, w) + nu * level)
+
+
+def _power(size: Fraction, exponent: float) -> Fraction:
+    """About size · 2^exponent."""
+    whole = math.floor(exponent)
+    return size * Fraction(2) ** whole * Fraction(2.0 ** (exponent - whole))
+
+
+def _divergence(t: _Row, prior: _Row, nu: Fraction) -> Any:
+    with ctx.workprec(1024):
+        power = [ball((x - max(t)) / nu) for x in t]
+        weights = [ball(p) * one.exp() for p, one in zip(prior, power, strict=True)]
+        total = sum(weights)
+        return sum(weight * one for weight, one in zip(weights, power, strict=True)) / total - total.log()
+
+
+def _mean(t: _Row, prior: _Row, _price: Fraction, _w: int) -> Fraction:
+    return _dot(prior, t)
+
+
+def _of_gains(text: str, gains: Sequence[_Row]) -> Measure:
+    if not any(map(any, gains)):
+        raise ValueError("the gain of every action is 0; give some gain")
+    said, least = partial(_said_of_gains, gains), partial(_least_of_gains, gains)
+    return Measure(text, "sum", Fraction(1), said, least, gains, separates=False)
+
+
+_PLAIN: dict[str, tuple[str, Fraction, Any, Any]] = {
+    "mutual-information": ("sum", Fraction(0), _said_of_logarithms, _least_of_logarithms),
+    "chi-square": ("sum", Fraction(0), _said_of_squares, _least_of_squares),
+    "total-variation": ("sum", Fraction(0), _said_of_distances, _least_of_distances),
+    "maximal-leakage": ("sum", Fraction(1), _said_of_the_largest, _least_of_the_largest),
+    "parity-difference": ("shares", Fraction(0), _said_of_the_range, _mean),
+    "max-lift": ("posteriors", Fraction(1), _said_of_the_largest, _least_of_lifts),
+    "local-differential-privacy": ("posteriors", Fraction(1), _said_of_the_ratio, _least_of_ratios),
+    "pointwise-information": ("posteriors", Fraction(0), _said_of_logarithms, _least_of_divergences),
+}

@@ -1,0 +1,209 @@
+"""What is stored: problems and solutions, as files of any program, members by name, or objects; read in parts.
+
+Nothing is unpickled, and nothing that a file says about itself is believed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from discreet.verification.exact import Array
+from discreet.verification.measures import Measure, measure_of
+
+TOLERANCE = 1e-9  # how far Σ a and the columns of an estimator may be from one before they count as a mistake
+LARGEST = 1e200  # losses, tilts and finite multipliers beyond it are refused
+
+_Member = tuple[tuple[int, ...], Callable[[int, int], Array]]  # shape, and what reads columns: (start, count) → doubles
+
+
+def proper(columns: Array, start: int) -> Array:
+    """The same columns of an estimator, which must be ≥ 0 with sum 1."""
+    wrong = (columns < 0.0).any(axis=0) | ~(np.abs(columns.sum(axis=0) - 1.0) <= TOLERANCE)
+    if wrong.any():
+        raise ValueError(f"column {start + wrong.argmax()} of the estimator is not ≥ 0 with sum 1 within 1e-9; correct it")
+    return columns
+
+
+def least_of(values: Array) -> tuple[Array, Array, Array]:
+    """The row of the least of every column (the first of several); that least, which becomes inf; the least of the rest."""
+    label, every = values.argmin(axis=0), np.arange(values.shape[1])
+    first = values[label, every]
+    values[label, every] = math.inf
+    return label, first, values.min(axis=0)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A problem of n private values, m guesses and N outcomes."""
+
+    n: int
+    m: int
+    N: int
+    measure: Measure
+    budget: float
+    joint: bool  # entries are those of a joint tensor [n m, N], otherwise p_xz and below it the loss [n + m, N]
+    sums: Array  # of zeros and ones: sums [n + m, rows] @ entries are p_xz and loss
+    parts: Callable[[], Iterator[tuple[int, Array]]]  # entries [rows, B], with the index of their first outcome
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An estimator and its duals."""
+
+    columns: Callable[[int, Array], Array]  # a new estimator [m, B] for entries from an index
+    rational: Mapping[int, Array]  # outcome → column of fractions [m]
+    share: Fraction
+    towards: Array
+    tilt: Array
+    multiplier: float
+
+
+def members_of(source: Any, files: ExitStack) -> dict[str, _Member]:
+    """The arrays of an `.npz` file, or of a mapping, by name."""
+    if isinstance(source, str | os.PathLike):
+        if not os.path.isfile(source):  # a pipe would be waited for
+            raise ValueError(f"{source} is no ordinary file; give an .npz file")
+        archive = files.enter_context(zipfile.ZipFile(source))
+        if not len(set(archive.namelist())) == len(archive.infolist()) <= 100:
+            raise ValueError(f"{archive.filename} has two members of the same name, or more than 100; keep one of each")
+        return {info.filename.removesuffix(".npy"): _stored(archive, info, files) for info in archive.infolist()}
+    arrays = {name: np.atleast_1d(values) for name, values in dict(source).items()}
+    return {name: (each.shape, partial(_doubles, each)) for name, each in arrays.items()}
+
+
+def _doubles(array: Array, start: int, count: int) -> Array:
+    """Columns as doubles of the same value; a text stays as it is."""
+    kind, part = "masked" if np.ma.isMaskedArray(array) else array.dtype.kind, array[..., start : start + count]
+    if kind not in "fiubU" or (kind == "f" and array.itemsize > 8) or (kind in "iu" and (abs(part) > 2**53).any()):
+        raise ValueError(f"elements that are masked or of type {array.dtype} are no doubles; give arrays of float64")
+    return part if kind == "U" else np.asarray(part, dtype=np.float64)
+
+
+def _stored(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
+    """A member of an `.npz`, which is read a few columns at a time. Nothing is unpickled."""
+    with archive.open(info) as stream:
+        header = f"read_array_header_{min(2, np.lib.format.read_magic(stream)[0])}_0"
+        shape, fortran, dtype = getattr(np.lib.format, header)(stream)
+        offset, shape = stream.tell(), shape or (1,)
+        rows, together = (1, math.prod(shape[:-1])) if fortran else (math.prod(shape[:-1]), 1)
+        step, size = together * dtype.itemsize, offset + math.prod(shape) * dtype.itemsize
+        if dtype.hasobject or rows > 10_000 or step > 1 << 26 or size != info.file_size:
+            raise ValueError(f"{archive.filename}: {info.filename} holds no numbers of shape {list(shape)}; write it again")
+        all(iter(partial(stream.read, 1 << 20), b""))  # to the end, where the checksum is compared
+    opened: Callable[[int], Any] = cache(lambda _: files.enter_context(archive.open(info)))  # one for each row
+    if info.compress_type == zipfile.ZIP_STORED and info.compress_size == size:  # in the file itself seeking is not reading
+        archive.fp.seek(info.header_offset + 26)
+        between = sum(np.frombuffer(archive.fp.read(4), "<u2").tolist())  # lengths of its name and an extra field
+        offset, opened = info.header_offset + 30 + between + offset, lambda _: archive.fp
+
+    def take(start: int, count: int) -> Array:
+        raw = np.empty((rows, count * step), np.uint8)
+        for row in range(rows):
+            opened(row).seek(offset + (row * shape[-1] + start) * step)
+            raw[row] = np.frombuffer(opened(row).read(count * step), np.uint8)
+        return _doubles(raw.view(dtype).reshape((*shape[:-1], count), order="F" if fortran else "C"), 0, count)
+
+    return shape, take
+
+
+def _constraint(members: Mapping[str, _Member]) -> tuple[Any, str | None]:
+    """The budget that members state, and the name of its measure; None of mutual information."""
+    if "constraint" not in members:
+        return members["budget"][1](0, members["budget"][0][-1]).item() if "budget" in members else None, None
+    stated = json.loads(str(members["constraint"][1](0, 1)[0]))
+    if "budget" in members or not isinstance(stated, dict) or set(stated) != {"measure", "budget"}:
+        raise ValueError("the problem needs a budget, or a constraint of measure and budget; keep one")
+    return stated["budget"], str(stated["measure"])
+
+
+def model_of(source: Any, budget: float | None, measure: Any, files: ExitStack) -> Model:
+    """The problem of a file, a mapping, a Problem or a BlockProblem."""
+    stated, blocks, named = (getattr(source, name, None) for name in ("budget", "blocks", "measure"))
+    if blocks is None:
+        members = members_of({"p_xz": source.p_xz, "loss": source.loss} if hasattr(source, "p_xz") else source, files)
+        stated, named = (stated, named) if named is not None else _constraint(members)
+        arrays = [members[name] for name in ("joint", "p_xz", "loss") if name in members]
+        shapes = [shape for shape, _ in arrays]
+        if [len(s) for s in shapes] not in ([3], [2, 2]) or len({s[-1] for s in shapes}) > 1:
+            raise ValueError(f"the shapes are {shapes}; give joint [n, m, N], or p_xz [n, N] and loss [m, N]")
+    n, m, size = (shapes[0][0], *shapes[-1][-2:]) if blocks is None else (blocks.n, blocks.m, blocks.N)
+    limit = stated if budget is None else budget
+    if not isinstance(limit, int | float) or not limit >= 0.0:
+        raise ValueError(f"the budget is {limit}; give one ≥ 0, inf for no constraint")
+    joint = blocks is None and len(shapes) == 1  # then the loss of a guess is all mass but that of its own y
+    sums = np.vstack([np.repeat(np.eye(n), m, axis=1), np.tile(1.0 - np.eye(m), n)]) if joint else np.eye(n + m)
+    rows = sums.shape[1]
+
+    def parts() -> Iterator[tuple[int, Array]]:
+        block, step = -(-(1 << 18) // rows), max(32, min((1 << 15) // rows, (1 << 18) // (rows * m)))  # caches hold a step
+        read = ((start, [take(start, min(block, size - start)) for _, take in arrays]) for start in range(0, size, block))
+        for start, several in read if blocks is None else ((chunk.start, chunk.read()) for chunk in blocks.chunks()):
+            entries = np.concatenate(several).reshape(rows, -1)
+            if not (0.0 <= entries.min() and entries.max() <= LARGEST):
+                raise ValueError(f"the problem has an entry not in [0, {LARGEST:g}]; correct it")
+            yield from ((start + at, entries[:, at : at + step]) for at in range(0, entries.shape[1], step))
+
+    return Model(n, m, size, measure_of(str(measure or named or "mutual-information")), float(limit), joint, sums, parts)
+
+
+def answer_of(source: Any, model: Model, files: ExitStack) -> Answer:
+    """The solution of a file, a mapping, an estimator [m, N] or a Solution."""
+    arrays = {"estimator": source} if isinstance(source, np.ndarray) else source
+    members = members_of(source.members() if hasattr(source, "members") else arrays, files)
+    n, m, whole = model.n, model.m, members.get("estimator")
+
+    def small(name: str, *shape: int, most: float = LARGEST) -> Array:
+        size, take = members.get(name, (shape, lambda _, count: np.zeros(shape)))
+        found = take(0, shape[-1]) if size == shape and math.prod(size) <= 1 << 24 else np.full(1, math.nan)
+        if found.dtype.kind == "U" or not (np.abs(found) <= most).all():
+            raise ValueError(f"{name} of the solution is not {list(shape)} with entries up to {most:g}; correct it")
+        return found
+
+    (mu,), (share,), (band,) = small("multiplier", 1, most=math.inf), small("share", 1, most=1.0), small("band", 1)
+    ties = small("ties", *members["ties"][0] if "ties" in members else (0,), most=model.N - 1)
+    own = whole[0] == (m, model.N) if whole is not None else "rule_tilt" in members
+    if not own or min(mu, share, band, *ties) < 0 or LARGEST < mu < math.inf or len({*map(int, ties)} & {*ties}) < ties.size:
+        raise ValueError(f"the solution needs an estimator {[m, model.N]} or a rule_tilt, all else ≥ 0, each of ties once")
+    towards = np.array([Fraction(p) for p in proper(small("towards", m)[:, None] if share else np.eye(m)[:, :1], 0)[:, 0]])
+    towards[towards.argmax()] += 1 - towards.sum()
+    decide, classes, drawn = small("rule_tilt", m, n), small("tie_classes", m * m, m), small("columns", m, ties.size)
+    texts = json.loads(str(members["exact_columns"][1](0, 1)[0])) if "exact_columns" in members else {}
+    weights = {int(t): [int(str(w), 0) for w in texts[t]] for t in texts if t == str(int(t)) and 0 <= int(t) < model.N}
+    if len(weights) < len(texts) or any(len(column) != m or min(column) < 0 for column in weights.values()):
+        raise ValueError(f"exact_columns is not, for some outcomes, {m} integers ≥ 0 in texts; correct it")
+    rational = {tie: np.array([Fraction(weight, sum(column)) for weight in column]) for tie, column in weights.items()}
+
+    def columns(start: int, part: Array) -> Array:
+        if whole is None and model.joint:
+            raise ValueError("a rule needs the doubles of p_xz and loss to decide; write the problem with save_problem")
+        found = whole[1](start, len(part.T)).copy() if whole is not None else _by_rule(decide, band, classes, part, n)
+        here = (ties >= start) & (ties < start + len(part.T))
+        found[:, (ties[here] - start).astype(int)] = drawn[:, here]
+        found[:, [tie - start for tie in rational if start <= tie < start + len(part.T)]] = np.eye(m)[:, :1]
+        return found
+
+    return Answer(columns, rational, Fraction(share), towards, small("tilt", m, n), float(mu))
+
+
+@np.errstate(all="ignore")
+def _by_rule(tilt: Array, band: float, classes: Array, entries: Array, n: int) -> Array:
+    """The columns [m, B] of a rule, whose labels and tie classes are decided in doubles."""
+    a, value, mass = entries[:n], entries[n:] + tilt[:, :1] * entries[:1], entries[0]
+    for j in range(1, n):
+        value, mass = value + tilt[:, j : j + 1] * a[j], mass + a[j]
+    best, least, second = least_of(value)
+    columns = np.eye(len(value))[:, best]
+    near = np.divide(second - least, mass, out=np.full(mass.size, math.inf), where=mass > 0.0) <= (band or -1.0)
+    columns[:, near] = classes[best[near] * len(value) + value.argmin(axis=0)[near]].T
+    return columns

@@ -1,0 +1,204 @@
+"""`verify` by every measure of leakage: it confirms what is certified, refuses what was altered, never proves too much."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command import run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as ds
+from discreet.backends.solution import Status
+from discreet.problems.measures import GLeakage, measure_of
+from discreet.problems.measures.registry import LINEAR, MEASURES
+from discreet.reports.second_opinion import second_opinion
+from discreet.verification import verify
+
+JOINT = np.random.default_rng(0).dirichlet(np.full(90, 0.5)).reshape(3, 3, 10)
+TEXTS = {"sibson": "sibson:alpha=1.7", "g-leakage": str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.0, 0.1, 2.0]]))}
+NAMES = [TEXTS.get(name, name) for name in MEASURES]
+
+
+def _solved(text: str, fraction: float = 0.3) -> ds.Solution:
+    free = ds.Problem.from_joint(JOINT, math.inf, measure=text)
+    most = free.bayes_leakage
+    problem = free.with_budget(fraction * (most if math.isfinite(most) else 2.0))
+    return ds.solve(problem, "highs" if problem.measure.name in LINEAR else "conic", gap=1e-7)
+
+
+@pytest.mark.parametrize("text", NAMES)
+@pytest.mark.parametrize("fraction", [0.3, 1e-3, 0.0])
+def test_what_the_judge_certifies_is_confirmed(text: str, fraction: float) -> None:
+    solution = _solved(text, fraction)
+    assert solution.status is Status.CERTIFIED
+    assert solution.certificate is not None
+    found, faults = second_opinion(solution, 1e-7)
+    assert faults == []
+    assert found is not None
+    assert (found.measure, found.budget) == (str(solution.problem.measure), solution.problem.budget)
+    assert found.budget_kept or solution.certificate.private_within > 0.0
+    assert solution.certificate.lower <= found.lower_bound <= found.error[1] <= solution.certificate.upper
+
+
+@pytest.mark.parametrize("text", NAMES)
+def test_what_was_altered_a_hair_is_refused(text: str) -> None:
+    solution = _solved(text)
+    problem, honest = solution.problem, verify(solution.problem, solution)
+    assert honest.budget_kept
+    assert solution.verdict is not None
+    for share in (1e-4, 1e-7):
+        leaking = (1.0 - share) * np.asarray(solution.estimator) + share * problem.bayes_estimator
+        altered = replace(solution, verdict=replace(solution.verdict, answer=leaking))
+        assert verify(problem, leaking).budget_kept is False
+        assert any("the estimator leaks" in fault for fault in second_opinion(altered, 1e-7)[1])
+    tilt = np.array(solution.tilt)
+    at = np.unravel_index(np.abs(tilt).argmax(), tilt.shape)
+    tilt[at] += 1e-4 * np.abs(tilt).max()
+    raised = replace(solution, verdict=replace(solution.verdict, tilt=tilt))
+    assert any("the duals prove" in fault for fault in second_opinion(raised, 1e-7)[1])
+    less = honest.leakage[0] * (1.0 - 1e-12)
+    assert verify(problem, solution, budget=less).budget_kept is False
+    assert verify(problem, solution, budget=less).bracket[1] > honest.bracket[1]
+    assert verify(problem, solution, budget=honest.leakage[1]).budget_kept is True
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(NAMES), st.sampled_from([0.0, 1e-6, 0.1, 1.0, 30.0]))
+def test_no_duals_prove_too_much(seed: int, text: str, multiplier: float) -> None:
+    """Not more than an estimator errs, under a budget of just what it leaks."""
+    rng = np.random.default_rng(seed)
+    m, size, apart = int(rng.integers(1, 4)), int(rng.integers(1, 7)), float(rng.choice([1.0, 1e-3, 1e-9]))
+    p_xz = np.outer(rng.dirichlet(np.full(3, 0.5)), rng.dirichlet(np.ones(size)))
+    p_xz *= 1.0 + apart * rng.uniform(-1.0, 1.0, (3, size))
+    p_xz[rng.integers(3)] *= rng.integers(2)
+    p_xz /= p_xz.sum()
+    estimator, loss = rng.dirichlet(np.full(m, 0.3), size=size).T, rng.random((m, size)) * p_xz.sum(axis=0)
+    tilt = rng.normal(size=(m, 3)) * 10.0 ** rng.uniform(-9.0, 2.0)
+    members = {"estimator": estimator, "tilt": tilt, "multiplier": multiplier}
+    model = {"p_xz": p_xz, "loss": loss, "budget": math.inf}
+    free = verify(model, members, measure=text)
+    assert free.budget_kept
+    if math.isinf(free.leakage[1]):
+        return
+    found = verify(model, members, budget=free.leakage[1], measure=text)
+    assert found.budget_kept
+    assert found.lower_bound <= found.error[1]
+    assert free.leakage[0] <= free.leakage[1] <= free.leakage[0] * (1.0 + 1e-15) + 5e-324
+
+
+def test_the_worth_of_simple_laws_is_known() -> None:
+    """X, Z and Ŷ are one fair bit, and the guess is right with probability 3/4."""
+    estimator, model = np.array([[0.75, 0.25], [0.25, 0.75]]), {"p_xz": np.eye(2) / 2.0, "loss": (1.0 - np.eye(2)) / 2.0}
+    lifted = math.log(1.5)
+    known = {
+        "mutual-information": 0.75 * math.log(1.5) + 0.25 * math.log(0.5),
+        "chi-square": 0.25,
+        "total-variation": 0.25,
+        "sibson:alpha=2": 2.0 * math.log(math.sqrt(0.5 * (1.5**2 + 0.5**2))),
+        "maximal-leakage": lifted,
+        "min-entropy-leakage": lifted,
+        "g-leakage:gain=[[1,0],[0,1]]": lifted,
+        "parity-difference": 0.5,
+        "max-lift": lifted,
+        "local-differential-privacy": math.log(3.0),
+        "pointwise-information": 0.75 * math.log(1.5) + 0.25 * math.log(0.5),
+    }
+    assert {text.partition(":")[0] for text in known} == set(MEASURES)
+    for text, value in known.items():
+        found = verify(model, estimator, budget=1.0, measure=text)
+        assert found.leakage == pytest.approx((value, value), rel=1e-15), text
+        assert found.budget_kept is (value <= 1.0)
+    certain = verify(model, np.eye(2), budget=100.0, measure="local-differential-privacy")
+    assert (certain.leakage, certain.budget_kept) == ((math.inf, math.inf), False)
+    assert verify(model, np.eye(2), budget=math.inf, measure="local-differential-privacy").budget_kept is True
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("chi", "names no measure"),
+        ("chi-square:alpha=2", "names no measure"),
+        ("sibson", "names no measure"),
+        ("sibson:alpha=1", "names no measure"),
+        ("sibson:alpha=two", "names no measure"),
+        ("sibson:alpha=Infinity", "names no measure"),
+        ("g-leakage:gain=[[1,0],[1]]", "names no measure"),
+        ("g-leakage:gain=[[-1,0]]", "names no measure"),
+        ("g-leakage:gain=[]", "names no measure"),
+        ("g-leakage:gain=[[0,0]]", "names no measure"),
+        ("g-leakage:gain=[[1,0,0]]", "one column per value"),
+    ],
+)
+def test_what_names_no_measure_is_refused(text: str, said: str) -> None:
+    model = {"p_xz": np.eye(2) / 2.0, "loss": (1.0 - np.eye(2)) / 2.0, "budget": 1.0}
+    with pytest.raises(ValueError, match=said):
+        verify(model, np.eye(2), measure=text)
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"constraint": "{"}, "Expecting"),
+        ({"constraint": "[]"}, "keep one"),
+        ({"constraint": '{"measure": "chi-square"}'}, "keep one"),
+        ({"constraint": '{"measure": "chi-square", "budget": -1}'}, "give one ≥ 0"),
+        ({"constraint": '{"measure": "chi-square", "budget": "1"}'}, "give one ≥ 0"),
+        ({"constraint": '{"measure": "chi", "budget": 1}'}, "names no measure"),
+        ({"constraint": '{"measure": "chi-square", "budget": 1}', "budget": 1.0}, "keep one"),
+    ],
+)
+def test_a_constraint_that_is_none_is_refused(members: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        verify({"p_xz": np.eye(2) / 2.0, "loss": (1.0 - np.eye(2)) / 2.0, **members}, np.eye(2))
+
+
+@pytest.mark.parametrize("text", NAMES)
+def test_files_are_verified_like_objects(text: str, tmp_path: Path) -> None:
+    solution = _solved(text)
+    ds.save_problem(tmp_path / "problem.npz", solution.problem)
+    solution.save(str(tmp_path / "solution.npz"))
+    found = verify(tmp_path / "problem.npz", tmp_path / "solution.npz")
+    assert found == verify(solution.problem, solution)
+    assert found == verify(ds.BlockProblem.of(solution.problem), tmp_path / "solution.npz")
+
+
+def test_the_command_line_verifies_every_measure(tmp_path: Path) -> None:
+    solution = _solved("maximal-leakage")
+    ds.save_problem(tmp_path / "problem.npz", solution.problem)
+    solution.save(str(tmp_path / "solution.npz"))
+    problem, answer = str(tmp_path / "problem.npz"), str(tmp_path / "solution.npz")
+    told = json.loads(run("verify", problem, answer, "--json").stdout)
+    assert (told["measure"], told["budget"], told["budget_kept"]) == ("maximal-leakage", solution.problem.budget, True)
+    shown = run("verify", problem, answer)
+    assert shown.exit_code == 0
+    assert "nats of maximal-leakage" in shown.stdout
+    found = verify(solution.problem, solution, budget=0.01, measure="chi-square")
+    other = run("verify", problem, answer, "--measure", "chi-square", "--leakage", "0.01", "--json")
+    assert other.exit_code == (0 if found.budget_kept else 1)
+    assert json.loads(other.stdout)["leakage"] == list(found.leakage)
+    half = run("verify", problem, answer, "--measure", "total-variation", "--fraction", "0.5", "--json")
+    free = solution.problem.with_budget(math.inf, measure="total-variation")
+    assert json.loads(half.stdout)["budget"] == free.bayes_leakage / 2.0
+
+
+def test_two_best_actions_cost_nothing() -> None:
+    """The gain of an adversary may be counted from either; of a uniform X every guess is as good without a hint."""
+    uniform = ds.Problem(np.eye(3) / 3.0, (1.0 - np.eye(3)) / 3.0, 0.2, measure="min-entropy-leakage")
+    solution = ds.solve(uniform, "highs")
+    found, faults = second_opinion(solution, 1e-9)
+    assert faults == []
+    assert found is not None
+    assert found.bracket[1] - found.bracket[0] < 1e-12
+    gain = measure_of("g-leakage:gain=[[1,0,0],[0,1,0],[0,0,1],[0.5,0.5,0]]")
+    found, faults = second_opinion(ds.solve(uniform.with_budget(0.2, measure=gain), "highs"), 1e-9)
+    assert faults == []
+    assert found is not None
+    assert Fraction(found.bracket[1]) - Fraction(found.bracket[0]) < Fraction(1, 10**12)
