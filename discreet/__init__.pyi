@@ -9,6 +9,8 @@ from .backends.run import certify as certify
 from .backends.run import solve as solve
 from .backends.solution import Solution as Solution
 from .backends.solution import Status as Status
+from .people.evaluation import Evaluation as Evaluation
+from .people.evaluation import evaluate as evaluate
 from .problems import measures as measures
 from .problems.blocks import BlockProblem as BlockProblem
 from .problems.certificate import Certificate as Certificate

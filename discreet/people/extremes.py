@@ -1,0 +1,333 @@
+"""The least and the largest leakage of all laws of (X, Ŷ) in a region, by every measure of `discreet.measures`.
+
+For fixed shares π a measure is Σ_i g(u_i), u_ij = π_j W_ij, with g convex, or the largest value of one guess. Upward three
+bounds are taken, each valid for every π of the region:
+
+- corners: let b(W_i) ≥ g(u_i) for all these π, b convex. Whatever the numbers λ_j, as the rates of a group add up to one,
+  Σ_i b(W_i) ≤ Σ_j λ_j + Σ_i max over the corners of the box of (b(W_i) − λ·W_i). A linear program proposes the λ.
+  A measure of single guesses has the largest corner of any guess.
+- cells: g is at most a sum of convex functions f_ij of single rates, those about a fixed law of Ŷ. With θ ≥ 0 for the ball,
+  Σ f_ij(W_ij) ≤ θ r + Σ_ij max over the interval of (f_ij(w) − θ N_j (Ŵ_ij log(Ŵ_ij/w) + w − Ŵ_ij)).
+- what no law exceeds.
+
+Downward g lies above its tangents, whose least value over box and simplex is found by filling up the cheapest rates.
+
+Shares: with Π = Σ_j high_j, π⁺ = high/Π and s⁺ = π⁺·W_i, every π of the region has π ≤ Π π⁺ and, as the entries of π − π⁺
+add up to 0, |π·W_i − s⁺| ≤ e = Σ_j h_j |W_ij − s⁺|, h_j the largest |π_j − π⁺_j|. Mutual information and Sibson's are least
+sums of nonnegative terms that are linear in π, so they grow by the factor Π at most.
+
+Source: docs/theory.md, section 23.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.people.region import Region
+from discreet.problems.errors import InputError
+from discreet.problems.measures.chi_square import ChiSquare
+from discreet.problems.measures.each_guess import (
+    LocalDifferentialPrivacy,
+    MaxLift,
+    ParityDifference,
+    PointwiseInformation,
+)
+from discreet.problems.measures.g_leakage import GLeakage, MinEntropyLeakage
+from discreet.problems.measures.maximal_leakage import MaximalLeakage
+from discreet.problems.measures.measure import Measure, Scope
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION, MutualInformation
+from discreet.problems.measures.sibson import Sibson
+from discreet.problems.measures.total_variation import TotalVariation
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.roots import bisected
+
+MOST_GROUPS = 14
+"""So many groups have 2^14 corners; with more only measures that are bounded cell by cell have limits."""
+
+_FEW_ROWS = 4096  # of the linear program for λ; with more, λ = 0
+_OUTWARD = 1e-9  # relative: far above what rounding changes, far below what a person changes
+
+
+def leakage_of(measure: Measure, rates: Array, shares: Array) -> float:
+    """The leakage of the law with rates W [m, n] and shares π [n]."""
+    seen = shares > 0
+    measure, rates, shares = measure.on(np.flatnonzero(seen), seen.size), rates[:, seen], shares[seen]
+    values = _values(measure, rates, shares)
+    return measure.amount(float(values.sum() if measure.scope is Scope.TOTAL else values.max()))
+
+
+def limits_of(measure: Measure, region: Region) -> tuple[float, float]:
+    """The least and the largest leakage in the region; the true law is among those, with its confidence."""
+    m, n = region.rates.shape
+    measure.on(np.arange(n), n)
+    if m == 1 or n == 1:
+        return 0.0, 0.0
+    if n > MOST_GROUPS and not isinstance(measure, _BY_CELLS):
+        raise InputError(
+            f"there are {n} groups, and limits of {measure} are known for up to {MOST_GROUPS}; merge groups, "
+            "or use mutual-information"
+        )
+    shares = _Shares.of(region)
+    level = _highest(measure, region, shares)
+    return _lowest(measure, region), measure.amount(level * (1.0 + _OUTWARD))
+
+
+def _values(measure: Measure, rates: Array, shares: Array) -> Array:
+    """What each row of rates [k, n] contributes: g, or G for a measure of each posterior."""
+    mass = rates @ shares
+    x = np.divide(rates, mass[:, None], out=np.ones_like(rates), where=mass[:, None] > 0) - 1.0
+    with np.errstate(over="ignore"):
+        value = measure.excess(x, shares)
+    return np.asarray(value if measure.scope is Scope.POSTERIOR else mass * np.where(mass > 0, value, 0.0))
+
+
+# -- upward --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """What the shares of the groups may be: low ≤ π ≤ high [n]; Π, π⁺ and h of the text above."""
+
+    low: Array
+    high: Array
+    total: float
+    top: Array
+    half: Array
+
+    @classmethod
+    def of(cls, region: Region) -> _Shares:
+        low, high = region.share_low, region.share_high
+        total = float(high.sum())
+        return cls(low, high, total, high / total, np.maximum(high / total - low, high - high / total))
+
+
+def _highest(measure: Measure, region: Region, shares: _Shares) -> float:
+    """An upper bound of what the measure compares with its level."""
+    m, n = region.rates.shape
+    level = math.inf
+    if isinstance(measure, _BY_CELLS):
+        level = _highest_by_cells(measure, region, shares)
+    if n <= MOST_GROUPS:
+        level = min(level, _highest_by_corners(measure, region, shares))
+    return min(level, _most(measure, m, n, shares))
+
+
+def _most(measure: Measure, m: int, n: int, shares: _Shares) -> float:
+    """What no law with these shares exceeds."""
+    alphabet = min(m, n)
+    rarest = float(shares.low.min())
+    if isinstance(measure, MutualInformation):
+        return math.log(alphabet)
+    if isinstance(measure, TotalVariation | ParityDifference):
+        return 1.0
+    if isinstance(measure, Sibson):  # at most maximal leakage
+        return math.expm1(measure.growth * math.log(alphabet))
+    if isinstance(measure, ChiSquare | MaximalLeakage | MinEntropyLeakage | GLeakage):
+        return alphabet - 1.0
+    if isinstance(measure, MaxLift | PointwiseInformation) and rarest > 0.0:
+        return 1.0 / rarest - 1.0 if isinstance(measure, MaxLift) else -math.log(rarest)
+    return math.inf
+
+
+def _highest_by_corners(measure: Measure, region: Region, shares: _Shares) -> float:
+    corners = [
+        np.array(list(product(*zip(low, high, strict=True)))) for low, high in zip(region.low, region.high, strict=True)
+    ]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        values = [_bound(measure, rates, shares, region) for rates in corners]
+    if measure.scope is not Scope.TOTAL:
+        return float(max(value.max() for value in values))
+    if not all(np.isfinite(value).all() for value in values):
+        return math.inf
+    multipliers = _proposed(corners, values)
+    worst = [(value - rates @ multipliers).max() for rates, value in zip(corners, values, strict=True)]
+    plain = float(sum(value.max() for value in values))
+    return min(plain, float(multipliers.sum() + sum(worst)))
+
+
+def _proposed(corners: list[Array], values: list[Array]) -> Array:
+    """Multipliers λ [n] that make the bound least, up to the tolerance of a linear program."""
+    n, m = corners[0].shape[1], len(corners)
+    unit = max(float(value.max()) for value in values)
+    if unit <= 0.0 or sum(map(len, corners)) > _FEW_ROWS:
+        return np.zeros(n)
+    from scipy.optimize import linprog
+
+    rows = [np.hstack([-rates, -np.tile(np.eye(m)[i], (len(rates), 1))]) for i, rates in enumerate(corners)]
+    run: Any = linprog
+    found = run(np.ones(n + m), np.vstack(rows), -np.concatenate(values) / unit, bounds=[(None, None)] * (n + m)).x
+    return np.zeros(n) if found is None else np.asarray(unit * found[:n])
+
+
+def _bound(measure: Measure, rates: Array, shares: _Shares, region: Region) -> Array:
+    """b(W_i) [k] at rates [k, n] of one guess: convex or, for single guesses, quasi-convex; no less than g for any π."""
+    if isinstance(measure, MaximalLeakage | ParityDifference | LocalDifferentialPrivacy):  # functions of the rates alone
+        return _values(measure, rates, shares.top)
+    if isinstance(measure, MutualInformation | Sibson):
+        return shares.total * _values(measure, rates, shares.top)
+    if isinstance(measure, MinEntropyLeakage):
+        likeliest = int(region.shares.argmax())
+        ratio = np.minimum(shares.high / shares.low[likeliest], 1.0)  # of π_j to the largest share, at most
+        ratio[likeliest] = 1.0
+        return np.asarray((rates * ratio).max(axis=1) - rates[:, likeliest])
+    if isinstance(measure, GLeakage):
+        gain = np.array(measure.gain)
+        best = int((gain @ region.shares).argmax())
+        more = gain - gain[best]
+        return np.asarray(
+            np.maximum(rates @ np.maximum(more * shares.low, more * shares.high).T, 0.0).max(axis=1)
+            / (gain[best] @ shares.low)
+        )
+    mass = (rates @ shares.top)[:, None]
+    apart = np.abs(rates - mass)
+    if isinstance(measure, TotalVariation):
+        return np.asarray(0.5 * apart @ (shares.high + shares.total * shares.half))
+    least = mass[:, 0] - apart @ shares.half  # of π·W_i
+    if isinstance(measure, ChiSquare):
+        value = apart * apart @ shares.high / least
+    elif isinstance(measure, MaxLift):
+        value = rates.max(axis=1) / least - 1.0
+    elif isinstance(measure, PointwiseInformation):
+        value = shares.total * mass[:, 0] * _values(measure, rates, shares.top) / least
+    else:
+        raise InputError(f"limits of {measure} are not known; use one of discreet.measures")
+    return np.where(mass[:, 0] == 0.0, 0.0, np.where(least > 0.0, value, np.inf))
+
+
+_BY_CELLS = (MutualInformation, Sibson, ChiSquare)
+
+
+def _highest_by_cells(measure: Measure, region: Region, shares: _Shares) -> float:
+    """The bound by cells, for the θ that makes it least."""
+    from scipy.optimize import minimize_scalar
+
+    m = len(region.rates)
+    law = (region.rates @ region.people + 0.5) / (region.people.sum() + 0.5 * m)  # positive: any law of Ŷ will do
+    cell, slope, turn = _cell_functions(measure, law[:, None], shares.high[None, :], region, shares)
+
+    def bound(exponent: float) -> float:
+        weight = math.exp(exponent) * region.people
+        pull = weight * region.rates
+
+        def rising(w: Array) -> NDArray[np.bool_]:
+            return np.asarray(slope(w) + pull / w > weight)
+
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            top = np.maximum(np.minimum(turn(pull), region.high), region.low)
+            inner = bisected(rising, region.low, top)[0]
+            best = np.maximum(*(cell(w) - _distance(region.rates, w, weight) for w in (inner, region.high)))
+        value = float(math.exp(exponent) * region.radius + best.sum())
+        return math.inf if math.isnan(value) else value
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = float(np.maximum(cell(region.low), cell(region.high)).sum())  # θ = 0
+    centre = -math.log(region.people.sum())
+    found = minimize_scalar(bound, bounds=(centre - 6.0, centre + 12.0), method="bounded", options={"xatol": 1e-2})
+    return float(found.fun) if math.isnan(alone) else min(alone, float(found.fun))
+
+
+def _distance(rates: Array, w: Array, weight: Array) -> Array:
+    """θ N_j (Ŵ log(Ŵ/w) + w − Ŵ)."""
+    from scipy.special import kl_div
+
+    return np.asarray(np.where(weight > 0.0, weight * kl_div(rates, w), 0.0))
+
+
+_Function = Callable[[Array], Array]
+
+
+def _cell_functions(
+    measure: Measure, law: Array, most: Array, region: Region, shares: _Shares
+) -> tuple[_Function, _Function, _Function]:
+    """f, f' and, for a pull c, the w at which f'(w) + c/w is least; law q [m, 1], largest shares a [1, n].
+
+    Mutual information: a (w log(w/q) − w + q). Sibson: a ((w^α q^{1−α} − q)/α − w + q). Chi-square: a (w − q)²/s, where s is
+    the least mass of the guess.
+    """
+    from scipy.special import kl_div
+
+    if isinstance(measure, Sibson):
+        order = measure.alpha
+        return (
+            lambda w: most * (((w / law) ** order - 1.0) * law / order - w + law),
+            lambda w: most * ((w / law) ** (order - 1.0) - 1.0),
+            lambda c: (c / most * law ** (order - 1.0) / (order - 1.0)) ** (1.0 / order),
+        )
+    if isinstance(measure, ChiSquare):
+        mass = (region.low @ shares.low)[:, None]
+        return (
+            lambda w: most * (w - law) ** 2 / mass,
+            lambda w: 2.0 * most * (w - law) / mass,
+            lambda c: np.sqrt(0.5 * c * mass / most),
+        )
+    return lambda w: most * kl_div(w, law), lambda w: most * np.log(w / law), lambda c: c / most
+
+
+# -- downward ------------------------------------------------------------------------------------------------------------
+
+
+def _lowest(measure: Measure, region: Region) -> float:
+    """A lower bound of the leakage. What has none of its own is bounded by one that it is never below."""
+    low, high = region.low, region.high
+    apart = float((low.max(axis=1) - high.min(axis=1)).max())
+    if isinstance(measure, ParityDifference):
+        return max(apart, 0.0)
+    if isinstance(measure, LocalDifferentialPrivacy):
+        return float(np.log(np.maximum((low.max(axis=1) / np.maximum(high.min(axis=1), 1e-300)).max(), 1.0)))
+    if isinstance(measure, MutualInformation | Sibson | MaximalLeakage):
+        return measure.amount(_above_tangents(measure, region))
+    if isinstance(measure, MinEntropyLeakage | GLeakage):
+        gain = np.eye(len(region.shares)) if isinstance(measure, MinEntropyLeakage) else np.array(measure.gain)
+        action = ((region.rates * region.shares) @ gain.T).argmax(axis=1)
+        reached = max(float((gain[action] * low * region.share_low).sum()), 1e-300)
+        return max(0.0, math.log(reached / float((gain @ region.share_high).max())))
+    if isinstance(measure, ChiSquare):  # Sibson's of order 2 is log Σ_ij π_j W_ij²/q_i for the q that makes it least
+        return math.expm1(Sibson(2.0).amount(_above_tangents(Sibson(2.0), region)))
+    if isinstance(measure, TotalVariation):  # a guess's deviations above its mean, and the others deviate as much together
+        return max(0.0, max(_variation(low[i], high[i], region) for i in range(len(low))))
+    information = _above_tangents(MUTUAL_INFORMATION, region)
+    mass = np.minimum(high @ region.share_high, 1.0)
+    lift = float(np.log(np.maximum((low.max(axis=1) / mass).max(), 1.0)))
+    return max(information, lift) if isinstance(measure, MaxLift) else information
+
+
+def _variation(low: Array, high: Array, region: Region) -> float:
+    """The most of 2 π_j (W_j − π·W) over the groups, at least."""
+    gap = np.subtract.outer(low, high)
+    np.fill_diagonal(gap, 0.0)
+    above = np.minimum(gap * region.share_low, gap * region.share_high).sum(axis=1)
+    return float((2.0 * region.share_low * above).max())
+
+
+def _above_tangents(measure: Measure, region: Region) -> float:
+    """The largest lower bound from tangents at laws on the way from the table to independence."""
+    total = 1.0 if isinstance(measure, MaximalLeakage) else float(region.share_low.sum())
+    shares = region.share_low / region.share_low.sum() if region.share_low.sum() > 0.0 else region.shares
+    possible = shares > 0.0
+    if not possible.any():
+        return 0.0
+    shares, low, high = shares[possible], region.low[:, possible], region.high[:, possible]
+    rates, best = region.rates[:, possible], 0.0
+    flat = (rates @ shares)[:, None]
+    for part in np.linspace(0.0, 1.0, 25)[:-1]:
+        at = (1.0 - part) * rates + part * flat
+        mass = (at @ shares)[:, None]
+        x = np.divide(at, mass, out=np.ones_like(at), where=mass > 0.0) - 1.0
+        best = max(best, _least_linear(measure.slope(x, shares) * shares, low, high))
+    return total * best * (1.0 - _OUTWARD)
+
+
+def _least_linear(price: Array, low: Array, high: Array) -> float:
+    """The least Σ price_ij W_ij over low ≤ W ≤ high with columns that add up to one: the cheapest rates are filled up."""
+    order = np.argsort(price, axis=0, kind="stable")
+    price, least, room = (np.take_along_axis(each, order, axis=0) for each in (price, low, high - low))
+    left = 1.0 - low.sum(axis=0) - (np.cumsum(room, axis=0) - room)
+    filled = np.minimum(np.maximum(left, 0.0), room)
+    return float((price * (least + filled)).sum())

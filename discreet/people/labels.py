@@ -1,0 +1,103 @@
+"""Labels of people: columns of any kind become codes and sorted labels; a missing value is a label of its own, None."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.checks import brief
+from discreet.problems.errors import InputError
+
+Codes = NDArray[np.intp]
+
+MOST_LABELS = 1000
+"""More distinct values than this are a measurement, not a label."""
+
+
+def column(values: Any, what: str) -> NDArray[Any]:
+    """One label for each person, as an array of one dimension; InputError for anything else."""
+    if values is None:
+        raise InputError(f"{what} is missing; give one entry for each person")
+    if isinstance(values, str | bytes):
+        raise InputError(f"{what} is {brief(values)}; give one entry for each person")
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    array = np.asarray(values) if isinstance(values, np.ndarray) else _listed(values, what)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(f"{what} has shape {list(array.shape)}; give one entry for each person")
+    return array
+
+
+def _listed(values: Any, what: str) -> NDArray[Any]:
+    try:
+        items = list(values)
+    except TypeError:
+        raise InputError(f"{what} is {brief(values)}; give one entry for each person") from None
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def groups(values: Any, what: str = "sensitive_features") -> NDArray[Any]:
+    """The group of each person: a value or, of several columns (a data frame, an array [people, k]), a tuple of values."""
+    if values is None:
+        raise InputError(f"{what} is missing; give the group of each person")
+    if hasattr(values, "items") and hasattr(values, "columns"):
+        parts = [column(part, f"{what} {name!r}") for name, part in values.items()]
+    elif getattr(values, "ndim", 1) == 2:
+        parts = list(np.asarray(values).T)
+    else:
+        return column(values, what)
+    if len(parts) == 1:
+        return parts[0]
+    joined = np.empty(len(parts[0]) if parts else 0, dtype=object)
+    joined[:] = list(zip(*([_plain(value) for value in part.tolist()] for part in parts), strict=True))
+    return joined
+
+
+def coded(values: NDArray[Any], what: str, known: Sequence[Any] = ()) -> tuple[tuple[Any, ...], Codes]:
+    """Labels and the code of each person's: first the known ones, then the others, sorted.
+
+    Labels are plain Python values; NaN, None, NA and NaT are all None. Raises InputError for values that are no labels.
+    """
+    if values.dtype.kind in "biuSU":
+        distinct, codes = np.unique(values, return_inverse=True)
+        found, codes = [_plain(value) for value in distinct.tolist()], codes.reshape(-1)
+    else:
+        place: dict[Any, int] = {}
+        try:
+            plain = [_plain(value) for value in values.tolist()]
+            codes = np.array([place.setdefault(value, len(place)) for value in plain], dtype=np.intp)
+        except TypeError as error:
+            raise InputError(f"{what} has a label that cannot be compared ({error}); give hashable labels") from None
+        found = list(place)
+    if len(found) > MOST_LABELS:
+        raise InputError(
+            f"{what} has {len(found):,} different values, as a measurement has; cut it into ranges, and give those"
+        )
+    labels = merged(known, found)
+    position = {label: k for k, label in enumerate(labels)}
+    return labels, np.array([position[label] for label in found], dtype=np.intp)[codes]
+
+
+def merged(known: Sequence[Any], more: Iterable[Any]) -> tuple[Any, ...]:
+    """The known labels, then the others, sorted where they can be, else by type and text."""
+    have = {*known}
+    others = list(dict.fromkeys(label for label in more if label not in have))
+    try:
+        others.sort()
+    except TypeError:
+        others.sort(key=lambda label: (type(label).__name__, repr(label)))
+    return (*known, *others)
+
+
+def _plain(value: Any) -> Any:
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,167 @@
+"""`ds.evaluate`: what a fixed rule does to people, from labels of any kind, and its sentences."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.problems.measures.registry import MEASURES
+
+PEOPLE = 4000
+
+
+def people(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Groups "a" and "b", truths "no" and "yes", and guesses that are right four times out of five."""
+    rng = np.random.default_rng(seed)
+    group = rng.choice(["a", "b"], PEOPLE, p=[0.7, 0.3])
+    truth = np.where(rng.random(PEOPLE) < np.where(group == "a", 0.2, 0.5), "yes", "no")
+    other = np.where(truth == "yes", "no", "yes")
+    return group, truth, np.where(rng.random(PEOPLE) < 0.8, truth, other)
+
+
+def test_an_evaluation_counts_what_the_table_says() -> None:
+    group, truth, guess = people()
+    found = ds.evaluate(guess, None, truth, sensitive_features=group)
+    assert found.guesses == ("no", "yes")
+    assert found.groups == ("a", "b")
+    counts = [[int(((guess == i) & (group == j)).sum()) for j in found.groups] for i in found.guesses]
+    assert found.table.tolist() == counts
+    assert found.error.estimate == pytest.approx((guess != truth).mean())
+    assert (found.error.low, found.error.high) == pytest.approx(
+        ds.problems.confidence_interval(int((guess != truth).sum()), PEOPLE)
+    )
+    joint = np.asarray(counts).T / PEOPLE  # guesses see Z = Ŷ
+    model = ds.Problem(joint, np.zeros((2, 2)), budget=1.0)
+    assert found.leakage.estimate == pytest.approx(model.leakage(np.eye(2)), rel=1e-9)
+    assert found.rates["b"]["yes"].estimate == pytest.approx(counts[1][1] / sum(row[1] for row in counts))
+    assert found.shares["a"].low < 0.7 < found.shares["a"].high
+
+
+def test_every_leakage_and_the_odds_lie_between_their_limits() -> None:
+    group, truth, guess = people()
+    found = ds.evaluate(guess, None, truth, sensitive_features=group, measure="chi-square")
+    assert set(found.leakages) == (set(MEASURES) - {"sibson", "g-leakage"}) | {"sibson:alpha=2.0"}
+    for limits in (*found.leakages.values(), found.odds, found.error, found.leakage_by("g-leakage:gain=[[1,0],[0,2]]")):
+        assert limits.low <= limits.estimate <= limits.high
+    assert found.leakage == found.leakages["chi-square"]
+    assert found.odds.high == pytest.approx(math.exp(found.leakages["local-differential-privacy"].high))
+
+
+def test_more_people_and_less_confidence_give_narrower_limits() -> None:
+    group, truth, guess = people()
+    few = ds.evaluate(guess[:500], None, truth[:500], sensitive_features=group[:500])
+    many = ds.evaluate(guess, None, truth, sensitive_features=group)
+    unsure = ds.evaluate(guess, None, truth, sensitive_features=group, confidence=0.5)
+    assert unsure.leakage.high < many.leakage.high < few.leakage.high
+
+
+class Constant:
+    """A rule that guesses alike."""
+
+    def predict(self, table: Any) -> list[str]:
+        """The same for everyone."""
+        return ["no"] * len(table)
+
+
+class Sure(Constant):
+    """The same, and it says so."""
+
+    possible_guesses = ("no",)
+
+
+def test_a_rule_is_asked_and_one_that_guesses_alike_leaks_nothing() -> None:
+    group, truth, _ = people()
+    table = np.zeros((PEOPLE, 3))
+    unknown = ds.evaluate(Constant(), table, truth, sensitive_features=group)
+    assert unknown.leakage.estimate == 0.0
+    assert 0.0 < unknown.leakage.high < 0.003  # it might have guessed otherwise once in a thousand times
+    sure = ds.evaluate(Sure(), table, truth, sensitive_features=group)
+    assert (sure.leakage.low, sure.leakage.high) == (0.0, 0.0)
+    assert sure.error.estimate == unknown.error.estimate
+    assert sure.holds(0.0)
+
+
+def test_probabilities_of_guesses_are_summed() -> None:
+    group, truth, guess = people()
+    sure = np.column_stack([guess == "no", guess == "yes"]).astype(float)
+    counted = ds.evaluate(guess, None, truth, sensitive_features=group)
+    summed = ds.evaluate(sure, None, truth, sensitive_features=group)
+    assert (counted.table == summed.table).all()
+    assert summed.error.estimate == pytest.approx(counted.error.estimate)
+    assert summed.leakage.high > counted.leakage.high  # Chernoff's limits are wider than those of counts
+    drawn = ds.evaluate(0.5 * sure + 0.25, None, truth, sensitive_features=group)
+    assert drawn.leakage.estimate < counted.leakage.estimate
+    assert drawn.table.sum(axis=0).tolist() == counted.table.sum(axis=0).tolist()
+    turned = ds.evaluate(sure[:, ::-1], None, truth, sensitive_features=group, labels=["yes", "no"])
+    assert turned.error.estimate == pytest.approx(counted.error.estimate)
+
+
+def test_a_loss_matrix_takes_the_place_of_errors() -> None:
+    group, truth, guess = people()
+    costs = [[0.0, 1.0], [5.0, 0.0]]  # truth no, yes
+    found = ds.evaluate(guess, None, truth, sensitive_features=group, loss_matrix=costs)
+    mean = ((truth == "no") & (guess == "yes")).mean() + 5.0 * ((truth == "yes") & (guess == "no")).mean()
+    assert found.error.estimate == pytest.approx(mean)
+    assert found.error.low < mean < found.error.high
+
+
+def test_groups_of_several_columns_and_missing_values() -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(1)
+    frame = pandas.DataFrame(
+        {
+            "sex": pandas.array(rng.choice(["f", "m"], PEOPLE), dtype="string"),
+            "old": pandas.array(rng.choice([True, False], PEOPLE), dtype="boolean"),
+        }
+    )
+    frame.loc[:99, "sex"] = pandas.NA
+    guess = rng.integers(0, 2, PEOPLE)
+    found = ds.evaluate(guess, None, guess, sensitive_features=frame)
+    assert set(found.groups) == {(sex, old) for sex in ("f", "m", None) for old in (True, False)}
+    assert found.error.estimate == 0.0
+    one = ds.evaluate(guess.tolist(), None, pandas.Series(guess), sensitive_features=frame[["sex"]])
+    assert set(one.groups) == {"f", "m", None}
+    array = ds.evaluate(guess, None, guess, sensitive_features=np.column_stack([guess, guess]))
+    assert array.groups == ((0, 0), (1, 1))
+
+
+def test_the_sentences_say_for_whom_and_how_surely() -> None:
+    group, truth, guess = people()
+    found = ds.evaluate(guess, None, truth, sensitive_features=group)
+    assert found.statement(1.0).startswith("holds for people, 95 %: the guess leaks at most ")
+    assert found.statement(found.leakage.estimate).startswith("not shown for people, 95 %: ")
+    assert found.statement(1e-6).startswith("broken for people, 95 %: the guess leaks at least ")
+    assert found.statement().startswith("for people, 95 %: ")
+    assert "4,000 people" in repr(found)
+    assert found.holds(math.inf)
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"y": None}, "y is missing"),
+        ({"sensitive_features": None}, "sensitive_features is missing"),
+        ({"sensitive_features": ["a"] * 3}, "3 entries of sensitive_features and 4000 of y"),
+        ({"sensitive_features": np.linspace(0, 1, PEOPLE)}, "4,000 different values.*cut it into ranges"),
+        ({"sensitive_features": "sex"}, "give one entry for each person"),
+        ({"sensitive_features": [[1]] * PEOPLE}, "cannot be compared"),
+        ({"confidence": 1.0}, "confidence is 1.0"),
+        ({"measure": "mutual"}, "there is no measure"),
+        ({"rule_or_predictions": np.full((PEOPLE, 3), 1 / 3)}, "3 columns and there are 2 labels"),
+        ({"rule_or_predictions": np.full((PEOPLE, 2), 0.3)}, "sums to 0.6"),
+        ({"rule_or_predictions": np.full((PEOPLE, 2), [-0.5, 1.5])}, "negative"),
+        ({"rule_or_predictions": np.zeros((2, 2, 2))}, r"shape \[2, 2, 2\]"),
+        ({"loss_matrix": np.ones((2, 3))}, "3 columns and there are 2 guesses"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused_in_a_sentence(changed: dict[str, Any], complaint: str) -> None:
+    group, truth, guess = people()
+    given: dict[str, Any] = {"rule_or_predictions": guess, "y": truth, "sensitive_features": group, **changed}
+    with pytest.raises(ds.InputError, match=complaint):
+        ds.evaluate(given.pop("rule_or_predictions"), None, given.pop("y"), **given)
