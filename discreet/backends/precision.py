@@ -36,6 +36,9 @@ class Precision:
                 added up in chunks, err by up to about 8 u
     vertex      the same for a vertex, at first: 4 ρ + 2⁻⁴⁴, since its masses are rounded and added up in plain sums. Then it
                 proves its own leakage, and aims further inside while that is above it. 2 to 8 ρ: benchmarks/ablation.py
+    inside      the same for a vertex under linear measures, at first: 2⁻⁴⁴ = 512 u, as the judge adds (n + m + 320) u
+    widened     of the terms of their pieces: 2⁻⁴⁹ = 16 u, by which these are widened for the roundings of an entry and of
+                what it is compared with; quadrupled while a vertex exceeds its budget
     merged      of the budget: how much may leak between merged private values: 2⁻⁴⁴, as `vertex`
     sampled     width of the bracket of a sample of outcomes or draws: 10⁻⁵, as N draws leave an error of about 1/√N
     designed    gap of a quantiser design: 10⁻⁸. At a minimum, an error δ of the value moves the edges by about √δ
@@ -92,6 +95,8 @@ class Precision:
     undercut: float
     summed: float
     vertex: float
+    inside = 2.0**-44
+    widened = 2.0**-49
     merged = 2.0**-44
     sampled = 1e-5
     designed = 1e-8

@@ -9,6 +9,8 @@ these are within [0, 1], it solves the square system of the ties (`vertex`). The
   which the law has moved by as much as that share was outside is a tie.
 - The new tilt contradicts labels: they change. What changes a second time is a tie.
 
+Under linear measures of leakage the vertex is that of a small linear program instead (`sifting`).
+
 The first active set comes from an interior estimator, in which a guess is active where its probability exceeds its reduced
 loss. Where more outcomes hesitate than an optimum needs, it comes from the tilt alone, which moves on from tie to tie.
 
@@ -25,6 +27,7 @@ import numpy as np
 
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
+from discreet.backends.tilt.sifting import is_linear, sifted
 from discreet.backends.tilt.vertex import Vertex, law_of, proven_width
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
@@ -44,6 +47,8 @@ def crossover(
     outcomes hesitate. None if no consistent vertex is found within a bounded number of pivots. Outcomes and private values
     need positive probability; the budget must be 0 or positive, finite and binding.
     """
+    if is_linear(problem):
+        return sifted(problem, tilt, precision, columns, gap)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is nearly known may be far off
         active = _ActiveSet(problem, problem.loss + tilt @ problem.p_xz)
         deviation = None if columns is None else active.hesitate(columns)

@@ -1,0 +1,109 @@
+"""The vertex under linear measures: optimal to rounding from any tilt, within the budget before any repair."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from discreet.backends.precision import Precision
+from discreet.backends.tilt.crossover import crossover
+from discreet.backends.tilt.point import Point
+from discreet.problems import Problem, certify
+from discreet.problems.certificate import Certificate
+from discreet.problems.measures import GLeakage, Scope, measure_of
+from discreet.problems.measures.registry import LINEAR
+
+GAIN = [[1.0, 0.0, 0.3, 0.2, 0.1], [0.2, 1.0, 0.0, 0.9, 0.4], [0.5, 0.5, 0.5, 0.1, 0.0], [0.0, 0.1, 2.0, 0.3, 1.0]]
+FRACTIONS = [1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9]
+
+
+def random_problem(name: str, n: int, m: int, outcomes: int, seed: int, fraction: float) -> Problem:
+    """At a share of what the Bayes rule leaks, or of 2 where that has no bound."""
+    joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, 0.5)).reshape(n, m, outcomes)
+    text = str(GLeakage(np.array(GAIN)[:, :n])) if name == "g-leakage" else name
+    free = Problem.from_joint(joint, math.inf, measure=text)
+    return free.with_budget(fraction * min(free.bayes_leakage, 2.0))
+
+
+def judged(problem: Problem, point: Point | None) -> Certificate:
+    assert point is not None
+    assert point.columns.min() >= 0.0
+    certificate = certify(problem, point.columns, point.tilt, point.multiplier).certificate
+    assert certificate.blend == 0.0
+    assert certificate.own_leakage_ceiling <= problem.budget
+    return certificate
+
+
+def crossed(problem: Problem, tilt: np.ndarray, columns: np.ndarray | None = None) -> Point | None:
+    return crossover(problem, tilt, 1.0, Precision.of(problem, 1e-12), columns)
+
+
+@settings(max_examples=80)
+@given(
+    st.sampled_from(sorted(LINEAR)),
+    st.integers(2, 5),
+    st.integers(2, 5),
+    st.integers(20, 300),
+    st.integers(0, 10**6),
+    st.sampled_from(FRACTIONS),
+)
+def test_from_no_tilt_and_from_a_near_one_to_the_optimum(
+    name: str, n: int, m: int, outcomes: int, seed: int, fraction: float
+) -> None:
+    problem = random_problem(name, n, m, outcomes, seed, fraction)
+    found = crossed(problem, np.zeros((m, n)))
+    assume(problem.budget > 0.0)
+    assert judged(problem, found).relative_gap <= 1e-12
+    assert found is not None
+    tilt = found.tilt * (1.0 + 1e-6 * np.random.default_rng(seed).normal(size=found.tilt.shape))
+    columns = 0.999 * found.columns + 0.001 / m
+    for again in (crossed(problem, tilt), crossed(problem, tilt, columns)):
+        certificate = judged(problem, again)
+        assert certificate.relative_gap <= 1e-12
+        assert certificate.upper == pytest.approx(problem.error_probability(found.columns), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(LINEAR))
+def test_a_vertex_draws_few_guesses_and_has_duals_that_need_no_repair(name: str) -> None:
+    problem = random_problem(name, 3, 3, 400, 1, 0.1)
+    found = crossed(problem, np.zeros((3, 3)))
+    assert found is not None
+    assert np.count_nonzero(found.columns.max(axis=0) < 1.0) <= 2 * 3
+    lowered = certify(problem, found.columns, found.tilt, found.multiplier).tilt
+    np.testing.assert_allclose(lowered, found.tilt, atol=1e-8 * np.abs(found.tilt).max())
+    if problem.measure.scope is Scope.POSTERIOR:
+        assert found.multiplier == 0.0
+
+
+@pytest.mark.parametrize("name", sorted(LINEAR))
+def test_equal_guesses_copies_of_outcomes_and_guesses_that_are_never_made(name: str) -> None:
+    joint = np.random.default_rng(2).dirichlet(np.ones(3 * 3 * 12)).reshape(3, 3, 12)
+    joint[:, 2] *= 1e-3
+    joint = np.concatenate([joint[:, :1] / 2, joint[:, :1] / 2, joint[:, 1:]], axis=1)
+    joint = np.concatenate([joint, joint, joint], axis=2)
+    free = Problem.from_joint(joint / joint.sum(), math.inf, measure=_text(name))
+    for fraction in FRACTIONS:
+        problem = free.with_budget(fraction * min(2.0, free.bayes_leakage))
+        assert judged(problem, crossed(problem, np.zeros((4, 3)))).relative_gap <= 1e-12
+
+
+@pytest.mark.parametrize("name", ["min-entropy-leakage", "g-leakage"])
+def test_budget_0_of_an_adversary_s_gain(name: str) -> None:
+    problem = random_problem(name, 3, 3, 60, 3, 0.0)
+    assert not problem.constraint.perfect
+    assert judged(problem, crossed(problem, np.zeros((3, 3)))).relative_gap <= 1e-12
+
+
+def test_a_gap_that_rounding_does_not_allow_gives_none() -> None:
+    problem = random_problem("maximal-leakage", 3, 3, 60, 4, 0.1)
+    tilt = np.zeros((3, 3))
+    assert crossover(problem, tilt, 1.0, Precision.of(problem, 1e-12), gap=1e-12) is not None
+    assert crossover(problem, tilt, 1.0, Precision.of(problem, 1e-12), gap=-1e-12) is None
+
+
+def _text(name: str) -> str:
+    return str(GLeakage(np.array(GAIN)[:, :3])) if name == "g-leakage" else str(measure_of(name))
