@@ -171,14 +171,14 @@ def _measured(program: Program, estimator: cvxpy.Variable, constraints: _Links) 
     """Leakage ÷ B by another measure, from D = (A P − π s)/root and s; None where every single guess is constrained."""
     import cvxpy as cp
 
-    problem, root, unit = program.problem, program.root, program.level
-    measure, p_x, level = problem.measure, problem.p_x, problem.measure.level(problem.budget)
+    problem, part = program.problem, program.parts[0]
+    measure, p_x, level, unit, root = problem.measure, problem.p_x, part.level, part.unit, part.root
     shifted = problem.p_xz - p_x[:, None] * problem.p_z
     deviation, mass = cp.Variable((problem.m, problem.n)), cp.Variable((problem.m, 1))
     constraints["deviation"] = deviation == estimator @ (shifted / root).T
     constraints["mass"] = mass == estimator @ problem.p_z[:, None]
-    if program.pieces:
-        rows = [deviation @ each[:, :-1].T + mass @ each[:, -1:].T for each in program.pieces]
+    if part.linear:
+        rows = [deviation @ each[:, :-1].T + mass @ each[:, -1:].T for each in part.pieces[0]]
         if measure.scope is Scope.POSTERIOR:
             constraints["guesses"] = cp.hstack(rows) <= 0
             return None
@@ -219,7 +219,7 @@ def _duals(program: Program, duals: Mapping[str, Array]) -> tuple[Array, float]:
     if "joint" in duals:
         return -program.unit * np.asarray(duals["joint"]), max(0.0, price) * program.unit / program.problem.budget
     links = [np.ravel(duals[name]) for name in ("privacy", "deviation", "mass") if name in duals]
-    return program.duals(np.concatenate([np.zeros(0), *links]), price)
+    return program.duals(np.concatenate([np.zeros(0), *links]), [price] * program.leaks)
 
 
 def _solver_options(options: Options, solver: str, backend: str) -> dict[str, object]:

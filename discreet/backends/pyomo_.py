@@ -16,7 +16,7 @@ model costs tens of microseconds per coefficient.
 
 from __future__ import annotations
 
-import itertools
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,7 +83,7 @@ def build_model(program: Program) -> ConcreteModel:
 
     Sets `guesses`, `outcomes`, `private_values`; variable `root_mass[i, z]` = sqrt(w_z) P_iz ≥ 0; objective `excess_error`
     in units of `program.unit`; constraints `column_sum[z]` and `perfect_privacy[i, j]` (all guesses but the last, an
-    independent set of private values). For a linear measure instead of the latter: what `_add_measure` adds.
+    independent set of private values). For linear measures what `_add_measures` adds.
     """
     import pyomo.environ as pyo
 
@@ -102,9 +102,8 @@ def build_model(program: Program) -> ConcreteModel:
     model.column_sum = pyo.Constraint(
         model.outcomes, rule=lambda at, z: pyo.quicksum(at.root_mass[i, z] for i in at.guesses) == root[z]
     )
-    if program.pieces:
-        _add_measure(model, program)
-        return model
+    if program.leaks:
+        _add_measures(model, program)
     model.perfect_privacy = pyo.Constraint(
         pyo.RangeSet(0, m - 2),
         model.private_values,
@@ -113,37 +112,38 @@ def build_model(program: Program) -> ConcreteModel:
     return model
 
 
-def _add_measure(model: ConcreteModel, program: Program) -> None:
-    """A linear measure of leakage: variables `deviation[i, x]` and `mass[i]`, which are D and s of `Program`, and `leaked`.
+def _add_measures(model: ConcreteModel, program: Program) -> None:
+    """Linear measures of leakage: variables `deviation[i, x]` and `mass[i, g]`, D and s of `Program`, and `leaked`.
 
-    Constraints `law[i, x]` and `made[i]` define the first two; each linear function of a `piece` is at most `leaked[i, k]`,
-    or 0 where the measure is about posteriors; `budget` bounds the sum of `leaked`, of each guess or of all guesses.
+    Constraints `law[i, x]` and `made[i, g]` define the first two. Each linear function of a `piece` is at most one of
+    `leaked`, or 0 where the measure is about posteriors; `budget` bounds the sum of `leaked`, of each guess or of all.
     """
     import pyomo.environ as pyo
 
-    problem, scope = program.problem, program.problem.measure.scope
-    shifted = (problem.p_xz - problem.p_x[:, None] * problem.p_z) / program.root
-    rows = (np.vstack([shifted, problem.p_z]) / program.scale).tolist()
-    values, pieces, outcomes = range(problem.n), range(len(program.pieces)), model.outcomes
+    deviations, masses = ((each / program.scale).tolist() for each in program.law())
+    outcomes, values, groups = model.outcomes, range(len(deviations)), range(len(masses))
 
     def under(row: list[float], i: int) -> Any:
         return pyo.quicksum(row[z] * model.root_mass[i, z] for z in outcomes)
 
     model.deviation = pyo.Var(model.guesses, values)
-    model.mass = pyo.Var(model.guesses, domain=pyo.NonNegativeReals)
-    model.leaked = pyo.Var(model.guesses, pieces)
-    model.law = pyo.Constraint(model.guesses, values, rule=lambda at, i, x: at.deviation[i, x] == under(rows[x], i))
-    model.made = pyo.Constraint(model.guesses, rule=lambda at, i: at.mass[i] == under(rows[-1], i))
-    model.piece = pyo.ConstraintList()
-    for i, k in itertools.product(model.guesses, pieces):
-        for *each, last in program.pieces[k].tolist():
-            total = pyo.quicksum(each[x] * model.deviation[i, x] for x in values) + last * model.mass[i]
-            model.piece.add(total <= (0.0 if scope is Scope.POSTERIOR else model.leaked[i, k]))
-    most = problem.measure.level(problem.budget) / program.level
-    groups = {Scope.TOTAL: [[*model.guesses]], Scope.SHARE: [[i] for i in model.guesses], Scope.POSTERIOR: []}[scope]
-    model.budget = pyo.ConstraintList()
-    for group in groups:
-        model.budget.add(pyo.quicksum(model.leaked[i, k] for i in group for k in pieces) <= most)
+    model.mass = pyo.Var(model.guesses, groups, domain=pyo.NonNegativeReals)
+    model.leaked = pyo.VarList()
+    model.law = pyo.Constraint(model.guesses, values, rule=lambda at, i, x: at.deviation[i, x] == under(deviations[x], i))
+    model.made = pyo.Constraint(model.guesses, groups, rule=lambda at, i, g: at.mass[i, g] == under(masses[g], i))
+    model.piece, model.budget = pyo.ConstraintList(), pyo.ConstraintList()
+    law, start = [*model.deviation.values(), *model.mass.values()], program.sizes[0]
+    for part in program.parts:
+        scope, own = part.measure.scope, list[list[Any]]([] for _ in model.guesses)
+        for i, deviation, guess, k, _ in program.places(part):
+            every = [law[place - start] for place in (*deviation, guess)]
+            for piece in part.pieces[k]:
+                most = 0.0 if scope is Scope.POSTERIOR else model.leaked.add()
+                own[i] += [] if scope is Scope.POSTERIOR else [most]
+                for row in piece.tolist():
+                    model.piece.add(pyo.quicksum(map(operator.mul, row, every)) <= most)
+        for bounded in part.bounded(own):
+            model.budget.add(pyo.quicksum(bounded) <= part.level / part.unit)
 
 
 def _values(model: ConcreteModel, loader: SolutionLoaderBase) -> tuple[Array, Array]:

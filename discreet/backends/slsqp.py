@@ -165,7 +165,7 @@ class SmoothProgram:
         if self.problem.constraint.perfect and multipliers is None:
             return Answer(estimator)
         prices = np.zeros(0) if multipliers is None else np.asarray(multipliers)[: len(self.equations)]
-        return Answer(estimator, *self.program.duals(-prices, 0.0))
+        return Answer(estimator, *self.program.duals(-prices, []))
 
     def _law(self, x: Array) -> OutputLaw:
         return self.problem.output_law(np.maximum(self.estimator(x), 0.0))

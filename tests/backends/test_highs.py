@@ -51,7 +51,8 @@ def random_estimator(problem: Problem, seed: int) -> Array:
 @settings(max_examples=40)
 def test_the_privacy_rows_span_exactly_the_rows_of_phi(seed: int) -> None:
     problem = random_problem(seed)
-    for rows in (whitened_rows(problem), rows_by_private_value(problem)):
+    for equations in (whitened_rows, rows_by_private_value):
+        rows = Program.linear(problem, equations).rows
         assert rows.features.shape[0] == problem.phi_rank.rank
         weighted = rows.features * problem.p_z
         np.testing.assert_allclose(

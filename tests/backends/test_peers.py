@@ -205,7 +205,7 @@ def test_the_linked_program_is_the_problem() -> None:
         x = (estimator * program.scale).ravel()
         if program.leaks:
             law = problem.output_law(estimator)
-            x = np.concatenate([x, law.deviation.ravel() / program.root, law.mass])
+            x = np.concatenate([x, law.deviation.ravel() / program.parts[0].root, law.mass])
         matrix, right = program.equations()
         np.testing.assert_allclose(matrix @ x, right, atol=1e-13)
         excess = problem.error_probability(estimator) - problem.bayes_error

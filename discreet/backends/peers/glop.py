@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Glop(Unlifted):
-    """The perfect-privacy linear program through GLOP; see the module's docstring."""
+    """The linear programs through GLOP; see the module's docstring."""
 
     name = "glop"
     capabilities = Capabilities(

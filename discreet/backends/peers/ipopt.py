@@ -3,7 +3,9 @@
 Method: the variables and equations of `lowering`, and one inequality leakage(D, s)/ε ≤ 1, the leakage as the sum over (i, j)
 of u log1p(sqrt(ε) D/(π s)) − sqrt(ε) D with u = π s + sqrt(ε) D, which keeps its digits at small budgets (with plain
 logarithms the gap at 20 of the paper's sensors is 1e-7 instead of 1e-9). CasADi differentiates it twice: the Hessian has
-entries for D and s only. The start is the uniform guess. At budgets 0 and inf the program is linear.
+entries for D and s only. The start is the uniform guess. At budgets 0 and inf the program is linear. Other smooth measures
+have their own function of D and s; a measure of each posterior is one inequality for each guess, and linear measures are the
+linear inequalities of `Program.linear_program`.
 
 Source: A. Wächter, L. T. Biegler, "On the implementation of an interior-point filter line-search algorithm for large-scale
 nonlinear programming", Math. Program. 106 (2006) 25–57; J. A. E. Andersson et al., "CasADi", Math. Prog. Comp. 11 (2019);
@@ -21,9 +23,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, point_of
+from discreet.backends.lowering import LinearProgram, Lowered, Part, Program, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
+from discreet.problems.measures.measure import Scope
+from discreet.problems.measures.registry import LINEAR
+from discreet.problems.measures.sibson import Sibson
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -46,6 +51,7 @@ class Ipopt(Unlifted):
         libraries=("casadi",),
         extra="peers",
         peer=True,
+        measures=LINEAR | {"chi-square", "sibson", "pointwise-information"},
     )
     _share = ShareOfGap(Precision.own_gap, 1e-15, per_outcome=True)
     tuning: Tuning = (
@@ -66,17 +72,18 @@ class Ipopt(Unlifted):
         import casadi
 
         program = Program.of(problem)
-        matrix, right = program.equations()
-        x = casadi.MX.sym("x", sum(program.sizes))
-        form, derivatives = _functions(program, casadi.DM(matrix.tocsc()), x)
+        arrays = program.linear_program()
+        x = casadi.MX.sym("x", arrays.cost.size)
+        form, derivatives = _functions(program, arrays, x)
         limits = {"max_iter": options.max_iterations, "max_wall_time": options.time_limit}
         settings: Any = {"print_time": False, "ipopt": native(self.tuning, options, problem.N, limits)}
         solver = casadi.nlpsol("peer", "ipopt", form, settings | derivatives)
+        smooth = form["g"].size1() - arrays.low.size
         arguments = {
-            "x0": program.uniform_start(),
-            "lbx": program.lower_bounds(),
-            "lbg": np.append(right, [-math.inf] * program.leaks),
-            "ubg": np.append(right, [1.0] * program.leaks),
+            "x0": np.append(program.uniform_start(), np.zeros(arrays.cost.size - sum(program.sizes))),
+            "lbx": arrays.least,
+            "lbg": np.append(arrays.low, [-math.inf] * smooth),
+            "ubg": np.append(arrays.high, [0.0] * smooth),
         }
         return Lowered(program, solver, arguments)
 
@@ -87,28 +94,36 @@ class Ipopt(Unlifted):
         claimed = str(statistics["return_status"])
         late = claimed in {"Maximum_WallTime_Exceeded", "Maximum_CpuTime_Exceeded"}
         variables = point_of("IPOPT", claimed, late, options, np.asarray(found["x"]).ravel())
-        program, prices = lowered.program, np.asarray(found["lam_g"]).ravel()
-        price = float(prices[-1]) if program.leaks else 0.0
-        answer = program.answer(variables, prices[: prices.size - program.leaks], price)
+        answer = lowered.program.answer(variables, np.asarray(found["lam_g"]).ravel())
         return Raw(claimed, answer, int(statistics["iter_count"]))
 
 
-def _functions(program: Program, matrix: casadi.DM, x: casadi.MX) -> tuple[dict[str, casadi.MX], dict[str, casadi.Function]]:
+def _functions(
+    program: Program, arrays: LinearProgram, x: casadi.MX
+) -> tuple[dict[str, casadi.MX], dict[str, casadi.Function]]:
     """The program {x, f, g} and its derivatives. To find the pattern of g itself, CasADi needs time quadratic in N."""
     import casadi
 
-    masses, terms, guesses = program.sizes
-    cost = casadi.DM(program.objective())
+    masses, deviations, guesses = program.sizes
+    rest = x.size1() - masses - deviations - guesses
+    cost, matrix = casadi.DM(arrays.cost), casadi.DM(arrays.matrix.tocsc())
+    law = casadi.SX.sym("law", deviations + guesses)
+    leaked = casadi.vertcat(
+        casadi.SX(0, 1), *(each for part in program.parts if not part.linear for each in _leakage(program, part, law))
+    )
+    smooth = leaked.size1()
     objective, constraint, jacobian = casadi.dot(cost, x), casadi.mtimes(matrix, x), casadi.MX(matrix)
-    nothing, price_f, price_g = casadi.MX.sym("p", 0), casadi.MX.sym("f"), casadi.MX.sym("g", matrix.size1() + program.leaks)
+    nothing, price_f, price_g = casadi.MX.sym("p", 0), casadi.MX.sym("f"), casadi.MX.sym("g", matrix.size1() + smooth)
     hessian = casadi.MX(x.size1(), x.size1())
-    if program.leaks:
-        law = casadi.SX.sym("law", terms + guesses)
-        second, first = casadi.hessian(_leakage(program, law), law)
-        parts = casadi.Function("leakage", [law], [_leakage(program, law), first.T, casadi.triu(second)])(x[masses:])
-        constraint = casadi.vertcat(constraint, parts[0])
-        jacobian = casadi.vertcat(jacobian, casadi.horzcat(casadi.MX(1, masses), parts[1]))
-        hessian = casadi.diagcat(casadi.MX(masses, masses), price_g[-1] * parts[2])
+    if smooth:
+        prices = casadi.SX.sym("prices", smooth)
+        second, _ = casadi.hessian(casadi.dot(prices, leaked), law)
+        here = x[masses : masses + law.size1()]
+        value, slope = casadi.Function("leakage", [law], [leaked, casadi.jacobian(leaked, law)])(here)
+        curvature = casadi.Function("curvature", [law, prices], [casadi.triu(second)])(here, price_g[matrix.size1() :])
+        constraint = casadi.vertcat(constraint, value)
+        jacobian = casadi.vertcat(jacobian, casadi.horzcat(casadi.MX(smooth, masses), slope, casadi.MX(smooth, rest)))
+        hessian = casadi.diagcat(casadi.MX(masses, masses), curvature, casadi.MX(rest, rest))
     derivatives = {
         "grad_f": casadi.Function("grad_f", [x, nothing], [objective, cost], ["x", "p"], ["f", "grad_f_x"]),
         "jac_g": casadi.Function("jac_g", [x, nothing], [constraint, jacobian], ["x", "p"], ["g", "jac_g_x"]),
@@ -119,14 +134,38 @@ def _functions(program: Program, matrix: casadi.DM, x: casadi.MX) -> tuple[dict[
     return {"x": x, "f": objective, "g": constraint}, derivatives
 
 
-def _leakage(program: Program, law: casadi.SX) -> casadi.SX:
-    """leakage/ε as a CasADi expression in D and s, stacked."""
+def _leakage(program: Program, part: Part, law: casadi.SX) -> list[casadi.SX]:
+    """What must be at most 0, in D and s stacked: Σ g(u_i)/B − 1, or g(u_i)/B − s_i for each guess."""
+    each, start = {"chi-square": _quadratic, "sibson": _norm}.get(part.measure.name, _divergence), program.sizes[0]
+    found, guesses = list[Any](), list[Any]()
+    for _, places, guess, _, group in program.places(part):
+        guesses.append(law[int(guess - start)])
+        found.append(each(part, part.root * law[(places - start).tolist()], guesses[-1], group.prior))
+    if part.measure.scope is Scope.TOTAL:
+        return [sum(found) - 1.0]
+    return [leaked - mass for leaked, mass in zip(found, guesses, strict=True)]
+
+
+def _divergence(part: Part, deviation: casadi.SX, mass: casadi.SX, prior: Array) -> casadi.SX:
+    """Σ_j u log1p(d/(π s)) − d over B, d = u − π s."""
     import casadi
 
-    problem = program.problem
-    terms = program.sizes[1]
-    deviation = program.root * law[:terms]
-    guess = terms + np.arange(terms) // problem.n
-    independent = casadi.DM(np.tile(problem.p_x, problem.m)) * law[guess.tolist()]
-    joint = independent + deviation
-    return casadi.sum1(joint * casadi.log1p(deviation / independent) - deviation) / problem.budget
+    independent = casadi.DM(prior) * mass
+    return casadi.sum1((independent + deviation) * casadi.log1p(deviation / independent) - deviation) / part.level
+
+
+def _quadratic(part: Part, deviation: casadi.SX, mass: casadi.SX, prior: Array) -> casadi.SX:
+    """Σ_j d²/(π s) over B."""
+    import casadi
+
+    return casadi.sum1(deviation**2 / casadi.DM(prior)) / (mass * part.level)
+
+
+def _norm(part: Part, deviation: casadi.SX, mass: casadi.SX, prior: Array) -> casadi.SX:
+    """s (N − 1)/B with N^α − 1 = Σ_j π ((1 + x)^α − 1 − α x), x = d/(π s)."""
+    import casadi
+
+    assert isinstance(part.measure, Sibson)
+    alpha, x = part.measure.alpha, deviation / (casadi.DM(prior) * mass)
+    above = (1.0 + x) * casadi.expm1((alpha - 1.0) * casadi.log1p(x)) - (alpha - 1.0) * x
+    return mass * casadi.expm1(casadi.log1p(casadi.dot(casadi.DM(prior), above)) / alpha) / part.level

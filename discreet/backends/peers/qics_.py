@@ -7,23 +7,30 @@ equations of `lowering` replace the cones as A x = b; at budget inf only bounds 
 standard form A x = b with the law of (X, Ŷ) as cone variables. In that form it stops with gaps of 1e-1 to 1e-8 and oversteps
 budgets; in this form gaps are 1e-9 to 1e-12 up to 10 of the paper's sensors, 1e-6 at 20.
 
+Other measures of leakage: the divergence of each posterior has ε s_i in place of ε t_i, chi-square second-order cones and
+linear measures inequalities, all written out in P.
+
 Source: K. He, J. Saunderson, H. Fawzi, "QICS: Quantum Information Conic Solver", arXiv:2410.17803 (2024); the barrier of the
 cone: H. Fawzi, J. Saunderson, "Optimal self-concordant barriers for quantum relative entropies", SIAM J. Optim. 33 (2023).
 
-Cannot: scale. QICS factorises a dense matrix with (m − 1) N rows in every iteration, in Python and LAPACK. It refuses more
-than 4,000 such variables. Time is checked between iterations only.
+Cannot: Sibson's information, for which it has no cone; scale. QICS factorises a dense matrix with (m − 1) N rows in every
+iteration, in Python and LAPACK. It refuses more than 4,000 such variables. Time is checked between iterations only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, Setting, point_of
+from discreet.backends.lowering import Group, Lowered, Part, Program, Setting, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
+from discreet.problems.measures.measure import Scope
+from discreet.problems.measures.registry import LINEAR
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -47,6 +54,7 @@ class Qics(Unlifted):
         libraries=("qics",),
         extra="peers",
         peer=True,
+        measures=LINEAR | {"chi-square", "pointwise-information"},
     )
     _share = ShareOfGap(Precision.step, 1e-13)
     tuning: Tuning = (
@@ -55,14 +63,14 @@ class Qics(Unlifted):
         Tuned("tol_feas", _share, 1e-8, "a leak of tol_feas is not small beside a small budget"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[dict[str, object], dict[str, Setting]]:
+    def lower(self, problem: Problem, options: Options) -> Lowered[_Model, dict[str, Setting]]:
         """The arrays c, G, h, A, b and the cones of a qics.Model."""
         program = Program.of(problem, 0.5)  # powers of 0 and 1 made no measurable difference
         limits = {"max_iter": options.max_iterations, "max_time": options.time_limit}
-        model = _model(program) if problem.m > 1 else {}
+        model = _model(program) if problem.m > 1 else _Model({}, [], [])
         return Lowered(program, model, native(self.tuning, options, problem.N, limits))
 
-    def solve(self, lowered: Lowered[dict[str, object], dict[str, Setting]], options: Options) -> Raw[Answer]:
+    def solve(self, lowered: Lowered[_Model, dict[str, Setting]], options: Options) -> Raw[Answer]:
         """Run QICS; `claimed` is its solution and exit status. Raises Interrupted at the time limit, BackendError."""
         import qics
 
@@ -70,82 +78,178 @@ class Qics(Unlifted):
         if program.problem.m == 1:
             return Raw("one guess: nothing to decide", program.answer(program.scale, np.zeros(0)), 0)
         with np.errstate(all="ignore"):  # its line search steps out of the cones and back
-            found = qics.Solver(qics.Model(**lowered.model), **lowered.options).solve()
+            found = qics.Solver(qics.Model(**lowered.model.arguments), **lowered.options).solve()
         claimed = f"{found['sol_status']} ({found['exit_status']})"
         variables = point_of("QICS", claimed, found["exit_status"] == "max_time", options, found["x_opt"].ravel())
-        return Raw(
-            claimed, _answer(program, variables, found["y_opt"].ravel(), found["z_opt"].vec.ravel()), int(found["num_iter"])
-        )
+        answer = _answer(lowered.program, lowered.model, variables, found["y_opt"].ravel(), found["z_opt"].vec.ravel())
+        return Raw(claimed, answer, int(found["num_iter"]))
 
 
-def _answer(program: Program, variables: Array, prices: Array, slopes: Array) -> Answer:
+@dataclass(frozen=True)
+class _Block:
+    """Rows of a cone: `body` P_i + extra variables, where body [r, N] = slopes [r, k] A and A are the rows of a group.
+
+    extra    places among the extra variables, and a factor of each for every row [extras, r]
+    """
+
+    guess: int
+    group: Group
+    slopes: Array
+    body: Array
+    extra: Mapping[int, Array]
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The arguments of qics.Model, and for the duals the blocks by their first rows, and the rows of each part's budget."""
+
+    arguments: dict[str, object]
+    blocks: list[tuple[int, _Block]]
+    budgets: list[range]
+
+
+def _answer(program: Program, model: _Model, variables: Array, prices: Array, slopes: Array) -> Answer:
     """The last guess is the rest; prices are those of the equations, slopes those of the cones."""
     problem = program.problem
     masses = variables[: (problem.m - 1) * problem.N].reshape(-1, problem.N)
-    whole = np.vstack([masses, program.scale - masses.sum(axis=0)]).ravel()
-    if not program.leaks:
-        return program.answer(whole, np.concatenate([np.zeros(problem.N), prices]))
-    estimator = whole.reshape(program.cost.shape) / program.scale
-    if not np.isfinite(slopes).all():
+    estimator = np.vstack([masses, program.scale - masses.sum(axis=0)]) / program.scale
+    if not (np.isfinite(slopes).all() and np.isfinite(prices).all()):
         return Answer(estimator)
-    return Answer(estimator, *_cone_duals(program, slopes[problem.m * problem.N :]))
+    tilt = program.private_tilt(prices)
+    for first, block in model.blocks:
+        tilt[block.guess, block.group.rows] -= program.unit * (slopes[first : first + len(block.slopes)] @ block.slopes)
+    budgets = [float(slopes[rows.start : rows.stop].sum()) for rows in model.budgets]
+    return Answer(estimator, tilt, program.multiplier(budgets))
 
 
-def _cone_duals(program: Program, slopes: Array) -> tuple[Array, float]:
-    """(tilt, multiplier) of the duals of the budget and then, guess by guess, of t_i, u_i and π s_i, in units of 1/ε."""
-    problem = program.problem
-    n, unit = problem.n, program.unit / problem.budget
-    each = slopes[1:].reshape(problem.m, 2 * n + 1)
-    tilt = each[:, 1 : 1 + n] + (each[:, 1 + n :] @ problem.p_x)[:, None]
-    return -unit * tilt, unit * max(0.0, float(slopes[0]))
-
-
-def _model(program: Program) -> dict[str, object]:
-    """What qics.Model takes: min c·x, A x = b, h − G x in the cones."""
+def _model(program: Program) -> _Model:
+    """min c·x, A x = b, h − G x in the cones."""
     import qics
     from scipy import sparse
 
     problem = program.problem
     m, outcomes = problem.m, problem.N
-    guesses = m if program.leaks else 0  # how many variables t_i there are
     masses = (m - 1) * outcomes
     bounds = sparse.vstack([-sparse.eye_array(masses), sparse.hstack([sparse.eye_array(outcomes)] * (m - 1))])
-    rows, right = [sparse.hstack([bounds, sparse.csc_array((m * outcomes, guesses))])], [np.zeros(masses), program.scale]
-    cones = [qics.cones.NonNegOrthant(m * outcomes + program.leaks)]
-    if program.leaks:
-        entropy, offsets = _entropy_rows(program)
-        rows.append(entropy)
-        right.append(offsets)
-        cones += [qics.cones.ClassRelEntr(problem.n) for _ in range(m)]
-    cost = np.concatenate([(program.cost[:-1] - program.cost[-1]).ravel(), np.zeros(guesses)])
-    found = {"c": cost[:, None], "G": sparse.csr_matrix(sparse.vstack(rows)), "h": np.concatenate(right)[:, None]}
+    found = _Cones(program, m * outcomes)
+    for part in program.parts:
+        found.add_part(part)
+    cost = np.concatenate([(program.cost[:-1] - program.cost[-1]).ravel(), np.zeros(found.extras)])
+    rows, right = found.arrays()
+    wide = sparse.hstack([bounds, sparse.csc_array((m * outcomes, found.extras))])
+    right = np.concatenate([np.zeros(masses), program.scale, right])
+    arguments: dict[str, object] = {
+        "c": cost[:, None],
+        "G": sparse.csr_matrix(sparse.vstack([wide, rows])),
+        "h": right[:, None],
+    }
     matrix = program.privacy_equations()
     if matrix is not None:
-        equations = matrix[:, :masses]
-        found |= {"A": sparse.csr_matrix(equations), "b": np.zeros((equations.shape[0], 1))}
-    return found | {"cones": cones}
+        equations = sparse.hstack([matrix[:, :masses], sparse.csc_array((matrix.shape[0], found.extras))])
+        arguments |= {"A": sparse.csr_matrix(equations), "b": np.zeros((equations.shape[0], 1))}
+    cones = [qics.cones.NonNegOrthant(m * outcomes), *found.cones]
+    return _Model(arguments | {"cones": cones}, found.blocks, found.budgets)
 
 
-def _entropy_rows(program: Program) -> tuple[csr_array, Array]:
-    """The rows of G and h for Σ_i t_i ≤ 1 and, guess by guess, t_i, u_i/ε, π s_i/ε; the last guess is the rest."""
-    from scipy import sparse
+class _Cones:
+    """The cones of all parts, after `count` rows; `extras` counts the variables beside R."""
 
-    problem = program.problem
-    m, n, outcomes = problem.m, problem.n, problem.N
-    joint = problem.p_xz / problem.budget / program.scale
-    independent = problem.p_x[:, None] * problem.p_z / problem.budget / program.scale
-    body = np.vstack([np.zeros((1, outcomes)), joint, independent])
-    masses = np.zeros((1 + m * (2 * n + 1), (m - 1) * outcomes))
-    excess = np.zeros((masses.shape[0], m))
-    excess[0] = 1.0
-    for i in range(m):
-        cone = slice(1 + i * (2 * n + 1), 1 + (i + 1) * (2 * n + 1))
-        excess[cone.start, i] = -1.0
-        if i < m - 1:
-            masses[cone, i * outcomes : (i + 1) * outcomes] = -body
-        else:
-            masses[cone] = np.tile(body, m - 1)
-    offsets = np.zeros(masses.shape[0])
-    offsets[0] = 1.0
-    offsets[-2 * n :] = np.tile(problem.p_x, 2) / problem.budget
-    return sparse.csr_array(np.hstack([masses, excess])), offsets
+    def __init__(self, program: Program, count: int) -> None:
+        self.program, self.count, self.extras = program, count, 0
+        self.cones, self.blocks, self.budgets = list[object](), list[tuple[int, _Block]](), list[range]()
+        self.sums: list[tuple[int, list[int], float]] = []  # row, extras that are subtracted, from what
+
+    def add_part(self, part: Part) -> None:
+        """Its cones, and then its budget."""
+        import qics
+
+        each = self._pieces if part.linear else self._quadratic if part.measure.name == "chi-square" else self._entropy
+        m = self.program.problem.m
+        own = [[place for k, group in enumerate(part.groups) for place in each(part, i, k, group)] for i in range(m)]
+        bounded = part.bounded(own)
+        self.budgets.append(range(self.count, self.count + len(bounded)))
+        for places in bounded:
+            self.sums.append((self.count, places, part.level / part.unit))
+            self.count += 1
+        if bounded:
+            self.cones.append(qics.cones.NonNegOrthant(len(bounded)))
+
+    def _new(self) -> int:
+        self.extras += 1
+        return self.extras - 1
+
+    def _add(self, cone: object, block: _Block) -> None:
+        self.cones.append(cone)
+        self.blocks.append((self.count, block))
+        self.count += len(block.slopes)
+
+    def _pieces(self, part: Part, guess: int, k: int, group: Group) -> list[int]:
+        """h − R (D, s) ≥ 0, or −R (D, s) ≥ 0."""
+        import qics
+
+        found = list[int]()
+        slopes, body = _law(part, group)
+        for piece in part.pieces[k]:
+            extra = dict[int, Array]()
+            if part.measure.scope is not Scope.POSTERIOR:
+                found.append(self._new())
+                extra[found[-1]] = np.ones(len(piece))
+            self._add(qics.cones.NonNegOrthant(len(piece)), _Block(guess, group, -piece @ slopes, -piece @ body, extra))
+        return found
+
+    def _quadratic(self, part: Part, guess: int, k: int, group: Group) -> list[int]:
+        """|(h − s, 2 D/√π)| ≤ h + s."""
+        import qics
+
+        slopes, body = _law(part, group)
+        n = group.prior.size
+        mix = np.zeros((n + 2, n + 1))  # of (D, s)
+        mix[:2, n], mix[2:, :n] = (1.0, -1.0), np.diag(2.0 / np.sqrt(group.prior))
+        place = self._new()
+        own = {place: np.append([1.0, 1.0], np.zeros(n))}
+        self._add(qics.cones.SecondOrder(n + 1), _Block(guess, group, mix @ slopes, mix @ body, own))
+        return [place]
+
+    def _entropy(self, part: Part, guess: int, k: int, group: Group) -> list[int]:
+        """(t, u, π s)/B in the cone t ≥ Σ_j u_j log(u_j/(π_j s)), for each guess with t = B s."""
+        import qics
+
+        n, every = group.prior.size, np.ones((1, group.prior.size))
+        independent = group.prior[:, None] * every
+        total = part.measure.scope is Scope.TOTAL
+        first = 0.0 if total else part.level
+        slopes = np.vstack([first * every, np.eye(n), independent]) / part.level
+        body = np.vstack([first * group.mass, group.joint, group.prior[:, None] * group.mass]) / part.level
+        place = [self._new()] if total else []
+        own = {each: np.append(1.0, np.zeros(2 * n)) for each in place}
+        self._add(qics.cones.ClassRelEntr(n), _Block(guess, group, slopes, body, own))
+        return place
+
+    def arrays(self) -> tuple[csr_array, Array]:
+        """The rows of G and h of all cones."""
+        from scipy import sparse
+
+        program, problem = self.program, self.program.problem
+        outcomes, start = problem.N, problem.m * problem.N
+        masses = (problem.m - 1) * outcomes
+        rows, right = np.zeros((self.count - start, masses + self.extras)), np.zeros(self.count - start)
+        for first, block in self.blocks:
+            at = slice(first - start, first - start + len(block.slopes))
+            if block.guess < problem.m - 1:
+                rows[at, block.guess * outcomes : (block.guess + 1) * outcomes] = -block.body / program.scale
+            else:
+                rows[at, :masses] = np.tile(block.body / program.scale, problem.m - 1)
+                right[at] = block.slopes @ problem.p_x[block.group.rows]
+            for place, factors in block.extra.items():
+                rows[at, masses + place] = -factors
+        for row, places, most in self.sums:
+            rows[row - start, [masses + place for place in places]] = 1.0
+            right[row - start] = most
+        return sparse.csr_array(rows), right
+
+
+def _law(part: Part, group: Group) -> tuple[Array, Array]:
+    """(D, s) from u = A P, as slopes [k + 1, k], and from P [k + 1, N]."""
+    n = group.prior.size
+    slopes = np.vstack([(np.eye(n) - group.prior[:, None]) / part.root, np.ones((1, n))])
+    return slopes, np.vstack([group.deviation / part.root, group.mass])

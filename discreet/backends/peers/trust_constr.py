@@ -100,7 +100,7 @@ class TrustConstr(Unlifted):
             )
         claimed = "optimality, constraints and barrier within tolerance" if result.status == 3 else str(result.message)
         variables = point_of("trust-constr", claimed, False, options, result.x)
-        price = float(result.v[1][0]) if lowered.leaks else 0.0
+        price = [float(result.v[1][0])] * lowered.leaks
         return Raw(claimed, lowered.answer(variables, np.asarray(result.v[0]), price), int(result.nit))
 
 
@@ -151,7 +151,7 @@ class _Leakage:
     @classmethod
     def at(cls, program: Program, x: Array) -> _Leakage:
         masses, terms, _ = program.sizes
-        deviation = program.root * x[masses : masses + terms].reshape(program.problem.m, program.problem.n)
+        deviation = program.parts[0].root * x[masses : masses + terms].reshape(program.problem.m, program.problem.n)
         mass = x[masses + terms :, None]
         least = np.nextafter(-1.0, 0.0)  # where a step leaves u ≤ 0
         return cls(program, deviation, mass, np.maximum(deviation / (program.problem.p_x * mass), least))
@@ -168,14 +168,14 @@ class _Leakage:
         log = np.log1p(self.ratio)
         by_mass = (log - self.ratio) @ self.program.problem.p_x
         flat = np.zeros(self.program.sizes[0])
-        found = np.concatenate([flat, self.program.root * log.ravel(), by_mass]) / self.program.problem.budget
+        found = np.concatenate([flat, self.program.parts[0].root * log.ravel(), by_mass]) / self.program.problem.budget
         return sparse.csr_array(found[None, :])
 
     def hessian(self) -> Any:
         """[variables, variables], with entries for D and s only."""
         from scipy import sparse
 
-        problem, root = self.program.problem, self.program.root
+        problem, root = self.program.problem, self.program.parts[0].root
         masses, terms, guesses = self.program.sizes
         share = self.mass * (1.0 + self.ratio)
         both = (-root * self.ratio / share).ravel()
