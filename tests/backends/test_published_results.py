@@ -1,0 +1,178 @@
+"""Optima that others have published in closed form are certified, over grids and random instances.
+
+docs/how-to/published-results.md states and proves each; the sources are named there and here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import discreet as ds
+from discreet.backends.solution import Status
+from discreet.problems.numerics.double_double import Array
+
+SEEDS = range(12)
+
+
+def _least_error(problem: ds.Problem, gap: float = 1e-9) -> float:
+    """Certified within the gap: the error of the answer, repaired where a guess of mass 1e-17 says too much."""
+    solution = ds.solve(problem, "conic" if problem.measure.name == "chi-square" else "highs", gap=gap)
+    assert solution.certificate is not None, solution
+    assert solution.certificate.relative_gap <= gap, solution
+    return solution.error_probability
+
+
+def _release(prior: Array, budget: float, measure: str) -> ds.Problem:
+    """X is what is seen and what is asked for."""
+    return ds.Problem(np.diag(prior), prior * (1.0 - np.eye(prior.size)), budget, measure=measure)
+
+
+def _disclosure(prior: Array, loss: Array, budget: float, measure: str) -> ds.Problem:
+    """X is seen, and guess i costs loss_ij if it is x_j."""
+    return ds.Problem(np.diag(prior), loss * prior, budget, measure=measure)
+
+
+def _bayes_risk(prior: Array, loss: Array, channel: Array) -> float:
+    """Of the best guess from the output of a channel Pr(output k given x_j) [k, n]."""
+    return float((loss @ (prior * channel).T).min(axis=0).sum())
+
+
+@pytest.mark.parametrize(
+    ("text", "budget", "right", "within"),
+    [
+        ("local-differential-privacy", 1.0, math.e / (math.e + 3.0), 1e-10),
+        ("max-lift", 0.5, math.exp(0.5) / 4.0, 1e-10),
+        ("min-entropy-leakage", 0.5, math.exp(0.5) / 4.0, 1e-10),
+        ("maximal-leakage", 0.5, math.exp(0.5) / 4.0, 1e-10),
+        ("total-variation", 0.25, 0.25 + 0.25, 1e-10),
+        ("parity-difference", 0.2, (1.0 + 3.0 * 0.2) / 4.0, 1e-10),
+        ("chi-square", 0.3, (1.0 + math.sqrt(3.0 * 0.3)) / 4.0, 1e-7),
+    ],
+)
+def test_a_guess_of_a_uniform_x_that_is_seen_is_as_good_as_known(
+    text: str, budget: float, right: float, within: float
+) -> None:
+    problem = _release(np.full(4, 0.25), budget, text)
+    assert _least_error(problem, within) == pytest.approx(1.0 - right, rel=within)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_maximal_leakage_discloses_the_likeliest_symbols(seed: int) -> None:
+    """As many as e^ε, the last in part: S. Saeidian, G. Cervia, T. Oechtering, M. Skoglund, arXiv 2105.01033."""
+    rng = np.random.default_rng(seed)
+    prior = np.sort(rng.dirichlet(np.full(int(rng.integers(2, 7)), 0.8)))[::-1]
+    budget = float(np.log1p((prior.size - 1) * rng.choice([0.1, 0.5, 0.9, 1.0 / (prior.size - 1)])))
+    disclosed = np.clip(math.exp(budget) - np.arange(prior.size), 0.0, 1.0)
+    problem = _release(prior, budget, "maximal-leakage")
+    assert _least_error(problem) == pytest.approx(1.0 - disclosed @ prior, rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_guessing_binary_x_and_y_has_the_published_closed_form(seed: int) -> None:
+    """One of the two values of Y is sometimes misstated: S. Asoodeh, M. Diaz, F. Alajaji, T. Linder, arXiv 1707.02409."""
+    rng = np.random.default_rng(seed)
+    p_xy = rng.dirichlet(np.ones(4)).reshape(2, 2)
+    p_xy = p_xy[np.argsort(-p_xy.sum(axis=1))]  # x_0 is the likelier value of X
+    p_xy = p_xy[:, np.argsort(p_xy[1] - p_xy[0])]  # and y_1 the value of Y that speaks most for x_1
+    guessed, likeliest = p_xy.max(axis=0).sum(), p_xy.sum(axis=1).max()
+    allowed = likeliest + rng.uniform() * (guessed - likeliest)
+    hint = np.abs(p_xy[0] - p_xy[1])  # of each value of Y
+    misstated = (guessed - allowed) * (p_xy.sum(axis=0) / hint).min()
+    joint = p_xy[:, :, None] * np.eye(2)
+    budget = math.log(allowed / likeliest)
+    problem = ds.Problem.from_joint(joint, budget, measure="min-entropy-leakage")
+    assert _least_error(problem) == pytest.approx(misstated, rel=1e-8, abs=1e-13)
+    if guessed > likeliest:  # which value is misstated
+        cheaper = p_xy[1].prod() < p_xy[0].prod()
+        assert cheaper == (np.argmin(p_xy.sum(axis=0) / hint) == 0)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_locally_private_answers_about_a_bit_come_from_randomised_response(epsilon: float, seed: int) -> None:
+    """P. Kairouz, S. Oh, P. Viswanath, arXiv 1407.1338: for a binary X it is best for every purpose."""
+    rng = np.random.default_rng(seed)
+    prior, loss = rng.dirichlet(np.ones(2)), rng.random((int(rng.integers(2, 5)), 2))
+    truth = 1.0 / (1.0 + math.exp(-epsilon))
+    response = np.array([[truth, 1.0 - truth], [1.0 - truth, truth]])
+    problem = _disclosure(prior, loss, epsilon, "local-differential-privacy")
+    assert _least_error(problem) == pytest.approx(_bayes_risk(prior, loss, response), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_staircase_mechanisms_are_best_under_local_differential_privacy(seed: int) -> None:
+    """The same paper: the optimum is that of a linear program whose columns have entries 1 and e^ε only."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    prior, loss, epsilon = rng.dirichlet(np.ones(n)), rng.random((int(rng.integers(2, 5)), n)), float(rng.uniform(0.1, 3.0))
+    steps = np.array(list(itertools.product([1.0, math.exp(epsilon)], repeat=n)))
+    risks = (steps * prior @ loss.T).min(axis=1)
+    best = linprog(risks, A_eq=steps.T, b_eq=np.ones(n))
+    assert _least_error(_disclosure(prior, loss, epsilon, "local-differential-privacy")) == pytest.approx(best.fun, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_extremal_mechanisms_of_pointwise_maximal_leakage(seed: int) -> None:
+    """L. Grosse, S. Saeidian, T. Oechtering, arXiv 2310.07381: where e^ε (1 − min π) ≤ 1 one is best for every purpose.
+
+    It names x_k with probability e^ε π_k if X is another value. Of a bit the two ends of what is allowed are best at any ε.
+    """
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 6))
+    prior, loss = rng.dirichlet(np.ones(n)), rng.random((int(rng.integers(2, 5)), n))
+    epsilon = float(-np.log1p(-prior.min()) * rng.choice([0.01, 0.5, 1.0]))
+    lift = math.exp(epsilon)
+    mechanism = np.tile(lift * prior[:, None], n)
+    np.fill_diagonal(mechanism, np.maximum(0.0, 1.0 - lift * (1.0 - prior)))
+    np.testing.assert_allclose(mechanism.sum(axis=0), 1.0)
+    problem = _disclosure(prior, loss, epsilon, "max-lift")
+    assert _least_error(problem) == pytest.approx(_bayes_risk(prior, loss, mechanism), rel=1e-9)
+    bit, purpose, epsilon = rng.dirichlet(np.ones(2)), rng.random((3, 2)), float(rng.uniform(0.01, 2.0))
+    most = np.minimum(math.exp(epsilon) * bit, 1.0)
+    ends = np.array([[most[0], 1.0 - most[0]], [1.0 - most[1], most[1]]])  # posteriors
+    outputs = np.linalg.solve(ends.T, bit)
+    risk = _bayes_risk(bit, purpose, outputs[:, None] * ends / bit)
+    assert _least_error(_disclosure(bit, purpose, epsilon, "max-lift")) == pytest.approx(risk, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_total_variation_is_a_standard_linear_program(seed: int) -> None:
+    """B. Rassouli, D. Gündüz, arXiv 1801.02505: here it is written down from the definition, with a slack for each |…|."""
+    rng = np.random.default_rng(seed)
+    n, m, size = int(rng.integers(2, 4)), int(rng.integers(2, 4)), int(rng.integers(2, 9))
+    joint = rng.dirichlet(np.ones(n * m * size)).reshape(n, m, size)
+    free = ds.Problem.from_joint(joint, math.inf, measure="total-variation")
+    problem = free.with_budget(free.bayes_leakage * float(rng.choice([0.01, 0.3, 0.9])))
+    deviation = problem.p_xz - np.outer(problem.p_x, problem.p_z)
+    rows = np.kron(np.eye(m), deviation)  # u_ij − π_j s_i
+    slack = np.eye(m * n)
+    total = np.append(np.zeros(m * size), np.full(m * n, 0.5))
+    best: Any = linprog(
+        np.append(problem.loss.ravel(), np.zeros(m * n)),
+        A_ub=np.vstack([np.hstack([rows, -slack]), np.hstack([-rows, -slack]), total]),
+        b_ub=np.append(np.zeros(2 * m * n), problem.budget),
+        A_eq=np.hstack([np.tile(np.eye(size), m), np.zeros((size, m * n))]),
+        b_eq=np.ones(size),
+    )
+    solution = ds.solve(problem, "highs", gap=1e-10)
+    assert solution.status is Status.CERTIFIED
+    assert solution.error_probability == pytest.approx(best.fun, rel=1e-8)
+    lifted = ds.audit(problem.with_budget(math.inf, measure="maximal-leakage"), solution.estimator).certificate
+    assert lifted is not None
+    assert lifted.own_leakage <= math.log1p(problem.budget / problem.p_x.min()) * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_of_bits_total_variation_is_the_difference_of_parity(seed: int) -> None:
+    """With two private values and two guesses ½ Σ |u_ij − π_j s_i| = 2 π_0 π_1 |Pr(ŷ given x_0) − Pr(ŷ given x_1)|."""
+    rng = np.random.default_rng(seed)
+    free = ds.Problem.from_joint(rng.dirichlet(np.ones(28)).reshape(2, 2, 7), math.inf, measure="total-variation")
+    budget = 0.4 * free.bayes_leakage
+    other = free.with_budget(budget / (2.0 * free.p_x.prod()), measure="parity-difference")
+    assert _least_error(free.with_budget(budget)) == pytest.approx(_least_error(other), rel=1e-9)
