@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,16 +99,19 @@ def _cases_of(spec: str, model: Problem, given: bool) -> list[Case]:
     if PurePath(spec).is_absolute() or PureWindowsPath(spec).is_absolute():
         spec = PureWindowsPath(spec).name  # folders of this machine stay out of pages
     if own:
-        return [Case(f"{spec}, ε = {model.budget:.4g} nats", model)]
+        return [Case(f"{spec}, ε = {replace(model.constraint, amount=float(f'{model.budget:.4g}'))}", model)]
     fractions = (0.5, 0.0) if model.bayes_leakage > 0.0 else (0.0,)
     return [_at_fraction(spec, model, fraction) for fraction in fractions]
 
 
 def _at_fraction(spec: str, model: Problem, fraction: float) -> Case:
+    from discreet.problems.catalog.registry import Budget
+    from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
     from discreet.reports.compare import Case
 
     words = "perfect privacy" if fraction == 0.0 else f"{fraction:g} of the Bayes leakage"
-    return Case(f"{spec}, {words}", model.with_budget(fraction * model.bayes_leakage))
+    measure = "" if model.measure == MUTUAL_INFORMATION else f" by {model.measure}"
+    return Case(f"{spec}, {words}{measure}", Budget(fraction=fraction).apply(model))
 
 
 def _shown(comparison: Comparison, tables: Any) -> list[Any]:

@@ -46,9 +46,6 @@ class Case:
     title: str
     problem: Problem
 
-    def __post_init__(self) -> None:
-        self.problem.refuse_other_measures("comparisons are")
-
 
 @dataclass(frozen=True, eq=False)
 class Comparison:

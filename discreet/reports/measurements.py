@@ -27,6 +27,7 @@ from discreet.problems.errors import FileError
 from discreet.problems.files.texts import read_text
 from discreet.problems.files.writing import marked
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
+from discreet.problems.measures.mutual_information import MutualInformation
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import csv_text, plain, replace_file, unguarded
 
@@ -71,7 +72,7 @@ class Measurement:
     parameters               the entry's parameters, all of them, by name
     budget_word              how the budget was asked for: fraction=0.5, budget=0.01, equivocation=0.3, perfect, or own (the
                              problem's own: of the file, or the default of the catalog entry)
-    budget_nats              ε; 0 is perfect privacy, inf no constraint
+    budget_nats              ε in nats, or the unit of `measure`, as all leakages; 0 is perfect privacy, inf no constraint
     private_values, guesses, outcomes   n, m, N as posed
     bayes_error, bayes_leakage_nats, constant_error   landmarks of the problem
     problem_hash             hash of p_xz, loss and budget
@@ -106,6 +107,7 @@ class Measurement:
     contradictions           how many statements of a certified row `verify` contradicts; None where it was not asked
     own_private_within       at budget 0, the δ of the backend's own answer (0: it is exactly private); inf as above
     leakage_ceiling_nats     proven upper bound of what the estimator behind `upper` leaks; inf in rows older than it
+    measure                  of leakage, as it is typed: mutual-information in rows older than it
     """
 
     study: str
@@ -161,6 +163,7 @@ class Measurement:
     private_within: float = math.inf
     own_private_within: float = math.inf
     leakage_ceiling_nats: float = math.inf
+    measure: str = MutualInformation.name
 
     @cached_property
     def label(self) -> str:
@@ -171,6 +174,11 @@ class Measurement:
     def instance(self) -> str:
         """Problem and budget: what is to be solved."""
         return f"{self.problem} {self.budget_word}".rstrip()
+
+    @property
+    def limit(self) -> str:
+        """How the budget was asked for, and of which measure if it is another than mutual information."""
+        return self.budget_word if self.measure == MutualInformation.name else f"{self.budget_word} of {self.measure}"
 
     @property
     def regime(self) -> str:
@@ -227,8 +235,9 @@ def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, 
 
 
 def landmarks(problem: Problem) -> dict[str, Any]:
-    """Sizes, budget and landmarks of a problem, by the names of records."""
+    """Sizes, budget and landmarks of a problem, by the names of records; amounts of leakage are in the measure's unit."""
     return {
+        "measure": str(problem.measure),
         "private_values": problem.n,
         "guesses": problem.m,
         "outcomes": problem.N,

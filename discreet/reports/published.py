@@ -71,7 +71,7 @@ def _record(trial: Trial) -> dict[str, str | int | float | None]:
     privacy = ("own_private_within", "leakage_ceiling_nats")
     return {
         **{name: plain(getattr(row, name)) for name in problem},
-        "budget": row.budget_word,
+        "budget": row.limit,
         "backend": trial.label,
         "repeats": len(trial.rows),
         "status": max(trial.rows, key=lambda each: not each.certified).status.value,

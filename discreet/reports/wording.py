@@ -151,10 +151,11 @@ def noise(floor: float | None) -> str:
 
 def facts(problem: Problem) -> str:
     """One line about a problem."""
+    unit = problem.measure.unit
     return (
         f"{problem.n} private values, {problem.m} guesses, {problem.N:,} outcomes; {budget(problem.constraint)}; "
-        f"the Bayes rule errs {number(problem.bayes_error, 6)} and leaks {number(problem.bayes_leakage, 4)} nats"
-    )
+        f"the Bayes rule errs {number(problem.bayes_error, 6)} and leaks {number(problem.bayes_leakage, 4)} {unit}"
+    ).rstrip()
 
 
 def told(value: Any) -> Any:

@@ -117,6 +117,20 @@ def test_the_record_is_strict_json(comparison: Comparison) -> None:
     assert record["agreements"][0]["case"] in {case.title for case in comparison.cases}
 
 
+def test_other_measures_are_compared_in_their_own_unit(trial: None, model: Problem) -> None:
+    asked = Case("fair", model.with_budget(0.01, measure="parity-difference"))
+    found = run_comparison([asked], [*map(Configuration, ("highs", "slsqp", "fake-bayes"))])
+    assert [row.status.value for row in found.rows] == ["certified", "unsupported", "unsupported"]
+    assert {row.measure for row in found.rows} == {"parity-difference"}
+    assert found.rows[0].leakage_over_budget == pytest.approx(1.0, rel=1e-9)
+    assert found.to_dict()["cases"][0]["measure"] == "parity-difference"
+    assert "budget 0.01 of parity-difference" in wording.facts(asked.problem)
+    assert "nats" not in wording.facts(asked.problem)
+    default = run_comparison([Case("lift", model.with_budget(0.1, measure="max-lift"))])
+    assert {"highs", "conic"} <= {row.backend for row in default.rows}
+    assert Status.UNSUPPORTED not in {row.status for row in default.rows}
+
+
 def test_bad_plans_are_refused(trial: None, model: Problem) -> None:
     with pytest.raises(InputError, match="nothing to compare"):
         run_comparison([])

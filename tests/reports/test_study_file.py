@@ -12,8 +12,10 @@ from strategies import characters
 from discreet.backends.contract import Kind, Regime
 from discreet.backends.registry import backend_names, load_backend
 from discreet.problems.catalog import entries
+from discreet.problems.catalog.registry import FAMILIES
 from discreet.problems.errors import FileError, InputError
-from discreet.reports.study.cells import cells_of, choose
+from discreet.problems.measures.registry import MEASURES
+from discreet.reports.study.cells import Work, cells_of, choose
 from discreet.reports.study.plan import SHIPPED, parse_study, read_study
 
 GOOD = """
@@ -100,6 +102,21 @@ def test_names_joined_by_a_comma_take_the_same_value_and_grids_are_logarithmic()
     assert found == {f"dirichlet:N=20,n={k},m={k},seed={seed}" for k in (2, 3) for seed in (1, 10, 100)}
 
 
+def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it() -> None:
+    text = changed("bins = [4, 8]", 'bins = 4, measure = ["mutual-information", "chi-square", "max-lift"]')
+    text = text.replace('name = "tilt"', 'name = "highs"').replace("outcomes_above", "unknowns_above")
+    cells = [cell for cell in cells_of(parse_study(text, "a")).cells if cell.repeat == 0]
+    asked = {(each.configuration.backend, str(each.instance.problem.measure), each.instance.budget_word) for each in cells}
+    assert ("highs", "mutual-information", "fraction=0.5") not in asked  # as ever
+    assert {cell.skipped for cell in cells if cell.configuration.backend == "highs"} == {
+        "", "highs does not serve a positive finite budget of chi-square"
+    }  # fmt: skip
+    assert len({cell.instance.hash for cell in cells}) == 3 * 2
+    half = next(cell.instance for cell in cells if "max-lift fraction" in cell.title)
+    assert half.words == "paper-single:bins=4,measure=max-lift"
+    assert half.problem.budget == 0.5 * half.problem.bayes_leakage
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -143,6 +160,7 @@ def test_a_mistake_is_named(old: str, new: str, said: str) -> None:
         ('"paper-single"', '"paper-singel"', r"small.toml: instances\[1\]: .*did you mean 'paper-single'"),
         ('"paper-single"', '"model.npz"', r"small.toml: instances\[1\]: .* is a file and has no parameters"),
         ("bins = [4, 8]", "bns = [4, 8]", r"small.toml: instances\[1\]: .*no parameter 'bns' \(did you mean 'bins'\?\)"),
+        ("bins = [4, 8]", 'measure = "privacy"', r"small.toml: instances\[1\]: there is no measure 'privacy'"),
         ("bins = [4, 8]", 'bins = ["four"]', r"small.toml: instances\[1\]: "),
         ('"paper-single"', '"paper-single:bins=4,sigma=x"', r"small.toml: instances\[1\]: "),
     ],
@@ -182,14 +200,27 @@ def test_the_shipped_studies_are_valid(name: str) -> None:
     assert read_study(name).name == name
 
 
+def _shrunk(name: str) -> Work:
+    """The cells of a shipped study, large sizes replaced by others, each by its own: building them takes longest."""
+    source = re.sub(r"\b\d{5,}\b", lambda size: str(1000 + int(size[0]) // 10_000), read_study(name).source)
+    return cells_of(parse_study(source, f"{name}.toml"))
+
+
+def test_the_study_of_measures_has_every_measure_and_what_the_default_one_has_not() -> None:
+    work, default = _shrunk("measures"), _shrunk("default")
+    asked = {cell.instance.problem.measure.name for cell in work.cells if cell.instance.problem.budget > 0.0}
+    assert asked == set(MEASURES)
+    taken = {cell.instance.entry for cell in (*work.cells, *default.cells)}
+    assert taken == {each.name for each in entries()} - {sentence.split()[0] for sentence in default.left_out}
+    for cell in work.cells:
+        able = load_backend(cell.configuration.backend).capabilities
+        assert bool(cell.skipped) == bool(able.skipped(cell.instance.problem, cell.settings))
+
+
 def test_the_default_study_has_every_family_and_every_backend() -> None:
-    """Large sizes are replaced by others, each by its own: building them takes longest."""
-    source = re.sub(r"\b\d{5,}\b", lambda size: str(1000 + int(size[0]) // 10_000), read_study("default").source)
-    work = cells_of(parse_study(source, "default.toml"))
+    work = _shrunk("default")
     assert len(work.cells) >= 300
-    taken = {cell.instance.entry for cell in work.cells}
-    missing = {each.name for each in entries()} - taken - {sentence.split()[0] for sentence in work.left_out}
-    assert not missing
+    assert {cell.instance.family for cell in work.cells} == set(FAMILIES)
     wanted = {name for name in backend_names(Kind.ARRAYS) if not name.startswith("fake") and name != "auto"}
     assert {cell.configuration.backend for cell in work.cells} == wanted
     assert all(

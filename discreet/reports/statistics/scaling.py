@@ -133,7 +133,7 @@ def sweeps(found: Sequence[Trial], noise: float = 1.0) -> tuple[Sweep, ...]:
     noise   the factor that a crossover must exceed
     """
     alike = (trial for trial in found if trial.rows[0].entry != "file")  # files are different problems
-    groups = grouped(alike, lambda trial: (trial.rows[0].entry, trial.rows[0].budget_word, trial.rows[0].gap_target))
+    groups = grouped(alike, lambda trial: (trial.rows[0].entry, trial.rows[0].limit, trial.rows[0].gap_target))
     kinds = ("outcomes", "sensors", "alphabet")
     made = [_sweep(size, key, own, noise) for size in kinds for key, own in groups.items()]
     return tuple(

@@ -23,6 +23,7 @@ from discreet.backends.contract import Capabilities
 from discreet.backends.registry import capabilities
 from discreet.problems import catalog
 from discreet.problems.errors import Absent, InputError
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.problem import Problem
 from discreet.reports import notation
 from discreet.reports.measurements import Configuration, typed
@@ -43,14 +44,12 @@ class Instance:
     budget_word: str
     problem: Problem
 
-    def __post_init__(self) -> None:
-        self.problem.refuse_other_measures("studies are")
-
     @cached_property
     def hash(self) -> str:
         """16 hex digits of p_xz, loss and budget."""
         sizes = self.problem.n, self.problem.m, self.problem.N, float(self.problem.budget)
-        found = hashlib.sha256(repr(sizes).encode("ascii"))
+        measure = () if self.problem.measure == MUTUAL_INFORMATION else (str(self.problem.measure),)
+        found = hashlib.sha256(repr(sizes + measure).encode("ascii"))
         for array in (self.problem.p_xz, self.problem.loss):
             found.update(array.astype("<f8", order="C").tobytes())
         return found.hexdigest()[:16]
@@ -131,7 +130,8 @@ def _digest(value: Any) -> str:
 def cells_of(study: Study) -> Work:
     """Build the problems and lay out the cells, in an order shuffled anew for every repeat, so that slow moments hit all.
 
-    A backend has no cells for kinds of budget it does not serve. Raises InputError for a value that a problem refuses and
+    A backend has no cells for kinds of budget it does not serve, but rows that say which other measures it does not. Raises
+    InputError for a value that a problem refuses and
     for two cells with the same key.
     """
     problems = sum(len(spec.budgets) * math.prod(map(len, spec.grid.values())) for spec in study.instances)
@@ -146,7 +146,7 @@ def cells_of(study: Study) -> Work:
             Cell(instance, each, profile, repeat, study.limits, _skipped(study, instance.problem, each, profile, able))
             for spec, instance in built
             for each in study.backends
-            if (spec.backends is None or each.named_in(spec.backends)) and serves(each, instance.problem, able)
+            if (spec.backends is None or each.named_in(spec.backends)) and _has_cells(each, instance.problem, able)
             for profile in study.profiles
             if each.profiles is None or profile.name in each.profiles
         ]
@@ -168,6 +168,11 @@ def choose(cells: Sequence[Cell], only: Sequence[str]) -> tuple[Cell, ...]:
 def serves(configuration: Configuration, problem: Problem, able: Mapping[str, Capabilities]) -> bool:
     """Whether the backend serves the kind of budget; one that does not load is asked, so that its row says why."""
     return configuration.backend not in able or able[configuration.backend].serves_budget(problem)
+
+
+def _has_cells(configuration: Configuration, problem: Problem, able: Mapping[str, Capabilities]) -> bool:
+    """Whether it is asked, or a row says that it does not serve the measure."""
+    return serves(configuration, problem, able) or problem.measure != MUTUAL_INFORMATION
 
 
 def _skipped(study: Study, problem: Problem, each: Configuration, profile: Profile, able: Mapping[str, Capabilities]) -> str:

@@ -24,7 +24,7 @@ from discreet.problems.files.texts import read_text
 from discreet.reports import notation
 from discreet.reports.measurements import Configuration
 
-SHIPPED = ("default", "quick")
+SHIPPED = ("default", "quick", "measures")
 """Names of the studies that come with the package."""
 
 _LARGEST_FILE = 1 << 16  # bytes; tomllib takes a second or two for the worst of them

@@ -112,6 +112,7 @@ def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurem
         problem=instance.words,
         **{name: getattr(instance, name) for name in ("entry", "family", "parameters", "budget_word")},
         budget_nats=problem.budget,
+        measure=str(problem.measure),
         private_values=problem.n,
         guesses=problem.m,
         outcomes=problem.N,
