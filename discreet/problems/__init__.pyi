@@ -14,6 +14,9 @@ from .catalog.adversarial import zero_mass as zero_mass
 from .catalog.applications import building as building
 from .catalog.applications import road as road
 from .catalog.applications import smart_meter as smart_meter
+from .catalog.disclosure import binary_channel as binary_channel
+from .catalog.disclosure import census as census
+from .catalog.disclosure import release as release
 from .catalog.heterogeneous import multi_groups as multi_groups
 from .catalog.heterogeneous import multi_mixed as multi_mixed
 from .catalog.paper import paper_multi as paper_multi

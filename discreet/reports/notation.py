@@ -1,6 +1,6 @@
 """How problems, budgets and backends are typed, on the command line and in study files.
 
-    PROBLEM   name | file.npz | name:key=value,key=value       paper-multi:sensors=10,bins=4
+    PROBLEM   name | file.npz | name:key=value,key=value       paper-multi:sensors=10,measure=maximal-leakage
     BACKEND   name | name:setting=value,...                     conic:solver=scs
     BUDGET    fraction=0.5 | budget=0.01 | equivocation=0.3 | perfect | own     in study files; the command line has flags
 
@@ -56,8 +56,8 @@ def problem(
 ) -> Problem:
     """The problem of a specification, its parameters overridden by `parameters`, under a budget if one is given.
 
-    measure: of the budget given. Without one a catalog problem has its default budget and a file its own (FileError if it
-    has none and no `default_budget`, in nats, stands for it).
+    measure: of the budget; a catalog problem takes it as a parameter too. Without a budget a catalog problem has its default
+    one and a file its own (FileError if it has none and no `default_budget`, in nats, stands for it).
     """
     chosen = budget or Budget()
     if is_file(spec):
@@ -66,13 +66,13 @@ def problem(
         unbound = math.inf if chosen.given else None
         return chosen.apply(load_problem(spec, budget=unbound, default_budget=default_budget), measure)
     name, inline = read(spec, "problem")
-    values = {**inline, **(parameters or {})}
+    values = {**inline, **(parameters or {}), **({} if measure is None else {"measure": measure})}
     reserved = sorted({"budget", "equivocation", "fraction", "name"} & set(values))
     if reserved:
         raise InputError(
             f"{reserved[0]} is not a parameter of a problem here; use --leakage, --equivocation, --perfect or --fraction"
         )
-    return chosen.apply(build(name, **values, budget=math.inf) if chosen.given else build(name, **values), measure)
+    return chosen.apply(build(name, **values, budget=math.inf)) if chosen.given else build(name, **values)
 
 
 def configurations(text: str) -> list[Configuration]:

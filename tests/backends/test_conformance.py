@@ -93,6 +93,9 @@ INSTANCES = (
     small("paper-multi", *EVERY, sensors=4),
     small("multi-mixed", sensors=3),
     small("multi-groups", sizes=(2, 2)),
+    small("release", "half", kind="degenerate"),  # no relative gap is reached of an optimum of 0
+    small("binary-channel"),
+    small("census", educations=3, occupations=3),
     small("dirichlet", n=3, m=3, N=20),
     small("dirichlet", n=2, m=4, N=12, seed=1),
     small("dirichlet", n=4, m=2, N=30, seed=2, sparsity=0.6),

@@ -17,6 +17,7 @@ import discreet.problems
 from discreet import problems
 from discreet.problems import Problem, catalog
 from discreet.problems.catalog import registry, surveys
+from discreet.problems.catalog.disclosure import census_joint
 from discreet.problems.catalog.registry import Budget, check_size
 from discreet.problems.errors import InputError
 
@@ -202,6 +203,35 @@ def test_independent_has_phi_exactly_zero():
     assert problem.phi_rank.rank == 0
     assert problem.bayes_leakage == 0.0
     assert problem.constraint.perfect
+
+
+def test_the_released_variable_is_the_one_that_is_asked_for():
+    problem = problems.release(n=5, skew=1.0)
+    np.testing.assert_array_equal(problem.p_xz, np.diag(problem.p_x))
+    np.testing.assert_allclose(problem.p_x, np.array([60, 30, 20, 15, 12]) / 137, rtol=1e-15)
+    assert problem.bayes_error == 0.0
+    assert problem.bayes_leakage == pytest.approx(problem.entropy_x, rel=1e-12)
+    assert problem.with_budget(math.inf, measure="maximal-leakage").bayes_leakage == pytest.approx(math.log(5), rel=1e-12)
+
+
+def test_the_binary_channel_is_a_chain():
+    problem = problems.binary_channel(prior=0.25, flip_0=0.2, flip_1=0.1, noise=0.0)
+    np.testing.assert_allclose(problem.p_xz, [[0.6, 0.15], [0.025, 0.225]], rtol=1e-14)
+    np.testing.assert_allclose(problem.loss, [[0.0, 0.375], [0.625, 0.0]], atol=1e-16)
+    assert problems.binary_channel(noise=0.5).bayes_leakage == pytest.approx(0.0, abs=1e-15)
+
+
+def test_the_census_is_the_model_that_it_states():
+    joint = census_joint(3, 4, 5, 1.0)  # sex, age, income, outcome
+    assert joint.shape == (2, 3, 2, 60)
+    assert joint.sum() == pytest.approx(1.0, rel=1e-14)
+    np.testing.assert_allclose(joint.sum(axis=(2, 3)), 1 / 6, rtol=1e-13)
+    problem = problems.census(ages=3, educations=4, occupations=5)
+    np.testing.assert_allclose(problem.p_xz, joint.sum(axis=(1, 2)), rtol=1e-13)
+    earns = joint.sum(axis=(1, 3))
+    assert earns[1, 1] > earns[0, 1]
+    assert problems.census(bias=0.0).bayes_leakage < 1e-25  # sex is in no answer
+    assert problems.census(ages=1, educations=1, occupations=1).N == 3
 
 
 def test_tiny_and_slack_budgets():
@@ -398,9 +428,30 @@ def test_a_duplicate_or_incomplete_entry_is_refused():
 def test_every_builder_shows_its_parameters_and_the_three_budgets(name):
     entry = catalog.entry(name)
     shown = list(inspect.signature(entry.build).parameters)
-    assert shown == [*(p.name for p in entry.parameters), "budget", "equivocation", "fraction"]
+    assert shown == [*(p.name for p in entry.parameters), "budget", "equivocation", "fraction", "measure"]
     with pytest.raises(TypeError, match="colour"):
         entry.build(colour="red")
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("tiny-budget", "slack-budget")])
+def test_every_entry_takes_a_measure_and_half_of_what_the_bayes_rule_leaks_by_it(name):
+    problem = catalog.build(name, measure="maximal-leakage")
+    assert str(problem.measure) == "maximal-leakage"
+    assert problem.budget == 0.5 * problem.bayes_leakage
+    assert problem.bayes_leakage >= (1.0 - 1e-9) * catalog.build(name).bayes_leakage  # mutual information is never more
+    asked = catalog.build(name, budget=0.2, measure="sibson:alpha=2")
+    assert str(asked.constraint) == "0.2 nats of sibson:alpha=2.0"
+
+
+def test_a_measure_cannot_be_guessed():
+    with pytest.raises(InputError, match="needs a budget"):
+        problems.tiny_budget(measure="chi-square")  # its own is one of mutual information
+    with pytest.raises(InputError, match="leaks without bound by local-differential-privacy"):
+        problems.release(measure="local-differential-privacy")
+    with pytest.raises(InputError, match="choose one of"):
+        problems.release(measure="privacy")
+    with pytest.raises(InputError, match="an equivocation bounds mutual information"):
+        problems.release(measure="chi-square", equivocation=0.1)
 
 
 def test_titles_name_what_differs_from_the_defaults():

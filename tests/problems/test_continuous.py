@@ -112,6 +112,8 @@ def test_budget_and_equivocation_agree() -> None:
         (Density(lambda z: np.full(z.shape, np.nan), NormalDensity(0, 1).cdf, breakpoints=[0.0]), "nan"),
         (Density(lambda z: 1.0, NormalDensity(0, 1).cdf, breakpoints=[0.0]), "vectorise"),
         (Density(NormalDensity(0, 1).pdf, NormalDensity(0, 1).cdf, NormalDensity(0.1, 1).sf, [0.0]), "add up to 1"),
+        (stats.rdist(0.2), "is infinite near z = -?1, and too much of its mass is next to it"),
+        (stats.rdist(0.9), r"off by 2.*e-07, most near z = -?1\)"),
         (stats.norm(0, -1), "nan"),
         (stats.norm([0, 1], 1), "one distribution"),
         (stats.poisson(3), "no pdf and cdf"),

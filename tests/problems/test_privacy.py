@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -18,7 +19,7 @@ from discreet.backends.solution import Solution, Status
 from discreet.problems import certify
 from discreet.problems.certificate import Certificate
 from discreet.problems.checks import at_most
-from discreet.problems.judge.privacy import PRIVATE_LIMIT, Moves
+from discreet.problems.judge.privacy import PRIVATE_LIMIT, Moves, is_private
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.problem import Problem
@@ -40,6 +41,17 @@ def solved(problem: Problem, backend: str) -> tuple[Solution, Certificate]:
     if solution.certificate.private_within > 0.0:
         assert exactly.distance(problem, solution.estimator) <= Fraction(solution.certificate.private_within)
     return solution, solution.certificate
+
+
+def test_what_is_not_known_at_all_is_not_private() -> None:
+    """A doubt of ∞ excuses no distance: such a law may be anything."""
+    assert is_private(0.0, math.inf)
+    assert not is_private(1e-300, math.inf)
+    assert not is_private(math.inf, math.inf)
+    assert not is_private(math.nan, math.inf)
+    assert not is_private(math.inf, 0.0)
+    assert is_private(PRIVATE_LIMIT + 4e-15, 1e-15)
+    assert not is_private(PRIVATE_LIMIT + 6e-15, 1e-15)
 
 
 # -- what was once certified and is not so -------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ Every builder is a pure function of its parameters; it takes `budget` or `equivo
 Bayes rule leaks), and without any of them uses half of the Bayes rule's leakage, unless its docstring says otherwise.
 """
 
-from discreet.problems.catalog import adversarial, applications, heterogeneous, paper, random_, surveys  # noqa: F401 (registered)
+from discreet.problems.catalog import adversarial, applications, disclosure, heterogeneous, paper, random_, surveys  # noqa: F401 (registered)
 from discreet.problems.catalog.registry import Entry, build, entries, entry
 
 __all__ = ["Entry", "build", "entries", "entry"]

@@ -19,6 +19,7 @@ import numpy as np
 
 from discreet.problems.checks import brief, nearest, positive, shown, whole
 from discreet.problems.errors import InputError
+from discreet.problems.measures.measure import Measure
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -70,7 +71,7 @@ class Entry:
     summary      the first sentence of its docstring
     parameters   in the order of the builder's signature
     extra        the extra of discreet that its data needs ("" = base install)
-    build        the builder: its parameters by keyword, and budget, equivocation (nats) or fraction, at most one of these
+    build        the builder: by keyword its parameters, a measure, and one of budget, equivocation (nats) and fraction
     """
 
     name: str
@@ -106,7 +107,7 @@ class Budget:
         """Whether any is."""
         return any(value is not None and value is not False for value in vars(self).values())
 
-    def apply(self, model: Problem, measure: str | None = None) -> Problem:
+    def apply(self, model: Problem, measure: str | Measure | None = None) -> Problem:
         """The same model under this budget, by its own measure or the given one.
 
         Raises InputError if more than one budget is given, or one is out of range.
@@ -140,8 +141,8 @@ def register(family: str, *, extra: str = "") -> Callable[[Callable[..., Array |
     The entry's name is the function's, with hyphens; its summary the first sentence of the docstring.
 
     The model returns a joint tensor [n, m, N], whose sum may be off one by rounding, or a `Problem`. The builder takes the
-    model's parameters, and by keyword at most one of budget, equivocation (nats) and fraction. Without any of them a
-    problem with a finite budget keeps it, and others get `DEFAULT_FRACTION` of the Bayes rule's leakage.
+    model's parameters, and by keyword the measure of leakage and at most one of budget, equivocation (nats) and fraction.
+    Without these a problem with a finite budget keeps it, and others get `DEFAULT_FRACTION` of the Bayes rule's leakage.
 
     Raises ValueError for a name that is taken, an unknown family, or a parameter without a default or an explanation:
     mistakes in the entry's code, found at import.
@@ -167,6 +168,7 @@ def register(family: str, *, extra: str = "") -> Callable[[Callable[..., Array |
             budget: float | None = None,
             equivocation: float | None = None,
             fraction: float | None = None,
+            measure: str | Measure | None = None,
             **parameters: Any,
         ) -> Problem:
             given = signature.bind(*args, **parameters)
@@ -180,7 +182,7 @@ def register(family: str, *, extra: str = "") -> Callable[[Callable[..., Array |
                 raise InputError(f"{name} cannot be computed from these parameters ({error}); give milder ones") from None
             if budget is None and equivocation is None and fraction is None and problem.constraint.oblivious:
                 fraction = DEFAULT_FRACTION
-            return Budget(budget, equivocation, fraction=fraction).apply(problem)
+            return Budget(budget, equivocation, fraction=fraction).apply(problem, measure)
 
         words = [p for p in inspect.signature(build, follow_wrapped=False).parameters.values() if p.kind is p.KEYWORD_ONLY]
         build.__signature__ = signature.replace(parameters=[*own, *words], return_annotation="Problem")  # type: ignore[attr-defined]
@@ -224,12 +226,14 @@ def build(
     budget: float | None = None,
     equivocation: float | None = None,
     fraction: float | None = None,
+    measure: str | Measure | None = None,
     **parameters: Any,
 ) -> Problem:
     """Build a catalog problem. Parameters given as strings are read as the type of their default.
 
     budget, equivocation (nats) and fraction (of the Bayes rule's leakage) exclude one another; without any the entry's own
-    default holds, half of the Bayes rule's leakage unless its summary says otherwise. Raises InputError.
+    default holds, half of the Bayes rule's leakage unless its summary says otherwise. The leakage is counted by `measure`,
+    mutual information by default. Raises InputError.
     """
     found = entry(name)
     known = {p.name: p for p in found.parameters}
@@ -239,7 +243,7 @@ def build(
             listed = ", ".join(f"{p.name} (default {shown(p.default)})" for p in found.parameters) or "none"
             raise InputError(f"{name} has no parameter {brief(key)}{nearest(key, known)}; its parameters are: {listed}")
         values[key] = _parse(name, known[key], value) if isinstance(value, str) else value
-    return found.build(**values, budget=budget, equivocation=equivocation, fraction=fraction)
+    return found.build(**values, budget=budget, equivocation=equivocation, fraction=fraction, measure=measure)
 
 
 def _parse(owner: str, parameter: Parameter, text: str) -> Any:

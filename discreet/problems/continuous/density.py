@@ -246,21 +246,26 @@ def _check(density: Component) -> None:
     below = density.tails(density.quantiles)[0]
     if (np.diff(below) < -TOTAL_TOLERANCE).any():
         raise InputError(f"the cdf of {density.what} decreases somewhere; give a cdf")
-    missing = _discrepancy(density)
+    missing, place = _discrepancy(density)
+    if math.isinf(missing):
+        raise InputError(
+            f"the density of {density.what} is infinite near z = {place:.12g}, and too much of its mass is next to it to be "
+            "compared with its cdf; end the density before that point, or bin z and state a problem of arrays"
+        )
     if missing > TOTAL_TOLERANCE:
         raise InputError(
             f"the density of {density.what} does not integrate to its cdf within {TOTAL_TOLERANCE:g} "
-            f"(off by {missing:.3g}); a density must integrate to one and match its cdf"
+            f"(off by {missing:.3g}, most near z = {place:.6g}); a density must integrate to one and match its cdf"
         )
 
 
-def _discrepancy(density: Component) -> float:
-    """Σ over cells of |∫ pdf − mass|, after halving cells that disagree as often as is sensible."""
+def _discrepancy(density: Component) -> tuple[float, float]:
+    """Σ over cells of |∫ pdf − mass|, after halving cells that disagree as often as is sensible; and where it is largest."""
     inner = density.breakpoints[(density.breakpoints > density.quantiles[0]) & (density.breakpoints < density.quantiles[-1])]
     edges = np.unique(np.concatenate([density.quantiles, inner]))
     low, high = edges[:-1], edges[1:]
     nodes, weights = np.polynomial.legendre.leggauss(24)
-    settled, cells = 0.0, 0
+    settled, cells, worst, place = 0.0, 0, 0.0, 0.0
     for _ in range(60):
         off = _differences(density, low, high, nodes, weights)
         middle = midpoints(low, high)
@@ -270,11 +275,14 @@ def _discrepancy(density: Component) -> float:
         off[done & ~agrees & pole] = 0.0  # a cell that cannot be halved at a pole: there is nothing left to compare
         settled += float(off[done].sum())
         cells += low.size
-        if done.all() or cells > 4000:
-            return settled + float(off[~done].sum())
+        last = done.all() or cells > 4000
+        if (counted := np.where(done | last, off, 0.0)).max() > worst:
+            worst, place = counted.max(), float(middle[counted.argmax()])
+        if last:
+            break
         low, middle, high = low[~done], middle[~done], high[~done]
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
-    return settled + float(off[~done].sum())
+    return settled + float(off[~done].sum()), place
 
 
 def _differences(density: Component, low: Array, high: Array, nodes: Array, weights: Array) -> Array:

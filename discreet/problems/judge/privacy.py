@@ -151,8 +151,11 @@ def privacy(law: OutputLaw, found: Sequence[Moves], marginal: DoubleDouble, doub
 
 
 def is_private(within: float, doubt: float) -> bool:
-    """Whether an answer private within that number counts as private; what it is in doubt by does not count against it."""
-    return within <= PRIVATE_LIMIT + 5.0 * doubt
+    """Whether an answer private within that number counts as private; what it is in doubt by does not count against it.
+
+    Where the doubt is ∞ nothing is known of the law, so only what is private whatever the law is counts.
+    """
+    return within == 0.0 or within <= PRIVATE_LIMIT + 5.0 * doubt < math.inf
 
 
 def distance(law: OutputLaw, doubt: float) -> float:

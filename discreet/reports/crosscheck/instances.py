@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.catalog import Entry, build, entries
+from discreet.problems.catalog.registry import Budget
 from discreet.problems.errors import DiscreetError, InputError
 from discreet.problems.problem import Problem
 from discreet.reports.measurements import typed
 
-DEFAULT_SIZE = 42
+DEFAULT_SIZE = 48
 """Instances of a default run: every family in every regime, and every entry at least once."""
 
 _FRACTIONS = (0.1, 0.5, 0.9)
@@ -101,16 +102,16 @@ def _usable(rng: np.random.Generator) -> tuple[dict[str, list[Entry]], list[str]
 def _instance(entry: Entry, regime: str, rng: np.random.Generator) -> Instance:
     parameters = _parameters(entry, rng)
     if regime == "perfect":
-        flag, budget = "--perfect", {"budget": 0.0}
+        flag, budget = "--perfect", Budget(perfect=True)
     elif regime == "oblivious":
-        flag, budget = "--leakage inf", {"budget": np.inf}
+        flag, budget = "--leakage inf", Budget(leakage=np.inf)
     elif regime == "tiny":
         nats = float(rng.choice(_TINY_NATS))
-        flag, budget = f"--leakage {nats:g}", {"budget": nats}
+        flag, budget = f"--leakage {nats:g}", Budget(leakage=nats)
     else:
         fraction = float(regime.split()[1])
-        flag, budget = f"--fraction {fraction:g}", {"fraction": fraction}
-    problem = build(entry.name, **parameters, **budget)
+        flag, budget = f"--fraction {fraction:g}", Budget(fraction=fraction)
+    problem = budget.apply(build(entry.name, **parameters, budget=np.inf))
     return Instance(typed(entry.name, parameters), flag, entry.family, regime, problem)
 
 
@@ -129,6 +130,9 @@ _SIZES: Mapping[str, Callable[[_Draw], Mapping[str, Any]]] = {
     "paper-multi": lambda draw: {"sensors": draw(2, 5), "bins": draw(2, 4)},
     "multi-mixed": lambda draw: {"sensors": draw(2, 3), "bins": draw(2, 4)},
     "multi-groups": lambda draw: {"sizes": (draw(1, 2), draw(1, 2)), "bins": draw(2, 3)},
+    "release": lambda draw: {"n": draw(3, 4)},
+    "binary-channel": lambda draw: {"noise": draw(1, 3) / 10},
+    "census": lambda draw: {"educations": draw(2, 4), "occupations": draw(2, 4)},
     "dirichlet": lambda draw: {"n": draw(2, 4), "m": draw(2, 4), "N": draw(5, 40)},
     "mixture": lambda draw: {"n": draw(2, 3), "m": draw(2, 3), "N": draw(10, 40)},
     "weighted-mixture": lambda draw: {"n": draw(2, 3), "m": draw(2, 5), "N": draw(10, 40)},
