@@ -17,12 +17,13 @@ import pytest
 import discreet as ds
 from discreet.backends.contract import Reach
 from discreet.problems import BlockProblem, catalog
+from discreet.problems.measures.registry import MEASURES
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 KINDS = ("dirichlet", "weighted", "sparse", "catalog", "edge")
-QUESTIONS = ("bins", "sensors", "alphabets", "budget", "perfect", "frontier")
+QUESTIONS = ("bins", "sensors", "alphabets", "budget", "perfect", "measures", "frontier")
 STUDY = """
 name = "small"
 [profiles.default]
@@ -84,6 +85,20 @@ def test_a_suite_runs_at_its_smallest_size(question: str, load: Any, tmp_path: P
         if word == "Answers":
             assert grid.track_gap_over_target(*cell) == 1.0
             assert 1.0 <= grid.track_leakage_over_budget(*cell) < 1.0 + 1e-6
+
+
+def test_every_measure_is_solved_or_skipped_with_a_sentence(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = load("bench_measures")
+    grid = module.MeasuresSteps()
+    assert {word.partition(":")[0] for word in module.MEASURES} == set(MEASURES)
+    for measure in module.MEASURES[1:]:
+        grid.setup("conic", measure)
+        assert str(grid.instance.measure).startswith(measure.partition("=")[0])
+    with pytest.raises(NotImplementedError, match="highs does not serve a positive finite budget of chi-square"):
+        grid.setup("highs", "chi-square")
+    monkeypatch.setattr(module.ds.problems, "dirichlet", partial(max, 1))  # a builder to which the keyword is new
+    with pytest.raises(NotImplementedError, match="knows mutual information only"):
+        grid.setup("conic", "max-lift")
 
 
 def test_the_frontier_is_as_narrow_as_asked(load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
