@@ -322,8 +322,8 @@ def test_no_test_reads_a_clock() -> None:
 # -- the cost of an import -----------------------------------------------------------------------------------------------
 
 HEAVY = (
-    "casadi", "clarabel", "cvxpy", "ecos", "highspy", "matplotlib", "numba", "ortools", "pandas", "pyomo", "qics", "rich",
-    "scipy.optimize", "scipy.sparse", "scipy.stats", "scs", "statsmodels", "typer",
+    "casadi", "clarabel", "cvxpy", "ecos", "highspy", "matplotlib", "numba", "ortools", "pandas", "pyomo", "qics", "qif",
+    "rich", "scipy.optimize", "scipy.sparse", "scipy.stats", "scs", "statsmodels", "typer",
 )  # fmt: skip
 
 
@@ -355,7 +355,7 @@ def test_using_a_problem_and_the_judge_loads_nothing_heavy() -> None:
 
 def test_listing_the_backends_loads_none_of_their_libraries() -> None:
     code = "import sys, discreet; discreet.backends.capabilities(); print(*sys.modules)"
-    libraries = {"casadi", "clarabel", "cvxpy", "ecos", "highspy", "ortools", "pyomo", "qics", "scs"}
+    libraries = {"casadi", "clarabel", "cvxpy", "ecos", "highspy", "ortools", "pyomo", "qics", "qif", "scs"}
     assert not set(run_python(code).split()) & libraries
 
 

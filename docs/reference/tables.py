@@ -22,7 +22,7 @@ TUNING = "| setting | value | solver's default | why |"
 
 def described(name: str, able: Capabilities) -> list[str]:
     """The row of a backend."""
-    budgets = ", ".join(word for regime, word in BUDGETS.items() if regime in able.regimes)
+    budgets = ", ".join(word for regime, word in BUDGETS.items() if regime in able.regimes) or "–"
     largest = f"{able.largest_outcomes:,}" if able.largest_outcomes else "–"
     extra = f"`{able.extra}`" if able.extra else "–"
     duals = "yes" if able.gives_duals else "no"
@@ -81,9 +81,11 @@ def peers(text: str) -> str:
     """The page of the peers; one that has no section yet gets one at the end."""
     for name in (name for name in own_backends() if load_backend(name).capabilities.peer):
         if f"\n## {name}\n" not in text:
-            text += f"\n## {name}\n\n{load_backend(name).capabilities.method}.\n\n{TUNING}\n|---|---|---|---|\n"
+            table = f"\n{TUNING}\n|---|---|---|---|\n" if tuned(load_backend(name)) else ""
+            text += f"\n## {name}\n\n{load_backend(name).capabilities.method}.\n{table}"
         start = text.index(f"\n## {name}\n")
-        text = text[:start] + with_rows(text[start:], TUNING, tuned(load_backend(name)))
+        if tuned(load_backend(name)):
+            text = text[:start] + with_rows(text[start:], TUNING, tuned(load_backend(name)))
     return text
 
 

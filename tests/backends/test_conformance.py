@@ -321,9 +321,11 @@ def check_permuted(name: str, case: Case) -> None:
 
 
 def served(name: str, problem: Problem) -> Problem:
-    """The problem under a budget that the backend serves, perfect privacy if it does."""
+    """The problem under a budget that the backend serves, perfect privacy if it does, else of a measure that it serves."""
+    able = load_backend(name).capabilities
     under = [problem.with_budget(budget) for budget in (0.0, 0.5 * problem.bayes_leakage, math.inf)]
-    return next(each for each in under if not load_backend(name).capabilities.refusal(each))
+    under += [problem.with_budget(0.01, measure=measure) for measure in sorted(able.measures - {"g-leakage", "sibson"})]
+    return next(each for each in under if not able.refusal(each))
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -332,7 +334,7 @@ def test_merged_and_impossible_outcomes_are_restored(name: str) -> None:
     problem = served(name, catalog.build("dirichlet", n=2, m=3, N=8, budget=0.0))
     a = np.concatenate([problem.p_xz * 0.25, np.zeros((2, 1)), problem.p_xz * 0.75], axis=1)
     loss = np.concatenate([problem.loss * 0.25, np.zeros((3, 1)), problem.loss * 0.75], axis=1)
-    split = Problem(a, loss, problem.budget)
+    split = Problem(a, loss, problem.constraint)
     tolerance = accuracy_of(name).gap[0]
     here, there = solve(problem, name), solve(split, name)
     assert there.estimator is not None

@@ -1,0 +1,147 @@
+"""Agreement with libqif in rational numbers: leakages of channels, and optima, on 100 instances where the estimator sees X.
+
+All data are multiples of 2⁻¹⁰, so that libqif computes with the very numbers that a `Problem` stores.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.backends.registry import load_backend
+from discreet.backends.solution import Status
+from discreet.problems.measures import GLeakage, Measure, measure_of
+from discreet.problems.numerics.double_double import Array
+
+qif: Any = pytest.importorskip("qif", exc_type=ImportError)
+COUNT = 100
+ALIKE = 1e-12
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A prior [n], a loss [n, m], a gain [actions, n], a channel [n, m], and B."""
+
+    prior: Array
+    loss: Array
+    gain: Array
+    channel: Array
+    room: Fraction
+
+    @classmethod
+    def drawn(cls, seed: int) -> Instance:
+        rng = np.random.default_rng(seed)
+        n, m, actions = rng.integers(2, 6), rng.integers(2, 5), rng.integers(2, 5)
+        gain = rng.integers(0, 9, (actions, n)) + np.eye(actions, n, dtype=int)
+        gain[0] += 1  # every value is worth something
+        channel = np.array([dyadic(rng, m, 0) for _ in range(n)])
+        return cls(
+            dyadic(rng, n, 1), rng.integers(0, 9, (n, m)) / 8.0, gain / 8.0, channel, Fraction(int(rng.integers(1, 9)), 16)
+        )
+
+    def problem(self, measure: str | Measure) -> ds.Problem:
+        """The estimator sees X itself."""
+        return ds.Problem(np.diag(self.prior), self.prior * self.loss.T, math.log1p(self.room), measure=measure)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """Those of which libqif finds the optimum."""
+        return measure_of("min-entropy-leakage"), measure_of("maximal-leakage"), GLeakage(self.gain)
+
+    def gains(self, measure: Measure) -> Array:
+        """Gains of which the measure is the leakage, as rational numbers [actions, n]."""
+        if isinstance(measure, GLeakage):
+            return rational(self.gain)
+        size = self.prior.size
+        worth = [1 / Fraction(p) if measure.name == "maximal-leakage" else Fraction(1) for p in self.prior.tolist()]
+        return np.array([[worth[x] if x == w else Fraction() for x in range(size)] for w in range(size)], dtype=object)
+
+
+def dyadic(rng: np.random.Generator, size: int, least: int) -> Array:
+    """Probabilities that are multiples of 2⁻¹⁰, of at least `least` of them."""
+    return rng.multinomial(1024 - least * size, rng.dirichlet(np.ones(size))) / 1024.0 + least / 1024.0
+
+
+def rational(array: Array) -> Any:
+    """The same numbers as fractions."""
+    return np.vectorize(Fraction, otypes=[object])(array)
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_leakages_are_those_of_libqif(part: int) -> None:
+    """The logarithm is the only rounding."""
+    for seed in range(part, COUNT, 10):
+        case = Instance.drawn(seed)
+        prior, channel = rational(case.prior), rational(case.channel)
+        factors = [
+            qif.measure.bayes_vuln.mult_leakage(prior, channel),
+            qif.measure.bayes_vuln.mult_capacity(channel),  # the largest of all gains, for any prior
+            qif.measure.g_vuln.mult_leakage(rational(case.gain), prior, channel),
+        ]
+        for measure, factor in zip(case.measures, factors, strict=True):
+            assert isinstance(factor, Fraction)
+            found = case.problem(measure).leakage(case.channel.T)
+            assert math.expm1(found) == pytest.approx(float(factor - 1), rel=ALIKE, abs=ALIKE)
+            assert qif.measure.g_vuln.mult_leakage(case.gains(measure), prior, channel) == factor
+
+
+def test_shannon_and_differential_privacy_are_those_of_libqif() -> None:
+    """Which it has in doubles only."""
+    for seed in range(20):
+        case = Instance.drawn(seed)
+        prior, channel = case.prior, 0.5 * case.channel + 0.5 / case.channel.shape[1]
+        bits = qif.measure.shannon.add_leakage(prior, channel)
+        assert case.problem("mutual-information").leakage(channel.T) == pytest.approx(bits * math.log(2.0), rel=1e-9)
+        private = qif.measure.d_privacy.smallest_epsilon(channel, qif.metric.discrete(qif.uint))
+        assert case.problem("local-differential-privacy").leakage(channel.T) == pytest.approx(private, rel=ALIKE)
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_optima_are_those_of_libqif(part: int) -> None:
+    """Its exact optimum lies in the certified bracket, whose ends are as near; so do the answers of the backend `qif`."""
+    for seed in range(part, COUNT, 10):
+        case = Instance.drawn(seed)
+        measure, prior, loss = case.measures[seed % 3], rational(case.prior), rational(case.loss)
+        gains, (n, m) = case.gains(measure), case.loss.shape
+        most = qif.measure.g_vuln.prior(gains, prior) * (1 + case.room)
+        best = qif.mechanism.g_vuln.min_loss_given_max_vuln(
+            prior, m, len(gains), most, lambda w, x, gains=gains: gains[w, x], lambda x, y, loss=loss: loss[x, y]
+        )
+        assert qif.measure.g_vuln.posterior(gains, prior, best) <= most
+        optimum = float(sum(prior[x] * best[x, y] * loss[x, y] for x in range(n) for y in range(m)))
+        problem = case.problem(measure)
+        proven = ds.solve(problem, "highs", gap=1e-11).certificate
+        assert proven is not None
+        assert proven.lower == pytest.approx(optimum, rel=ALIKE, abs=ALIKE)
+        assert proven.upper == pytest.approx(optimum, rel=ALIKE, abs=ALIKE)
+        own = ds.solve(problem, "qif")
+        assert own.error_probability == pytest.approx(optimum, rel=ALIKE, abs=ALIKE)
+        assert own.status in {Status.CERTIFIED, Status.INACCURATE}
+
+
+@pytest.mark.parametrize("text", sorted(load_backend("qif").capabilities.measures))
+def test_what_is_learnt_through_a_measurement_of_x_is_solved_too(text: str) -> None:
+    joint = np.random.default_rng(3).dirichlet(np.full(2 * 3 * 12, 0.5)).reshape(2, 3, 12)
+    measure = GLeakage([[1.0, 0.0], [0.25, 0.5]]) if text == "g-leakage" else text
+    for budget in (0.0, 1e-3, 0.05, 5.0):
+        problem = ds.Problem.from_joint(joint, budget, measure=measure)
+        if problem.constraint.perfect:
+            assert ds.solve(problem, "qif").status is Status.UNSUPPORTED
+            continue
+        best, own = ds.solve(problem, "highs"), ds.solve(problem, "qif")
+        assert own.error_probability == pytest.approx(best.error_probability, rel=1e-11)
+        assert own.certificate is not None
+        assert problem.leakage(np.asarray(own.estimator)) <= problem.budget
+
+
+def test_one_guess_and_one_private_value() -> None:
+    for shape in ((1, 2, 4), (2, 1, 4), (1, 1, 1)):
+        joint = np.random.default_rng(1).dirichlet(np.ones(math.prod(shape))).reshape(shape)
+        problem = ds.Problem.from_joint(joint, 0.1, measure="maximal-leakage")
+        assert ds.solve(problem, "qif").error_probability == pytest.approx(problem.bayes_error, rel=1e-12)
