@@ -21,7 +21,7 @@ from discreet.problems.measures import GLeakage, Measure, Scope, measure_of
 from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import OutputLaw, law_of
 from discreet.problems.measures.measure import remainder
-from discreet.problems.measures.registry import MEASURES
+from discreet.problems.measures.registry import LINEAR, MEASURES
 from discreet.problems.numerics.double_double import Array, dd_sum
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
@@ -374,3 +374,25 @@ def test_the_remainder_of_a_power_is_accurate(power: float) -> None:
         with mpmath.workdps(60):
             exact = (1 + mpmath.mpf(x)) ** power - 1 - mpmath.mpf(power) * mpmath.mpf(x)
             assert abs(found - exact) <= 60 * math.ulp(1.0) * exact
+
+
+@pytest.mark.parametrize("name", [text for text in NAMES if measure_of(text).name not in LINEAR])
+def test_the_curvature_of_smooth_measures_is_the_second_derivative(name: str) -> None:
+    """Of G along a direction, by differences."""
+    measure, rng = measure_of(name), np.random.default_rng(0)
+    for _ in range(5):
+        p_x = rng.dirichlet(np.ones(4))
+        x, along = 0.4 * rng.uniform(-1.0, 1.0, (2, 1, 4))
+        x, along = x - x @ p_x, along - along @ p_x
+        bend, pull = measure.curvature(x, p_x)
+        found = ((bend * along * along).sum(axis=1) - ((pull * along).sum(axis=1)) ** 2)[0]
+        step = 1e-3
+        values = [float(measure.excess(x + shift * along, p_x)[0]) for shift in (-step, 0.0, step)]
+        assert found == pytest.approx((values[0] - 2.0 * values[1] + values[2]) / step**2, rel=1e-4)
+
+
+def test_linear_measures_have_no_curvature() -> None:
+    for name in NAMES:
+        if measure_of(name).name in LINEAR:
+            with pytest.raises(NotImplementedError, match="smooth"):
+                measure_of(name).curvature(np.zeros((1, 3)), np.full(3, 1.0 / 3.0))

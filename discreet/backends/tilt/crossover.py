@@ -28,7 +28,8 @@ import numpy as np
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.sifting import is_linear, sifted
-from discreet.backends.tilt.vertex import Vertex, law_of, proven_width
+from discreet.backends.tilt.stationary import Stationary
+from discreet.backends.tilt.vertex import Vertex, is_entropic, law_of, proven_width
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import one_hot
@@ -52,8 +53,12 @@ def crossover(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is nearly known may be far off
         active = _ActiveSet(problem, problem.loss + tilt @ problem.p_xz)
         deviation = None if columns is None else active.hesitate(columns)
-        if deviation is None:
+        if deviation is None and is_entropic(problem):
             deviation = active.cut(tilt, multiplier)
+        elif deviation is None:
+            if columns is None:
+                return None
+            deviation = active.nearest(columns)
         for _ in range(_PIVOTS):
             if not active.ties:
                 return None
@@ -71,7 +76,7 @@ def crossover(
                 active.certain[:, sorted(active.ties)] = solved.columns
                 found = Point(active.certain, solved.tilt, solved.multiplier)
                 return found if gap == np.inf or proven_width(problem, found, precision) <= gap else None
-            multiplier, deviation = solved.multiplier, vertex.law(solved.columns).deviation
+            multiplier, deviation = solved.multiplier, vertex.deviation(solved.columns)
             if solved.columns.min() < 0.0:
                 active.leave(vertex, solved.columns)
     return None
@@ -86,6 +91,8 @@ class _ActiveSet:
 
     def __init__(self, problem: Problem, losses: Array) -> None:
         self._problem, self._losses, self.labels = problem, losses, first_least(losses)
+        self._plain = is_entropic(problem)
+        self._exact = sum(len(term.groups) for term in problem.terms if term.budget.perfect)  # priors that are no equation
         self.certain, self.ties = one_hot(self.labels, problem.m), dict[int, Array]()
         self._changed = np.zeros(problem.N, dtype=bool)
 
@@ -94,12 +101,24 @@ class _ActiveSet:
         problem = self._problem
         likeliest, active = columns.argmax(axis=0), columns * problem.p_z > self._losses - self._losses.min(axis=0)
         active[likeliest, np.arange(problem.N)] = True
-        if not 0 < np.count_nonzero(active) - problem.N <= (problem.m - 1) * (problem.n - problem.constraint.perfect):
+        if not 0 < np.count_nonzero(active) - problem.N <= (problem.m - 1) * (problem.n - self._exact):
             return None
         self.labels, self.certain = likeliest, one_hot(likeliest, problem.m)
         hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
         self.ties = {tie: np.where(active[:, tie], columns[:, tie], 0.0) for tie in hesitating.tolist()}
-        return columns @ problem.deviations.T * (not problem.constraint.perfect)
+        return self._aimed(columns @ problem.deviations.T)
+
+    def nearest(self, columns: Array) -> Array:
+        """Make those of the least margins ties; the deviation of the law of an interior estimator [m, N]."""
+        problem = self._problem
+        self._least(min(problem.N, (problem.m - 1) * (problem.n - self._exact)))
+        return self._aimed(columns @ problem.deviations.T)
+
+    def _aimed(self, deviation: Array) -> Array:
+        """What a law [m, n] is to be: that of a secret that must not leak is 0."""
+        for term in self._problem.terms:
+            deviation[:, term.rows] *= not term.budget.perfect
+        return deviation
 
     def cut(self, tilt: Array, multiplier: float) -> Array:
         """Make as many ties as a law has equations; the deviation [m, n] that duals announce, which the first come near.
@@ -119,23 +138,29 @@ class _ActiveSet:
         for _ in range(min(count, _PIVOTS)):
             if self.ties:
                 near = (vertex := self.vertex()).near(announced)
-                reached = announced if near is None else vertex.law(near).deviation
+                reached = announced if near is None else vertex.deviation(near)
             missing = announced - reached
             self._enter(-missing / problem.p_x, float((missing * missing / problem.p_x).sum()))
         if count > len(self.ties):
-            gap = self._losses - self._losses.min(axis=0)
-            gap[self.certain == 1.0] = math.inf
-            nearest, margin = first_least(gap), gap.min(axis=0) / problem.p_z
-            for tie in margin.argpartition(count - 1)[:count].tolist():
-                self._tie(tie, nearest[tie])
+            self._least(count)
         return announced
 
-    def vertex(self) -> Vertex:
+    def _least(self, count: int) -> None:
+        """As many outcomes of the least margins are ties."""
+        gap = self._losses - self._losses.min(axis=0)
+        gap[self.certain == 1.0] = math.inf
+        nearest, margin = first_least(gap), gap.min(axis=0) / self._problem.p_z
+        for tie in margin.argpartition(count - 1)[:count].tolist():
+            self._tie(tie, nearest[tie])
+
+    def vertex(self) -> Vertex | Stationary:
         """The equations for what the ties get, in the order of outcomes."""
         ties = sorted(self.ties)
         columns = np.array([self.ties[outcome] for outcome in ties]).T
-        law = law_of(self._problem, self.certain)
-        return Vertex(self._problem, law, np.array(ties), self.labels[ties], columns / columns.sum(axis=0))
+        where = np.array(ties), self.labels[ties], columns / columns.sum(axis=0)
+        if not self._plain:
+            return Stationary(self._problem, self.certain, *where)
+        return Vertex(self._problem, law_of(self._problem, self.certain), *where)
 
     def relabel(self, losses: Array, at: Point, precision: Precision) -> bool:
         """Change what contradicts losses [m, N] beyond rounding; whether there is any.
@@ -149,8 +174,8 @@ class _ActiveSet:
             return False
         excess = losses[self.labels[wrong], wrong] - losses[better[wrong], wrong]
         rounding = problem.loss[:, wrong].max(axis=0) + np.abs(at.tilt).max(axis=0) @ problem.p_xz[:, wrong]
-        if at.multiplier < math.inf:
-            rounding += 0.125 * at.multiplier * problem.p_z[wrong]
+        prices = np.asarray(at.multiplier)
+        rounding += 0.125 * float(np.max(prices, where=prices < math.inf, initial=0.0)) * problem.p_z[wrong]
         wrong = wrong[excess > precision.contradicted * rounding]
         for outcome in wrong.tolist():
             if self._changed[outcome] or outcome in self.ties:
@@ -160,12 +185,12 @@ class _ActiveSet:
         self._changed[wrong] = True
         return bool(wrong.size)
 
-    def leave(self, vertex: Vertex, columns: Array) -> None:
+    def leave(self, vertex: Vertex | Stationary, columns: Array) -> None:
         """The tie with the least share [m, K] loses that guess; if that leaves one guess, it is a tie no longer.
 
         Another share enters where fewer would be left than an optimum has: at ε = 0 as many as equations, else one.
         """
-        problem, place = self._problem, int(columns.min(axis=0).argmin())
+        place = int(columns.min(axis=0).argmin())
         tie, loses = sorted(self.ties)[place], int(columns[:, place].argmin())
         shares = sum(np.count_nonzero(each) - 1 for each in self.ties.values())
         rest = self.ties.pop(tie)
@@ -174,8 +199,15 @@ class _ActiveSet:
         if np.count_nonzero(rest) > 1:
             self.ties[tie] = rest
         direction = vertex.direction(place, loses)
-        if direction is not None and shares <= ((problem.m - 1) * (problem.n - 1) if problem.constraint.perfect else 1):
+        if direction is not None and shares <= self._equations:
             self._enter(direction, -float(columns[loses, place]))
+
+    @property
+    def _equations(self) -> int:
+        """How many shares an optimum has at least: one for each budget that can bind, and for each of an exact secret."""
+        problem = self._problem
+        exact = sum(np.arange(problem.n)[term.rows].size - len(term.groups) for term in problem.terms if term.budget.perfect)
+        return (problem.m - 1) * exact + sum(not term.budget.perfect for term in problem.terms)
 
     def _enter(self, direction: Array, missing: float) -> None:
         """As the tilt moves in a direction [m, n], labels change; where the law has moved by what is missing is a tie."""

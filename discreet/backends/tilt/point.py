@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,12 @@ class Point:
 
     columns     column-stochastic estimator      [m, K]
     tilt        duals of u_i                     [m, n]
-    multiplier  μ ≥ 0 of leakage ≤ ε (inf at ε = 0)
+    multiplier  μ ≥ 0 of leakage ≤ ε (inf at ε = 0); of several constraints one for each [C]
     """
 
     columns: Array
     tilt: Array
-    multiplier: float
+    multiplier: Any
 
     @classmethod
     def bayes(cls, problem: Problem) -> Point:

@@ -20,8 +20,9 @@ from discreet.backends.equations import bordered, least_norm, sizes
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import log_ratio
 from discreet.backends.tilt.point import Point
+from discreet.backends.tilt.stationary import Part
 from discreet.problems.measures.law import OutputLaw, distance_from_private, phi_residual
-from discreet.problems.measures.mutual_information import phi_divergence
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION, phi_divergence
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
@@ -65,6 +66,10 @@ class Vertex:
         """The law of (X, Ŷ) for columns of the ties [m, K]."""
         shares = columns[self._guesses, self._places]
         return OutputLaw(self._certain.mass + shares @ self._by_mass, self._deviation(shares), self._certain.p_x)
+
+    def deviation(self, columns: Array) -> Array:
+        """u − s π of columns of the ties [m, K]."""
+        return self._deviation(columns[self._guesses, self._places])
 
     def _deviation(self, shares: Array) -> Array:
         found = self._certain.deviation + (shares @ self._by_deviation).reshape(self._certain.deviation.shape)
@@ -166,6 +171,11 @@ class Vertex:
         return None if move is None else tilt + (move / scale).reshape(tilt.shape)
 
 
+def is_entropic(problem: Problem) -> bool:
+    """Whether there is one secret, and leakage is mutual information or none is allowed: then its vertex is a `Vertex`."""
+    return len(problem.terms) == 1 and (problem.measure == MUTUAL_INFORMATION or problem.constraint.perfect)
+
+
 def law_of(problem: Problem, estimator: Array) -> OutputLaw:
     """The law of (X, Ŷ) under an estimator [m, N], by plain sums."""
     return OutputLaw(estimator @ problem.p_z, estimator @ problem.deviations.T, problem.p_x)
@@ -173,6 +183,8 @@ def law_of(problem: Problem, estimator: Array) -> OutputLaw:
 
 def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
     """Relative, of the bracket that a point proves for the budget aimed at, up to rounding."""
+    if not is_entropic(problem):
+        return _proven_width(problem, at)
     wasted, law, losses = 0.0, law_of(problem, at.columns), problem.loss + at.tilt @ problem.p_xz
     if not problem.constraint.perfect:
         over = np.maximum(at.multiplier * np.log1p(np.expm1(at.tilt / at.multiplier) @ law.p_x), 0.0)  # h_i
@@ -181,3 +193,18 @@ def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
         losses -= over[:, None] * problem.p_z
     losses -= losses.min(axis=0)
     return (wasted + float(np.vdot(at.columns, losses))) / max(float(np.vdot(at.columns, problem.loss)), Precision.nonzero)
+
+
+def _proven_width(problem: Problem, at: Point) -> float:
+    """The same by any measures: what the columns err, above the bound of the tilt made feasible."""
+    losses, paid = problem.loss + at.tilt @ problem.p_xz, 0.0
+    prices = np.broadcast_to(np.asarray(at.multiplier), (len(problem.terms),)).tolist()
+    for part in Part.of(problem):
+        term, tilt = problem.terms[part.term], at.tilt[:, part.rows]
+        level, price = term.measure.level(term.budget.amount), prices[part.term]
+        over = tilt @ part.p_x if term.budget.perfect else term.measure.ceiling(tilt, part.p_x, price, level)
+        losses -= over[:, None] * part.mass
+    for term, price in zip(problem.terms, prices, strict=True):
+        paid += 0.0 if term.budget.perfect or not price else price * term.measure.level(term.budget.amount)
+    error = max(float(np.vdot(at.columns, problem.loss)), Precision.nonzero)
+    return (error - float(losses.min(axis=0).sum()) + paid) / error

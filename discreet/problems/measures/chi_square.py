@@ -42,6 +42,10 @@ class ChiSquare(Measure):
         """2 x_j − Σ π x²."""
         return np.asarray(2.0 * x - self.excess(x, p_x)[:, None])
 
+    def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
+        """2 π_j."""
+        return np.broadcast_to(2.0 * p_x, x.shape), np.zeros_like(x)
+
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
         """μ h(t/μ), from the λ at which Σ π φ*' = 1."""
         top, _ = water_level(tilt + 2.0 * multiplier, p_x, np.full(len(tilt), 2.0 * multiplier))

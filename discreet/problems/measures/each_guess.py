@@ -130,6 +130,10 @@ class PointwiseInformation(Measure):
         """log r − KL, which is 0 at u."""
         return MutualInformation().slope(x, p_x) - self.excess(x, p_x)[:, None]
 
+    def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
+        """π_j / r_j."""
+        return MutualInformation().curvature(x, p_x)
+
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
         """max {t·q : KL(q ‖ π) ≤ B} = min_ν ν log Σ π e^{t/ν} + ν B; any ν gives an upper bound."""
         value, size = tilt.max(axis=1), np.abs(tilt).max(axis=1)

@@ -97,6 +97,10 @@ class Measure(ABC):
         """Matrices R [k, n] with g(u) = Σ_R max_k (R u)_k, under Scope.POSTERIOR with R u ≤ 0; None for smooth measures."""
         return None
 
+    def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
+        """The second derivative of a smooth G in x, diag(bend) − pull pull', as (bend, pull), both [m, n]."""
+        raise NotImplementedError(f"{self.name} is not smooth")
+
     def ceiling(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
         """Upper bound of the least κ_i with t_i − κ_i in μ V [m]; κ_i ≤ max_j t_ij as V holds no less than all v ≤ 0.
 

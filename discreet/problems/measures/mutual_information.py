@@ -75,6 +75,10 @@ class MutualInformation(Measure):
         """log r, cut at r = 2⁻⁵³."""
         return np.log1p(np.maximum(x, -1.0 + UNIT))
 
+    def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
+        """π_j / r_j."""
+        return p_x / np.maximum(1.0 + x, UNIT), np.zeros_like(x)
+
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
         """h_i(t, μ)."""
         value = support_ceiling(tilt, p_x, multiplier)

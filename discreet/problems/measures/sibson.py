@@ -64,6 +64,13 @@ class Sibson(Measure):
         log = np.log1p(np.maximum(x, -1.0 + UNIT)) - np.log1p(self.excess(x, p_x))[:, None]
         return np.asarray(np.where(x > -1.0, np.expm1((self.alpha - 1.0) * log), -1.0))
 
+    def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
+        """(α − 1)/N times π_j (r_j/N)^{α−2} less π_j π_k (r_j r_k/N²)^{α−1}."""
+        norm = 1.0 + self.excess(x, p_x)[:, None]
+        ratio = np.maximum(1.0 + x, UNIT) / norm
+        power = p_x * ratio ** (self.alpha - 1.0)
+        return (self.alpha - 1.0) / norm * power / ratio, np.sqrt((self.alpha - 1.0) / norm) * power
+
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
         """Newton's method from the left, on a convex function; then steps to the right until it is proven.
 
