@@ -22,7 +22,7 @@ from discreet.problems import BlockProblem
 pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
-KINDS = ("edge", "small", "sparse", "dirichlet", "catalog", "weighted", "large", "blocks")
+KINDS = ("edge", "small", "sparse", "dirichlet", "catalog", "weighted", "large", "blocks", "measures")
 Run = Callable[..., tuple[int, str, str]]
 
 

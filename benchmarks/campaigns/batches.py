@@ -105,7 +105,7 @@ def done(batch: Batch, asked: Asked) -> list[Row]:
     problems: list[tuple[int, str, Any]] = []
     for index in range(batch.first, batch.first + batch.count):
         words, problem = drawn(batch.kind, asked.seed, index)
-        if Regime.of(problem) not in able.regimes:
+        if Regime.of(problem) not in able.regimes and problem.measure.name == "mutual-information":
             words, problem = f"{words} at budget 0", problem.with_budget(0.0)
         if not able.refusal(problem):
             problems.append((index, words, problem))

@@ -1,4 +1,4 @@
-"""The problems of a campaign: eight kinds, each a pure function of (seed, index).
+"""The problems of a campaign: nine kinds, each a pure function of (seed, index).
 
     edge        1 … 6 values of each, 1 … 60 outcomes; zeros, copies, masses down to 1e-150, twelve decades of budgets
     small       those of `edge` with 1 … 3 values of each and 1 … 12 outcomes
@@ -8,12 +8,14 @@
     weighted    2 … 8 private values, 5 … 40 guesses, 500 … 3,000 outcomes of masses over some ten decades
     large       2 … 4 values of each, 5,000 … 60,000 points of a Gaussian mixture
     blocks      those of `edge`, with their outcomes in blocks: the answer is a rule
+    measures    other measures than mutual information in turn: 2 … 5 values of each, 2 … 2,000 outcomes, or those of `edge`
 
 Problems with densities are missing: the second opinion does not read them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -22,6 +24,8 @@ import numpy as np
 import random_problems
 
 from discreet.problems import BlockProblem, Problem, catalog
+from discreet.problems.measures import GLeakage
+from discreet.problems.measures.registry import MEASURES
 from discreet.reports.crosscheck.instances import DEFAULT_SIZE, Selection, select
 
 __all__ = ["KINDS", "drawn"]
@@ -29,6 +33,7 @@ __all__ = ["KINDS", "drawn"]
 Drawn = tuple[str, "Problem | BlockProblem"]
 """Words that build the problem again, and the problem."""
 
+OTHERS = tuple(name for name in MEASURES if name != "mutual-information")
 _FRACTIONS = (0.0, 1e-8, 1e-4, 0.01, 0.3, 0.9)
 
 
@@ -70,6 +75,28 @@ def _in_blocks(seed: int, index: int) -> Drawn:
     return f"BlockProblem.of({words})", BlockProblem.of(problem)
 
 
+def _of_measures(seed: int, index: int) -> Drawn:
+    """Budgets from half of what the Bayes rule leaks, or of one nat if that is ∞, down to 1e-4 of it."""
+    rng = np.random.default_rng([seed, index])
+    name = OTHERS[index % len(OTHERS)]
+    if rng.random() < 0.5:
+        edge_seed = int(rng.integers(2**32))
+        words, problem = f"edge_problem({edge_seed}, 5, 60)", random_problems.edge_problem(edge_seed, 5, 60)
+    else:
+        n, m = rng.integers(2, 6, size=2).tolist()
+        outcomes, joint_seed = int(2 * 1000.0 ** rng.random()), int(rng.integers(10**6))
+        parameters = {"n": n, "m": m, "N": outcomes, "seed": joint_seed}
+        words, problem = f"dirichlet {parameters}", catalog.build("dirichlet", **parameters)
+    if name == "sibson":
+        name = f"sibson:alpha={float(rng.choice([1.01, 1.5, 2.0, 5.0, 100.0]))!r}"
+    if name == "g-leakage":
+        name = str(GLeakage(rng.integers(1, 9, (int(rng.integers(2, 6)), problem.n))))
+    free = problem.with_budget(math.inf, measure=name)
+    leaked = free.bayes_leakage
+    budget = float(10.0 ** rng.uniform(-4.0, math.log10(0.5))) * (leaked if math.isfinite(leaked) else 1.0)
+    return f"{words} under {budget!r} of {name}", free.with_budget(budget)
+
+
 KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
     "edge": _first(random_problems.edge),
     "small": _small,
@@ -79,4 +106,5 @@ KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
     "weighted": _first(random_problems.weighted),
     "large": _large,
     "blocks": _in_blocks,
+    "measures": _of_measures,
 }

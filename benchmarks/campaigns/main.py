@@ -1,7 +1,7 @@
 """The command line: which batches there are, the processes that do them, and the scratch folder they are written to.
 
-`tilt` gets all kinds of problem but `small`; every other backend gets only `small` and `catalog`, and less time for each.
-Ten thousand problems of the other kinds would take the slowest backends hours.
+`tilt` gets all kinds of problem but `small`; every other backend gets `small`, `measures` and `catalog`, and less time for
+each. Ten thousand problems of the other kinds would take the slowest backends hours.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ _STOPPED = 5.0  # seconds between two looks that only a stopped process lets pas
 _SIZE, _SIZES = 500, {"weighted": 50, "large": 50}  # problems of a batch, which is lost if it is broken off
 _TILT = {
     "edge": 0.56,
-    "sparse": 0.2,
+    "measures": 0.1,
+    "sparse": 0.1,
     "dirichlet": 0.12,
     "catalog": 0.08,
     "blocks": 0.038,
     "weighted": 0.001,
     "large": 0.001,
 }
-_OTHERS = {"small": 0.8, "catalog": 0.2}
+_OTHERS = {"small": 0.6, "measures": 0.2, "catalog": 0.2}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,7 +14,7 @@ from discreet.verification import Verification, verify
 _STATED = 1e-9  # relative: how closely a reported leakage has to be the true one
 _NO_LEAKAGE = 1e-24  # leakages below are reported to no fixed number of digits
 _SQUARES = frozenset({"mutual-information", "chi-square", "sibson", "pointwise-information"})
-"""Measures of which an answer private within δ leaks at most of the order δ²; of the others at most 4 δ."""
+"""Measures of which an answer private within δ, as roundings make it, leaks of the order δ²; of others up to 4 δ."""
 
 
 def second_opinion(solution: Solution, gap: float) -> tuple[Verification | None, list[str]]:
@@ -64,8 +64,7 @@ def _privacy_faults(judged: Certificate, found: Verification) -> list[str]:
         faults.append(f"the estimator leaks {low!r} to {high!r} of a budget of {found.budget!r} ({found.measure})")
     if low > judged.leakage_ceiling:
         faults.append(f"the leakage is stated as {judged.leakage_ceiling!r} at most and is {low!r} at least")
-    squared = found.measure.partition(":")[0] in _SQUARES or math.isinf(stated)
-    least = _NO_LEAKAGE if squared else 4.0 * math.sqrt(_NO_LEAKAGE)
+    least = _NO_LEAKAGE if found.measure.partition(":")[0] in _SQUARES else 4.0 * math.sqrt(_NO_LEAKAGE)
     if max(low - judged.leakage, judged.leakage - high) > _STATED * high + least:
         faults.append(f"the leakage is stated as {judged.leakage!r} and is {high!r}")
     return faults
