@@ -1,0 +1,150 @@
+"""A rule for people, as it is deployed: it reads `rule.json` and predicts. It needs NumPy and no other file, so copy it.
+
+Classifiers give p(y given z) [people, truths] and p(x given z) [people, groups]. The guess is the i with the least score
+
+    Σ_k loss_ki p(y_k given z) + Σ_j tilt_ij p(x_j given z).
+
+At the few `ties.points` (the first sum for each guess, then the p(x_j given z)) it is drawn from a column instead, and with
+probability `ignore.probability` from `ignore.towards`, whatever the scores are. X itself is not read.
+Coins are sticky: SipHash-1-3 under the rule's key of the person's id, or without ids of the person's probabilities.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT, VERSION = "discreet people rule", 1
+
+
+def digest_of(document: dict[str, Any]) -> str:
+    """SHA-256 of the document without its digest, as JSON with sorted keys and no blanks."""
+    plain = {key: value for key, value in document.items() if key != "digest"}
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def coins(words: np.ndarray, key: str) -> np.ndarray:
+    """A number in [0, 1) for each row of words [people, k] of 8 bytes: SipHash-1-3 under a key of 32 hexadecimal digits."""
+    words = np.ascontiguousarray(words).view(np.uint64)
+    k0, k1 = np.frombuffer(bytes.fromhex(key), dtype="<u8").tolist()
+    start = (0x736F6D6570736575 ^ k0, 0x646F72616E646F6D ^ k1, 0x6C7967656E657261 ^ k0, 0x7465646279746573 ^ k1)
+    a, b, c, d = (np.full(len(words), value, dtype=np.uint64) for value in start)
+
+    def left(x: np.ndarray, bits: int) -> Any:
+        return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
+
+    def rounds(count: int, a: Any, b: Any, c: Any, d: Any) -> Any:
+        for _ in range(count):
+            a, c = a + b, c + d
+            b, d = left(b, 13) ^ a, left(d, 16) ^ c
+            a, c = left(a, 32) + d, c + b
+            b, d = left(b, 17) ^ c, left(d, 21) ^ a
+            c = left(c, 32)
+        return a, b, c, d
+
+    last = np.full((len(words), 1), (words.shape[1] * 8 % 256) << 56, dtype=np.uint64)
+    for word in np.hstack([words, last]).T:
+        a, b, c, d = rounds(1, a, b, c, d ^ word)
+        a = a ^ word
+    a, b, c, d = rounds(3, a, b, c ^ np.uint64(0xFF), d)
+    return np.asarray(((a ^ b ^ c ^ d) >> np.uint64(11)) * 2.0**-53)
+
+
+class PeopleRule:
+    """A rule for people; `document` is what the file holds. Raises ValueError, in a sentence, for what is no such rule."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        """Check the document and its digest."""
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise ValueError(f"this is no rule for people: its format is not {FORMAT!r}; give the file of a rule")
+        if document.get("version") != VERSION:
+            raise ValueError(f"the rule has version {document.get('version')!r} and version {VERSION} is read; update")
+        if document.get("digest") != digest_of(document):
+            raise ValueError("the rule was changed since it was made: its digest does not fit; take the original file")
+        self.document = document
+        kinds = (document[key] for key in ("guesses", "truths", "groups"))
+        self.guesses, self.truths, self.groups = (tuple(tuple(v) if isinstance(v, list) else v for v in k) for k in kinds)
+        self.loss, self.tilt = (np.array(document[key], dtype=np.float64) for key in ("loss", "tilt"))
+        self.ties = tuple((np.array(tie["point"]), np.array(tie["column"])) for tie in document["ties"]["points"])
+        self.within, m = float(document["ties"]["within"]), len(self.guesses)
+        self.share, self.towards = float(document["ignore"]["probability"]), np.array(document["ignore"]["towards"])
+        if self.loss.shape != (len(self.truths), m) or self.tilt.shape != (m, len(self.groups)):
+            raise ValueError("the tables of the rule do not fit its labels; take the original file")
+
+    @classmethod
+    def load(cls, path: Any) -> PeopleRule:
+        """The rule in a file."""
+        try:
+            return cls(json.loads(Path(path).read_text(encoding="utf-8")))
+        except (OSError, KeyError, TypeError, RecursionError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ValueError(f"{path} holds no rule for people ({type(error).__name__}: {error}); give another") from None
+
+    def save(self, path: Any, overwrite: bool = False) -> None:
+        """Write the rule as JSON, a fact a line; FileExistsError if a file is there and may not be replaced."""
+        facts = (f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in self.document.items())
+        with Path(path).open("w" if overwrite else "x", encoding="utf-8") as stream:
+            stream.write("{\n" + ",\n".join(facts) + "\n}\n")
+
+    @property
+    def possible_guesses(self) -> tuple[Any, ...]:
+        """The guesses that it can make: one for a constant rule."""
+        return tuple(guess for guess, p in zip(self.guesses, self.towards, strict=True) if p > 0.0 or self.share < 1.0)
+
+    def predict_proba(self, p_y: Any, p_x: Any) -> np.ndarray:
+        """The probabilities of the guesses [people, guesses], of which `predict` draws."""
+        p_y, p_x = _checked(p_y, "p_y", len(self.truths)), _checked(p_x, "p_x", len(self.groups))
+        if len(p_y) != len(p_x):
+            raise ValueError(f"p_y has {len(p_y)} rows and p_x {len(p_x)}; give one for each person")
+        scores = np.zeros((len(self.guesses), len(p_y)))
+        for row, costs in zip(scores, self.loss.T, strict=True):  # in one order, on every machine
+            for cost, column in zip(costs, p_y.T, strict=True):
+                row += cost * column
+        seen = np.vstack([scores, p_x.T]).T
+        for row, tilts in zip(scores, self.tilt, strict=True):
+            for tilt, column in zip(tilts, p_x.T, strict=True):
+                row += tilt * column
+        found = np.eye(len(scores))[scores.argmin(axis=0)]
+        for point, column in self.ties:
+            near = np.flatnonzero(np.abs(seen[:, 0] - point[0]) <= self.within)
+            found[near[(np.abs(seen[near] - point) <= self.within).all(axis=1)]] = column
+        return found if self.share == 0.0 else np.asarray((1.0 - self.share) * found + self.share * self.towards)
+
+    def predict(self, p_y: Any, p_x: Any, ids: Any = None, fresh: np.random.Generator | None = None) -> np.ndarray:
+        """The guesses. Coins are tossed by ids (an integer or a text for each person), or afresh by a generator."""
+        alike = len({type(guess) for guess in self.guesses}) == 1 and not isinstance(self.guesses[0], tuple)
+        labels = np.array(self.guesses) if alike else np.array([*self.guesses, None], dtype=object)[:-1]
+        return np.asarray(labels[self.decide(p_y, p_x, ids, fresh)])
+
+    def decide(self, p_y: Any, p_x: Any, ids: Any = None, fresh: np.random.Generator | None = None) -> np.ndarray:
+        """The positions of the guesses among `guesses`."""
+        columns = self.predict_proba(p_y, p_x)
+        chosen = columns.argmax(axis=1)
+        drawn = np.flatnonzero(columns[np.arange(len(columns)), chosen] < 1.0)
+        if drawn.size:
+            coin = self._coins(drawn, p_y, p_x, ids) if fresh is None else fresh.random(drawn.size)
+            chosen[drawn] = (coin[:, None] >= np.cumsum(columns[drawn], axis=1)[:, :-1]).sum(axis=1)
+        return np.asarray(chosen)
+
+    def _coins(self, drawn: np.ndarray, p_y: Any, p_x: Any, ids: Any) -> np.ndarray:
+        if ids is None:
+            words = np.hstack([np.asarray(each, dtype=np.float64)[drawn] for each in (p_y, p_x)]) + 0.0
+        elif (ids := np.asarray(ids)).shape != (len(p_y),):
+            raise ValueError(f"ids has shape {list(ids.shape)}; give one id for each of {len(p_y)} people")
+        elif ids.dtype.kind in "iu":
+            words = ids[drawn].astype(np.int64)[:, None]
+        else:
+            texts = [hashlib.blake2b(str(each).encode(), digest_size=16).digest() for each in ids[drawn].tolist()]
+            words = np.frombuffer(b"".join(texts), dtype="<u8").reshape(-1, 2)
+        return coins(words, str(self.document["key"]))
+
+
+def _checked(values: Any, what: str, columns: int) -> np.ndarray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != columns or not np.isfinite(array).all():
+        raise ValueError(f"{what} has shape {list(array.shape)} or is not finite; give numbers [people, {columns}]")
+    return array

@@ -1,0 +1,269 @@
+"""Design a rule for people: from the probabilities of calibrated classifiers to m·n numbers that any process can apply.
+
+Each person is an outcome z of the model p(x, z) = weight · p(x given z) with the loss masses Σ_k loss_ki weight · p(y_k
+given z). The optimal estimator is a tilted Bayes rule (docs/theory.md, section 7), a function of these probabilities alone:
+it guesses for people who were not in the table, and does not need their group.
+
+At a tie the guess follows the column of the answer: the rule lists the probabilities of these few people, and treats all who
+share them alike. The judge then looks at the rule as it will be deployed. What it says is about this model ("certified for
+this model"), never about other people; for them see `discreet.people.evaluation`.
+
+Source: docs/theory.md, sections 7 and 23.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.backends.run import certify, solve
+from discreet.backends.solution import Solution, Status
+from discreet.people.deployed import FORMAT, VERSION, PeopleRule, digest_of
+from discreet.problems.checks import check_columns, loss_table, mass_array, positive
+from discreet.problems.constraint import LeakageBudget
+from discreet.problems.errors import InputError
+from discreet.problems.measures.measure import Measure
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
+from discreet.problems.problem import Problem
+from discreet.problems.rule import Rule
+
+_NEAR = 1e-6
+"""Guesses whose scores differ by more are no tie, and a guess of a probability this near to one is certain."""
+
+_ROUNDING = 1e-9
+"""By so much the probabilities of one person may differ from one process to the next."""
+
+_MOST_TIES = 256
+"""Distinct ties that are listed; an optimal vertex has at most (m − 1)(n − 1) that are drawn."""
+
+
+@dataclass(frozen=True, eq=False)
+class RuleDesign:
+    """A rule for people and what is certain about it in the model it was designed for.
+
+    rule       to save, load and apply
+    solution   the judge's word on that rule: status, bracket, leakage, all for this model
+    """
+
+    rule: PeopleRule
+    solution: Solution
+
+    @property
+    def statement(self) -> str:
+        """One sentence about the model."""
+        found, judged = self.solution, self.solution.certificate
+        assert judged is not None  # a design has an answer
+        return (
+            f"{found.status.value} for this model: leaks {found.leakage:.4g} of {found.problem.constraint}, errs "
+            f"{found.error_probability:.6g}, and no rule errs less than {judged.lower:.6g}"
+        )
+
+    def __repr__(self) -> str:
+        return f"RuleDesign({self.statement})"
+
+
+def design_rule(
+    p_y: Any,
+    p_x: Any,
+    budget: float | LeakageBudget | None = None,
+    *,
+    fraction: float | None = None,
+    measure: str | Measure | None = None,
+    guesses: Sequence[Any] | None = None,
+    groups: Sequence[Any] | None = None,
+    truths: Sequence[Any] | None = None,
+    loss_matrix: Any = None,
+    sample_weight: Any = None,
+    key: str | None = None,
+    gap: float = 1e-9,
+) -> RuleDesign:
+    """The rule of least error that leaks at most a budget about the group, for people whose probabilities are given.
+
+    p_y              p(y_k given z) of each person, by a calibrated classifier [people, truths]
+    p_x              p(x_j given z) [people, groups]
+    budget           of leakage, in the unit of the measure; or a fraction of what the plain Bayes rule leaks in this model
+    guesses, groups, truths   labels; 0, 1, … by default, and the truths are the guesses where there are as many
+    loss_matrix      loss of guess i when the truth is k [truths, guesses]; 0/1 by default
+    sample_weight    how many people each stands for
+    key              32 hexadecimal digits that decide the coins; by default a new one from the system's generator
+
+    Raises InputError; a budget that no backend could serve too.
+    """
+    problem = _problem(p_y, p_x, loss_matrix, sample_weight, measure)
+    if (budget is None) == (fraction is None):
+        raise InputError("give one of budget= and fraction= (of what the plain Bayes rule leaks)")
+    if budget is None:
+        budget = positive(fraction, "fraction", zero=True, most=1.0) * problem.bayes_leakage
+    return designed(problem.with_budget(budget), guesses, groups, truths, loss_matrix, key=key, gap=gap)
+
+
+def designed(
+    problem: Problem,
+    guesses: Sequence[Any] | None,
+    groups: Sequence[Any] | None,
+    truths: Sequence[Any] | None,
+    loss_matrix: Any,
+    *,
+    key: str | None,
+    gap: float = 1e-9,
+) -> RuleDesign:
+    """The design for a problem whose outcomes are people, as `_problem` makes it."""
+    found = solve(problem, gap=gap)
+    if found.estimator is None or found.tilt is None:
+        raise InputError(
+            f"the rule cannot be designed: {found.status.value}, {found.message}; choose another budget or measure"
+        )
+    judged = certify(problem, _with_ties(problem, found.estimator, found.tilt), found.tilt, found.multiplier, gap=gap)
+    if judged.status is Status.VIOLATED_PRIVACY:  # ties left out, or a rounding: the repair is a rule too
+        judged = certify(problem, judged.rule, judged.tilt, judged.multiplier, gap=gap)
+    rule = judged.rule
+    assert isinstance(rule, Rule)
+    losses = loss_table(loss_matrix, problem.m if loss_matrix is None else len(np.asarray(loss_matrix)))
+    named = Labels.of(guesses, groups, truths, losses, problem.n)
+    return RuleDesign(people_rule(rule, _points(problem, rule), named, key, _about(judged)), judged)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What the rows and columns of a rule are called, and its losses [truths, guesses]."""
+
+    guesses: list[Any]
+    groups: list[Any]
+    truths: list[Any]
+    losses: Array
+
+    @classmethod
+    def of(
+        cls,
+        guesses: Sequence[Any] | None,
+        groups: Sequence[Any] | None,
+        truths: Sequence[Any] | None,
+        losses: Array,
+        n: int,
+    ) -> Labels:
+        """Numbers where no labels are given; as many truths as guesses are called alike."""
+        made = _labels(guesses, losses.shape[1])
+        alike = made if losses.shape[0] == losses.shape[1] else None
+        return cls(made, _labels(groups, n), _labels(alike if truths is None else truths, losses.shape[0]), losses)
+
+
+def people_rule(rule: Rule, points: Array, labels: Labels, key: str | None, about: dict[str, Any]) -> PeopleRule:
+    """A rule whose ties are at these points [K, guesses + groups] as one for people."""
+    ties = [{"point": p, "column": c} for p, c in zip(points.tolist(), rule.columns.T.tolist(), strict=True)]
+    distinct = {repr(tie["point"]): tie for tie in ties}
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "guesses": labels.guesses,
+        "groups": labels.groups,
+        "truths": labels.truths,
+        "loss": labels.losses.tolist(),
+        "tilt": rule.tilt.tolist(),
+        "ties": {"within": _ROUNDING, "points": list(distinct.values())},
+        "ignore": {"probability": rule.share, "towards": rule.towards.tolist()},
+        "key": checked_key(key),
+        "about": about,
+    }
+    return PeopleRule({**document, "digest": digest_of(document)})
+
+
+def about_people(rule: PeopleRule, people: dict[str, Any]) -> PeopleRule:
+    """The same rule with what was found out about it on people, in its file."""
+    document = {**rule.document, "about": {**rule.document["about"], **people}}
+    return PeopleRule({**document, "digest": digest_of(document)})
+
+
+def constant_rule(guess: int, labels: Labels, key: str | None) -> PeopleRule:
+    """The rule that always makes this guess, and leaks nothing about anybody."""
+    m, n = len(labels.guesses), len(labels.groups)
+    rule = Rule(np.zeros((m, n)), share=1.0, towards=np.eye(m)[guess])
+    return people_rule(rule, np.zeros((0, m + n)), labels, key, {})
+
+
+def checked_key(key: str | None) -> str:
+    """32 hexadecimal digits: those given, or new ones."""
+    if key is None:
+        return secrets.token_hex(16)
+    if not isinstance(key, str) or len(key) != 32 or set(key) - set("0123456789abcdef"):
+        raise InputError("the key is not 32 hexadecimal digits in lower case; leave it out for a new one")
+    return key
+
+
+def _problem(p_y: Any, p_x: Any, loss_matrix: Any, sample_weight: Any, measure: str | Measure | None) -> Problem:
+    by_truth, by_group = probabilities(p_y, "p_y"), probabilities(p_x, "p_x")
+    people = len(by_truth)
+    if len(by_group) != people:
+        raise InputError(f"p_y has {people} people and p_x {len(by_group)}; give a row for each person in both")
+    weight = np.full(people, 1.0)
+    if sample_weight is not None:
+        weight = mass_array(sample_weight, "sample_weight", 1, "[people]")
+        if len(weight) != people or not weight.any():
+            raise InputError(f"sample_weight has {len(weight)} entries, not all 0, for {people} people; give one for each")
+    weight = weight / weight.sum()
+    losses = loss_table(loss_matrix, by_truth.shape[1])
+    return Problem((by_group * weight[:, None]).T, (by_truth @ losses * weight[:, None]).T, np.inf, measure=measure)
+
+
+def probabilities(values: Any, what: str) -> Array:
+    """Rows of probabilities that add up to one; InputError for anything else."""
+    array = mass_array(values, what, 2, "[people, labels]")
+    check_columns(array.T, f"{what}, transposed")
+    return np.asarray(array / array.sum(axis=1, keepdims=True))
+
+
+def _with_ties(problem: Problem, estimator: Array, tilt: Array) -> Rule:
+    """An estimator [m, N] as a rule: its ties, and the same column for all who cannot be told apart there."""
+    if problem.m == 1:
+        return Rule(tilt)
+    best, least, _, runner = least_two(in_order_losses(problem.p_xz, problem.loss, tilt))
+    mass = problem.p_z
+    margin = np.divide(runner - least, mass, out=np.full_like(mass, np.inf), where=mass > 0.0)
+    drawn = estimator[best, np.arange(problem.N)] < 1.0 - _NEAR
+    ties = np.flatnonzero((margin <= _ROUNDING) | (drawn & (margin <= _NEAR)))
+    if not ties.size:
+        return Rule(tilt)
+    points = np.round(_points(problem, Rule(tilt, ties, estimator[:, ties])), 9)
+    kinds = np.unique(points, axis=0, return_inverse=True)[1].reshape(-1)
+    weights = np.bincount(kinds, weights=mass[ties])
+    sums = np.array([np.bincount(kinds, weights=row) for row in estimator[:, ties] * mass[ties]])
+    columns = np.maximum(sums, 0.0)
+    columns = columns / columns.sum(axis=0)
+    kept = np.isin(kinds, np.argsort(-weights, kind="stable")[:_MOST_TIES])
+    return Rule(tilt, ties[kept], columns[:, kinds[kept]])
+
+
+def _points(problem: Problem, rule: Rule) -> Array:
+    """Where the ties of a rule are: the expected loss of each guess, then p(x_j given z) [K, m + n]."""
+    both = np.vstack([problem.loss[:, rule.ties], problem.p_xz[:, rule.ties]])
+    return np.asarray((both / problem.p_z[rule.ties]).T)
+
+
+def _labels(given: Sequence[Any] | None, count: int) -> list[Any]:
+    """Labels as JSON keeps them: texts, numbers, truth values, null, and lists of these."""
+    labels = list(range(count)) if given is None else list(given)
+    if len(labels) != count:
+        raise InputError(f"there are {len(labels)} labels for {count} columns; give one for each")
+    return [as_json(label) for label in labels]
+
+
+def as_json(label: Any) -> Any:
+    """A label as JSON keeps it; what it does not know is written as text."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, tuple | list):
+        return [as_json(part) for part in label]
+    return label if label is None or isinstance(label, str | int | float | bool) else str(label)
+
+
+def _about(solution: Solution) -> dict[str, Any]:
+    facts = solution.to_dict()
+    names = ("status", "error_probability", "lower_bound", "relative_gap")
+    measure = solution.problem.measure
+    leaked = {key: facts[f"{key}{measure.suffix}"] for key in ("leakage", "leakage_ceiling", "budget")}
+    model = {name: facts[name] for name in names} | leaked
+    return {"model": {**model, "measure": str(measure), "outcomes": facts["outcomes"]}, "versions": facts["versions"]}

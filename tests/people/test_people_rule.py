@@ -1,0 +1,280 @@
+"""Rules for people: optimal in their model, the same wherever they run, with coins that say nothing new when asked again."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.people import deployed
+from discreet.people.deployed import PeopleRule, coins, digest_of
+from discreet.people.design import Labels, constant_rule, people_rule
+from discreet.problems.rule import Rule
+
+KEY = bytes(range(16)).hex()
+
+
+def people(count: int, m: int = 2, n: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """p(y given z) and p(x given z) of people whose Y and X depend on common features."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(count, 3))
+
+    def softmax(scores: np.ndarray) -> np.ndarray:
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    return softmax(features @ rng.normal(size=(3, m))), softmax(features @ rng.normal(size=(3, n)))
+
+
+def table_of(p_y: np.ndarray, p_x: np.ndarray, budget: float, measure: str = "mutual-information") -> ds.Problem:
+    people_ = len(p_y)
+    return ds.Problem(p_x.T / people_, (p_y @ (1 - np.eye(p_y.shape[1]))).T / people_, budget, measure=measure)
+
+
+# -- design --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-9, 0.002, np.inf])
+@pytest.mark.parametrize(("m", "n"), [(2, 2), (3, 4)])
+def test_the_rule_errs_and_leaks_as_the_best_estimator_does(m: int, n: int, budget: float) -> None:
+    p_y, p_x = people(300, m, n)
+    design = ds.design_rule(p_y, p_x, budget, key=KEY)
+    assert design.solution.status is ds.Status.CERTIFIED
+    assert design.statement.startswith("certified for this model: ")
+    problem = table_of(p_y, p_x, budget)
+    estimator = design.rule.predict_proba(p_y, p_x).T
+    assert problem.error_probability(estimator) == pytest.approx(ds.solve(problem).error_probability, rel=2e-9)
+    assert problem.leakage(estimator) <= budget * (1 + 1e-9) + 1e-25
+    assert len(design.rule.ties) <= (m - 1) * (n - 1)
+
+
+def test_people_who_cannot_be_told_apart_are_treated_alike() -> None:
+    """With a dozen kinds of people many share a tie, where some kinds are drawn and others are not."""
+    p_y, p_x = (np.round(each * 4) / 4 for each in people(2000))
+    for budget in (0.0, 0.001):
+        design = ds.design_rule(p_y, p_x, budget, key=KEY)
+        assert design.solution.status is ds.Status.CERTIFIED
+        columns = design.rule.predict_proba(p_y, p_x)
+        for kind in np.unique(np.hstack([p_y, p_x]), axis=0):
+            alike = columns[(np.hstack([p_y, p_x]) == kind).all(axis=1)]
+            assert (alike == alike[0]).all()
+
+
+def test_other_measures_weights_losses_and_fractions() -> None:
+    p_y, p_x = people(120)
+    weight = np.random.default_rng(1).integers(1, 4, 120)
+    weighted = ds.design_rule(p_y, p_x, 0.002, sample_weight=weight, key=KEY)
+    repeated = ds.design_rule(np.repeat(p_y, weight, axis=0), np.repeat(p_x, weight, axis=0), 0.002, key=KEY)
+    assert weighted.solution.error_probability == pytest.approx(repeated.solution.error_probability, rel=1e-8)
+    parity = ds.design_rule(p_y, p_x, 0.05, measure="parity-difference", key=KEY)
+    rates = parity.rule.predict_proba(p_y, p_x).T @ p_x / p_x.sum(axis=0)
+    assert abs(rates[0, 0] - rates[0, 1]) <= 0.05 * (1 + 1e-9)
+    half = ds.design_rule(p_y, p_x, fraction=0.5, key=KEY)
+    assert half.solution.leakage == pytest.approx(0.5 * table_of(p_y, p_x, 1.0).bayes_leakage, rel=1e-6)
+    costly = ds.design_rule(
+        p_y, p_x, 0.002, loss_matrix=[[0.0, 9.0, 1.0], [9.0, 0.0, 1.0]], guesses=["a", "b", "ask"], key=KEY
+    )
+    assert costly.rule.truths == (0, 1)
+    assert (costly.rule.predict(p_y, p_x) == "ask").mean() > 0.5
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"p_x": np.ones((5, 2)) / 2}, "300 people and p_x 5"),
+        ({"p_y": np.ones((300, 2))}, "sums to 2.0"),
+        ({"p_y": [0.5, 0.5]}, r"p_y has shape \[2\]"),
+        ({"budget": None}, "one of budget= and fraction="),
+        ({"fraction": 0.5}, "one of budget= and fraction="),
+        ({"guesses": ["a"]}, "1 labels for 2 columns"),
+        ({"sample_weight": [1.0]}, "sample_weight has 1 entries"),
+        ({"key": "secret"}, "32 hexadecimal digits"),
+        ({"measure": "g-leakage:gain=[[1,0,1],[0,1,0]]"}, "3 columns and X has 2 values"),
+    ],
+)
+def test_what_cannot_be_designed_is_refused_in_a_sentence(changed: dict[str, Any], complaint: str) -> None:
+    p_y, p_x = people(300)
+    given: dict[str, Any] = {"p_y": p_y, "p_x": p_x, "budget": 0.01, **changed}
+    with pytest.raises(ds.InputError, match=complaint):
+        ds.design_rule(given.pop("p_y"), given.pop("p_x"), given.pop("budget"), **given)
+
+
+# -- files ---------------------------------------------------------------------------------------------------------------
+
+
+def designed(budget: float = 0.002, **labels: Any) -> tuple[PeopleRule, np.ndarray, np.ndarray]:
+    p_y, p_x = people(300)
+    return ds.design_rule(p_y, p_x, budget, key=KEY, **labels).rule, p_y, p_x
+
+
+def test_a_rule_is_the_same_after_it_was_saved(tmp_path: Path) -> None:
+    rule, p_y, p_x = designed(guesses=["no", "yes"], groups=[("f", None), ("m", True)])
+    rule.save(tmp_path / "rule.json")
+    loaded = ds.PeopleRule.load(tmp_path / "rule.json")
+    assert loaded.document == rule.document
+    assert loaded.groups == (("f", None), ("m", True))
+    assert (loaded.predict(p_y, p_x) == rule.predict(p_y, p_x)).all()
+    assert loaded.predict(p_y, p_x).dtype.kind == "U"
+    assert loaded.document["about"]["model"]["status"] == "certified"
+    with pytest.raises(FileExistsError):
+        rule.save(tmp_path / "rule.json")
+    rule.save(tmp_path / "rule.json", overwrite=True)
+
+
+def test_a_file_that_was_changed_or_is_something_else_is_refused(tmp_path: Path) -> None:
+    rule, _, _ = designed()
+    path = tmp_path / "rule.json"
+
+    def said(document: Any) -> str:
+        path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        with pytest.raises(ValueError, match=r"; |: ") as found:
+            PeopleRule.load(path)
+        return str(found.value)
+
+    changed = json.loads(json.dumps(rule.document))
+    changed["tilt"][0][0] += 1e-9
+    assert "its digest does not fit" in said(changed)
+    assert "has version 2" in said({**rule.document, "version": 2})
+    assert "no rule for people" in said({"format": "something"})
+    assert "no rule for people" in said("{")
+    assert "no rule for people" in said("[]")
+    torn = {key: value for key, value in rule.document.items() if key != "tilt"}
+    assert "KeyError: 'tilt'" in said({**torn, "digest": digest_of(torn)})
+    skewed = {**rule.document, "tilt": [[0.0], [0.0]]}
+    assert "do not fit its labels" in said({**skewed, "digest": digest_of(skewed)})
+    with pytest.raises(ValueError, match="FileNotFoundError"):
+        PeopleRule.load(tmp_path / "nothing.json")
+
+
+def test_one_file_predicts_with_numpy_alone(tmp_path: Path) -> None:
+    source = Path(deployed.__file__)
+    heads = {
+        (node.names[0].name if isinstance(node, ast.Import) else str(node.module)).split(".")[0]
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    assert heads - sys.stdlib_module_names == {"numpy"}
+    assert len(source.read_text(encoding="utf-8").splitlines()) <= 150
+    rule, p_y, p_x = designed()
+    rule.save(tmp_path / "rule.json")
+    np.savez(tmp_path / "people.npz", p_y=p_y, p_x=p_x)
+    shutil.copy(source, tmp_path / "guess.py")
+    code = (
+        "import sys; sys.path.insert(0, '.')\nimport guess, numpy\n"
+        "z = numpy.load('people.npz'); print(*guess.PeopleRule.load('rule.json').predict(z['p_y'], z['p_x']))\n"
+        "assert not {'discreet', 'scipy', 'sklearn', 'pandas'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(guess) for guess in rule.predict(p_y, p_x).tolist()]
+
+
+# -- coins ---------------------------------------------------------------------------------------------------------------
+
+
+def siphash(key: bytes, message: bytes, compress: int, finish: int) -> int:
+    """SipHash of J.-P. Aumasson and D. J. Bernstein (2012), in plain integers."""
+    mask = (1 << 64) - 1
+    k = struct.unpack("<QQ", key)
+    v = [0x736F6D6570736575 ^ k[0], 0x646F72616E646F6D ^ k[1], 0x6C7967656E657261 ^ k[0], 0x7465646279746573 ^ k[1]]
+
+    def left(x: int, bits: int) -> int:
+        return (x << bits | x >> (64 - bits)) & mask
+
+    def rounds(count: int) -> None:
+        for _ in range(count):
+            v[0], v[2] = (v[0] + v[1]) & mask, (v[2] + v[3]) & mask
+            v[1], v[3] = left(v[1], 13) ^ v[0], left(v[3], 16) ^ v[2]
+            v[0], v[2] = (left(v[0], 32) + v[3]) & mask, (v[2] + v[1]) & mask
+            v[1], v[3] = left(v[1], 17) ^ v[2], left(v[3], 21) ^ v[0]
+            v[2] = left(v[2], 32)
+
+    whole = len(message) // 8 * 8
+    words = [*struct.unpack(f"<{whole // 8}Q", message[:whole]), int.from_bytes(message[whole:], "little")]
+    words[-1] |= (len(message) & 255) << 56
+    for word in words:
+        v[3] ^= word
+        rounds(compress)
+        v[0] ^= word
+    v[2] ^= 255
+    rounds(finish)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def test_coins_are_siphash() -> None:
+    assert siphash(bytes(range(16)), bytes(range(15)), 2, 4) == 0xA129CA6149BE45E5  # the authors' own example
+    words = np.random.default_rng(0).integers(0, 2**63, (20, 5), dtype=np.uint64)
+    expected = [(siphash(bytes(range(16)), row.tobytes(), 1, 3) >> 11) * 2.0**-53 for row in words]
+    assert coins(words, KEY).tolist() == expected
+
+
+def drawing(probability: float = 0.3) -> PeopleRule:
+    """A rule that guesses "yes" with this probability for everyone."""
+    labels = Labels.of(["no", "yes"], None, None, 1 - np.eye(2), 2)
+    rule = Rule(np.zeros((2, 2)), share=1.0, towards=[1 - probability, probability])
+    return people_rule(rule, np.zeros((0, 4)), labels, KEY, {})
+
+
+def test_asking_a_thousand_times_tells_nothing_new() -> None:
+    """The averaging attack: with fresh coins the mean of a thousand guesses tells the probability; with sticky ones, no more
+    than the first guess does."""
+    rule, half = drawing(), np.full((1000, 2), 0.5)
+    again = [rule.predict(half[:1], half[:1], ids=["a person"])[0] for _ in range(30)]
+    asked = rule.predict(half, half, ids=["a person"] * 1000)
+    assert set(again) == set(asked.tolist()) == {again[0]}
+    without_ids = rule.predict(half, half)
+    assert len(set(without_ids.tolist())) == 1
+    fresh = rule.predict(half, half, fresh=np.random.default_rng(0))
+    assert abs((fresh == "yes").mean() - 0.3) < 0.05
+
+
+def test_coins_of_different_people_are_fair_and_independent_of_order() -> None:
+    rule, count = drawing(), 20000
+    half = np.full((count, 2), 0.5)
+    for ids in (np.arange(count), np.array([f"person {k}" for k in range(count)])):
+        guesses = rule.predict(half, half, ids=ids)
+        assert abs((guesses == "yes").mean() - 0.3) < 0.015
+        order = np.random.default_rng(1).permutation(count)
+        assert (rule.predict(half, half, ids=ids[order]) == guesses[order]).all()
+    other = people_rule(Rule(rule.tilt, share=1.0, towards=rule.towards), np.zeros((0, 4)), Labels.of(
+        ["no", "yes"], None, None, 1 - np.eye(2), 2), "ff" * 16, {})  # fmt: skip
+    agree = (other.predict(half, half, ids=np.arange(count)) == rule.predict(half, half, ids=np.arange(count))).mean()
+    assert abs(agree - (0.3**2 + 0.7**2)) < 0.015
+
+
+def test_one_person_is_guessed_as_in_a_crowd() -> None:
+    rule, p_y, p_x = designed()
+    together = rule.predict(p_y, p_x)
+    assert [rule.predict(p_y[k : k + 1], p_x[k : k + 1])[0] for k in range(50)] == together[:50].tolist()
+
+
+def test_a_constant_rule_says_that_it_is_one() -> None:
+    rule = constant_rule(1, Labels.of(["no", "yes"], ["f", "m"], None, 1 - np.eye(2), 2), KEY)
+    assert rule.possible_guesses == ("yes",)
+    p_y, p_x = people(50)
+    group = np.where(p_x[:, 0] > 0.5, "f", "m")
+    found = ds.evaluate(rule, (p_y, p_x), ["yes"] * 50, sensitive_features=group)
+    assert (found.leakage.high, found.error.estimate) == (0.0, 0.0)
+    assert designed()[0].possible_guesses == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("p_y", "p_x", "ids", "complaint"),
+    [
+        ([[0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]], None, "1 rows and p_x 2"),
+        ([[0.5, 0.5, 0.0]], [[0.5, 0.5]], None, r"p_y has shape \[1, 3\]"),
+        ([[0.5, 0.5]], [[0.5, np.nan]], None, "p_x has shape .* not finite"),
+        ([[0.5, 0.5]], [[0.5, 0.5]], [1, 2], "one id for each of 1 people"),
+    ],
+)
+def test_what_cannot_be_guessed_is_refused_in_a_sentence(p_y: Any, p_x: Any, ids: Any, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        drawing().predict(p_y, p_x, ids=ids)
