@@ -322,7 +322,8 @@ def _doctor_line(probe: Availability) -> Sequence[_Cell]:
 def advice_tables(advice: Advice) -> list[Table]:
     """The advice, its evidence, and the others with the reason against each."""
     not_chosen = listed("Not chosen", ("backend", "why"), advice.not_chosen.items())
-    return [_advised(advice), *([_evidence_table(advice.chosen)] if advice.chosen else []), not_chosen]
+    evidence = [_evidence_table(advice.chosen)] if advice.chosen and advice.chosen.evidence else []
+    return [_advised(advice), *evidence, not_chosen]
 
 
 def _advised(advice: Advice) -> Table:

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
+from discreet.backends.registry import load_backend
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError, InputError
 from discreet.reports.advice.evidence import Features, Option, cells_of
@@ -60,6 +61,43 @@ def test_one_that_failed_nearby_is_not_safe_however_fast(status: Status) -> None
     assert advice.backend == "tilt"
     assert "not safe" in advice.not_chosen["blahut-arimoto"]
     assert status.value in advice.not_chosen["blahut-arimoto"]
+
+
+def test_advice_about_a_measure_comes_from_rows_of_that_measure_only() -> None:
+    rows, other = grid(LAWS), grid({"conic": lambda bins: 1e-6, "highs": lambda bins: 1e-7 * bins})
+    lift = [replace(each, measure="max-lift", problem_hash=f"lift {each.problem_hash}") for each in other]
+    problem = sensor(64)
+    assert ds.advise(problem, reference=[*rows, *lift]).to_dict() | {"measured_rows": 0} == (
+        ds.advise(problem, reference=rows).to_dict() | {"measured_rows": 0}
+    )
+    asked = problem.with_budget(problem.budget, measure="max-lift")
+    advice = ds.advise(asked, reference=[*rows, *lift])
+    assert advice.backend == "conic"
+    assert advice.measured_rows == len(lift)
+    assert ds.advise(asked.with_budget(math.inf), reference=[*rows, *lift]).measured_rows == len(rows)
+
+
+def test_without_a_row_of_its_measure_the_advice_says_so_and_goes_by_capability() -> None:
+    problem = sensor(64).with_budget(0.01, measure="chi-square")
+    advice = ds.advise(problem, reference=grid(LAWS))
+    served = {
+        name for name in ds.backends.backend_names() if "chi-square" in ds.backends.load_backend(name).capabilities.measures
+    }
+    assert advice.backend == next(name for name in (*load_backend("auto").preference, "auto") if name in served)
+    assert (advice.safe, advice.measured_rows, advice.runner_up) == (False, 0, None)
+    assert advice.to_dict()["chosen"]["predicted_seconds"] is None
+    (note,) = advice.notes
+    assert note.startswith(f"nothing was measured under chi-square: {advice.backend} is named because it serves")
+    assert "does not serve a positive finite budget of chi-square" in advice.not_chosen["highs"]
+
+
+def test_perfect_privacy_is_one_problem_under_all_measures_that_separate() -> None:
+    rows = grid(LAWS, fraction=0.0)
+    one, other = (
+        ds.advise(sensor(64).with_budget(0.0, measure=name), reference=rows) for name in ("mutual-information", "max-lift")
+    )
+    assert one.to_dict() == other.to_dict()
+    assert ds.advise(sensor(64).with_budget(0.0, measure="min-entropy-leakage"), reference=rows).measured_rows == 0
 
 
 def test_a_failure_lowers_the_bound_and_a_near_one_more_than_a_far_one() -> None:

@@ -20,6 +20,7 @@ from discreet.backends.isolated import probe
 from discreet.backends.registry import backend_names, capabilities, load_backend, refuse_unserved
 from discreet.problems.checks import listed
 from discreet.problems.errors import InputError, Unsupported
+from discreet.problems.measures.measure import Measure
 from discreet.problems.problem import Problem
 from discreet.reports.advice.evidence import FEATURES, Cell, Features, Option, cells_of, joined
 from discreet.reports.advice.prediction import Prospect, TimeModel, comparable_kind, prospects, rank
@@ -103,13 +104,14 @@ def advise(
     """
     Options(gap=gap, time_limit=seconds)  # refuses what is out of range
     refuse_all_but_arrays("advise", problem)
-    problem.refuse_other_measures("what was measured is")
     own = _rows(results)
-    shipped = _reference_cells() if reference is None else tuple(cells_of(reference))
-    local = cells_of(own, local=True)
-    factor = machine_factor(shipped, local)
+    every = _reference_cells() if reference is None else tuple(cells_of(reference))
+    every_local = cells_of(own, local=True)
+    factor = machine_factor(every, every_local)
+    shipped, local = ([cell for cell in cells if cell.is_about(problem)] for cells in (every, every_local))
     features = Features.of_problem(problem)
-    considered = prospects(joined(shipped, local, factor), features, gap)
+    cells = joined(shipped, local, factor)
+    considered = prospects(cells, features, gap) if cells else _by_capability(problem, gap)
     judged = _runnable([replace(each, refusal=_refusal(each.option, problem, peers)) for each in considered])
     ranked = rank(judged)
     chosen = ranked[0] if ranked else None
@@ -123,11 +125,18 @@ def advise(
         chosen=chosen,
         runner_up=runner_up,
         not_chosen=_reasons(chosen, runner_up, [*ranked, *(each for each in judged if each.refusal)], problem, peers),
-        notes=_notes(chosen, features, gap, seconds, [*shipped, *local]),
+        notes=_notes(chosen, features, gap, seconds, [*shipped, *local], problem.measure),
         measured_rows=sum(len(cell.samples) for cell in shipped),
         local_rows=len(own),
         machine_factor=factor,
     )
+
+
+def _by_capability(problem: Problem, gap: float) -> list[Prospect]:
+    """Every backend that serves a problem like which nothing was measured, in the order in which `auto` asks them."""
+    served = [name for name, able in capabilities().items() if name != "auto" and able.serves_budget(problem)]
+    unknown = (math.inf,) * 3
+    return [Prospect(Option(name, "{}", gap), 0.0, 0.0, 0.0, *unknown, remote="nothing of its measure") for name in served]
 
 
 def _rows(results: Iterable[Measurement | str | Path]) -> list[Measurement]:
@@ -143,17 +152,17 @@ def _rows(results: Iterable[Measurement | str | Path]) -> list[Measurement]:
 
 @cache
 def _reference_cells() -> tuple[Cell, ...]:
-    return tuple(cells_of(reference_measurements()))
+    return tuple(cells_of([*reference_measurements(), *reference_measurements("measures")]))
 
 
 def machine_factor(shipped: Sequence[Cell], local: Sequence[Cell]) -> float:
     """How many times longer local rows took than the shipped ones predict: the median; 1 with fewer than three of them."""
-    models: dict[tuple[Option, str], TimeModel] = {}
-    by_key = grouped(shipped, lambda cell: (cell.option, cell.features.kind))
+    models: dict[tuple[Option, str, str], TimeModel] = {}
+    by_key = grouped(shipped, lambda cell: (cell.option, cell.features.kind, cell.measure))
     same = {(cell.option, cell.identity): cell.seconds for cell in shipped}
     ratios = []
     for cell in (each for each in local if each.timed and each.seconds > 0.0):
-        key = cell.option, cell.features.kind
+        key = cell.option, cell.features.kind, cell.measure
         if key in by_key:
             model = models.setdefault(key, TimeModel(by_key[key]))
             expected = same.get((cell.option, cell.identity)) or model.predict(cell.features)[0]
@@ -231,6 +240,8 @@ def _reasons(
 
 
 def _why_not(prospect: Prospect, chosen: Prospect | None) -> str:
+    if not prospect.evidence:
+        return f"nothing was measured under this measure, and auto asks {chosen.option.label if chosen else 'others'} first"
     if prospect.remote:
         return f"there is no measurement of it near this problem; the nearest is {prospect.remote}"
     if not prospect.safe:
@@ -243,11 +254,21 @@ def _why_not(prospect: Prospect, chosen: Prospect | None) -> str:
 
 
 def _notes(
-    chosen: Prospect | None, features: Features, gap: float, seconds: float | None, cells: Sequence[Cell]
+    chosen: Prospect | None,
+    features: Features,
+    gap: float,
+    seconds: float | None,
+    cells: Sequence[Cell],
+    measure: Measure,
 ) -> tuple[str, ...]:
     """The sentences on a choice; `cells` are all that were considered, shipped and local."""
     if chosen is None:
         return ("nothing that was measured under this kind of budget can run here; auto tries what there is",)
+    if not cells:
+        return (
+            f"nothing was measured under {measure}: {chosen.option.label} is named because it serves this measure and auto "
+            "asks it first of those that do; look at the certificate before you use its answer",
+        )
     found = []
     if chosen.remote:
         found.append(

@@ -8,7 +8,8 @@ An instance is described by the few numbers that decide which options certify it
 outcomes N that differ (proportional ones are merged before a backend sees them), n·m (the dual has n·m + 1 unknowns), the
 budget relative to the Bayes leakage and in nats (tiny budgets break conic solvers), and the Bayes error over that of the
 best constant guess. The kind of budget is not a number: instances are only compared within perfect privacy, a constraint
-that binds, or a slack one.
+that binds, or a slack one. So is the measure of leakage, but perfect privacy is the same problem under all measures that
+vanish only for independence.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ import numpy as np
 
 from discreet.backends.registry import capabilities
 from discreet.backends.solution import Status
+from discreet.problems.measures.mutual_information import MutualInformation
+from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
@@ -49,20 +52,24 @@ class Features:
     def of_problem(cls, problem: Problem) -> Features:
         """The features of a problem."""
         outcomes, errors = reduce(problem).problem.N, (problem.bayes_error, problem.constant_error)
-        return cls._of(problem.budget, problem.bayes_leakage, outcomes, problem.n * problem.m, *errors)
+        sizes = outcomes, problem.n * problem.m
+        return cls._of(problem.budget, problem.bayes_leakage, *sizes, *errors, separates=problem.measure.separates)
 
     @classmethod
     def of_measurement(cls, row: Measurement) -> Features:
         """The features of what a row measured."""
         products = row.private_values * row.guesses
         outcomes = row.distinct_outcomes or row.outcomes
-        return cls._of(row.budget_nats, row.bayes_leakage_nats, outcomes, products, row.bayes_error, row.constant_error)
+        errors, separates = (row.bayes_error, row.constant_error), measure_of(row.measure).separates
+        return cls._of(row.budget_nats, row.bayes_leakage_nats, outcomes, products, *errors, separates=separates)
 
     @classmethod
-    def _of(cls, budget: float, leakage: float, outcomes: int, products: int, error: float, constant: float) -> Features:
+    def _of(
+        cls, budget: float, leakage: float, outcomes: int, products: int, error: float, constant: float, *, separates: bool
+    ) -> Features:
         # Where a Bayes rule leaks 1e-26 nats, ‖ΦP‖ is about 1e-13, which counts as no leak: it keeps any budget.
         slack = budget >= leakage or leakage <= 1e-26
-        kind = "slack" if slack else "perfect" if budget == 0.0 else "constrained"
+        kind = "slack" if slack else "perfect" if budget == 0.0 and separates else "constrained"
         share = budget / leakage if kind == "constrained" else 1.0
         nats = budget if kind == "constrained" else 1.0
         return cls(kind, outcomes, products, share, nats, error / constant if constant > 0.0 else 1.0)
@@ -114,6 +121,7 @@ class Cell:
     """What an option did on an instance.
 
     instance   problem and budget as typed; `identity` is the hash of its arrays and budget
+    measure    of leakage, as typed
     group      what is held out together in a test of the advice: the catalog entry, or the file
     seconds    median over the repeats; `samples` holds them all
     gap        the widest certified relative gap of the repeats; inf where one had no answer or broke the budget
@@ -130,12 +138,18 @@ class Cell:
     samples: tuple[float, ...]
     gap: float
     outcome: Status
+    measure: str
     local: bool = False
 
     @property
     def timed(self) -> bool:
         """Whether its seconds are those of work done to an end, not of a limit or a crash."""
         return math.isfinite(self.seconds) and self.outcome in (Status.CERTIFIED, Status.INACCURATE, Status.VIOLATED_PRIVACY)
+
+    def is_about(self, problem: Problem) -> bool:
+        """Whether it is of the problem's measure; of any at perfect privacy, of mutual information without a constraint."""
+        wanted = MutualInformation.name if problem.constraint.oblivious else str(problem.measure)
+        return self.measure == wanted or (problem.constraint.perfect and self.features.kind == "perfect")
 
     def succeeds(self, gap: float) -> bool:
         """Whether the budget was kept and the gap proven."""
@@ -174,5 +188,6 @@ def _cell(option: Option, rows: list[Measurement], local: bool) -> Cell:
         samples=tuple(each for row in rows for each in (row.samples[1:] or row.samples or (row.seconds,))),
         gap=max(row.relative_gap if row.answered and not row.violated else math.inf for row in rows),
         outcome=worst.status,
+        measure=first.measure,
         local=local,
     )

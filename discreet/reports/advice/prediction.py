@@ -178,7 +178,7 @@ class Prospect:
     seconds, low, high    predicted, with a 90% interval
     evidence         the nearest measured rows; the failures first where it is not safe
     remote           the nearest measurement where it is too far for a prediction, else empty: then the seconds are an
-                     extrapolation that orders options and is not shown
+                     extrapolation that orders options and is not shown; inf where nothing was measured
     refusal          why it is ruled out; empty when it is not
     """
 
@@ -284,7 +284,7 @@ def rank(considered: Iterable[Prospect]) -> list[Prospect]:
     Among the others, which there are where little was measured, those that never failed nearby go before those that did, and
     of equally certain ones that with the least upper end of its time: a short time far from any measurement says little.
     """
-    usable = [each for each in considered if not each.refusal and math.isfinite(each.seconds)]
+    usable = [each for each in considered if not each.refusal and (math.isfinite(each.seconds) or each.remote)]
     safe = sorted((each for each in usable if each.safe), key=lambda each: each.seconds)
     if safe:
         close = [each for each in safe if each.seconds <= POLICY.tie * safe[0].seconds]
