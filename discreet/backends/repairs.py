@@ -13,6 +13,8 @@ Source: docs/theory.md, sections 6, 8 and 9.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,9 +136,9 @@ def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tup
     p_z = p_xz.sum(axis=0)
     posterior = np.divide(p_xz, p_z, out=np.zeros_like(p_xz), where=p_z > 0)
     feature = np.where(p_z > 0, posterior - marginal[0][:, None], 0.0)
-    frequent = _without_rare(estimator, p_z, Precision.unseen)
+    frequent = without_rare(estimator, p_z, Precision.unseen)
     ignoring = (frequent @ p_z)[:, None] / p_z.sum()
-    starts = [_without_rare(estimator, p_z, Precision.no_mass)] + [frequent] * (frequent is not estimator)
+    starts = [without_rare(estimator, p_z, Precision.no_mass)] + [frequent] * (frequent is not estimator)
     rooms = [Precision.private, *(Precision.derived * 100.0**k for k in range(5))]  # the least first, as it costs least
     found = (_project(p_xz, marginal, start, feature) for start in starts)
     own = next((each for each in found if each is not None and _is_drawn_enough(*each)), None)
@@ -144,7 +146,7 @@ def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tup
     return own or next(filter(None, (_project(p_xz, marginal, start, feature) for start in mixed)), None)
 
 
-def _without_rare(estimator: Array, p_z: Array, least: float) -> Array:
+def without_rare(estimator: Array, p_z: Array, least: float) -> Array:
     """The estimator itself, or without guesses of less mass: their outcomes go to the likeliest other guess there."""
     rare = estimator @ p_z < least
     if not rare.any() or not estimator[rare].any():
@@ -266,31 +268,43 @@ def duals_of_law(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
     if multiplier > 0.0:
         least = (loss + tilt[used] @ problem.p_xz).min(axis=0)
         for i in np.flatnonzero(~used):
-            tilt[i] = multiplier * _excluded((problem.loss[i] - least) / problem.p_z / multiplier, problem)
+            lead = (problem.loss[i] - least) / problem.p_z / multiplier
+            most = -np.log(problem.p_x)
+            tilt[i] = multiplier * excluded(lead, problem, partial(_log_mean, problem.p_x), np.ones_like(most), most)
     return tilt, multiplier
 
 
-def _excluded(lead: Array, problem: Problem) -> Array:
-    """t/μ [n] for a guess that loses by `lead` [N] (per mass, in units of μ) before it is tilted."""
+def _log_mean(p_x: Array, point: Array) -> tuple[float, Array]:
+    """log Σ_j π_j e^{x_j} and its gradient."""
+    weight = p_x * np.exp(point - point.max())
+    return float(point.max() + np.log(weight.sum())), weight / weight.sum()
+
+
+def excluded(
+    lead: Array, problem: Problem, excess_at: Callable[[Array], tuple[float, Array]], size: Array, most: Array
+) -> Array:
+    """t/μ [n] for a guess that loses by `lead` [N] (per mass, in units of μ) before it is tilted.
+
+    excess_at   a function of t/μ that must be at most 0, and its gradient; κ + 1 at t/μ + 1 if it is κ at t/μ
+    size, most  t/μ is at least `Precision.no_evidence` sizes [n] and at most this [n]
+    """
     from scipy.optimize import linprog
 
     posterior = (problem.p_xz / problem.p_z).T
     objective = np.append(np.zeros(problem.n), -1.0)
-    bounds = [*((Precision.no_evidence, -math.log(p)) for p in problem.p_x), (None, None)]
+    bounds = [*zip(Precision.no_evidence * size, most, strict=True), (None, None)]
     rows, right = np.column_stack([-posterior, np.ones(problem.N)]), lead
-    best, most = np.zeros(problem.n), float(lead.min())
+    best, widest = np.zeros(problem.n), float(lead.min())
     for _ in range(60):  # cuts; ten are usually enough
         answer = linprog(objective, rows, right, bounds=bounds, method="highs")
         if answer.x is None:
             break
         point = answer.x[:-1]
-        weight = problem.p_x * np.exp(point - point.max())
-        excess = float(point.max() + np.log(weight.sum()))
+        excess, tangent = excess_at(point)
         reached = float((lead + posterior @ (point - excess)).min())
-        if reached > most:
-            best, most = point - excess, reached
-        if excess <= Precision.searched or most >= 0.0:  # no constraint is violated, or the guess is excluded
+        if reached > widest:
+            best, widest = point - excess, reached
+        if excess <= Precision.searched or widest >= 0.0:  # no constraint is violated, or the guess is excluded
             break
-        tangent = weight / weight.sum()
         rows, right = np.vstack([rows, np.append(tangent, 0.0)]), np.append(right, tangent @ point - excess)
     return best

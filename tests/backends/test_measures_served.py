@@ -26,6 +26,7 @@ NAMES = [TEXTS.get(name, name) for name in MEASURES]
 OTHERS = NAMES[1:]
 GAPS = {
     "conic": 1e-7,
+    "slsqp": 1e-8,
     "highs": 1e-9,
     "pyomo": 1e-9,
     "glop": 1e-9,
