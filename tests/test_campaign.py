@@ -73,8 +73,8 @@ def test_what_is_false_is_said(load: Any, budget: float, change: dict[str, float
     false = replace(
         solution, verdict=replace(solution.verdict, certificate=replace(solution.verdict.certificate, **changed))
     )
-    checked, faults, unconfirmed = load("batches")._checked(false, 1e-9)
-    assert checked
+    able, faults, unconfirmed = load("batches").checked(false, 1e-9)
+    assert able
     assert not unconfirmed
     assert len(faults) == len(said)
     assert all(words in fault for words, fault in zip(said, faults, strict=True))
@@ -85,7 +85,7 @@ def test_an_estimator_that_leaks_is_false(load: Any) -> None:
     solution = ds.solve(problem, "tilt")
     assert solution.verdict is not None
     leaking = replace(solution, verdict=replace(solution.verdict, answer=problem.bayes_estimator))
-    _, faults, _ = load("batches")._checked(leaking, 1e-9)
+    _, faults, _ = load("batches").checked(leaking, 1e-9)
     assert ["leaks" in fault for fault in faults] == [True]
 
 
@@ -165,3 +165,19 @@ def test_nothing_to_do_is_said(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 2
     assert "choose" in done.stderr
+
+
+def test_the_accuracy_of_measures_is_a_table(load: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    accuracy = load("accuracy")
+    first, again = (accuracy.drawn("total-variation", 1, 3) for _ in range(2))
+    assert first.p_xz.tobytes() == again.p_xz.tobytes()
+    assert first.budget == again.budget
+    assert 1e-4 * first.bayes_leakage <= first.budget <= 0.5 * first.bayes_leakage
+    asked = ["--count", "4", "--measures", "mutual-information,total-variation", "--out", str(tmp_path / "measures")]
+    assert accuracy.main(asked) == 0
+    lines = list(csv.DictReader((tmp_path / "measures.csv").read_text("utf-8").splitlines()))
+    assert [line["measure"] for line in lines] == ["mutual-information", "total-variation"]
+    assert [line["problems"] for line in lines] == ["2", "2"]
+    assert {line["false"] for line in lines} == {"0"}
+    assert "exact arithmetic, 0 false" in (tmp_path / "measures.md").read_text("utf-8")
+    assert "mutual-information" in capsys.readouterr().out

@@ -34,7 +34,7 @@ from discreet.problems.problem import Problem
 from discreet.reports.second_opinion import contradictions
 from discreet.verification import Verification, verify
 
-__all__ = ["Asked", "Batch", "Row", "done", "gap_of"]
+__all__ = ["Asked", "Batch", "Row", "checked", "done", "gap_of"]
 
 _GIVEN_UP = "given up"
 _NEGLIGIBLE = 2e-6  # error probability: double precision does not resolve gaps of 1e-9 of smaller ones
@@ -136,7 +136,7 @@ def gap_of(solution: Solution) -> float:
 
 def _row(batch: Batch, index: int, words: str, solution: Solution, gap: float) -> Row:
     started = time.perf_counter()
-    checked, false, unconfirmed = _checked(solution, gap)
+    able, false, unconfirmed = checked(solution, gap)
     spent, problem, times = time.perf_counter() - started, solution.problem, solution.timings
     return Row(
         batch.backend,
@@ -154,13 +154,13 @@ def _row(batch: Batch, index: int, words: str, solution: Solution, gap: float) -
         times.lower_seconds + times.solve_seconds + times.lift_seconds,
         times.certify_seconds,
         spent,
-        checked,
+        able,
         tuple(false),
         tuple(unconfirmed),
     )
 
 
-def _checked(solution: Solution, gap: float) -> tuple[bool, list[str], list[str]]:
+def checked(solution: Solution, gap: float) -> tuple[bool, list[str], list[str]]:
     """Whether there was a certificate to check, what is false in it, and what its file does not prove."""
     if solution.certificate is None:
         return False, [], []
