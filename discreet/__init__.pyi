@@ -17,6 +17,7 @@ from .people.evaluation import evaluate as evaluate
 from .problems import measures as measures
 from .problems.blocks import BlockProblem as BlockProblem
 from .problems.certificate import Certificate as Certificate
+from .problems.constraint import Constraint as Constraint
 from .problems.continuous.model import ContinuousProblem as ContinuousProblem
 from .problems.errors import DiscreetError as DiscreetError
 from .problems.errors import FileError as FileError

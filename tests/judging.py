@@ -41,7 +41,7 @@ def lower_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
     case = MatrixCase(problem, np.eye(problem.m)[:, best], None, None)
     even = OutputLaw(np.full(problem.m, 1.0 / problem.m), np.zeros((problem.m, problem.n)), problem.p_x)
     parts = case._sums_under(case.answer, tilt).least(tilt, case._lift)
-    return _bound(problem.constraint, Duals(tilt, multiplier, parts), Worth(even, 0.0, 0.0, within=0.0))
+    return _bound(problem.terms, Duals(tilt, multiplier, parts), Worth(even, 0.0, 0.0, within=0.0))
 
 
 def certify_rule(

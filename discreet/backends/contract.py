@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias,
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.checks import brief, whole
+from discreet.problems.constraint import Term
 from discreet.problems.errors import InputError
+from discreet.problems.measures.duals import Multiplier
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -76,10 +78,15 @@ class Regime(Enum):
 
     @classmethod
     def of(cls, problem: AnyProblem) -> Regime:
-        """The regime of a problem's budget."""
-        if problem.constraint.perfect:
+        """The regime of a problem's budget, of several constraints the one that all have, else the constrained one."""
+        if problem.perfect:
             return cls.PERFECT
-        return cls.OBLIVIOUS if problem.constraint.oblivious else cls.CONSTRAINED
+        return cls.OBLIVIOUS if problem.oblivious else cls.CONSTRAINED
+
+    @classmethod
+    def of_term(cls, term: Term) -> Regime:
+        """The regime of one constraint."""
+        return cls.CONSTRAINED if term.priced else cls.PERFECT if term.budget.perfect else cls.OBLIVIOUS
 
 
 @dataclass(frozen=True)
@@ -142,7 +149,9 @@ class Capabilities:
     """What a backend can do, as data; the rest of the project knows nothing else about it.
 
     regimes            the budgets it serves, of mutual information
-    measures           other measures of leakage whose positive budgets it serves; at the two other regimes all are alike
+    measures           other measures of leakage whose positive budgets it serves; at the two other regimes all are alike,
+                       but for those that are conditional
+    several            whether it serves several constraints, of any regimes and measures that it serves
     largest_outcomes   N of arrays above which it refuses; outcomes in blocks have no such limit
     largest_variables  (m − 1) N above which it refuses: a dense method would take minutes
     gives_duals        whether its answers carry tilt and multiplier
@@ -173,6 +182,7 @@ class Capabilities:
     settings: Mapping[str, str] = field(default_factory=dict)
     peer: bool = False
     measures: frozenset[str] = frozenset()
+    several: bool = False
     largest_variables: float = math.inf
     reach: tuple[Reach, ...] = ()
 
@@ -185,9 +195,11 @@ class Capabilities:
         kind = Kind.of(problem)
         if kind not in self.kinds:
             return f"does not serve {kind.value}"
-        if not self.serves_budget(problem):
-            regime, other = Regime.of(problem), problem.measure != MUTUAL_INFORMATION
-            named = f" of {problem.measure.name}" if other and regime is Regime.CONSTRAINED else ""
+        if len(problem.terms) > 1 and not self.several:
+            return f"does not serve several constraints, and this problem has {len(problem.terms)}"
+        if (term := next((each for each in problem.terms if not self._serves(each)), None)) is not None:
+            regime, other = Regime.of_term(term), term.measure != MUTUAL_INFORMATION
+            named = f" of {term.measure.name}" if other and (term.priced or term.measure.conditional) else ""
             return f"does not serve {regime.value}{named}"
         if isinstance(problem, Problem) and problem.N > self.largest_outcomes:
             return f"refuses more than {self.largest_outcomes} outcomes and this problem has {problem.N}"
@@ -196,10 +208,15 @@ class Capabilities:
         return ""
 
     def serves_budget(self, problem: AnyProblem) -> bool:
-        """Whether it serves the kind of budget, by the problem's measure."""
-        regime = Regime.of(problem)
-        if regime is Regime.CONSTRAINED and problem.measure != MUTUAL_INFORMATION:
-            return problem.measure.name in self.measures
+        """Whether it serves the kinds of budget, by the measures of the problem, and as many."""
+        return (self.several or len(problem.terms) == 1) and all(map(self._serves, problem.terms))
+
+    def _serves(self, term: Term) -> bool:
+        regime = Regime.of_term(term)
+        if term.measure.conditional and term.measure.name not in self.measures:
+            return False
+        if regime is Regime.CONSTRAINED and term.measure != MUTUAL_INFORMATION:
+            return term.measure.name in self.measures
         return regime in self.regimes
 
     def skipped(self, problem: Problem, settings: Mapping[str, object], *, curve: bool = False) -> str:
@@ -262,13 +279,13 @@ class Answer:
     """An estimator with optional duals; the judge checks all of it.
 
     estimator   a matrix [m, N] or a `Rule`; an `IntervalRule` for densities
-    tilt        [m, n], multiplier ≥ 0; without them a rule's own tilt counts
+    tilt        [m, n], multiplier ≥ 0 (of several constraints one for each [C]); without them a rule's own tilt counts
     anchors     estimators [m, N] that the backend believes to leak nothing; the judge may repair towards them
     """
 
     estimator: Array | Rule | IntervalRule
     tilt: Array | None = None
-    multiplier: float | None = None
+    multiplier: Multiplier | None = None
     anchors: tuple[Array, ...] = ()
 
 

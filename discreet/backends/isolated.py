@@ -25,7 +25,7 @@ from discreet.backends.registry import Availability, availability, load_backend,
 from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.checks import brief
-from discreet.problems.constraint import LeakageBudget
+from discreet.problems.constraint import LeakageBudget, is_plain
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
@@ -251,7 +251,9 @@ def _preload(backend: str, problem: Problem, options: Options) -> None:
 
     Neither the time limit nor the timings include imports.
     """
-    limit = LeakageBudget(problem.budget if problem.budget in (0.0, math.inf) else 0.01, problem.measure)
+    limit = LeakageBudget(0.01)
+    if is_plain(problem.terms):
+        limit = LeakageBudget(problem.budget if problem.budget in (0.0, math.inf) else 0.01, problem.measure)
     with contextlib.suppress(Exception):  # `attempt` meets it again and turns it into a status
         tiny = Problem([[0.3, 0.2, 0.0, 0.1], [0.0, 0.1, 0.2, 0.1]], [[0.0, 0.1, 0.1, 0.2], [0.3, 0.2, 0.1, 0.0]], limit)
         solver = load_backend(backend)

@@ -22,7 +22,9 @@ import numpy as np
 from discreet.backends.precision import Precision
 from discreet.problems.blend import least_share
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.constraint import is_plain
 from discreet.problems.measures.law import OutputLaw, distance_from_private, output_law
+from discreet.problems.measures.laws import parts_of
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 def private_versions(problem: Any, answer: Any) -> list[Array]:
     """The answer moved onto Φ P = 0, if it is a matrix [m, N] and can be moved there; else nothing."""
-    if not isinstance(problem, Problem) or np.ndim(answer) != 2:
+    if not isinstance(problem, Problem) or np.ndim(answer) != 2 or not is_plain(problem.terms):
         return []
     found = remove_leakage(problem.p_xz, normalise(np.asarray(answer, dtype=np.float64)), problem.marginal)
     return [] if found is None else [found[0]]
@@ -49,7 +51,7 @@ def duals_for(problem: Any, answer: Any) -> tuple[Array, float] | None:
 
     The law of a rule for densities is taken on a fine partition.
     """
-    if problem.constraint.perfect or problem.constraint.oblivious or problem.budget == 0.0:
+    if len(problem.terms) > 1 or not problem.terms[0].priced or problem.budget == 0.0:
         return None
     if isinstance(problem, BlockProblem):
         if not problem.few:
@@ -59,12 +61,12 @@ def duals_for(problem: Any, answer: Any) -> tuple[Array, float] | None:
         problem, answer = _finely(problem, answer)
     elif np.ndim(answer) != 2:
         return None
-    law, measure = problem.output_law(normalise(np.asarray(answer, dtype=np.float64))), problem.measure
-    if measure == MUTUAL_INFORMATION:
+    (law,), measure = problem.laws(normalise(np.asarray(answer, dtype=np.float64))), problem.measure
+    if measure == MUTUAL_INFORMATION and isinstance(law, OutputLaw):
         return tilts_from_ratio(law.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
     if measure.scope is not Scope.TOTAL:
         return None
-    direction = measure.slope(law.ratio_minus_one(), law.p_x)
+    direction = np.concatenate([measure.slope(part.ratio_minus_one(), part.p_x) for part in parts_of(law)], axis=1)
     multiplier = _best_multiplier(direction @ problem.p_xz, problem.loss, measure.level(problem.budget))
     return multiplier * direction, multiplier
 

@@ -26,6 +26,7 @@ from discreet.problems import judge
 from discreet.problems.certificate import Certificate, Verdict
 from discreet.problems.checks import at_most, listed, real_numbers
 from discreet.problems.errors import Absent, BackendError, InputError, Interrupted, Unsupported
+from discreet.problems.measures.duals import Multiplier
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.reduction import Reduced
 
@@ -62,29 +63,33 @@ def certify(
     problem: AnyProblem | str | os.PathLike[str],
     answer: Any,
     tilt: Any = None,
-    multiplier: float | None = None,
+    multiplier: Multiplier | None = None,
     *,
     gap: float = 1e-9,
     anchors: Iterable[Array] = (),
 ) -> Solution:
-    """Judge an answer, a matrix [m, N] or a rule; duals (tilt [m, n], multiplier ≥ 0) narrow the bracket if there are any.
+    """Judge an answer, a matrix [m, N] or a rule; duals (tilt [m, n], multiplier ≥ 0, of several constraints one
+    for each) narrow the bracket if there are any.
 
     anchors: estimators that leak nothing, to blend towards. The status is `certified` if the answer as given is proven to
     keep the budget and to be within the gap of the optimum, and `violated-privacy` if it is not proven to keep the budget,
     by however little; then the Solution holds its repair. Raises InputError for wrong shapes.
     """
+    model = opened(problem)
     if multiplier is not None:
-        multiplier = float(real_numbers("multiplier", multiplier, ()))
+        several = len(model.terms) > 1
+        found = real_numbers("multiplier", multiplier, (len(model.terms),) if several else ())
+        multiplier = found if several else float(found)
     towards = tuple(listed(anchors, "anchors", "estimators [m, N]", empty=True))
     given = Attempt("", Answer(answer, tilt, multiplier, towards), None)
-    return conclude(opened(problem), given, Options(gap), as_given=True)
+    return conclude(model, given, Options(gap), as_given=True)
 
 
 def audit(
     problem: AnyProblem | str | os.PathLike[str],
     estimator: Any,
     tilt: Any = None,
-    multiplier: float | None = None,
+    multiplier: Multiplier | None = None,
     *,
     gap: float = 1e-9,
 ) -> Solution:

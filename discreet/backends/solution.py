@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
 from functools import cached_property
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.backends.contract import AnyProblem
-from discreet.problems.certificate import Certificate, Verdict
+from discreet.problems.certificate import Certificate, TermLeakage, Verdict
+from discreet.problems.constraint import is_plain
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
@@ -110,8 +111,8 @@ class Solution:
         return None if self.verdict is None else self.verdict.tilt
 
     @property
-    def multiplier(self) -> float | None:
-        """Multiplier μ ≥ 0 of the tilt (inf at perfect privacy); None without an answer."""
+    def multiplier(self) -> float | Array | None:
+        """Multiplier μ ≥ 0 of the tilt (inf at perfect privacy), of several constraints one each; None without an answer."""
         return None if self.verdict is None else self.verdict.multiplier
 
     @cached_property
@@ -150,25 +151,31 @@ class Solution:
     @property
     def equivocation(self) -> float:
         """H(X given Ŷ) of the estimator returned in nats: −inf without one, not known where leakage is something else."""
-        return self.problem.entropy_x - self.leakage if self.problem.measure == MUTUAL_INFORMATION else math.nan
+        plain = is_plain(self.problem.terms) and self.problem.measure == MUTUAL_INFORMATION
+        return self.problem.entropy_x - self.leakage if plain else math.nan
 
     @property
     def relative_gap(self) -> float:
         """Certified (upper − lower) / upper (inf without a certificate)."""
         return math.inf if self.certificate is None else self.certificate.relative_gap
 
+    @property
+    def _leaks(self) -> str:
+        """What it leaks of every budget, for its repr."""
+        judged = self.certificate
+        leaked = [each.leakage for each in judged.terms] if judged is not None and judged.terms else [self.leakage]
+        pairs = zip(leaked, self.problem.terms, strict=True)
+        return f"leakage {' and '.join(f'{each:.6g} of {term.budget}' for each, term in pairs)}"
+
     def to_dict(self) -> dict[str, Any]:
         """The solution as plain numbers and strings for JSON: units in the names, None where undefined.
 
-        Names end with `_nats` where that is the measure's unit; a measure other than mutual information is named.
+        Names end with `_nats` where that is the measure's unit; a measure other than mutual information is named. Of several
+        constraints `constraints` has a record for each.
         """
-        judged, measure = self.certificate, self.problem.measure
-        leakage, budget = f"leakage{measure.suffix}", f"budget{measure.suffix}"
-        ceiling = leakage.replace("leakage", "leakage_ceiling")
-
-        def number(value: float | None) -> float | None:
-            return None if value is None or not math.isfinite(value) else float(value)
-
+        judged = self.certificate
+        leaks, own_leaks = self._told_leakage()
+        prices = [number(price) for price in np.ravel(self.multiplier)] if self.multiplier is not None else [None]
         return {
             "status": self.status.value,
             "backend": self.backend,
@@ -182,29 +189,51 @@ class Solution:
             "lower_bound": number(judged.lower) if judged else None,
             "upper_bound": number(judged.upper) if judged else None,
             "relative_gap": number(self.relative_gap),
-            leakage: number(self.leakage),
-            ceiling: number(judged.leakage_ceiling) if judged else None,
-            budget: number(self.problem.budget),
-            **({} if measure == MUTUAL_INFORMATION else {"measure": str(measure)}),
+            **leaks,
             "equivocation_nats": number(self.equivocation),
             "own_budget_kept": judged.own_budget_kept if judged else None,
             "own_error_probability": number(judged.own_error) if judged else None,
-            f"own_{leakage}": number(judged.own_leakage) if judged else None,
-            f"own_{ceiling}": number(judged.own_leakage_ceiling) if judged else None,
+            **own_leaks,
             "own_phi_residual": number(judged.own_phi_residual) if judged else None,
             "own_private_within": number(judged.own_private_within) if judged else None,
             "phi_residual": number(judged.phi_residual) if judged else None,
             "private_within": number(judged.private_within) if judged else None,
             "blend": number(judged.blend) if judged else None,
             "kkt": {name: number(value) for name, value in judged.kkt.to_dict().items()} if judged else None,
-            "multiplier": number(self.multiplier),
-            **self._audited(number),
+            "multiplier": prices[0] if len(prices) == 1 else prices,
+            **self._audited(),
             "iterations": self.iterations,
             **asdict(self.timings),
             "versions": dict(self.versions),
         }
 
-    def _audited(self, number: Callable[[float], float | None]) -> dict[str, Any]:
+    def _told_leakage(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Leakages and budgets for the record: of the estimator returned, and of the answer as given."""
+        judged, terms = self.certificate, self.problem.terms
+        if len(terms) > 1:
+            stated: list[dict[str, Any]] = [{"measure": str(each.measure), "budget": each.budget.amount} for each in terms]
+            if judged is not None:
+                stated = [each.to_dict() for each in judged.terms]
+            units = [each.measure.unit for each in terms]
+            told = [
+                {"unit": unit} | {name: number(v) if isinstance(v, float) else v for name, v in one.items()}
+                for unit, one in zip(units, stated, strict=True)
+            ]
+            return {"constraints": told}, {}
+        measure = self.problem.measure
+        leakage, ceiling, budget = (f"{what}{measure.suffix}" for what in ("leakage", "leakage_ceiling", "budget"))
+        named = {} if measure == MUTUAL_INFORMATION else {"measure": str(measure)}
+        return {
+            leakage: number(self.leakage),
+            ceiling: number(judged.leakage_ceiling) if judged else None,
+            budget: number(self.problem.budget),
+            **named,
+        }, {
+            f"own_{leakage}": number(judged.own_leakage) if judged else None,
+            f"own_{ceiling}": number(judged.own_leakage_ceiling) if judged else None,
+        }
+
+    def _audited(self) -> dict[str, Any]:
         """What `audit` adds to the record."""
         if not self.own_leaks:
             return {}
@@ -215,7 +244,7 @@ class Solution:
         return {"own_leaks": [*map(record, self.own_leaks)], "own_odds": self.own_odds and record(self.own_odds)}
 
     @property
-    def _stated(self) -> tuple[Array | Rule, Array, float, dict[int, list[int]]]:
+    def _stated(self) -> tuple[Array | Rule, Array, float | Array, dict[int, list[int]]]:
         """What a file states: the rule of a problem in blocks, else the estimator; duals; columns of integers at budget 0.
 
         Raises FileError without an answer.
@@ -232,12 +261,14 @@ class Solution:
         if isinstance(self.problem, Problem):
             blocks = ArrayBlocks(self.problem.p_xz, self.problem.loss)
         assert blocks is not None  # a rule was judged on them
-        return found, judged.tilt, judged.multiplier, exact_columns(blocks, found, judged.moved)
+        exact = exact_columns(blocks, found, judged.moved) if is_plain(self.problem.terms) else {}
+        return found, judged.tilt, judged.multiplier, exact
 
     def members(self) -> dict[str, Any]:
         """The arrays that `save` writes, by name: the estimator or, of a problem in blocks, its rule; and the duals.
 
-        At budget 0 some columns come as integers too, with which the estimator is exactly private (`exact_columns`).
+        At budget 0 of one secret some columns come as integers too, with which the estimator is exactly private
+        (`exact_columns`).
         """
         from discreet.problems.files.records import solution_members
 
@@ -259,8 +290,13 @@ class Solution:
             return f"Solution({who}{self.status.value}: {self.message})"
         return (
             f"Solution({who}{self.status.value}, error probability {self.error_probability:.12g}, "
-            f"gap {self.relative_gap:.1e}, leakage {self.leakage:.6g} of {self.problem.constraint})"
+            f"gap {self.relative_gap:.1e}, {self._leaks})"
         )
+
+
+def number(value: float | None) -> float | None:
+    """A value for JSON: None where it is not finite."""
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def derive_status(certificate: Certificate, gap: float, as_given: bool = False) -> Status:
@@ -270,7 +306,9 @@ def derive_status(certificate: Certificate, gap: float, as_given: bool = False) 
     privacy every answer is.
     """
     perfect = certificate.private_within < math.inf
-    if as_given or perfect:
+    if certificate.terms and not as_given:
+        violated = any(map(_exceeds, certificate.terms))
+    elif as_given or perfect:
         violated = not certificate.own_budget_kept
     elif certificate.budget == 0.0:
         violated = certificate.own_leakage > _GAIN_TOLERANCE
@@ -279,3 +317,10 @@ def derive_status(certificate: Certificate, gap: float, as_given: bool = False) 
     if violated:
         return Status.VIOLATED_PRIVACY
     return Status.CERTIFIED if certificate.relative_gap <= gap else Status.INACCURATE
+
+
+def _exceeds(term: TermLeakage) -> bool:
+    """Whether the answer as given broke one of several budgets, by more than is tolerated of a backend."""
+    if term.perfect:
+        return not term.own_budget_kept
+    return term.own_leakage > (term.budget * (1.0 + PRIVACY_TOLERANCE) if term.budget > 0.0 else _GAIN_TOLERANCE)

@@ -47,7 +47,7 @@ class Sweep:
         solution = self._continued() or conclude(problem, attempt(problem, self._backend, options, self._reduced), options)
         if solution.status is Status.CERTIFIED and solution.tilt is not None and solution.multiplier is not None:
             tilt = solution.tilt[:, self._reduced.private_values]
-            self._known[budget] = Known(budget, tilt, solution.multiplier)
+            self._known[budget] = Known(budget, tilt, float(solution.multiplier))
         return solution, time.perf_counter() - started
 
     def _continued(self) -> Solution | None:

@@ -37,6 +37,7 @@ def audit(
     """
     from discreet.backends.run import audit as audited
     from discreet.backends.solution import Status
+    from discreet.problems.constraint import is_plain
     from discreet.problems.files.records import load_solution
     from discreet.problems.inference.adversary import inference
     from discreet.problems.numerics.estimators import normalise
@@ -45,7 +46,7 @@ def audit(
         model = asked.problem(problem)
         stored = load_solution(solution)
         judged = audited(model, stored.estimator, stored.tilt, stored.multiplier, gap=gap)
-        found = inference(model, normalise(stored.matrix(model)))
+        found = inference(model, normalise(stored.matrix(model))) if is_plain(model.terms) else None
     certificate = judged.certificate
     assert certificate is not None  # an estimator was given
     name = model.name or problem
@@ -54,21 +55,23 @@ def audit(
         raise typer.Exit(1)
 
 
-def _record(judged: Solution, found: Inference) -> dict[str, Any]:
+def _record(judged: Solution, found: Inference | None) -> dict[str, Any]:
     """Numbers of the estimator given, the bracket of the best error probability, and the repair if there had to be one."""
     from discreet.reports.outputs import plain
 
-    told, unit = judged.to_dict(), judged.problem.measure.suffix
-    kept, numbers = told["own_budget_kept"], (f"leakage{unit}", f"leakage_ceiling{unit}", "phi_residual", "private_within")
+    told, terms = judged.to_dict(), judged.problem.terms
+    unit = terms[0].measure.suffix  # of the only constraint; records of several have their own
+    leaks = (f"leakage{unit}", f"leakage_ceiling{unit}") if len(terms) == 1 else ()
+    kept, numbers = told["own_budget_kept"], (*leaks, "phi_residual", "private_within")
     return {
-        **{name: told[name] for name in ("status", "message", f"budget{unit}", "measure") if name in told},
+        **{name: told[name] for name in ("status", "message", f"budget{unit}", "measure", "constraints") if name in told},
         "budget_kept": kept,
         "error_probability": told["error_probability" if kept else "own_error_probability"],
         **{name: told[f"own_{name}"] for name in numbers},
         **{name: told[name] for name in ("lower_bound", "upper_bound")},
-        "leaks": told["own_leaks"],
-        "odds": told["own_odds"],
+        "leaks": told.get("own_leaks"),
+        "odds": told.get("own_odds"),
         "kkt": told["kkt"] if kept else None,
         "repair": None if kept else {name: told[name] for name in ("error_probability", *numbers, "blend", "kkt")},
-        "inference": plain(found.to_dict()),
+        "inference": found and plain(found.to_dict()),
     }

@@ -28,8 +28,11 @@ from .catalog.surveys import anes96 as anes96
 from .catalog.surveys import fair as fair
 from .certificate import Certificate as Certificate
 from .certificate import KKTResiduals as KKTResiduals
+from .certificate import TermLeakage as TermLeakage
 from .certificate import Verdict as Verdict
+from .constraint import Constraint as Constraint
 from .constraint import LeakageBudget as LeakageBudget
+from .constraint import Term as Term
 from .constraint import entropy as entropy
 from .continuous.density import Density as Density
 from .continuous.density import Mixture as Mixture

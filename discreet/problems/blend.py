@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.laws import AnyLaw, TermLaw, each_of, parts_of
 from discreet.problems.measures.measure import Scope
 from discreet.problems.numerics.rounding import UNIT
 
@@ -23,12 +23,12 @@ class End(Protocol):
     """An estimator to blend towards: the law of (X, Ŷ) under it and its error probability."""
 
     @property
-    def law(self) -> OutputLaw: ...
+    def law(self) -> AnyLaw: ...
     @property
     def error(self) -> float: ...
 
 
-def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -> float | None:
+def least_share(start: TermLaw, end: TermLaw, target: float, slack: float) -> float | None:
     """Smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, rounded upward; None if even θ = 1 leaks too much.
 
     Leakage, or what it is a function of, is convex in θ. So the tangent at an infeasible θ has its root at an infeasible θ,
@@ -36,7 +36,7 @@ def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -
     """
 
     def excess(share: float) -> float:
-        return start.blend(end, share).leakage_ceiling(slack) - target
+        return start.blend(end, share).leakage_ceiling(slack) - target  # type: ignore[arg-type]  # of one kind
 
     low, high, above, below = 0.0, 1.0, excess(0.0), excess(1.0)
     tolerance = 1024.0 * UNIT  # relative, of the share and of the target: sums of many terms are no more accurate
@@ -59,41 +59,66 @@ def least_share(start: OutputLaw, end: OutputLaw, target: float, slack: float) -
     return high
 
 
-def _tangent(start: OutputLaw, end: OutputLaw, share: float, excess: float) -> float:
+def _tangent(start: TermLaw, end: TermLaw, share: float, excess: float) -> float:
     """Where the tangent of leakage − target at `share` meets zero; far away where the worst guess counts."""
-    here = start.blend(end, share)
-    if here.measure.scope is not Scope.TOTAL:
+    measure = start.measure
+    if measure.scope is not Scope.TOTAL:
         return np.inf
-    change = (end.mass - start.mass)[:, None] * start.p_x + end.deviation - start.deviation
-    with np.errstate(over="ignore", invalid="ignore"):
-        slope = float((change * here.measure.slope(here.ratio_minus_one(), here.p_x)).sum())
-    if here.measure.growth:
-        slope /= here.measure.growth * (1.0 + here.level)
+    slope = level = 0.0
+    for first, last in zip(parts_of(start), parts_of(end), strict=True):
+        here = first.blend(last, share)
+        change = (last.mass - first.mass)[:, None] * first.p_x + last.deviation - first.deviation
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope += float((change * measure.slope(here.ratio_minus_one(), here.p_x)).sum())
+        level += here.level if measure.growth else 0.0
+    if measure.growth:
+        slope /= measure.growth * (1.0 + level)
     return share - excess / slope if slope < 0.0 else share
 
 
-def blends(
-    start: OutputLaw, error: float, ends: Sequence[End], budget: float, slack: float, leaked: Callable[[], float]
-) -> Iterator[tuple[int, float]]:
-    """Proposals, each the index of an end and its share; `leaked` gives the leakage of the last one, nats.
+def least_common_share(start: AnyLaw, end: AnyLaw, targets: Sequence[float], slack: float) -> float | None:
+    """Smallest θ, rounded upward, with which the leakage by each constraint is at most its target; None if there is none.
 
-    The end that raises the error probability least comes first. If a blend leaks more than the budget (nats) because of
-    rounding, the next proposal aims further below it. slack: the relative uncertainty of a blend's law.
+    Each leakage is within its target from its own least share on, so the largest of these is the least for all. A target of
+    inf asks for nothing.
+    """
+    each, largest = zip(each_of(start), each_of(end), targets, strict=True), 0.0
+    for first, last, target in each:
+        share = 0.0 if target == np.inf else least_share(first, last, target, slack)
+        if share is None:
+            return None
+        largest = max(largest, share)
+    return largest
+
+
+def blends(
+    start: AnyLaw,
+    error: float,
+    ends: Sequence[End],
+    budgets: Sequence[float],
+    slack: float,
+    leaked: Callable[[], Sequence[float]],
+) -> Iterator[tuple[int, float]]:
+    """Proposals, each the index of an end and its share; `leaked` gives the leakage of the last one by each constraint.
+
+    The end that raises the error probability least comes first. If a blend leaks more than a budget because of rounding,
+    the next proposal aims further below it. slack: the relative uncertainty of a blend's law.
     """
     costs = []
     for which, end in enumerate(ends):
-        share = least_share(start, end.law, budget, slack)
+        share = least_common_share(start, end.law, budgets, slack)
         if share is not None:
             rise = end.error - error
             costs.append((min(share * rise, rise), which))
     for _, which in sorted(costs):
-        end, target = ends[which], budget
+        end, targets = ends[which], list(budgets)
         for _ in range(8):
             keep = end.error > error  # otherwise the end itself is the better answer
-            share = least_share(start, end.law, target, slack) if keep else 1.0
+            share = least_common_share(start, end.law, targets, slack) if keep else 1.0
             if share is None:
                 break
             yield which, share
-            target -= 2.0 * (leaked() - budget)
-            if share == 1.0 or target <= 0.0:
+            over = [leakage - budget for leakage, budget in zip(leaked(), budgets, strict=True)]
+            targets = [target - 2.0 * more if more > 0.0 else target for target, more in zip(targets, over, strict=True)]
+            if share == 1.0 or min(targets) <= 0.0:
                 break

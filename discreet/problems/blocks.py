@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from discreet.problems.checks import TOTAL_TOLERANCE
-from discreet.problems.constraint import Constrained, LeakageBudget
+from discreet.problems.constraint import Constrained, Term
 from discreet.problems.errors import InputError
 from discreet.problems.measures.law import faint_lift
 from discreet.problems.numerics.double_double import Array
@@ -123,14 +123,14 @@ class BlockProblem(Constrained):
     """A privacy-aware estimation problem whose outcomes come in blocks.
 
     blocks            the source
-    constraint        the leakage budget ε
+    terms             the constraints
     p_x               π_j, exact totals over all outcomes      [n]
     constant_errors   Σ_l L_il, exact totals                   [m]
     tail              mass that the source gathered in one last outcome; nothing is discarded (0 = none)
     """
 
     blocks: Blocks
-    constraint: LeakageBudget
+    terms: tuple[Term, ...]
     p_x: Array
     constant_errors: Array
     name: str = ""
@@ -140,7 +140,7 @@ class BlockProblem(Constrained):
     def of(cls, problem: Problem) -> BlockProblem:
         """A problem in memory, seen as blocks."""
         blocks = ArrayBlocks(problem.p_xz, problem.loss)
-        return cls(blocks, problem.constraint, problem.p_x, problem.loss_totals, problem.name)
+        return cls(blocks, problem.terms, problem.p_x, problem.loss_totals, problem.name)
 
     @property
     def m(self) -> int:
@@ -160,12 +160,13 @@ class BlockProblem(Constrained):
     def in_memory(self) -> Problem:
         """The same problem in arrays."""
         columns = np.concatenate([np.concatenate(chunk.read()) for chunk in self.blocks.chunks()], axis=1)
-        return Problem(columns[: self.n], columns[self.n :], self.constraint, name=self.name)
+        return Problem.of_rows(columns[: self.n], columns[self.n :], self.terms, name=self.name)
 
-    def check_totals(self, p_x: Array, total: float, errors: Array) -> None:
-        """Refuse blocks whose Σ_l a_l [n], its sum, or constant errors [m], as added up, differ from those stated."""
+    def check_totals(self, p_x: Array, totals: Sequence[float], errors: Array) -> None:
+        """Refuse blocks whose Σ_l a_l [n], its sum for each constraint, or constant errors [m] differ from those stated."""
         gap = float(np.abs(p_x - self.p_x).max())
         same = np.array_equal(faint_lift(p_x) > 0, faint_lift(self.p_x) > 0)
+        total = max(totals, key=lambda each: abs(each - 1.0))
         if not (abs(total - 1.0) <= TOTAL_TOLERANCE and gap <= TOTAL_TOLERANCE and same):
             raise InputError(
                 f"the blocks sum to {total!r} and their p_x is up to {gap:g} from the problem's; give the totals found"

@@ -38,6 +38,38 @@ class KKTResiduals:
 
 
 @dataclass(frozen=True)
+class TermLeakage:
+    """What is proven about one of several constraints, in the unit of its measure.
+
+    budget, measure       of the constraint; perfect: whether it asks for perfect privacy
+    leakage               of the repaired answer; an estimate, as of `Certificate`, and leakage_ceiling a proven upper bound
+    own_leakage, own_leakage_ceiling
+                          of the answer as given
+    own_budget_kept       whether the answer as given is proven to keep this budget
+    """
+
+    budget: float
+    measure: str
+    leakage: float
+    leakage_ceiling: float
+    own_leakage: float
+    own_leakage_ceiling: float
+    own_budget_kept: bool
+    perfect: bool
+
+    @property
+    def own_leakage_ratio(self) -> float:
+        """Leakage of the answer as given ÷ budget; 0 without constraint, at budget 0 inf unless it is kept."""
+        if self.budget > 0.0:
+            return self.own_leakage / self.budget
+        return 0.0 if self.own_budget_kept else math.inf
+
+    def to_dict(self) -> dict[str, float | str | bool]:
+        """Plain values by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class Certificate:
     """What is proven. `lower` is rounded downward and `upper` upward.
 
@@ -60,6 +92,8 @@ class Certificate:
     kkt                the gap's three parts
     leakage_ceiling, own_leakage_ceiling
                        proven upper bounds of the two leakages, nats; that of the repaired answer is ≤ budget > 0
+    terms              of several constraints, what is proven about each; empty for one. The leakages above are inf then, and
+                       the budget nan, as none of them is the one; `private_within` is about all that ask for perfect privacy
     """
 
     lower: float
@@ -76,6 +110,7 @@ class Certificate:
     kkt: KKTResiduals
     leakage_ceiling: float = math.inf
     own_leakage_ceiling: float = math.inf
+    terms: tuple[TermLeakage, ...] = ()
 
     @property
     def gap(self) -> float:
@@ -98,7 +133,12 @@ class Certificate:
 
     @property
     def own_leakage_ratio(self) -> float:
-        """Leakage of the answer as given ÷ budget; 0 without constraint, inf if it had to be replaced at budget 0."""
+        """Leakage of the answer as given ÷ budget; 0 without constraint, inf if it had to be replaced at budget 0.
+
+        Of several constraints the largest ratio of any.
+        """
+        if self.terms:
+            return max(each.own_leakage_ratio for each in self.terms)
         if self.budget > 0.0:
             return self.own_leakage / self.budget
         return math.inf if self.blend > 0.0 else 0.0
@@ -109,7 +149,7 @@ class Verdict(Generic[_Answer]):
     """The repaired answer and duals, both feasible, and their certificate.
 
     answer             of the kind that was judged: a matrix [m, N] or a rule
-    tilt, multiplier   t [m, n] and μ (sign conventions of docs/theory.md)
+    tilt, multiplier   t [m, n] and μ, one for each of several constraints [C] (sign conventions of docs/theory.md)
     blocks             the outcomes that a `Rule` is a rule for
     moved              at budget 0, of an answer next to which an exactly private one is proven to lie: the outcomes and the
                        guesses of the probabilities in which they differ [2, K], but for the likeliest guess of the outcome
@@ -117,7 +157,7 @@ class Verdict(Generic[_Answer]):
 
     answer: _Answer
     tilt: Array
-    multiplier: float
+    multiplier: float | Array
     certificate: Certificate
     blocks: Blocks | None = None
     moved: NDArray[np.intp] = field(default_factory=lambda: np.zeros((2, 0), dtype=np.intp))

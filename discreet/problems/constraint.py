@@ -1,18 +1,23 @@
-"""The constraint on the information about the private variable: a leakage budget, by some measure."""
+"""Constraints on the information about private variables: leakage budgets, each by some measure.
+
+A problem has one constraint for each secret. The private joints of all are the rows of one matrix, and a `Term` says which
+rows are whose (docs/decisions/0007-several-secrets.md).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from discreet.problems.checks import are_masses, as_numbers, brief, freeze
+from discreet.problems.checks import are_masses, as_numbers, brief, freeze, listed
 from discreet.problems.errors import InputError
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
@@ -67,10 +72,61 @@ class Term:
     groups: tuple[slice, ...]
     budget: LeakageBudget
 
+    @classmethod
+    def of(cls, budget: LeakageBudget, sizes: Sequence[int], start: int = 0) -> Term:
+        """The term of groups of these sizes, one under the other from row `start` on."""
+        ends = [start, *(start + int(size) for size in np.cumsum(sizes))]
+        return cls(slice(start, ends[-1]), tuple(map(slice, ends[:-1], ends[1:])), budget)
+
     @property
     def measure(self) -> Measure:
         """By which the leakage is counted."""
         return self.budget.measure
+
+    @property
+    def level(self) -> float:
+        """B: what the budget is for sums over guesses, rounded upward."""
+        return self.measure.level(self.budget.amount)
+
+    @property
+    def priced(self) -> bool:
+        """Whether its budget has a price: it is neither perfect privacy nor no constraint."""
+        return not (self.budget.perfect or self.budget.oblivious)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Of the groups."""
+        return [group.stop - group.start for group in self.groups]
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """One of several constraints, for `Problem(loss=..., constraints=[...])`, which checks it.
+
+    p_xz     private joint p(x_j, z_l) of one secret [n, N]; for a conditional measure p(given value, x_j, z_l) [given, n, N]
+    budget   what may be leaked about it, in the unit of the measure
+    measure  by name or as an object of `discreet.measures`; mutual information by default
+    """
+
+    p_xz: Any
+    budget: float | LeakageBudget
+    measure: str | Measure | None = None
+
+
+def one_term(budget: LeakageBudget, n: int) -> tuple[Term, ...]:
+    """The constraint of one secret of n values."""
+    every = slice(0, n)
+    return (Term(every, (every,), budget),)
+
+
+def stated(terms: Sequence[Term]) -> str:
+    """The constraints, as reprs show them."""
+    return f"budget={terms[0].budget}" if len(terms) == 1 else f"budgets=[{', '.join(str(term.budget) for term in terms)}]"
+
+
+def is_plain(terms: Sequence[Term]) -> bool:
+    """Whether there is one secret with one prior: one constraint, by a measure that is not conditional."""
+    return len(terms) == 1 and not terms[0].measure.conditional
 
 
 def constraint_of(
@@ -138,6 +194,7 @@ def _precise_entropy(parts: Sequence[Array]) -> Decimal:
 class Constrained:
     """The part of every kind of problem that needs only its constraint, the prior of X and the errors of constant guesses.
 
+    terms             the constraints, one for each secret
     p_x               π_j [n]
     constant_errors   error probability of always guessing y_i [m]
     """
@@ -145,7 +202,7 @@ class Constrained:
     if TYPE_CHECKING:
 
         @property
-        def constraint(self) -> LeakageBudget: ...
+        def terms(self) -> tuple[Term, ...]: ...
         @property
         def p_x(self) -> Array: ...
         @property
@@ -158,28 +215,69 @@ class Constrained:
 
     def with_budget(
         self,
-        budget: float | LeakageBudget | None = None,
+        budget: float | LeakageBudget | Sequence[float | LeakageBudget] | None = None,
         *,
         equivocation: float | None = None,
         measure: str | Measure | None = None,
     ) -> Self:
-        """The same model, with what is already computed, under another budget, of its measure unless told otherwise."""
+        """The same model, with what is already computed, under another budget, of its measure unless told otherwise.
+
+        Of several constraints each gets its own: budget is a sequence.
+        """
         other = copy(self)
+        if len(self.terms) > 1:
+            if equivocation is not None or measure is not None:
+                raise InputError(f"this problem has {len(self.terms)} constraints; give budget= alone, one for each of them")
+            freeze(other, terms=self._under_budgets(budget))
+            return other
+        (term,) = self.terms
         if measure is None and equivocation is None and not isinstance(budget, LeakageBudget):
-            measure = self.measure
-        freeze(other, constraint=constraint_of(budget, equivocation, self._prior, measure))
+            measure = term.measure
+        found = constraint_of(budget, equivocation, self._prior, measure)  # type: ignore[arg-type]
+        freeze(other, terms=(_retold(term, found),))
         return other
 
+    def _under_budgets(self, budgets: Any) -> tuple[Term, ...]:
+        wanted = f"{len(self.terms)} budgets, one for each constraint"
+        given = listed(budgets, "budget", wanted)
+        if len(given) != len(self.terms):
+            raise InputError(f"budget has {len(given)} entries; give {wanted}")
+        terms = []
+        for number, (term, budget) in enumerate(zip(self.terms, given, strict=True)):
+            prior = [part[term.rows] for part in self._prior]
+            measure = None if isinstance(budget, LeakageBudget) else term.measure
+            with numbered(number):
+                terms.append(_retold(term, constraint_of(budget, None, prior, measure)))
+        return tuple(terms)
+
     def refuse_other_measures(self, what: str) -> None:
-        """InputError if leakage is not mutual information; what: is about it alone."""
-        if self.measure != MUTUAL_INFORMATION:
+        """InputError if there are several constraints or leakage is not mutual information; what: is about it alone."""
+        if self.constraint.measure != MUTUAL_INFORMATION:
             raise InputError(f"{what} about mutual information only, and this problem's measure is {self.measure}")
 
     @property
-    def terms(self) -> tuple[Term, ...]:
-        """The constraints, one for each secret."""
-        every = slice(0, self.n)
-        return (Term(every, (every,), self.constraint),)
+    def only(self) -> int:
+        """The index of the only constraint, 0; InputError if there are several."""
+        if len(self.terms) > 1:
+            raise InputError(
+                f"this problem has {len(self.terms)} constraints, so no one budget or measure; read those of its .terms"
+            )
+        return 0
+
+    @property
+    def constraint(self) -> LeakageBudget:
+        """The only constraint; InputError if there are several."""
+        return self.terms[self.only].budget
+
+    @property
+    def perfect(self) -> bool:
+        """Whether all constraints ask for perfect privacy."""
+        return all(term.budget.perfect for term in self.terms)
+
+    @property
+    def oblivious(self) -> bool:
+        """Whether no constraint asks for anything."""
+        return all(term.budget.oblivious for term in self.terms)
 
     @property
     def n(self) -> int:
@@ -209,7 +307,26 @@ class Constrained:
     @property
     def equivocation(self) -> float:
         """The paper's H0 = H(X) − ε in nats: the least equivocation asked for (−inf if none is)."""
-        return self.entropy_x - self.budget if self.measure == MUTUAL_INFORMATION else -math.inf
+        informed = len(self.terms) == 1 and self.measure == MUTUAL_INFORMATION
+        return self.entropy_x - self.budget if informed else -math.inf
+
+
+@contextmanager
+def numbered(number: int) -> Iterator[None]:
+    """Names the constraint in what is refused about it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"constraints[{number}]: {error}") from None
+
+
+def _retold(term: Term, budget: LeakageBudget) -> Term:
+    if budget.measure.conditional != term.measure.conditional:
+        kind = "a given variable" if term.measure.conditional else "no given variable"
+        raise InputError(
+            f"the private joint has {kind}, so its measure cannot become {budget.measure}; make another problem for that"
+        )
+    return replace(term, budget=budget)
 
 
 def _with_unit(amount: float, measure: Measure) -> str:

@@ -1,9 +1,9 @@
 """The problem: find the estimator of Y with the least error probability that leaks at most a budget about X.
 
-    minimise ⟨L, P⟩   over column-stochastic P [m, N]   with   I(X; Ŷ) ≤ ε, or another measure of leakage
+    minimise ⟨L, P⟩   over column-stochastic P [m, N]   with   I(X; Ŷ) ≤ ε, or another measure of leakage, or several
 
 One frozen value serves the paper's three problems: ε = ∞ (privacy-oblivious), 0 < ε < ∞ (entropy-constrained) and ε = 0
-(perfect privacy, a linear program). Everything a backend or the judge needs is read from `p_xz`, `loss` and `constraint`.
+(perfect privacy, a linear program). Everything a backend or the judge needs is read from `p_xz`, `loss` and `terms`.
 
 Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error Probability Estimation: An
 Entropy Constrained Approach"; vocabulary and notation of docs/theory.md.
@@ -12,6 +12,8 @@ Entropy Constrained Approach"; vocabulary and notation of docs/theory.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,15 +31,18 @@ from discreet.problems.checks import (
     real_numbers,
     row_totals,
 )
-from discreet.problems.constraint import Constrained, LeakageBudget, constraint_of
+from discreet.problems.constraint import Constrained, Constraint, LeakageBudget, Term, constraint_of, is_plain, stated
 from discreet.problems.errors import InputError
-from discreet.problems.measures.law import OutputLaw, faint_lift, output_law
+from discreet.problems.measures.law import OutputLaw, faint_lift
+from discreet.problems.measures.laws import TermLaw, each_of, laws_under
 from discreet.problems.measures.measure import Measure
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import sum_doubt
 from discreet.problems.numerics.sums import split_rows
 from discreet.problems.samples import SampleReport, joint_of_samples
+from discreet.problems.stacking import check_rows, check_same_outcomes, measure_asked, named, private_rows, stacked
 
 ROUNDED_TOTAL = 2.0**-50  # a total this close to one counts as one: dividing by it again would only change last digits
 LARGEST_LOSS = 1e100  # keeps every product of the judge within range
@@ -66,52 +71,78 @@ class Problem(Constrained):
     p_xz        private joint a_jl = p(x_j, z_l)                         [n, N], sums to 1
     loss        loss mass L_il = E[loss(Y, y_i); Z = z_l]                [m, N], ≥ 0
     marginal    π_j, not rounded to doubles                         double-double [n]
-    constraint  the leakage budget ε (`budget`) and its measure
+    terms       the constraints; of one secret its leakage budget ε is `budget`, by `measure`
     name        a title without meaning to the code
+
+    Of several secrets p_xz holds the private joints one under the other, each of sum 1, and n counts all rows. Of X given
+    another variable it holds p(given value, x_j, z_l), a group of rows for each given value.
     """
 
     p_xz: Array
     loss: Array
     marginal: DoubleDouble
-    constraint: LeakageBudget
+    terms: tuple[Term, ...]
     name: str
     samples: SampleReport | None
 
     def __init__(
         self,
-        p_xz: Any,
-        loss: Any,
+        p_xz: Any = None,
+        loss: Any = None,
         budget: float | LeakageBudget | None = None,
         *,
         measure: str | Measure | None = None,
         equivocation: float | None = None,
+        constraints: Sequence[Constraint] | None = None,
         name: str = "",
         samples: SampleReport | None = None,
     ) -> None:
         """Validate and freeze. Give one of `budget` (0 perfect privacy, inf none) and `equivocation` (H0, nats).
 
         measure: what the budget bounds, by name or as an object of `discreet.measures`; mutual information by default.
+        Under a conditional measure p_xz is p(given value, x_j, z_l) [given, n, N].
+        constraints: for several secrets, in place of p_xz, budget, measure and equivocation.
 
         Raises InputError, naming the entry, for anything that is not a probability model: wrong shape, non-finite or
         negative entries, a total further than 1e-9 from one (totals further than rounding from one are scaled to one), a
-        loss mass on an outcome that has no probability or above 1e100, a budget that is negative or an equivocation above
-        H(X). Law: a problem built from the arrays of a problem has the same arrays.
+        loss mass on an outcome that has no probability or above 1e100, constraints whose outcomes differ in probability by
+        more than 1e-9, a budget that is negative or an equivocation above H(X). Law: a problem built from the arrays of a
+        problem has the same arrays.
         """
         checked_name(name)
-        a, cost = mass_array(p_xz, "p_xz", 2, "[n, N]"), mass_array(loss, "loss", 2, "[m, N]")
+        if constraints is None:
+            asked = measure_asked(budget, measure)
+            a, sizes = private_rows(p_xz, asked)
+            self._fill(a, loss, (Term.of(LeakageBudget(math.inf, asked or MUTUAL_INFORMATION), sizes),), name, samples)
+            freeze(self, terms=(Term.of(constraint_of(budget, equivocation, self.marginal, measure), sizes),))
+            return
+        if any(each is not None for each in (p_xz, budget, measure, equivocation)):
+            raise InputError("the constraints state private joints, budgets and measures; give loss= and constraints= alone")
+        a, terms = stacked(constraints)
+        self._fill(a, loss, terms, name, samples)
+
+    @classmethod
+    def of_rows(cls, p_xz: Any, loss: Any, terms: tuple[Term, ...], *, name: str = "") -> Problem:
+        """The problem of private joints that are already one under the other [n, N], under constraints on these rows."""
+        self = cls.__new__(cls)
+        self._fill(mass_array(p_xz, "p_xz", 2, "[n, N]"), loss, terms, checked_name(name), None)
+        return self
+
+    def _fill(self, a: Array, loss: Any, terms: tuple[Term, ...], name: str, samples: SampleReport | None) -> None:
+        cost = mass_array(loss, "loss", 2, "[m, N]")
         if a.shape[1] != cost.shape[1]:
             raise InputError(
                 f"p_xz has {a.shape[1]} outcomes and loss has {cost.shape[1]}; both need shape [·, N] with the same N"
             )
-        marginal = row_totals(a, "p_xz")
-        total = math.fsum([*marginal[0], *marginal[1]])
-        if abs(total - 1.0) > ROUNDED_TOTAL:
-            a, cost = a / total, cost / total
-            marginal = dd_sum(a)
+        check_rows(terms, len(a))
+        found = [_of_total_one(a[term.rows], what) for term, what in zip(terms, named(terms), strict=True)]
+        if any(total != 1.0 for *_, total in found):
+            a, cost = np.concatenate([own for own, *_ in found]), cost / found[0][2]
+        high, low = (np.concatenate(parts) for parts in zip(*(marginal for _, marginal, _ in found), strict=True))
         check_ceiling(cost, "loss", LARGEST_LOSS, "state losses in a larger unit")
         check_stray_losses(a, cost)
-        freeze(self, p_xz=a, loss=cost, marginal=marginal, name=name, samples=samples)
-        freeze(self, constraint=constraint_of(budget, equivocation, marginal, measure))
+        check_same_outcomes(a, terms)
+        freeze(self, p_xz=a, loss=cost, marginal=(high, low), name=name, samples=samples, terms=terms)
 
     @classmethod
     def from_joint(
@@ -126,6 +157,8 @@ class Problem(Constrained):
     ) -> Problem:
         """The problem of a joint tensor p(x, y, z) [n, m, N].
 
+        A conditional measure is about X given Y: with budget 0 it asks for equalized odds.
+
         loss_matrix [m, m'] holds the loss of guessing i' when the truth is i (≥ 0; m' guesses); the default is 0/1 loss,
         which makes ⟨L, P⟩ the error probability. Loss masses are summed from the small terms Σ_{k≠i} p(y_k, z_l), never
         formed as p(z_l) − p(y_i, z_l).
@@ -134,7 +167,11 @@ class Problem(Constrained):
         matrix = loss_table(loss_matrix, tensor.shape[1])
         check_total(tensor, "joint")
         p_yz = tensor.sum(axis=0)
-        p_xz, loss = tensor.sum(axis=1), matrix.T @ p_yz
+        asked = measure_asked(budget, measure)
+        p_xz, loss = (
+            tensor.transpose(1, 0, 2) if asked is not None and asked.conditional else tensor.sum(axis=1),
+            matrix.T @ p_yz,
+        )
         return cls(p_xz, loss, budget, measure=measure, equivocation=equivocation, name=name)
 
     @classmethod
@@ -161,6 +198,12 @@ class Problem(Constrained):
         freeze(model, samples=report)
         return model
 
+    def titled(self, name: str) -> Problem:
+        """The same problem by another name."""
+        other = copy(self)
+        freeze(other, name=checked_name(name))
+        return other
+
     @property
     def m(self) -> int:
         """Number of guesses."""
@@ -183,12 +226,19 @@ class Problem(Constrained):
     @cached_property
     def p_z(self) -> Array:
         """w_l = p(z_l) [N]."""
-        return _frozen(self.p_xz.sum(axis=0))
+        return _frozen(self.p_xz[self.terms[0].rows].sum(axis=0))
 
     @cached_property
     def deviations(self) -> Array:
-        """a_jl − π_j w_l [n, N]: how far X and the outcome are from independence."""
-        return _frozen(self.p_xz - self.p_x[:, None] * self.p_z)
+        """a_jl − π_j w_l [n, N]: how far X and the outcome are from independence, given the value of each group of rows."""
+        if is_plain(self.terms):
+            return _frozen(self.p_xz - self.p_x[:, None] * self.p_z)
+        groups = [group for term in self.terms for group in term.groups]
+        totals = [self.p_x[group].sum() or 1.0 for group in groups]
+        each = [
+            self.p_xz[g] - (self.p_x[g] / t)[:, None] * self.p_xz[g].sum(axis=0) for g, t in zip(groups, totals, strict=True)
+        ]
+        return _frozen(np.concatenate(each))
 
     @cached_property
     def phi(self) -> Array:
@@ -214,14 +264,29 @@ class Problem(Constrained):
         high, low = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N))).expected(self.loss)
         return float(high + low)
 
-    def output_law(self, estimator: Array) -> OutputLaw:
-        """The joint law of (X, Ŷ) under an estimator [m, N]."""
+    def laws(self, estimator: Array) -> tuple[TermLaw, ...]:
+        """The joint law of X and Ŷ of each constraint under an estimator [m, N]."""
         columns = real_numbers("estimator", estimator, (self.m, self.N))
-        return output_law(self.p_xz, columns, self.marginal, self.measure)
+        return each_of(laws_under(self.p_xz, columns, self.marginal, self.terms))
+
+    def output_law(self, estimator: Array) -> OutputLaw:
+        """The joint law of (X, Ŷ) under an estimator [m, N]; InputError for several constraints and conditional measures."""
+        return self._only(self.laws(estimator))
+
+    def _only(self, laws: tuple[TermLaw, ...]) -> OutputLaw:
+        if len(laws) > 1 or not isinstance(laws[0], OutputLaw):
+            raise InputError(
+                "this problem has no single law of X and the guess; use problem.laws, which has one for each of .terms"
+            )
+        return laws[0]
 
     def leakage(self, estimator: Array) -> float:
-        """What an estimator [m, N] leaks, by the problem's measure."""
-        return self.output_law(estimator).leakage()
+        """What an estimator [m, N] leaks, by the problem's measure; InputError for several constraints."""
+        return self.leakages(estimator)[self.only]
+
+    def leakages(self, estimator: Array) -> tuple[float, ...]:
+        """What an estimator [m, N] leaks by each of the constraints, in the unit of its measure."""
+        return tuple(law.leakage() for law in self.laws(estimator))
 
     @cached_property
     def bayes_estimator(self) -> Array:
@@ -236,32 +301,44 @@ class Problem(Constrained):
         return float(dd_sum(self.loss.min(axis=0))[0])
 
     @cached_property
-    def _bayes_laws(self) -> dict[Measure, OutputLaw]:
+    def _bayes_laws(self) -> dict[tuple[Measure, ...], tuple[TermLaw, ...]]:
         """By the measures asked for; the same model under other budgets shares them."""
         return {}
 
     @property
+    def bayes_laws(self) -> tuple[TermLaw, ...]:
+        """The joint law of X and Ŷ of each constraint under the Bayes rule."""
+        measures = tuple(term.measure for term in self.terms)
+        if measures not in self._bayes_laws:
+            self._bayes_laws[measures] = self.laws(self.bayes_estimator)
+        return self._bayes_laws[measures]
+
+    @property
     def bayes_law(self) -> OutputLaw:
-        """The joint law of (X, Ŷ) under the Bayes rule."""
-        if self.measure not in self._bayes_laws:
-            self._bayes_laws[self.measure] = self.output_law(self.bayes_estimator)
-        return self._bayes_laws[self.measure]
+        """The joint law of (X, Ŷ) under the Bayes rule; InputError for several constraints and conditional measures."""
+        return self._only(self.bayes_laws)
 
     @cached_property
-    def _bayes_leakages(self) -> dict[Measure, float]:
+    def _bayes_leakages(self) -> dict[tuple[Measure, ...], tuple[float, ...]]:
         return {}
+
+    @property
+    def bayes_leakages(self) -> tuple[float, ...]:
+        """Ceilings of what the Bayes rule leaks by each of the constraints; budgets from them on are slack."""
+        measures = tuple(term.measure for term in self.terms)
+        if measures not in self._bayes_leakages:
+            self._bayes_leakages[measures] = tuple(map(self._ceiling, self.bayes_laws))
+        return self._bayes_leakages[measures]
+
+    def _ceiling(self, law: TermLaw) -> float:
+        found = law.leakage()
+        ordinary = found * (1.0 + 2.0**-44)  # the ceiling of few values, rounded up: budgets of it keep their last digits
+        return max(ordinary, law.leakage_ceiling(sum_doubt(self.N, self.m * self.n))) if found > 0.0 else 0.0
 
     @property
     def bayes_leakage(self) -> float:
         """I_MAP: a ceiling of what the Bayes rule leaks; 0 where none is seen. Budgets from it on are slack."""
-        if self.measure not in self._bayes_leakages:
-            law, found = self.bayes_law, self.bayes_law.leakage()
-            ordinary = found * (
-                1.0 + 2.0**-44
-            )  # the ceiling of few values, rounded up: budgets of it keep their last digits
-            most = max(ordinary, law.leakage_ceiling(sum_doubt(self.N, self.m * self.n))) if found > 0.0 else 0.0
-            self._bayes_leakages[self.measure] = most
-        return self._bayes_leakages[self.measure]
+        return self.bayes_leakages[self.only]
 
     @cached_property
     def constant_errors(self) -> Array:
@@ -280,7 +357,16 @@ class Problem(Constrained):
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""
-        return f"Problem({title}n={self.n}, m={self.m}, N={self.N}, budget={self.constraint})"
+        return f"Problem({title}n={self.n}, m={self.m}, N={self.N}, {stated(self.terms)})"
+
+
+def _of_total_one(p_xz: Array, what: str) -> tuple[Array, DoubleDouble, float]:
+    """A private joint scaled to sum to one, its marginal, and what it was divided by."""
+    marginal = row_totals(p_xz, what)
+    total = math.fsum([*marginal[0], *marginal[1]])
+    if abs(total - 1.0) <= ROUNDED_TOTAL:
+        return p_xz, marginal, 1.0
+    return p_xz / total, dd_sum(p_xz / total), total
 
 
 def _frozen(array: Array) -> Array:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
+from discreet.problems.stacking import kept_terms
 
 _DROPPED_BITS = 8  # of the 52 stored bits of a significand
 _BLOCK_OUTCOMES = 1 << 14
@@ -44,7 +45,7 @@ class Reduced:
         return 0 if self.group is None else int((self.group < 0).sum())
 
     def with_budget(self, budget: float) -> Reduced:
-        """The same reduction of the same model under another budget in nats."""
+        """The same reduction of the same model, of one secret, under another budget."""
         smaller = self.problem.with_budget(budget)
         original = smaller if self.problem is self.original else self.original.with_budget(budget)
         return replace(self, problem=smaller, original=original)
@@ -84,8 +85,7 @@ def reduce(problem: Problem, *, merge: bool = True) -> Reduced:
             group = inverse if group is None else np.where(group < 0, -1, inverse[np.maximum(group, 0)])
     if group is None and private_values.size == problem.n:
         return Reduced(problem, problem, None, private_values)
-    budget = LeakageBudget(problem.budget, problem.measure.on(private_values, problem.n))
-    smaller = Problem(a, loss, budget, name=problem.name)
+    smaller = Problem.of_rows(a, loss, kept_terms(problem.terms, private_values), name=problem.name)
     return Reduced(smaller, problem, group, private_values)
 
 

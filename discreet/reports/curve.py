@@ -67,7 +67,7 @@ class FrontierPoint:
             upper=solution.error_probability,
             leakage_nats=solution.leakage,
             equivocation_nats=solution.equivocation,
-            multiplier=math.inf if solution.multiplier is None else solution.multiplier,
+            multiplier=math.inf if solution.multiplier is None else float(solution.multiplier),
             seconds=seconds,
             status=solution.status,
             private_within=solution.certificate.private_within if solution.certificate else math.inf,
@@ -220,7 +220,7 @@ class _Search:
         solution, seconds = self._sweep.solve(budget)
         self.points[budget] = FrontierPoint.of(solution, seconds)
         if solution.certificate is not None and solution.multiplier is not None:
-            self._bounds.append(Bound.of(solution.certificate, solution.multiplier))
+            self._bounds.append(Bound.of(solution.certificate, float(solution.multiplier)))
 
     def envelope(self) -> Envelope:
         """What the points prove."""

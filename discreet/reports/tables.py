@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from discreet.backends.registry import Availability
     from discreet.problems.catalog.registry import Entry
     from discreet.problems.certificate import Certificate
+    from discreet.problems.constraint import Term
     from discreet.problems.inference.adversary import Inference
     from discreet.problems.problem import Problem
     from discreet.reports.advice.choose import Advice
@@ -87,15 +89,14 @@ def solution_table(solution: Solution) -> Table:
     ]
     if solution.certificate is not None:
         judged = solution.certificate
-        unit, limit = solution.problem.measure.unit, wording.budget(solution.problem.constraint)
-        own = f"leakage {_revealed(judged, unit)}"
+        prices = [f"{price:.6g} per {term.measure.unit.removesuffix('s') or 'unit'}" for price, term in _priced(solution)]
         lines += [
             ("error probability", f"{solution.error_probability:.12g}"),
             ("certified bracket", _bracket_words(judged)),
-            ("leakage", f"{wording.leakage(judged.leakage, judged.leakage_ceiling, unit)}; {limit}"),
+            *_leakages(solution),
             *_kept_secret(solution),
-            ("own answer", f"error probability {judged.own_error:.12g}, {own}"),
-            ("multiplier", f"{solution.multiplier:.6g} per {unit.removesuffix('s') or 'unit'}"),
+            ("own answer", f"error probability {judged.own_error:.12g}, leakage {_revealed(solution)}"),
+            ("multiplier", ", ".join(prices)),
         ]
     steps = ("lower", "solve", "lift", "certify")
     words = ", ".join(f"{step} {wording.seconds(getattr(timings, f'{step}_seconds'))}" for step in steps)
@@ -104,33 +105,60 @@ def solution_table(solution: Solution) -> Table:
     return facts(solution.problem.name or "problem", [*lines, ("seconds", words)])
 
 
+def _priced(solution: Solution) -> Iterator[tuple[float, Term]]:
+    """Each constraint with its multiplier."""
+    return zip(
+        np.ravel(math.nan if solution.multiplier is None else solution.multiplier).tolist(),
+        solution.problem.terms,
+        strict=True,
+    )
+
+
+def _leakages(solution: Solution) -> list[tuple[str, str]]:
+    """The leakage of the estimator returned, with the budget, of each constraint."""
+    judged, terms = solution.certificate, solution.problem.terms
+    assert judged is not None  # of an answer
+    found = [(each.leakage, each.leakage_ceiling) for each in judged.terms] or [(judged.leakage, judged.leakage_ceiling)]
+    names = ["leakage"] if len(terms) == 1 else [f"leakage {number}" for number in range(len(terms))]
+    return [
+        (name, f"{wording.leakage(*leaked, term.measure.unit)}; {wording.budget(term.budget)}")
+        for name, leaked, term in zip(names, found, terms, strict=True)
+    ]
+
+
 def _kept_secret(solution: Solution) -> list[tuple[str, str]]:
     """Equivocation, where leakage is mutual information."""
     kept = solution.equivocation
     return [] if math.isnan(kept) else [("equivocation", f"{kept:.12g} of {solution.problem.entropy_x:.12g} nats")]
 
 
-def audit_tables(title: str, audited: Solution, found: Inference) -> list[Table]:
-    """What the judge says of a given estimator, what its guess reveals, and what it leaks by every measure."""
+def audit_tables(title: str, audited: Solution, found: Inference | None) -> list[Table]:
+    """What the judge says of a given estimator, what its guess reveals, and what it leaks by every measure.
+
+    found: None where X is not one secret with one prior.
+    """
     judged = audited.certificate
     assert judged is not None  # an estimator was given
     lines: list[tuple[_Cell, _Cell]] = [
         ("status", Text(f"{audited.status.value}: {audited.message}", _STYLES[audited.status])),
         ("error probability", f"{judged.own_error:.12g}"),
         ("best within the budget", _bracket_words(judged)),
-        ("leaks", f"{_revealed(judged, audited.problem.measure.unit)}; {wording.budget(audited.problem.constraint)}"),
-        ("infers X", f"errs {wording.number(found.x_error, 6)}; without seeing it {found.x_error_blind:.6g}"),
-        ("H(X given what is seen)", wording.information(found.equivocation_nats)),
-        ("leakage", wording.information(found.leakage_nats)),
-        ("Fano's bound", f"errs at least {wording.number(found.fano_sharp, 6)} (plain form {found.fano_plain:.6g})"),
+        ("leaks", f"{_revealed(audited)}; {', '.join(wording.budget(term.budget) for term in audited.problem.terms)}"),
     ]
-    if found.y_error is not None:
-        lines.append(("infers Y", f"errs {wording.number(found.y_error, 6)}"))
+    if found is not None:
+        lines += [
+            ("infers X", f"errs {wording.number(found.x_error, 6)}; without seeing it {found.x_error_blind:.6g}"),
+            ("H(X given what is seen)", wording.information(found.equivocation_nats)),
+            ("leakage", wording.information(found.leakage_nats)),
+            ("Fano's bound", f"errs at least {wording.number(found.fano_sharp, 6)} (plain form {found.fano_plain:.6g})"),
+        ]
+        if found.y_error is not None:
+            lines.append(("infers Y", f"errs {wording.number(found.y_error, 6)}"))
     if not judged.own_budget_kept:
-        leaks = wording.leakage(judged.leakage, math.inf, audited.problem.measure.unit)
-        repaired = f"error probability {judged.upper:.12g}, leakage {leaks}"
+        leaks = [words.partition(",")[0].partition(";")[0] for _, words in _leakages(audited)]
+        repaired = f"error probability {judged.upper:.12g}, leakage {', '.join(leaks)}"
         lines.append(("its repair", f"{repaired}, made by blending in a share of {judged.blend:.3g}"))
-    return [facts(title, lines), _leaks_table(audited)]
+    return [facts(title, lines), *([_leaks_table(audited)] if audited.own_leaks else [])]
 
 
 def _leaks_table(audited: Solution) -> Table:
@@ -159,9 +187,14 @@ def _proven(ceiling: float) -> str:
     return at_most(ceiling, 7) if math.isfinite(ceiling) else wording.NOTHING
 
 
-def _revealed(judged: Certificate, unit: str) -> str:
+def _revealed(solution: Solution) -> str:
     """What the answer as given leaks."""
-    words = f"{wording.leakage(judged.own_leakage, judged.own_leakage_ceiling, unit)}, ‖ΦP‖ {judged.own_phi_residual:.1e}"
+    judged = solution.certificate
+    assert judged is not None  # of an answer
+    found = [(each.own_leakage, each.own_leakage_ceiling) for each in judged.terms]
+    units = [term.measure.unit for term in solution.problem.terms]
+    leaks = zip(found or [(judged.own_leakage, judged.own_leakage_ceiling)], units, strict=True)
+    words = f"{' and '.join(wording.leakage(*each, unit) for each, unit in leaks)}, ‖ΦP‖ {judged.own_phi_residual:.1e}"
     perfect = judged.private_within < math.inf
     return f"{words}, private within {at_most(judged.own_private_within, 2)}" if perfect else words
 

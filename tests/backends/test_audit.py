@@ -116,7 +116,7 @@ def test_a_solution_without_an_answer_is_refused_in_a_sentence() -> None:
 
 def test_outcomes_in_blocks_are_not_limited_by_memory() -> None:
     problem = ds.problems.paper_single(bins=16, budget=0.001)
-    large = BlockProblem(Many(), problem.constraint, problem.p_x, problem.loss.sum(axis=1))  # type: ignore[arg-type]
+    large = BlockProblem(Many(), problem.terms, problem.p_x, problem.loss.sum(axis=1))  # type: ignore[arg-type]
     assert load_backend("tilt").capabilities.refusal(large) == ""
 
 

@@ -23,9 +23,9 @@ from discreet.problems import Problem, certify, weighted_mixture
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Chunk
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.compiled import compiled_available
+from discreet.problems.constraint import LeakageBudget, one_term
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.problem import LeakageBudget
 from discreet.problems.rule import Rule
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy
 from discreet.problems.streams.lattice import lattice_problem
@@ -253,7 +253,7 @@ def generated_problem(outcomes: int, budget: float) -> BlockProblem:
     for chunk in blocks.chunks():
         p_xz, loss = chunk.read()
         p_x, losses = p_x + p_xz.sum(axis=1), losses + loss.sum(axis=1)
-    return BlockProblem(blocks, LeakageBudget(budget), p_x, losses)
+    return BlockProblem(blocks, one_term(LeakageBudget(budget), p_x.size), p_x, losses)
 
 
 def test_memory_holds_no_more_than_chunks_and_retained_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -407,7 +407,7 @@ def test_bad_rules_are_refused_in_one_sentence(tmp_path, change, message):
         ({"tilt": TILT + math.inf}, r"tilt\[.*\] is .*; every entry must be finite"),
         ({"multiplier": -1.0}, "multiplier is -1.0; give a number ≥ 0"),
         ({"multiplier": math.nan}, "multiplier is nan"),
-        ({"multiplier": [1.0, 2.0]}, r"multiplier has shape \[2\]"),
+        ({"multiplier": [[1.0, 2.0]]}, r"multiplier has shape \[1, 2\]"),
         ({"metadata": "["}, "metadata is not JSON"),
         ({"metadata": "[1]"}, "metadata is a JSON list, not an object"),
         ({"metadata": '{"a": NaN}'}, "metadata is not JSON"),

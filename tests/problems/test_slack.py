@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from judging import certify_rule
 
 from discreet.problems.blocks import ArrayBlocks, BlockProblem
-from discreet.problems.constraint import LeakageBudget
+from discreet.problems.constraint import LeakageBudget, one_term
 from discreet.problems.judge import certify
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
@@ -29,7 +29,9 @@ _TINY = 5e-324
 
 
 def _blocks(p_xz: Array, loss: Array, budget: float = math.inf) -> BlockProblem:
-    return BlockProblem(ArrayBlocks(p_xz, loss), LeakageBudget(budget), p_xz.sum(axis=1), loss.sum(axis=1))
+    return BlockProblem(
+        ArrayBlocks(p_xz, loss), one_term(LeakageBudget(budget), len(p_xz)), p_xz.sum(axis=1), loss.sum(axis=1)
+    )
 
 
 def _bayes_error(problem: BlockProblem) -> Fraction:

@@ -174,7 +174,7 @@ def _learn(model: SampledModel, posterior: Array, budget: float) -> tuple[Array,
     solution = solve(problem, "tilt", gap=Precision.sampled)
     if solution.tilt is None or solution.multiplier is None:
         raise BackendError(f"the discrete problem of the draws was not solved: {solution.message}")
-    repaired = feasible_duals(solution.tilt, solution.multiplier, model.prior.sum(axis=1), problem.budget)
+    repaired = feasible_duals(solution.tilt, float(solution.multiplier), model.prior.sum(axis=1), problem.budget)
     return repaired if repaired is not None else (np.zeros_like(solution.tilt), 0.0)
 
 

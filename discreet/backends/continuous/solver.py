@@ -127,7 +127,9 @@ class _Search:
         assert answer is not None and answer.tilt is not None  # `tilt` always states them  # noqa: PT018
         estimator = matrix(partition, answer.estimator)
         self.offer_rule(IntervalRule(self.edges, estimator).simplified())
-        tilt, multiplier, swept = self.offer_duals(answer.tilt, math.inf if answer.multiplier is None else answer.multiplier)
+        tilt, multiplier, swept = self.offer_duals(
+            answer.tilt, math.inf if answer.multiplier is None else float(answer.multiplier)
+        )
         found = trace(self.problem, tilt, swept)
         if self.width > self.gap:
             polished = polish(self.problem, found, tilt, multiplier, self.precision)

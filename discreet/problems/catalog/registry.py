@@ -121,14 +121,18 @@ class Budget:
             if not self.given:
                 raise InputError(f"the measure {measure} needs a budget; give one of {', '.join(vars(self))}")
             model = model.with_budget(math.inf, measure=measure)
-        if self.perfect:
-            return model.with_budget(0.0)
-        if self.fraction is not None:
-            share, most = positive(self.fraction, "fraction", zero=True), model.bayes_leakage
-            if share > 0.0 and math.isinf(most):
-                raise InputError(f"the Bayes rule leaks without bound by {model.measure}, so no fraction of it is a budget")
-            return model.with_budget(share * most if share > 0.0 else 0.0)
+        if self.perfect or self.fraction is not None:
+            return _each(model, 0.0 if self.fraction is None else positive(self.fraction, "fraction", zero=True))
         return model.with_budget(self.leakage, equivocation=self.equivocation, measure=measure) if self.given else model
+
+
+def _each(model: Problem, share: float) -> Problem:
+    """The model with every budget a share of what the Bayes rule leaks."""
+    budgets = [share * most for most in model.bayes_leakages] if share > 0.0 else [0.0] * len(model.terms)
+    for budget, term in zip(budgets, model.terms, strict=True):
+        if math.isinf(budget):
+            raise InputError(f"the Bayes rule leaks without bound by {term.measure}, so no fraction of it is a budget")
+    return model.with_budget(budgets if len(budgets) > 1 else budgets[0])
 
 
 _LARGEST = 100_000_000  # product of the sizes of a problem: 16 s and 4 GiB to build at most
@@ -180,7 +184,7 @@ def register(family: str, *, extra: str = "") -> Callable[[Callable[..., Array |
                     problem = _named(model(**values), _ENTRIES[name].title(**given.arguments))
             except ArithmeticError as error:
                 raise InputError(f"{name} cannot be computed from these parameters ({error}); give milder ones") from None
-            if budget is None and equivocation is None and fraction is None and problem.constraint.oblivious:
+            if budget is None and equivocation is None and fraction is None and problem.oblivious:
                 fraction = DEFAULT_FRACTION
             return Budget(budget, equivocation, fraction=fraction).apply(problem, measure)
 
@@ -202,7 +206,7 @@ def check_size(name: str, sizes: Mapping[str, int]) -> None:
 
 def _named(made: Array | Problem, name: str) -> Problem:
     if isinstance(made, Problem):
-        return Problem(made.p_xz, made.loss, made.constraint, name=name, samples=made.samples)
+        return made.titled(name)
     return Problem.from_joint(made / made.sum(), math.inf, name=name)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.checks import check_table, checked_name, checked_prior, freeze, loss_table, positive
-from discreet.problems.constraint import Constrained, LeakageBudget, constraint_of
+from discreet.problems.constraint import Constrained, LeakageBudget, Term, constraint_of, one_term
 from discreet.problems.continuous.density import UNDERFLOW, Component, component, expand
 from discreet.problems.continuous.modes import FAMILIES
 from discreet.problems.numerics.double_double import Array
@@ -51,7 +51,7 @@ class ContinuousProblem(Constrained):
     private: Array
     losses: Array
     accuracy: float
-    constraint: LeakageBudget
+    terms: tuple[Term, ...]
     name: str
 
     def __init__(
@@ -84,7 +84,7 @@ class ContinuousProblem(Constrained):
             self, p_xy=prior, loss_matrix=matrix, components=components, private=weights.sum(axis=1), name=checked_name(name)
         )
         freeze(self, losses=np.einsum("jkq,ki->iq", weights, matrix), accuracy=positive(accuracy, "accuracy", most=1e-6))
-        freeze(self, constraint=constraint_of(budget, equivocation, self._prior))
+        freeze(self, terms=one_term(constraint_of(budget, equivocation, self._prior), len(prior)))
 
     # -- sizes and laws ------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """Problems and solutions as files.
 
 A problem is an `.npz` with `joint` [n, m, N], or `p_xz` [n, N] and `loss` [m, N]; optionally `budget` (nats of mutual
-information), or `constraint` (JSON: measure and budget), and `name`.
+information), or `constraint`, and `name`. `constraint` is JSON: measure and budget; or for several constraints or a
+conditional measure a list of these, each with `groups`, the numbers of rows of `p_xz` that share a prior.
 A solution is an `.npz` with `estimator` [m, N] or the members of a rule, `tilt` [m, n], `multiplier` and `metadata` (JSON).
 
 Anything else is refused in one sentence that names the file and the member (`FileError`). Nothing is ever unpickled, and
@@ -22,11 +23,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.checks import as_numbers, check_columns, check_entries
-from discreet.problems.constraint import LeakageBudget
+from discreet.problems.checks import as_numbers, check_columns, check_entries, whole
+from discreet.problems.constraint import LeakageBudget, Term, is_plain
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import DEFAULT_MAX_BYTES, Archive, member_names, read_archive, write_archive
 from discreet.problems.files.writing import check_output, path_text
+from discreet.problems.measures.duals import Multiplier
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import measure_of
@@ -59,7 +61,9 @@ def load_problem(
     stored = stored_model(where, max_bytes)
     arrays = model_arrays(where, stored)
 
-    def build(name: str) -> Problem:
+    def build(name: str, terms: tuple[Term, ...] | None) -> Problem:
+        if terms is not None:
+            return Problem.of_rows(arrays.get("p_xz"), arrays.get("loss"), terms, name=name)
         if "joint" in arrays:
             return Problem.from_joint(arrays["joint"], math.inf, name=name)
         return Problem(arrays["p_xz"], arrays["loss"], math.inf, name=name)
@@ -84,24 +88,25 @@ def model_arrays(where: str, stored: Archive) -> dict[str, np.ndarray[Any, Any]]
 def under_budget(
     where: str,
     stored: Archive,
-    build: Callable[[str], _AnyModel],
+    build: Callable[[str, tuple[Term, ...] | None], _AnyModel],
     budget: float | LeakageBudget | None,
     equivocation: float | None,
     default_budget: float | None = None,
 ) -> _AnyModel:
     """The problem of a file, built by its name, under the budget or equivocation given, else the file's own or the default.
 
-    It is built without a constraint first: errors then come from the file (FileError), while a bad budget may be the
-    caller's.
+    A problem of one secret is built without a constraint first: errors then come from the file (FileError), while a bad
+    budget may be the caller's.
     """
-    own = _own_constraint(where, stored)
+    stated = _own_constraint(where, stored)
+    terms, own = (stated, None) if isinstance(stated, tuple) else (None, stated)
     if own is None and default_budget is not None:
         own = LeakageBudget(default_budget)
     name = printable(where, stored.texts.get("name", ""))
     try:
-        problem = build(name)
-        if budget is None and equivocation is None and own is not None:
-            return problem.with_budget(own)
+        problem = build(name, terms)
+        if budget is None and equivocation is None and (terms is not None or own is not None):
+            return problem if own is None else problem.with_budget(own)
     except InputError as error:
         raise FileError(f"{where}: {error}") from None
     if budget is None and equivocation is None:
@@ -109,21 +114,38 @@ def under_budget(
             f"{where} holds no budget; pass budget= or equivocation= in nats "
             "(on the command line --leakage, --equivocation, --perfect or --fraction)"
         )
+    if terms is not None and math.inf == budget and equivocation is None:
+        return problem.with_budget([math.inf] * len(terms) if len(terms) > 1 else math.inf)
     own_measure = own.measure if own is not None and not isinstance(budget, LeakageBudget) else None
     return problem.with_budget(budget, equivocation=equivocation, measure=own_measure)
 
 
-def _own_constraint(where: str, stored: Archive) -> LeakageBudget | None:
-    """The constraint that a file states: `budget`, or `constraint` for another measure than mutual information."""
+def _own_constraint(where: str, stored: Archive) -> LeakageBudget | tuple[Term, ...] | None:
+    """What a file states: `budget`, or `constraint` for another measure than mutual information, a list for several."""
     if "constraint" not in stored.texts:
         return _budget_of(where, _scalar(where, stored, "budget"), MUTUAL_INFORMATION) if "budget" in stored.arrays else None
     if "budget" in stored.arrays:
         raise FileError(f"{where} has both budget and constraint; keep one")
     try:
         stated = json.loads(stored.texts["constraint"])
+        if isinstance(stated, list):
+            return _terms_of(where, stated, stored.arrays)
         return _budget_of(where, stated["budget"], measure_of(stated["measure"]))
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise FileError(f"{where}: constraint cannot be read ({error}); write it with save_problem") from None
+
+
+def _terms_of(where: str, stated: Sequence[Any], arrays: Mapping[str, Any]) -> tuple[Term, ...]:
+    terms = list[Term]()
+    for each in stated:
+        budget = _budget_of(where, each["budget"], measure_of(each["measure"]))
+        sizes = [whole(size, f"{where}: a size of groups", 1) for size in each["groups"]]
+        terms.append(Term.of(budget, sizes, terms[-1].rows.stop if terms else 0))
+        if not sizes or (len(sizes) > 1 and not budget.measure.conditional):
+            raise FileError(f"{where}: a constraint has the groups {sizes}; only a conditional measure has several")
+    if not terms or "joint" in arrays:
+        raise FileError(f"{where}: several constraints need p_xz and loss; write them with save_problem")
+    return tuple(terms)
 
 
 def _budget_of(where: str, amount: Any, measure: Measure) -> LeakageBudget:
@@ -139,7 +161,12 @@ def save_problem(path: _PathLike, problem: Problem, *, overwrite: bool = False) 
         raise InputError(f"save_problem got a {type(problem).__name__} to write; give a path first and then a Problem")
     where = path_text(path)
     members: dict[str, Any] = {"p_xz": problem.p_xz, "loss": problem.loss}
-    if problem.measure == MUTUAL_INFORMATION:
+    if not is_plain(problem.terms):
+        stated = [
+            {"groups": each.sizes, "measure": str(each.measure), "budget": each.budget.amount} for each in problem.terms
+        ]
+        members["constraint"] = np.array(json.dumps(stated))
+    elif problem.measure == MUTUAL_INFORMATION:
         members["budget"] = np.float64(problem.budget)
     else:  # under another name, so that no reader takes it for nats of mutual information
         members["constraint"] = np.array(json.dumps({"measure": str(problem.measure), "budget": problem.budget}))
@@ -157,13 +184,13 @@ class StoredSolution:
 
     estimator    P_il [m, N], column-stochastic; or a rule
     tilt         t_ij [m, n] of the dual bound; the rule off ties is argmin_i L_il + Σ_j t_ij a_jl
-    multiplier   μ ≥ 0, error probability per nat; inf at perfect privacy
+    multiplier   μ ≥ 0, error probability per nat; inf at perfect privacy; of several constraints one for each [C]
     metadata     the record of the solution (`Solution.to_dict()`)
     """
 
     estimator: Array | Rule
     tilt: Array
-    multiplier: float
+    multiplier: Multiplier
     metadata: Mapping[str, Any]
 
     def matrix(self, problem: Problem) -> Array:
@@ -180,7 +207,7 @@ def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Sto
     missing = {*form, *_SOLUTION} - {*stored.arrays, *stored.texts}
     if missing:
         raise FileError(f"{where} has no {sorted(missing)[0]}; a solution holds estimator, tilt, multiplier and metadata")
-    multiplier, tilt = _scalar(where, stored, "multiplier"), stored.arrays["tilt"]
+    multiplier, tilt = _multiplier(where, stored), stored.arrays["tilt"]
     estimator = _rule(where, stored) if "rule_tilt" in form else stored.arrays["estimator"]
     _check_solution(where, estimator, tilt, multiplier)
     for array in stored.arrays.values():
@@ -202,13 +229,13 @@ def _rule(where: str, stored: Archive) -> Rule:
 
 
 def solution_members(
-    estimator: Array | Rule, tilt: Array, multiplier: float, exact: Mapping[int, Sequence[int]] | None = None
+    estimator: Array | Rule, tilt: Array, multiplier: Multiplier, exact: Mapping[int, Sequence[int]] | None = None
 ) -> dict[str, Any]:
     """What a solution file holds beside its record, by name: an estimator [m, N] or a rule, the duals, and exact columns.
 
     exact: outcome → integers in proportion to its column, which replaces the one of the estimator.
     """
-    members = {"tilt": tilt, "multiplier": np.float64(multiplier)}
+    members = {"tilt": tilt, "multiplier": np.asarray(multiplier, dtype=np.float64)}
     if isinstance(estimator, Rule):
         members |= {name: np.asarray(getattr(estimator, name.removeprefix("rule_"))) for name in _RULE}
     else:
@@ -223,7 +250,7 @@ def save_solution(
     path: _PathLike,
     estimator: Array | Rule,
     tilt: Array,
-    multiplier: float,
+    multiplier: Multiplier,
     metadata: Mapping[str, Any],
     *,
     exact: Mapping[int, Sequence[int]] | None = None,
@@ -241,7 +268,7 @@ def save_solution(
         if not isinstance(estimator, Rule):
             estimator = as_numbers(estimator, "estimator", "[m, N]")
         tilt = as_numbers(tilt, "tilt", "[m, n]")
-        multiplier = float(as_numbers(multiplier, "multiplier", "of one number"))
+        multiplier = _one_or_several(as_numbers(multiplier, "multiplier", "[C] or one number"))
     except (InputError, TypeError) as error:
         raise FileError(f"{where}: {error}") from None
     _check_solution(where, estimator, tilt, multiplier)
@@ -260,7 +287,7 @@ def is_solution(path: Path) -> bool:
     return member_names(path) >= _SOLUTION
 
 
-def _check_solution(where: str, estimator: Array | Rule, tilt: Array, multiplier: float) -> None:
+def _check_solution(where: str, estimator: Array | Rule, tilt: Array, multiplier: Multiplier) -> None:
     estimator = estimator.tilt if (rule := isinstance(estimator, Rule)) else estimator  # a rule has checked itself
     if estimator.ndim != 2 or tilt.ndim != 2 or 0 in estimator.shape + tilt.shape or len(estimator) != len(tilt):
         raise FileError(
@@ -274,7 +301,7 @@ def _check_solution(where: str, estimator: Array | Rule, tilt: Array, multiplier
         check_entries(tilt, "tilt", signed=True)
     except InputError as error:
         raise FileError(f"{where}: {error}") from None
-    if not multiplier >= 0.0:
+    if not (np.ravel(multiplier) >= 0.0).all():
         raise FileError(f"{where}: multiplier is {multiplier}; give a number ≥ 0 (inf at perfect privacy)")
 
 
@@ -299,6 +326,17 @@ def _scalar(where: str, stored: Archive, name: str) -> float:
     if array.size != 1:
         raise FileError(f"{where}: {name} has shape {list(array.shape)}; give a single number")
     return float(array.reshape(()))
+
+
+def _multiplier(where: str, stored: Archive) -> Multiplier:
+    array = stored.arrays["multiplier"]
+    if array.ndim > 1 or array.size == 0:
+        raise FileError(f"{where}: multiplier has shape {list(array.shape)}; give a number, or one for each constraint")
+    return _one_or_several(array)
+
+
+def _one_or_several(array: Array) -> Multiplier:
+    return float(array.reshape(())) if array.size == 1 else array
 
 
 def printable(where: str, name: str) -> str:

@@ -10,7 +10,7 @@ Source: docs/theory.md, sections 8 (the certificate) and 18 (one pass; truncatio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -19,11 +19,13 @@ import numpy as np
 
 from discreet.problems.blocks import ArrayBlocks, BlockProblem, Blocks, Chunk, in_order, threads_for
 from discreet.problems.checks import are_masses, real_numbers
+from discreet.problems.constraint import Term, is_plain
 from discreet.problems.errors import InputError
 from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of, worth_of_guess
-from discreet.problems.judge.privacy import Moves, distance
-from discreet.problems.measures.duals import measure_of_tilts
+from discreet.problems.judge.privacy import Moves, distance, groups_of
+from discreet.problems.measures.duals import Multiplier, measure_of_tilts
 from discreet.problems.measures.law import faint_lift, total_error, total_of
+from discreet.problems.measures.laws import blend_of, mass_of
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.estimators import Decisions, column_error, normalise
 from discreet.problems.numerics.label_strips import compiled_pays
@@ -50,7 +52,7 @@ class MatrixCase:
         problem: Problem,
         estimator: Array,
         tilt: Array | None,
-        multiplier: float | None,
+        multiplier: Multiplier | None,
         anchors: Iterable[Array] = (),
         wrong: tuple[Array, Array] | None = None,
     ) -> None:
@@ -61,7 +63,8 @@ class MatrixCase:
         self._problem, self._towards, self._wrong = problem, anchors, wrong
         self._tilt, self._multiplier = usable_duals(problem, tilt, multiplier)
         self._lift = faint_lift(problem.p_x)
-        self.constraint, self.off = problem.constraint, total_error(problem.marginal)
+        self.terms, self.off = problem.terms, total_error(problem.marginal, problem.terms[0].rows)
+        self._private = private_rows_of(problem.terms)
         self.answer = normalise(real_numbers("estimator", estimator, (problem.m, problem.N)))
         self.own = self._worth(self.answer)
         self._sums = self._latest[1]
@@ -79,17 +82,17 @@ class MatrixCase:
             decided = Decisions.of(estimator[:, block])
             if found is not None and decided.places.size:
                 drawn = block.start + decided.places
-                found.append(Moves.of(decided, drawn, p_xz[:, block], loss[:, block], self._problem.p_x))
+                found.append(Moves.of(decided, drawn, p_xz[:, block], loss[:, block], self._problem.p_x, self._private))
             return decided
 
         return sums_over(decide, p_xz, loss, tilt, self._lift, self._problem.rows)
 
     def _worth(self, estimator: Array) -> Worth:
-        found: list[Moves] | None = [] if self.constraint.perfect else None
+        found: list[Moves] | None = [] if self._private else None
         self._latest = estimator, self._sums_under(estimator, self._tilt, found)
-        sums, measure = self._latest[1], self.constraint.measure
-        worth = worth_of(sums, self._problem.marginal, self._lift, measure, 1.0, found, self._inexact(estimator))
-        if self.constraint.perfect or measure.steepness < math.inf or worth.law.mass.all():
+        sums, marginal = self._latest[1], self._problem.marginal
+        worth = worth_of(sums, marginal, self._lift, self.terms, None, found, self._inexact(estimator))
+        if not underflow_matters(self.terms) or mass_of(worth.law).all():
             return worth
         return _unknown_where(worth, (estimator[:, self._problem.p_z > 0.0] > 0.0).any(axis=1))
 
@@ -138,7 +141,19 @@ class MatrixCase:
 
 def _unknown_where(worth: Worth, made: Any) -> Worth:
     """The worth, whose leakage is unknown if a guess that is made, as `made` [m] says, has no mass: products underflow."""
-    return replace(worth, doubt=math.inf) if (made & (worth.law.mass == 0.0)).any() else worth
+    return replace(worth, doubt=math.inf) if (made & (mass_of(worth.law) == 0.0)).any() else worth
+
+
+def private_rows_of(terms: Sequence[Term]) -> tuple[slice, ...]:
+    """The groups of rows that must be perfectly private; all rows of a plain problem as such."""
+    if is_plain(terms):
+        return (slice(None),) if terms[0].budget.perfect else ()
+    return tuple(group for term in terms if term.budget.perfect for group in term.groups)
+
+
+def underflow_matters(terms: Sequence[Term]) -> bool:
+    """Whether what a guess without mass leaks matters: only if slopes have no bound, and not for perfect privacy."""
+    return any(term.measure.steepness == math.inf and not term.budget.perfect for term in terms)
 
 
 class RuleCase:
@@ -151,7 +166,7 @@ class RuleCase:
         problem: Problem | BlockProblem,
         rule: Rule,
         tilt: Array | None,
-        multiplier: float | None,
+        multiplier: Multiplier | None,
         threads: int,
         progress: Progress | None,
         compiled: bool | None = None,
@@ -164,7 +179,8 @@ class RuleCase:
         real_numbers("rule's tilt", rule.tilt, (problem.m, problem.n))
         if rule.ties.size and rule.ties[-1] >= problem.N:
             raise InputError(f"outcome {rule.ties[-1]} is listed as a tie, but the problem has {problem.N} outcomes")
-        self._problem, self.answer, self.constraint = problem, rule, problem.constraint
+        self._problem, self.answer, self.terms = problem, rule, problem.terms
+        self._private = private_rows_of(problem.terms)
         self.blocks: Blocks = (
             problem.blocks if isinstance(problem, BlockProblem) else ArrayBlocks(problem.p_xz, problem.loss)
         )
@@ -174,16 +190,16 @@ class RuleCase:
         self._sums, (high, low), self._last, moves = self._pass(threads, progress)
         if isinstance(problem, BlockProblem):
             self._marginal = high[: problem.n], low[: problem.n]
-            self._total = total_of(self._marginal)
-            self._errors = high[problem.n :] / self._total
-            problem.check_totals(self._marginal[0], self._total, self._errors)
+            self._totals = [total_of((high[term.rows], low[term.rows])) for term in self.terms]
+            self._errors = high[problem.n :] / self._totals[0]
+            problem.check_totals(self._marginal[0], self._totals, self._errors)
             self.off = 0.0
         else:
-            self._marginal, self._total, self.off = problem.marginal, 1.0, total_error(problem.marginal)
-        recorded = moves if self.constraint.perfect else None
-        measure = self.constraint.measure
-        self._plain = worth_of(self._sums, self._marginal, self._lift, measure, self._total, recorded)
-        if measure.steepness == math.inf and not self.constraint.perfect:
+            self._marginal, self._totals = problem.marginal, [1.0] * len(self.terms)
+            self.off = total_error(problem.marginal, self.terms[0].rows)
+        recorded = moves if self._private else None
+        self._plain = worth_of(self._sums, self._marginal, self._lift, self.terms, self._totals, recorded)
+        if underflow_matters(self.terms):
             self._plain = _unknown_where(self._plain, (rule.columns > 0.0).any(axis=1))
         self.blended_doubt = self._plain.doubt
         self.own = self._worth(rule)
@@ -229,9 +245,9 @@ class RuleCase:
 
             def decide(block: slice) -> Decisions:
                 decided = rule.decisions(outcomes[block], a[:, block], loss[:, block])
-                if self.constraint.perfect and decided.places.size:
+                if self._private and decided.places.size:
                     drawn = outcomes[block][decided.places]
-                    found.append(Moves.of(decided, drawn, a[:, block], loss[:, block], self._problem.p_x))
+                    found.append(Moves.of(decided, drawn, a[:, block], loss[:, block], self._problem.p_x, self._private))
                 return decided
 
             parts.append(sums_over(decide, a, loss, self._tilt, self._lift))
@@ -253,11 +269,13 @@ class RuleCase:
         end = worth_of_guess(rule.towards, self.constant_errors, plain.law)
         if share == 1.0:
             return end
-        law, off = plain.law.blend(end.law, share), column_error(rule.towards[:, None])
+        law, off = blend_of(plain.law, end.law, share), column_error(rule.towards[:, None])
         error = (1.0 - share) * plain.error + share * end.error
         missed = 2.0 * self._sums.missed + (SMALLEST * 2 * rule.m if error < 1e-290 else 0.0)
         upper = rounded_up(error, max(off, self._sums.column_error), missed)
-        return Worth(law, error, upper, plain.doubt + off, distance(law, plain.doubt + off))
+        doubt = plain.doubt + off
+        private = [group.law for group in groups_of(law, self.terms) if group.perfect]
+        return Worth(law, error, upper, doubt, max([distance(each, doubt) for each in private], default=math.inf))
 
     def blended(self, share: float, end: End) -> tuple[Rule, Worth]:
         """The rule that ignores the outcome with a larger probability."""
@@ -266,35 +284,63 @@ class RuleCase:
 
     def duals(self) -> Iterator[Duals]:
         """The duals of the pass, lowered as far as the totals of the outcomes require."""
-        tilt, total, shift, unseen = self._tilt, self._total, self._shift(), self._unseen()
+        tilt, total, shifts, unseen = self._tilt, self._totals[0], self._shifts(), self._unseen()
         size = float(np.abs(tilt).max())
         parts = (*self._sums.least(tilt, self._lift), -unseen * (1.0 + 2.0**-30))
-        if shift:
-            parts = (*parts, -(shift + 4.0 * UNIT * (size + shift)) * total * (1.0 + 8.0 * UNIT))
+        for group, shift in shifts:
+            mass = total if is_plain(self.terms) else float(self._marginal[0][group].sum()) * (1.0 + 2.0**-30)
+            parts = (*parts, -(shift + 4.0 * UNIT * (size + shift)) * mass * (1.0 + 8.0 * UNIT))
         if isinstance(self._problem, BlockProblem) and all(map(math.isfinite, parts)):
             least = math.fsum(parts)
             parts = (least / total, -4.0 * UNIT * abs(least), -SMALLEST)  # sum, total and quotient are rounded once each
-        yield Duals(*self._lowered(shift), parts)
+        uneven = max(0.0, max(self._totals) / total * (1.0 + 4.0 * UNIT) - 1.0) if len(self._totals) > 1 else 0.0
+        yield Duals(*self._lowered(shifts), parts, uneven)
 
-    def _lowered(self, shift: float) -> tuple[Array, float]:
+    def _groups(self) -> Iterator[tuple[Term, float, slice, Array]]:
+        """Each group of rows with its constraint, multiplier and prior, for the totals found."""
+        for term, multiplier, total in zip(self.terms, np.ravel(self._multiplier).tolist(), self._totals, strict=True):
+            for group in term.groups:
+                mass = self._marginal[0][group]
+                yield term, multiplier, group, mass / ((mass.sum() or 1.0) if term.measure.conditional else total)
+
+    def _lowered(self, shifts: Iterable[tuple[slice, float]]) -> tuple[Array, Multiplier]:
         """The tilt, lowered, and the price of its multipliers for the totals found."""
-        tilt, p_x = self._tilt - shift if shift else self._tilt, self._marginal[0] / self._total
-        if self.constraint.perfect or self.constraint.oblivious or not tilt.any():
+        tilt = self._tilt
+        if shifts:
+            tilt = tilt.copy()
+            for group, shift in shifts:
+                tilt[:, group] -= shift
+        if not tilt.any():
             return tilt, self._multiplier
-        possible = p_x > 0.0
-        fitting = measure_of_tilts(self.constraint.measure, self.constraint.amount, possible)
-        return tilt, fitting.price(tilt[:, possible], p_x[possible], self._multiplier)
+        prices = list[float]()
+        for term, multiplier, group, p_x in self._groups():
+            if group.start == term.rows.start:  # a measure of each guess has one group
+                possible = p_x > 0.0
+                fitting = measure_of_tilts(term.measure, term.budget.amount, possible)
+                price = fitting.price(tilt[:, group][:, possible], p_x[possible], multiplier) if term.priced else multiplier
+                prices.append(price)
+        return tilt, np.array(prices) if len(prices) > 1 else prices[0]
 
-    def _shift(self) -> float:
-        """By how much all tilts must be lowered to be feasible for the totals found, which may differ from those stated."""
-        tilt, p_x = self._tilt, self._marginal[0] / self._total
-        if np.array_equal(p_x, self._problem.p_x) or self.constraint.oblivious or not tilt.any():
-            return 0.0
-        possible = p_x > 0.0
-        measure, budget = self.constraint.measure, self.constraint.amount
-        fitting = measure_of_tilts(measure, budget, possible)
-        over = float(fitting.ceiling(tilt[:, possible], p_x[possible], self._multiplier, measure.level(budget)).max())
-        return 0.0 if over <= 0.0 else over + 2.0 * UNIT * (float(np.abs(tilt).max()) + over) + 8.0 * SMALLEST
+    def _shifts(self) -> list[tuple[slice, float]]:
+        """By how much tilts of which rows must be lowered to be feasible for the totals found, which may differ from those
+        stated.
+        """
+        found = []
+        for term, multiplier, group, p_x in self._groups():
+            own = self._tilt[:, group]
+            stated = self._problem.p_x[group]
+            if term.measure.conditional:
+                stated = stated / (stated.sum() or 1.0)
+            if np.array_equal(p_x, stated) or term.budget.oblivious or not own.any():
+                continue
+            possible = p_x > 0.0
+            fitting = measure_of_tilts(term.measure, term.budget.amount, possible)
+            over = float(fitting.ceiling(own[:, possible], p_x[possible], multiplier, term.level).max())
+            if term.measure.conditional:  # as in `feasible_for`
+                over += 4.0 * UNIT * float(np.abs(own).max())
+            if over > 0.0:
+                found.append((group, over + 2.0 * UNIT * (float(np.abs(own).max()) + over) + 8.0 * SMALLEST))
+        return found
 
     def _unseen(self) -> float:
         """At most by how much Σ min_i F_il of the outcomes left out lies under that of rest; 0 without truncation."""

@@ -7,6 +7,8 @@ of the least tilted losses (`Duals`). From these `conclude` forms
     lower   Σ_l min_i (L_il + Σ_j t_ij a_jl) − μ B, rounded downward, for feasible duals (t, μ); B is the budget ε as the
             measure compares it with sums over guesses
 
+Of several constraints all budgets are kept, j runs over the rows of all, and Σ_c μ_c B_c takes the place of μ B.
+
 By weak duality lower ≤ optimum ≤ upper. At budget 0 both are about estimators that are private within a number δ of the
 certificate (`privacy`). The gap splits into the three residuals of the paper's Lemma 3, each ≥ 0, and what δ costs:
 
@@ -34,13 +36,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.blend import blends
-from discreet.problems.certificate import Certificate, KKTResiduals, Verdict
+from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage, Verdict
 from discreet.problems.checks import real_numbers
-from discreet.problems.constraint import LeakageBudget
-from discreet.problems.judge.privacy import Moves, Privacy, is_private, privacy
-from discreet.problems.measures.duals import feasible_duals
-from discreet.problems.measures.law import OutputLaw, law_of, phi_residual
-from discreet.problems.measures.measure import Measure
+from discreet.problems.constraint import Term
+from discreet.problems.judge.privacy import Moves, Privacy, groups_of, is_private, privacy
+from discreet.problems.measures.duals import Multiplier, feasible_for
+from discreet.problems.measures.law import OutputLaw, phi_residual
+from discreet.problems.measures.laws import AnyLaw, each_of, law_of_guess, laws_of, mass_of, parts_of
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
@@ -56,25 +58,27 @@ if TYPE_CHECKING:
 class Worth:
     """The value of an answer, for a total probability of one.
 
-    law       the joint law of (X, Ŷ)
+    law       the joint law of (X, Ŷ), or the laws of all constraints
     error     error probability
     upper     upper bound of the exact error probability; at budget 0, of an estimator private within `within`
     doubt     relative error of every entry Pr(X = x_j, Ŷ = y_i) of the law, at most
     within    at budget 0: the proven δ of `privacy`; else inf
     moves     at budget 0: those to an exactly private estimator, if it is not the stored one
+    shaken    by how much these change an entry of the laws of other constraints, relatively, at most
     """
 
-    law: OutputLaw
+    law: AnyLaw
     error: float
     upper: float
     doubt: float = 0.0
     within: float = math.inf
     moves: Moves | None = None
+    shaken: float = 0.0
 
     @cached_property
-    def leakage_ceiling(self) -> float:
-        """What the answer leaks, at most."""
-        return self.law.leakage_ceiling(self.doubt)
+    def leakage_ceilings(self) -> tuple[float, ...]:
+        """What the answer leaks by each of the constraints, at most."""
+        return tuple(law.leakage_ceiling(self.doubt + self.shaken) for law in each_of(self.law))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +97,14 @@ class End:
 class Duals:
     """Feasible duals (t [m, n], μ), and a lower bound of the sum of the least tilted losses.
 
+    uneven: the totals of other constraints' masses, over that of the first, exceed 1 by at most so much
     parts: numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); a part that is not finite means "unknown"
     """
 
     tilt: Array
-    multiplier: float
+    multiplier: Multiplier
     parts: tuple[float, ...]
+    uneven: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,42 +130,40 @@ def worth_of(
     sums: Sums,
     marginal: DoubleDouble,
     lift: NDArray[np.int32],
-    measure: Measure,
-    total: float = 1.0,
+    terms: Sequence[Term],
+    totals: Sequence[float] | None = None,
     moves: Sequence[Moves] | None = None,
     inexact: Inexact | None = None,
 ) -> Worth:
-    """The worth of an answer with these sums; a total probability other than one is divided out.
+    """The worth of an answer with these sums; totals of probability other than one, of each constraint, are divided out.
 
     marginal: Σ_l a_l. moves: of the answer, at budget 0.
 
     What a column lacks of a total of one is a doubt about the part of every entry that is drawn.
     """
-    law = law_of(sums.joint, marginal, lift, measure)
+    law = laws_of(sums.joint, marginal, lift, terms, totals)
     error, missed = max(0.0, float(sums.loss[0] + sums.loss[1])), sums.missed
-    if total != 1.0:  # the ratios of the law do not change
-        law = replace(law, mass=law.mass / total, deviation=law.deviation / total / total, p_x=law.p_x / total)
+    if totals is not None and totals[0] != 1.0:
         missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)  # the quotient may be subnormal
-        error /= total
+        error /= totals[0]
     accuracy, wrong = sums.doubt, 0.0 if inexact is None else inexact.loss
     doubt = accuracy + (sums.column_error * sums.drawn_share() if sums.column_error > 0.0 else 0.0)
-    if inexact is not None and moves is None:
+    if inexact is not None and moves is None and isinstance(law, OutputLaw):
         law = replace(law, off=inexact.joint)
-    if inexact is not None and moves is not None:
+    if inexact is not None and moves is not None and isinstance(law, OutputLaw):
         share = inexact.relative(law)  # of every entry, and so of the totals π_j
         doubt, accuracy = doubt + share, accuracy + share + inexact.accuracy
-    found = Privacy(math.inf) if moves is None else privacy(law, moves, marginal, doubt, accuracy)
+    found = Privacy(math.inf) if moves is None else privacy(groups_of(law, terms), moves, marginal, doubt, accuracy)
     upper = rounded_up(error + found.rise + wrong, sums.column_error, missed)
-    return Worth(law, error, upper, doubt, found.within, found.moves)
+    return Worth(law, error, upper, doubt, found.within, found.moves, found.shaken)
 
 
-def worth_of_guess(column: Array, errors: Array, law: OutputLaw) -> Worth:
+def worth_of_guess(column: Array, errors: Array, law: AnyLaw) -> Worth:
     """The worth of a guess drawn from a column [m] whatever the outcome; errors: of constant guesses [m]; law: has p(x)."""
     error = float(errors @ column)
     vanished = 2 * SMALLEST * column.size if error < 1e-290 and errors[column > 0.0].any() else 0.0  # quotients, products
     upper = rounded_up(error, column_error(column[:, None]), vanished)
-    end = OutputLaw(column, np.zeros_like(law.deviation), law.p_x, measure=law.measure)
-    return Worth(end, error, upper, within=0.0)
+    return Worth(law_of_guess(column, law), error, upper, within=0.0)
 
 
 def rounded_up(error: float, column_error: float, missed: float) -> float:
@@ -180,7 +184,7 @@ class Case(Protocol):
     off               |total of the stored masses − 1|, where they are not divided by it
     """
 
-    constraint: LeakageBudget
+    terms: tuple[Term, ...]
     answer: Any
     own: Worth
     blended_doubt: float
@@ -205,24 +209,28 @@ class Case(Protocol):
 def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
     """Repair, bracket and residuals of a case; blocks: the outcomes of a rule. Law: lower ≤ upper for every case."""
     answer, worth, share = _within_budget(case)
-    duals, bound = max(((each, _bound(case.constraint, each, worth)) for each in case.duals()), key=itemgetter(1))
+    duals, bound = max(((each, _bound(case.terms, each, worth)) for each in case.duals()), key=itemgetter(1))
     lower = max(0.0, bound) if bound <= worth.upper else 0.0  # a bound above the upper side would be wrong: claim nothing
     lower, upper = _of_either_total(lower, worth.upper, case.off)
+    stated = _stated(case, worth)
+    sole = stated[0] if len(stated) == 1 else _NO_TERM
+    private = any(term.budget.perfect for term in case.terms)
     certificate = Certificate(
         lower=lower,
         upper=upper,
-        leakage=worth.law.leakage(),
-        phi_residual=phi_residual(worth.law),
-        private_within=worth.within if case.constraint.perfect else math.inf,
-        budget=case.constraint.amount,
+        leakage=sole.leakage,
+        phi_residual=max(map(phi_residual, parts_of(worth.law))),
+        private_within=worth.within if private else math.inf,
+        budget=sole.budget,
         blend=share,
         own_error=case.own.error,
-        own_leakage=case.own.law.leakage(),
-        own_phi_residual=phi_residual(case.own.law),
-        own_private_within=case.own.within if case.constraint.perfect else math.inf,
-        kkt=_residuals(case.constraint, worth, duals, case.worst_entry(answer, duals.tilt)),
-        leakage_ceiling=worth.leakage_ceiling,
-        own_leakage_ceiling=case.own.leakage_ceiling,
+        own_leakage=sole.own_leakage,
+        own_phi_residual=max(map(phi_residual, parts_of(case.own.law))),
+        own_private_within=case.own.within if private else math.inf,
+        kkt=_residuals(case.terms, worth, duals, case.worst_entry(answer, duals.tilt)),
+        leakage_ceiling=sole.leakage_ceiling,
+        own_leakage_ceiling=sole.own_leakage_ceiling,
+        terms=() if len(stated) == 1 else stated,
     )
     made = worth.moves
     moved = np.array([made.outcomes, made.towards]) if made is not None else np.zeros((2, 0), dtype=np.intp)
@@ -237,68 +245,109 @@ def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, flo
     return max(0.0, lower * (1.0 - share) - SMALLEST), upper * (1.0 + share) + (SMALLEST if upper > 0.0 else 0.0)
 
 
-def _keeps_budget(constraint: LeakageBudget, worth: Worth) -> bool:
-    if constraint.perfect:
+def _stated(case: Case, worth: Worth) -> tuple[TermLeakage, ...]:
+    """What is proven about the leakage by each of the constraints."""
+    given = (each_of(worth.law), each_of(case.own.law), worth.leakage_ceilings, case.own.leakage_ceilings)
+    return tuple(
+        TermLeakage(
+            budget=term.budget.amount,
+            measure=str(term.measure),
+            leakage=law.leakage(),
+            leakage_ceiling=ceiling,
+            own_leakage=own.leakage(),
+            own_leakage_ceiling=own_ceiling,
+            own_budget_kept=_keeps(number, term, case.own),
+            perfect=term.budget.perfect,
+        )
+        for number, (term, law, own, ceiling, own_ceiling) in enumerate(zip(case.terms, *given, strict=True))
+    )
+
+
+_NO_TERM = TermLeakage(math.nan, "", math.inf, math.inf, math.inf, math.inf, False, False)
+"""What is said of the one constraint where there are several: nothing, in numbers with which no comparison holds."""
+
+
+def _keeps(number: int, term: Term, worth: Worth) -> bool:
+    if term.budget.perfect:
         return is_private(worth.within, worth.doubt)
-    return constraint.oblivious or worth.leakage_ceiling <= constraint.amount
+    return term.budget.oblivious or worth.leakage_ceilings[number] <= term.budget.amount
+
+
+def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
+    return all(_keeps(number, term, worth) for number, term in enumerate(terms))
 
 
 def _ignoring(case: Case) -> list[End]:
     """Guesses that ignore the outcome and so leak nothing: every constant, best first, and a draw from the law of Ŷ."""
     errors, law = case.constant_errors, case.own.law
-    columns = [*np.eye(errors.size)[np.argsort(errors, kind="stable")], law.mass / law.mass.sum()]
+    mass = mass_of(law)
+    columns = [*np.eye(errors.size)[np.argsort(errors, kind="stable")], mass / mass.sum()]
     return [End(column, worth_of_guess(column, errors, law)) for column in columns]
 
 
 def _within_budget(case: Case) -> tuple[Any, Worth, float]:
-    """The answer if it keeps the budget, else its best blend that does; its worth; the share blended in, then > 0."""
-    if _keeps_budget(case.constraint, case.own):
-        return case.answer, case.own, 0.0
-    ends = [*_ignoring(case), *case.anchors]
-    if case.constraint.perfect:
-        best = min((end for end in ends if _keeps_budget(case.constraint, end.worth)), key=lambda end: end.worth.error)
-        return *case.blended(1.0, best), max(best.moved, SMALLEST)
+    """The answer if it keeps the budgets, else its best blend that does; its worth; the share blended in, then > 0."""
     own, worth = case.own, case.own
+    if _keeps_budgets(case.terms, own):
+        return case.answer, own, 0.0
+    ends = [*_ignoring(case), *case.anchors]
+    perfect = any(term.budget.perfect for term in case.terms)
+    if perfect and not is_private(own.within, own.doubt):  # no blend of it is private but one of no share
+        best = min((end for end in ends if _keeps_budgets(case.terms, end.worth)), key=lambda end: end.worth.error)
+        return *case.blended(1.0, best), max(best.moved, SMALLEST)
 
-    def leaked() -> float:
-        return worth.leakage_ceiling
+    def leaked() -> tuple[float, ...]:
+        return worth.leakage_ceilings
 
-    worths = [end.worth for end in ends]
-    for which, share in blends(own.law, own.error, worths, case.constraint.amount, case.blended_doubt, leaked):
+    ends = [end for end in ends if not perfect or is_private(end.worth.within, end.worth.doubt)]
+    budgets = [term.budget.amount if term.priced else math.inf for term in case.terms]
+    for which, share in blends(own.law, own.error, [end.worth for end in ends], budgets, case.blended_doubt, leaked):
         answer, worth = case.blended(share, ends[which])
-        if _keeps_budget(case.constraint, worth):
+        if _keeps_budgets(case.terms, worth):
             return answer, worth, max(share, SMALLEST)
     return *case.blended(1.0, ends[0]), 1.0
 
 
 def usable_duals(
-    problem: Problem | BlockProblem | ContinuousProblem, tilt: Array | None, multiplier: float | None
-) -> tuple[Array, float]:
+    problem: Problem | BlockProblem | ContinuousProblem, tilt: Array | None, multiplier: Multiplier | None
+) -> tuple[Array, Multiplier]:
     """The duals made feasible for a problem; if they cannot be, t = 0 with the best μ, which proves the Bayes error.
 
-    Raises InputError for a tilt of a wrong shape, or with entries that are not real numbers.
+    Raises InputError for a tilt of a wrong shape, or with entries that are not real numbers, and for another number of
+    multipliers than there are constraints.
     """
-    price = math.nan if multiplier is None else float(multiplier)
+    several = len(problem.terms) > 1
+    price: Multiplier = math.nan if multiplier is None or several else float(multiplier)
+    if several:
+        shape = (len(problem.terms),)
+        price = np.full(shape, math.nan) if multiplier is None else real_numbers("multiplier", multiplier, shape)
     given = None if tilt is None else real_numbers("tilt", tilt, (problem.m, problem.n))
     found = None
     if given is not None and given.any():
-        found = feasible_duals(given, price, problem.p_x, problem.budget, problem.measure)
+        found = feasible_for(given, price, problem.p_x, problem.terms)
     if found is None or not found[0].any():
-        return np.zeros((problem.m, problem.n)), math.inf if problem.constraint.perfect else 0.0
+        none = [math.inf if term.budget.perfect else 0.0 for term in problem.terms]
+        return np.zeros((problem.m, problem.n)), np.array(none) if several else none[0]
     return found
 
 
-def _bound(constraint: LeakageBudget, duals: Duals, reached: Worth) -> float:
-    """The bound that feasible duals prove, rounded downward: Σ parts − μ B, at perfect privacy Σ parts − δ·spread.
+def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
+    """The bound that feasible duals prove, rounded downward: Σ parts − Σ_c μ_c B_c, at perfect privacy Σ parts − δ·spread.
 
     μ B holds for a total probability of one; stored problems have it within `TOTAL_ROUNDING`.
     """
-    cost = 0.0
-    if constraint.perfect:
-        cost = 0.0 if reached.within == 0.0 else reached.within * _spread(duals.tilt, reached.law.p_x)
-    elif duals.multiplier > 0.0:
-        level = constraint.measure.level(constraint.amount)
-        cost = duals.multiplier * level * (1.0 + TOTAL_ROUNDING) + SMALLEST
+    cost, laws = 0.0, each_of(reached.law)
+    for term, price, law in zip(terms, np.ravel(duals.multiplier).tolist(), laws, strict=True):
+        if term.budget.perfect:
+            if reached.within != 0.0:
+                cost += reached.within * sum(
+                    float(part.mass.sum() if term.measure.conditional else 1.0) * _spread(duals.tilt[:, group], part.p_x)
+                    for group, part in zip(term.groups, parts_of(law), strict=True)
+                )
+        elif price > 0.0:
+            cost += price * term.level * (1.0 + TOTAL_ROUNDING) + SMALLEST
+    if len(terms) > 1 or terms[0].measure.conditional:
+        cost *= 1.0 + duals.uneven + 8.0 * (len(terms) + 8) * UNIT
     if not all(map(math.isfinite, (cost, *duals.parts))):
         return -math.inf
     bound = math.fsum([*duals.parts, -cost])
@@ -311,14 +360,19 @@ def _spread(tilt: Array, p_x: Array) -> float:
     return float((apart @ p_x).min(axis=1).max()) * (1.0 + 2.0**-30) + SMALLEST
 
 
-def _residuals(constraint: LeakageBudget, worth: Worth, duals: Duals, worst_entry: float) -> KKTResiduals:
-    law, multiplier = worth.law, duals.multiplier
-    leakage = law.level
-    tilted = float((duals.tilt * (law.mass[:, None] * law.p_x + law.deviation)).sum())
-    priced = not (constraint.perfect or constraint.oblivious)
+def _residuals(terms: Sequence[Term], worth: Worth, duals: Duals, worst_entry: float) -> KKTResiduals:
+    groups = [group for term in terms for group in term.groups]
+    tilted = 0.0
+    for group, part in zip(groups, parts_of(worth.law), strict=True):
+        tilted += float((duals.tilt[:, group] * (part.mass[:, None] * part.p_x + part.deviation)).sum())
+    spent = unused = 0.0
+    for term, price, law in zip(terms, np.ravel(duals.multiplier).tolist(), each_of(worth.law), strict=True):
+        if term.priced:
+            spent += price * law.level
+            unused += max(0.0, price * (term.level - law.level))
     return KKTResiduals(
         complementarity=max(0.0, math.fsum([worth.error, tilted, *(-part for part in duals.parts)])),
-        alignment=max(0.0, (multiplier * leakage if priced else 0.0) - tilted),
-        slackness=max(0.0, multiplier * (constraint.measure.level(constraint.amount) - leakage)) if priced else 0.0,
+        alignment=max(0.0, spent - tilted),
+        slackness=unused,
         worst_entry=worst_entry,
     )

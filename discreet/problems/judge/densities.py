@@ -16,6 +16,7 @@ from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.judge.cases import MatrixCase
 from discreet.problems.judge.conclusion import Duals, End, Worth, usable_duals
+from discreet.problems.measures.duals import Multiplier
 from discreet.problems.numerics.double_double import Array
 
 
@@ -25,7 +26,9 @@ class DensityCase:
     anchors: tuple[End, ...] = ()
     off = 0.0
 
-    def __init__(self, problem: ContinuousProblem, rule: IntervalRule, tilt: Array | None, multiplier: float | None) -> None:
+    def __init__(
+        self, problem: ContinuousProblem, rule: IntervalRule, tilt: Array | None, multiplier: Multiplier | None
+    ) -> None:
         """Raises InputError for wrong shapes. Without duals the bound is the Bayes error."""
         problem.refuse_other_measures("constraints on densities are")
         self._problem, self._rule = problem, rule.simplified()  # intervals joined, so that no edge between equals is charged
@@ -33,7 +36,7 @@ class DensityCase:
         rule.check(problem)
         discrete, *wrong = problem.on_within(self._rule.edges)
         self._matrix = MatrixCase(discrete, self._rule.estimator, None, None, wrong=(wrong[0], wrong[1]))
-        self.constraint, self.own = problem.constraint, self._matrix.own
+        self.terms, self.own = problem.terms, self._matrix.own
         kept = np.array_equal(self._rule.estimator, self._matrix.answer)
         self.answer = rule if kept else IntervalRule(self._rule.edges, self._matrix.answer)
         self.constant_errors, self.blended_doubt = self._matrix.constant_errors, self._matrix.blended_doubt

@@ -19,7 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.problems.checks import TOTAL_TOLERANCE
+from discreet.problems.constraint import Term
 from discreet.problems.measures.law import OutputLaw, distance_from_private, law_of
+from discreet.problems.measures.laws import AnyLaw, parts_of
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
@@ -47,7 +50,8 @@ class Moves:
     p_xz            of the outcomes                                              [n, K]
     p_x             π_j, to choose by only                                       [n]
     cost            |difference of the two losses|                               [K]
-    made            whether a guess is drawn with a positive probability         [m]
+    made            whether a guess is drawn with a positive probability in a group of rows that must be private  [G, m]
+    groups          these rows
     """
 
     outcomes: NDArray[np.intp]
@@ -58,9 +62,18 @@ class Moves:
     p_x: Array
     cost: Array
     made: NDArray[np.bool_]
+    groups: tuple[slice, ...]
 
     @classmethod
-    def of(cls, decided: Decisions, drawn: NDArray[np.intp], p_xz: Array, loss: Array, p_x: Array) -> Moves:
+    def of(
+        cls,
+        decided: Decisions,
+        drawn: NDArray[np.intp],
+        p_xz: Array,
+        loss: Array,
+        p_x: Array,
+        groups: tuple[slice, ...] = (slice(None),),
+    ) -> Moves:
         """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow; drawn [·]: indices of the drawn ones."""
         columns, p_xz, loss = decided.columns, p_xz.take(decided.places, axis=1), loss.take(decided.places, axis=1)
         columns = columns * p_xz.any(axis=0)
@@ -68,19 +81,19 @@ class Moves:
         room = np.minimum(columns, columns.max(axis=0) / max(1, len(columns) - 1))
         room[base, every] = 0.0
         if every.size > (most := 64 * len(p_xz)):  # of each guess; few of them are chosen
-            weight = room * np.sqrt(np.square(_effect(p_xz, p_x)).sum(axis=0))
+            weight = room * np.sqrt(np.square(_effect(p_xz, p_x, groups)).sum(axis=0))
             room[weight < np.partition(weight, -most, axis=1)[:, -most, None]] = 0.0
         towards, place = np.nonzero(room)
         cost = np.abs(loss[towards, place] - loss[base[place], place])
-        made = np.asarray(columns.any(axis=1))
+        made = np.array([(columns * p_xz[group].any(axis=0)).any(axis=1) for group in groups])
         room = room[towards, place]
-        return cls(drawn[place], towards, base[place], room, p_xz[:, place], p_x, cost, made)._spanning()
+        return cls(drawn[place], towards, base[place], room, p_xz[:, place], p_x, cost, made, groups)._spanning()
 
     @classmethod
     def joined(cls, found: Sequence[Moves]) -> Moves:
         """All of some moves, at least one."""
         made = np.logical_or.reduce([moves.made for moves in found])
-        each = {name: np.concatenate([getattr(moves, name) for moves in found], axis=-1) for name in _EACH}
+        each: dict[str, Any] = {name: np.concatenate([getattr(moves, name) for moves in found], axis=-1) for name in _EACH}
         return replace(found[0], made=made, **each)._spanning()
 
     def chosen(self, which: Any) -> Moves:
@@ -91,19 +104,21 @@ class Moves:
         """For each guess 2(n − 1) moves: twice as many independent ones as needed, those of most effect first."""
         if np.bincount(self.towards).max(initial=0) < len(self.p_xz):
             return self
-        effect = _effect(self.p_xz, self.p_x) * self.room
+        effect = _effect(self.p_xz, self.p_x, self.groups) * self.room
         kept = np.zeros(self.room.size, dtype=np.bool_)
-        for guess in range(self.made.size):
+        for guess in range(self.made.shape[1]):
             for _ in range(2):
                 mine = np.flatnonzero((self.towards == guess) & ~kept)
                 kept[mine[_largest_apart(effect[:, mine], len(effect) - 1)]] = True
         return self if kept.all() else self.chosen(kept)
 
 
-def _effect(p_xz: Array, p_x: Array) -> Array:
-    """p(z_l given x_j) − p(z_l) [n, ·]: what a guess at an outcome changes."""
+def _effect(p_xz: Array, p_x: Array, groups: tuple[slice, ...]) -> Array:
+    """p(z_l given x_j) − p(z_l) of the rows of the groups [·, K]: what a guess at an outcome changes."""
     lift = np.divide(p_xz, p_x[:, None], out=np.zeros_like(p_xz), where=p_x[:, None] > 0.0)
-    return np.asarray(lift - p_xz.sum(axis=0))
+    if groups == (slice(None),):
+        return np.asarray(lift - p_xz.sum(axis=0))
+    return np.concatenate([lift[group] - p_xz[group].sum(axis=0) / (p_x[group].sum() or 1.0) for group in groups])
 
 
 def _largest_apart(vectors: Array, count: int) -> list[int]:
@@ -126,27 +141,52 @@ class Privacy:
     within   δ; 0 for exactly private
     rise     probability
     moves    that lead to the exactly private estimator, if it is not the stored one
+    shaken   by how much they change an entry of the laws of other constraints, relatively, at most
     """
 
     within: float
     rise: float = 0.0
     moves: Moves | None = None
+    shaken: float = 0.0
 
 
-def privacy(law: OutputLaw, found: Sequence[Moves], marginal: DoubleDouble, doubt: float, accuracy: float) -> Privacy:
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Rows with a prior of their own and the law of their values and the guess; whether they must be private."""
+
+    rows: slice
+    law: OutputLaw
+    perfect: bool
+
+
+def groups_of(law: AnyLaw, terms: Sequence[Term]) -> list[Group]:
+    """The groups of all constraints with their laws."""
+    if isinstance(law, OutputLaw):
+        return [Group(slice(None), law, True)]
+    rows = [(group, term.budget.perfect) for term in terms for group in term.groups]
+    return [Group(group, part, perfect) for (group, perfect), part in zip(rows, parts_of(law), strict=True)]
+
+
+def privacy(
+    groups: Sequence[Group], found: Sequence[Moves], marginal: DoubleDouble, doubt: float, accuracy: float
+) -> Privacy:
     """How private a stored estimator is, with δ = 0 where possible.
 
-    law        of the stored estimator; every entry errs by at most the relative `doubt`
+    groups     with the laws of the stored estimator; every entry errs by at most the relative `doubt`
     found      moves that its drawn guesses allow
     marginal   Σ_l a_l of the same outcomes, for any total
     accuracy   relative error of masses of outcomes and of their sums, of which `doubt` holds the effect on the law
     """
-    if np.count_nonzero(law.p_x) == 1:
+    private = [group for group in groups if group.perfect]
+    told = [number for number, group in enumerate(private) if np.count_nonzero(group.law.p_x) > 1]
+    if not told:
         return Privacy(0.0)
-    unseen = any((moves.made & (law.mass == 0.0)).any() for moves in found)
-    within = math.inf if unseen else distance(law, doubt)
+    unseen = any((moves.made[number] & (private[number].law.mass == 0.0)).any() for moves in found for number in told)
+    within = math.inf if unseen else max(distance(private[number].law, doubt) for number in told)
     if is_private(within, doubt):
-        return _exactly_private(law, found, marginal, doubt, accuracy) or Privacy(within)
+        return _exactly_private([private[number] for number in told], groups, found, marginal, doubt, accuracy) or Privacy(
+            within
+        )
     return Privacy(within)
 
 
@@ -170,35 +210,74 @@ def distance(law: OutputLaw, doubt: float) -> float:
 
 
 def _exactly_private(
-    law: OutputLaw, found: Sequence[Moves], marginal: DoubleDouble, doubt: float, accuracy: float
+    private: Sequence[Group],
+    groups: Sequence[Group],
+    found: Sequence[Moves],
+    marginal: DoubleDouble,
+    doubt: float,
+    accuracy: float,
 ) -> Privacy | None:
-    """The exactly private estimator next to the one of this law; None if none is proven."""
-    guesses, values = np.flatnonzero(law.mass > 0.0), np.flatnonzero(law.p_x > 0.0)
-    if guesses.size == 1:
+    """The exactly private estimator next to the one of these laws; None if none is proven."""
+    private = [group for group in private if np.count_nonzero(group.law.mass) > 1]
+    if not private:
         return Privacy(0.0)
-    if not found or law.mass[guesses].min() * law.p_x[values].min() < _FAINTEST:
+    if not found:
+        return None
+    moves = Moves.joined(found) if len(found) > 1 else found[0]
+    systems = [_equations(group, moves, marginal, doubt) for group in private]
+    if any(system is None for system in systems):
+        return None
+    matrix = np.concatenate([system[0] for system in systems if system is not None])
+    right = np.concatenate([system[1] for system in systems if system is not None])
+    if len(matrix) > _MOST_MOVES or moves.room.size < len(matrix) or not np.isfinite(matrix).all():
+        return None
+    chosen = _largest_apart(matrix, len(matrix))
+    rounding = 0.0 if len(groups) == 1 else 64.0 * UNIT * float(np.abs(matrix).max())  # of shares of groups
+    bounds = _enclosed(matrix[:, chosen], right, 5.0 * accuracy + rounding)
+    if bounds is None or not bounds.max() <= 1.0 / _SPARE:
+        return None
+    made = moves if len(chosen) == moves.room.size else moves.chosen(chosen)
+    total = float(marginal[0].sum()) if len(groups) == 1 else 1.0 - 2.0 * TOTAL_TOLERANCE
+    rise = float((bounds * made.room + SMALLEST) @ made.cost) * _SPARE / total
+    shaken = max([_shaken(group, made, bounds) for group in groups if not group.perfect], default=0.0)
+    return Privacy(0.0, rise + 2.0 * SMALLEST * int(np.count_nonzero(made.cost)), made, shaken)
+
+
+def _equations(group: Group, moves: Moves, marginal: DoubleDouble, doubt: float) -> tuple[Array, Array] | None:
+    """Φ P = 0 of a group: what each move adds [equations, K], in units of the law, and at most how far each is from it.
+
+    None if products of its probabilities have no digits to spare.
+    """
+    law, rows = group.law, group.rows
+    guesses, values = np.flatnonzero(law.mass > 0.0), np.flatnonzero(law.p_x > 0.0)
+    if law.mass[guesses].min() * law.p_x[values].min() < _FAINTEST:
         return None
     guesses, values = _all_but_largest(guesses, law.mass), _all_but_largest(values, law.p_x)
     if guesses.size * values.size > _MOST_MOVES:
         return None
-    moves = Moves.joined(found) if len(found) > 1 else found[0]
-    total, every = float(marginal[0].sum()), np.arange(moves.room.size)
-    outcomes = law_of((moves.p_xz.T, np.zeros_like(moves.p_xz.T)), marginal, np.zeros(law.p_x.size, dtype=np.int32))
+    prior, p_xz = (marginal[0][rows], marginal[1][rows]), moves.p_xz[rows]
+    total, every = float(prior[0].sum()), np.arange(moves.room.size)
+    outcomes = law_of((p_xz.T, np.zeros_like(p_xz.T)), prior, np.zeros(law.p_x.size, dtype=np.int32))
     effect, share = np.zeros((every.size, *law.deviation.shape)), moves.room / total
-    effect[every, moves.base] = outcomes.excess * (-share / law.mass[moves.base])[:, None]
-    effect[every, moves.towards] = outcomes.excess * (share / law.mass[moves.towards])[:, None]
+    mass = law.mass if rows == slice(None) else np.where(law.mass > 0.0, law.mass, 1.0) / law.mass.sum()
+    effect[every, moves.base] = outcomes.excess * (-share / mass[moves.base])[:, None]
+    effect[every, moves.towards] = outcomes.excess * (share / mass[moves.towards])[:, None]
     matrix = effect.take(guesses, axis=1).take(values, axis=2).reshape(every.size, guesses.size * values.size).T
     right = np.abs(law.ratio_minus_one().take(guesses, axis=0).take(values, axis=1)).ravel()
-    right = (right * (1.0 + 16.0 * UNIT) + 5.0 * doubt * (1.0 + right)) * _SPARE
-    if every.size < len(matrix) or not np.isfinite(matrix).all():
-        return None
-    chosen = _largest_apart(matrix, len(matrix))
-    bounds = _enclosed(matrix[:, chosen], right, 5.0 * accuracy)
-    if bounds is None or not bounds.max() <= 1.0 / _SPARE:
-        return None
-    made = moves if len(chosen) == every.size else moves.chosen(chosen)
-    rise = float((bounds * made.room + SMALLEST) @ made.cost) * _SPARE / total
-    return Privacy(0.0, rise + 2.0 * SMALLEST * int(np.count_nonzero(made.cost)), made)
+    return matrix, (right * (1.0 + 16.0 * UNIT) + 5.0 * doubt * (1.0 + right)) * _SPARE
+
+
+def _shaken(group: Group, moves: Moves, bounds: Array) -> float:
+    """By how much moves within the bounds change an entry of the law, relatively, at most."""
+    law, change = group.law, (bounds * moves.room + SMALLEST) * _SPARE * moves.p_xz[group.rows]
+    moved = np.zeros((law.mass.size, law.p_x.size))
+    np.add.at(moved, moves.towards, change.T)
+    np.add.at(moved, moves.base, change.T)
+    expected = law.mass[:, None] * law.p_x
+    joint = expected + law.deviation - 4.0 * UNIT * (expected + np.abs(law.deviation))
+    with np.errstate(divide="ignore", over="ignore"):
+        shares = np.divide(moved, joint, out=np.where(moved > 0.0, np.inf, 0.0), where=joint > 0.0)
+    return float(shares.max()) * (1.0 + 2.0**-20)
 
 
 def _all_but_largest(indices: NDArray[np.intp], sizes: Array) -> NDArray[np.intp]:

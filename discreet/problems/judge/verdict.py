@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.certificate import Verdict
+from discreet.problems.constraint import is_plain
 from discreet.problems.errors import InputError
 from discreet.problems.judge.cases import MatrixCase, Progress, RuleCase
 from discreet.problems.judge.conclusion import Case, conclude
+from discreet.problems.measures.duals import Multiplier
+from discreet.problems.measures.law import OutputLaw
 from discreet.problems.measures.leaks import Leak, Odds, leaks_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -26,7 +29,7 @@ def certify(
     problem: Problem | BlockProblem | ContinuousProblem,
     answer: _Answer,
     tilt: Array | None = None,
-    multiplier: float | None = None,
+    multiplier: Multiplier | None = None,
     *,
     anchors: Iterable[Array] = (),
     threads: int = 0,
@@ -36,7 +39,8 @@ def certify(
 
     problem   in memory, in blocks, or of densities
     answer    an estimator [m, N] or a rule for a problem in memory, a rule for blocks, a rule on intervals for densities
-    tilt, multiplier   a rule's own tilt is the default. Without μ (at budget 0: without t) the bound is the Bayes error
+    tilt, multiplier   a rule's own tilt is the default. Without μ (at budget 0: without t) the bound is the Bayes error. Of
+              several constraints the multiplier is an array [C], one for each
     anchors   estimators [m, N] to blend a matrix towards; each is checked before it is used
     threads   for large problems: 0 = all cores; results do not depend on it
     progress  called with (outcomes seen, N) while a rule is judged
@@ -55,12 +59,15 @@ def leaks(
 ) -> tuple[tuple[Leak, ...], Odds | None]:
     """What an answer leaks as it was given, by every measure, and its guess that changes odds most; in one pass.
 
-    Raises InputError as `certify` does.
+    Nothing is found where X is not one secret with one prior. Raises InputError as `certify` does.
     """
+    if not is_plain(problem.terms):
+        return (), None
     densities = not isinstance(problem, Problem | BlockProblem)
     # Where products underflow mutual information is known and other measures are not, so the judge is asked for another.
     free = problem.with_budget(math.inf, measure=None if densities else "chi-square")
     worth = _case(free, answer, None, None, (), threads, None).own
+    assert isinstance(worth.law, OutputLaw)  # of a plain problem
     return leaks_of(worth.law, worth.doubt, problem.measure)
 
 
@@ -68,7 +75,7 @@ def _case(
     problem: Problem | BlockProblem | ContinuousProblem,
     answer: Any,
     tilt: Array | None,
-    multiplier: float | None,
+    multiplier: Multiplier | None,
     anchors: Iterable[Array],
     threads: int,
     progress: Progress | None,

@@ -1,4 +1,5 @@
 from .chi_square import ChiSquare as ChiSquare
+from .conditional import ConditionalMutualInformation as ConditionalMutualInformation
 from .each_guess import LocalDifferentialPrivacy as LocalDifferentialPrivacy
 from .each_guess import MaxLift as MaxLift
 from .each_guess import ParityDifference as ParityDifference

@@ -3,14 +3,50 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.problems.constraint import Term, is_plain
 from discreet.problems.measures.measure import Measure, Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import LARGEST_TILT
+from discreet.problems.numerics.rounding import LARGEST_TILT, UNIT
+
+Multiplier: TypeAlias = float | Array
+"""μ of one constraint; of several, one for each [C]."""
+
+
+def feasible_for(tilt: Array, multiplier: Multiplier, p_x: Array, terms: Sequence[Term]) -> tuple[Array, Multiplier] | None:
+    """`feasible_duals` for each constraint on its rows: tilt [m, n], a multiplier for each, π [n] of all rows.
+
+    Those of a constraint that cannot be made feasible are 0, which is; None if that is so for all.
+    """
+    if is_plain(terms):
+        return feasible_duals(tilt, float(multiplier), p_x, terms[0].budget.amount, terms[0].measure)
+    found, prices = np.zeros(tilt.shape), np.array([math.inf if term.budget.perfect else 0.0 for term in terms])
+    usable = False
+    for number, (term, price) in enumerate(zip(terms, np.ravel(multiplier), strict=True)):
+        groups = [group for group in term.groups if p_x[group].any()]
+        each = [_feasible_group(tilt[:, group], float(price), p_x[group], term) for group in groups]
+        if all(one is not None for one in each):
+            usable = True
+            for group, one in zip(groups, each, strict=True):
+                assert one is not None
+                found[:, group], prices[number] = one
+    return (found, prices if len(terms) > 1 else float(prices[0])) if usable else None
+
+
+def _feasible_group(tilt: Array, multiplier: float, p_x: Array, term: Term) -> tuple[Array, float] | None:
+    """Feasible for one group of rows, whose prior is π/Σπ: two more roundings of each π_j move a mean by 4 u max |t|."""
+    prior = p_x / p_x.sum() if term.measure.conditional else p_x
+    found = feasible_duals(tilt, multiplier, prior, term.budget.amount, term.measure)
+    if found is None or not term.measure.conditional:
+        return found
+    lowered = found[0] - 4.0 * UNIT * np.abs(found[0]).max(axis=1)[:, None]
+    return lowered * (p_x > 0.0), found[1]
 
 
 def feasible_duals(

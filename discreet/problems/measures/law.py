@@ -214,9 +214,9 @@ def total_of(marginal: DoubleDouble) -> float:
     return float(high + low)
 
 
-def total_error(marginal: DoubleDouble) -> float:
-    """|Σ_j π_j − 1|, rounded once; π_j double-double [n]."""
-    return abs(math.fsum([*marginal[0].tolist(), *marginal[1].tolist(), -1.0]))
+def total_error(marginal: DoubleDouble, rows: slice = slice(None)) -> float:
+    """|Σ_j π_j − 1| of these rows, rounded once; π_j double-double [n]."""
+    return abs(math.fsum([*marginal[0][rows].tolist(), *marginal[1][rows].tolist(), -1.0]))
 
 
 def _row_sums(numbers: DoubleDouble) -> DoubleDouble:

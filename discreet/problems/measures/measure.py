@@ -47,6 +47,7 @@ class Measure(ABC):
     growth     c: B = e^{cε} − 1 for a budget of ε; 0: B = ε
     steepness  upper bound of |slope| and of G whatever π is, if there is one and the scope is TOTAL
     separates  whether only guesses that say nothing about X leak nothing, so that budget 0 is perfect privacy
+    conditional  whether it is about X given another variable: summed over groups of rows, each with its own prior
     """
 
     name: ClassVar[str]
@@ -54,6 +55,7 @@ class Measure(ABC):
     citation: ClassVar[str]
     scope: ClassVar[Scope] = Scope.TOTAL
     separates: ClassVar[bool] = True
+    conditional: ClassVar[bool] = False
     steepness: ClassVar[float] = math.inf
 
     @property

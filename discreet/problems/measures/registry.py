@@ -9,6 +9,7 @@ from typing import Any
 from discreet.problems.checks import brief, nearest
 from discreet.problems.errors import InputError
 from discreet.problems.measures.chi_square import ChiSquare
+from discreet.problems.measures.conditional import ConditionalMutualInformation
 from discreet.problems.measures.each_guess import (
     LocalDifferentialPrivacy,
     MaxLift,
@@ -29,7 +30,10 @@ MEASURES: Mapping[str, type[Measure]] = {
         ParityDifference, MaxLift, LocalDifferentialPrivacy, PointwiseInformation,
     )
 }  # fmt: skip
-"""Every family of measures by its name."""
+"""Every family of measures of one prior by its name."""
+
+CONDITIONAL: Mapping[str, type[Measure]] = {ConditionalMutualInformation.name: ConditionalMutualInformation}
+"""Those of X given another variable, which need rows in groups."""
 
 OTHERS = frozenset(MEASURES) - {MutualInformation.name}
 """All but mutual information."""
@@ -48,16 +52,17 @@ def measure_of(given: str | Measure) -> Measure:
     if not isinstance(given, str):
         raise InputError(f"the measure is {brief(given)}; give the name of one, or an object of discreet.measures")
     name, _, rest = given.partition(":")
-    if name not in MEASURES:
-        hint = nearest(name, MEASURES)
-        raise InputError(f"there is no measure {brief(name)}{hint}; choose one of: {', '.join(MEASURES)}")
+    known = {**MEASURES, **CONDITIONAL}
+    if name not in known:
+        hint = nearest(name, known)
+        raise InputError(f"there is no measure {brief(name)}{hint}; choose one of: {', '.join(known)}")
     key, _, value = rest.partition("=")
     try:
         parameters: dict[str, Any] = {key: json.loads(value)} if rest else {}
-        return MEASURES[name](**parameters)
+        return known[name](**parameters)
     except InputError:
         raise
     except (ValueError, TypeError, RecursionError):
-        fields = ", ".join(getattr(MEASURES[name], "__dataclass_fields__", ()))
+        fields = ", ".join(getattr(known[name], "__dataclass_fields__", ()))
         wanted = f"write {name}:{fields}=… with a number or a list of lists" if fields else f"{name} takes none"
         raise InputError(f"the parameters of the measure {brief(given)} cannot be used; {wanted}") from None

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from discreet.problems.blocks import CHUNK_OUTCOMES, BlockProblem, Chunk, in_order
 from discreet.problems.checks import checked_prior, loss_table, positive, whole
 from discreet.problems.compiled import compiled_available
-from discreet.problems.constraint import LeakageBudget, constraint_of
+from discreet.problems.constraint import LeakageBudget, constraint_of, one_term
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.roots import bisected
@@ -153,8 +153,8 @@ def lattice_problem(
     """
     lattice = CountLattice(p_z_given_xy, p_xy, sensors, loss_matrix, tail, threads=threads, compiled=compiled)
     p_x = lattice.prior.sum(axis=1)
-    constraint = constraint_of(budget, equivocation, [p_x])
-    return BlockProblem(lattice, constraint, p_x, lattice.loss_matrix.T @ lattice.prior.sum(axis=0), name, lattice.tail)
+    terms = one_term(constraint_of(budget, equivocation, [p_x]), p_x.size)
+    return BlockProblem(lattice, terms, p_x, lattice.loss_matrix.T @ lattice.prior.sum(axis=0), name, lattice.tail)
 
 
 def _allowed_size(sensors: int, bins: int, prior: Array) -> int:

@@ -28,9 +28,10 @@ from discreet.problems.checks import (
     check_stray_losses,
     checked_name,
     loss_table,
+    refuse_total,
     whole,
 )
-from discreet.problems.constraint import LeakageBudget, constraint_of
+from discreet.problems.constraint import LeakageBudget, Term, constraint_of, one_term
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files.archive import Archive, map_npy
 from discreet.problems.files.records import model_arrays, printable, stored_model, under_budget
@@ -39,6 +40,7 @@ from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.problems.numerics.label_strips import compiled_pays, strip_sums
 from discreet.problems.numerics.sums import totals
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL
+from discreet.problems.stacking import check_rows, check_same_outcomes, named
 
 _PathLike = str | os.PathLike[str]
 _Pairs = tuple[Array, Array]
@@ -52,37 +54,47 @@ def block_problem(
     budget: float | LeakageBudget | None = None,
     *,
     equivocation: float | None = None,
+    terms: tuple[Term, ...] | None = None,
     name: str = "",
     threads: int = 0,
 ) -> BlockProblem:
     """The problem of any blocks: one pass checks every entry and adds up the totals.
 
-    Give one of budget (nats) and equivocation (H0, nats). threads: 0 = all cores. Raises InputError, naming the entry, for
+    Give one of budget (nats) and equivocation (H0, nats); or terms, if the rows of p_xz are the private joints of several
+    secrets, one under the other. threads: 0 = all cores. Raises InputError, naming the entry, for
     everything that `Problem` refuses (entries that are negative or not finite, a total further than 1e-9 from one, a loss
     above 1e100 or on an outcome without probability), and for blocks of the wrong shape or number.
     """
     if blocks.N < 1:
         raise InputError("the blocks hold no outcomes; give at least one")
+    if terms is not None and not (budget is None and equivocation is None):
+        raise InputError("the terms state their budgets; leave budget and equivocation out")
     sums: DoubleDouble = (np.zeros(blocks.n + blocks.m), np.zeros(blocks.n + blocks.m))
     seen = 0
-    for chunk, more in in_order(blocks.chunks(), threads, partial(_checked, blocks, compiled_pays(blocks.N))):
+    chosen = one_term(LeakageBudget(math.inf), blocks.n) if terms is None else terms
+    check_rows(chosen, blocks.n)
+    checked = partial(_checked, blocks, compiled_pays(blocks.N), chosen)
+    for chunk, more in in_order(blocks.chunks(), threads, checked):
         if chunk.start != seen:
             raise InputError(f"a chunk starts at outcome {chunk.start} where {seen} comes next; give chunks in order")
         seen += chunk.count
         sums = dd_add(sums, more)
     if seen != blocks.N:
         raise InputError(f"the blocks hold {seen} outcomes but say N = {blocks.N}; state the number they hold")
-    total = math.fsum([*sums[0][: blocks.n].tolist(), *sums[1][: blocks.n].tolist()])
-    if not abs(total - 1.0) <= TOTAL_TOLERANCE:
-        raise InputError(f"p_xz sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum")
-    if abs(total - 1.0) > ROUNDED_TOTAL:
-        blocks = _Source(blocks.n, blocks.m, blocks.N, partial(_scaled, blocks, total))
-        sums = sums[0] / total, sums[1] / total
+    totals = [math.fsum([*sums[0][term.rows].tolist(), *sums[1][term.rows].tolist()]) for term in chosen]
+    for total, what in zip(totals, named(chosen), strict=True):
+        refuse_total(total, what)
+    if max(abs(total - 1.0) for total in totals) > ROUNDED_TOTAL:
+        by = np.repeat([*totals, totals[0]], [*(sum(term.sizes) for term in chosen), blocks.m])
+        blocks = _Source(blocks.n, blocks.m, blocks.N, partial(_scaled, blocks, by))
+        sums = sums[0] / by, sums[1] / by
     p_x, losses = np.split(sums[0] + sums[1], [blocks.n])
-    return BlockProblem(blocks, constraint_of(budget, equivocation, [p_x]), p_x, losses, checked_name(name))
+    if terms is None:
+        terms = one_term(constraint_of(budget, equivocation, [p_x]), blocks.n)
+    return BlockProblem(blocks, terms, p_x, losses, checked_name(name))
 
 
-def _checked(blocks: Blocks, compiled: bool, chunk: Chunk) -> tuple[Chunk, DoubleDouble]:
+def _checked(blocks: Blocks, compiled: bool, terms: tuple[Term, ...], chunk: Chunk) -> tuple[Chunk, DoubleDouble]:
     """A chunk with its totals [n + m], after checking all entries."""
     a, loss = chunk.read()
     for what, array, rows in (("p_xz", a, blocks.n), ("loss", loss, blocks.m)):
@@ -97,10 +109,11 @@ def _checked(blocks: Blocks, compiled: bool, chunk: Chunk) -> tuple[Chunk, Doubl
     if not are_masses(*rest):
         _refuse_no_masses(chunk.start, a, loss)
     sums = totals(*rest, found)
-    if not (sums[0][: blocks.n].sum() <= 1.0 and sums[0][blocks.n :].max() <= LARGEST_LOSS):
+    if not (sums[0][: blocks.n].max() <= 1.0 and sums[0][blocks.n :].max() <= LARGEST_LOSS):
         _refuse_no_masses(chunk.start, a, loss)  # sums that are not too large have no entries that are
     if not any(row.min() > 0.0 for row in a):
         check_stray_losses(a, loss, chunk.start)
+    check_same_outcomes(a, terms, chunk.start)
     return chunk, sums
 
 
@@ -124,12 +137,12 @@ class _Source:
     chunks: Callable[[], Iterator[Chunk]]
 
 
-def _scaled(blocks: Blocks, total: float) -> Iterator[Chunk]:
-    """The chunks of blocks with every entry divided by a total."""
+def _scaled(blocks: Blocks, totals: Array) -> Iterator[Chunk]:
+    """The chunks of blocks with every row of p_xz and loss divided by a total [n + m]."""
 
     def read(chunk: Chunk) -> _Pairs:
         a, loss = chunk.read()
-        return a / total, loss / total
+        return a / totals[: blocks.n, None], loss / totals[blocks.n :, None]
 
     for chunk in blocks.chunks():
         yield Chunk(chunk.start, chunk.count, partial(read, chunk))
@@ -219,8 +232,12 @@ def map_problem(
     except OSError as error:
         raise FileError(f"{where} cannot be read: {error.strerror or error}") from None
     blocks = _blocks_of(where, model_arrays(where, stored), loss_matrix)
-    build = partial(block_problem, blocks, math.inf, threads=threads)
-    return under_budget(where, stored, lambda name: build(name=name), budget, equivocation)
+
+    def build(name: str, terms: tuple[Term, ...] | None) -> BlockProblem:
+        free = math.inf if terms is None else None
+        return block_problem(blocks, free, terms=terms, name=name, threads=threads)
+
+    return under_budget(where, stored, build, budget, equivocation)
 
 
 def _stored(where: str, loss: str | None) -> Archive:

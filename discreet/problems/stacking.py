@@ -1,0 +1,97 @@
+"""The private joints of several secrets, one under the other: how they are given, and checked to be about the same outcomes.
+
+Each constraint of a problem has its own private joint p(x_j, z_l), or p(given value, x_j, z_l) under a conditional measure.
+Their rows are stacked, so that the tilted loss of an outcome is one product of the tilt with its column
+(docs/decisions/0007-several-secrets.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.problems.checks import TOTAL_TOLERANCE, brief, listed, mass_array
+from discreet.problems.constraint import Constraint, LeakageBudget, Term, constraint_of, numbered
+from discreet.problems.errors import InputError
+from discreet.problems.measures.measure import Measure
+from discreet.problems.measures.registry import measure_of
+from discreet.problems.numerics.double_double import Array
+
+
+def measure_asked(budget: Any, measure: str | Measure | None) -> Measure | None:
+    """The measure that a budget is asked for by; None for mutual information by default. InputError for an unknown one."""
+    if measure is not None:
+        return measure_of(measure)
+    return budget.measure if isinstance(budget, LeakageBudget) else None
+
+
+def private_rows(p_xz: Any, measure: Measure | None) -> tuple[Array, list[int]]:
+    """The rows [R, N] of a private joint [n, N], under a conditional measure [given, n, N], and the sizes of its groups."""
+    if measure is None or not measure.conditional:
+        rows = mass_array(p_xz, "p_xz", 2, "[n, N]")
+        return rows, [len(rows)]
+    blocks = mass_array(p_xz, "p_xz", 3, "[given, n, N]")
+    return blocks.reshape(-1, blocks.shape[2]), [blocks.shape[1]] * blocks.shape[0]
+
+
+def stacked(constraints: Sequence[Constraint]) -> tuple[Array, tuple[Term, ...]]:
+    """The rows [R, N] of all constraints, and the terms that say whose they are; InputError names the constraint."""
+    given = listed(constraints, "constraints", "one discreet.Constraint for each secret")
+    rows, terms = list[Array](), list[Term]()
+    for number, each in enumerate(given):
+        if not isinstance(each, Constraint):
+            raise InputError(f"constraints[{number}] is {brief(each)}; give a discreet.Constraint")
+        with numbered(number):
+            own, sizes = private_rows(each.p_xz, measure_asked(each.budget, each.measure))
+            if rows and own.shape[1] != rows[0].shape[1]:
+                raise InputError(
+                    f"p_xz has {own.shape[1]} outcomes and that of constraints[0] {rows[0].shape[1]}; give as many"
+                )
+            budget = constraint_of(each.budget, None, [own.sum(axis=1)], each.measure)
+            terms.append(Term.of(budget, sizes, terms[-1].rows.stop if terms else 0))
+        rows.append(own)
+    return np.concatenate(rows), tuple(terms)
+
+
+def named(terms: Sequence[Term]) -> list[str]:
+    """What the private joint of each constraint is called in messages."""
+    return ["p_xz"] if len(terms) == 1 else [f"constraints[{number}]: p_xz" for number in range(len(terms))]
+
+
+def check_rows(terms: Sequence[Term], count: int) -> None:
+    """Refuse terms whose groups are not all `count` rows, one after another."""
+    groups = [group for term in terms for group in term.groups]
+    joined = all(each.stop == later.start for each, later in pairwise(groups))
+    if not groups or not joined or (groups[0].start, groups[-1].stop) != (0, count):
+        raise InputError(f"the terms are not about the {count} rows of p_xz, one after another; give terms that are")
+
+
+def kept_terms(terms: Sequence[Term], rows: NDArray[np.intp]) -> tuple[Term, ...]:
+    """The terms of fewer rows, those of these increasing indices; groups without any are left out."""
+    found = list[Term]()
+    for term in terms:
+        kept = [rows[(group.start <= rows) & (rows < group.stop)] - term.rows.start for group in term.groups]
+        measure = term.measure.on(np.concatenate(kept), sum(term.sizes))
+        budget = LeakageBudget(term.budget.amount, measure)
+        found.append(Term.of(budget, [each.size for each in kept if each.size], found[-1].rows.stop if found else 0))
+    return tuple(found)
+
+
+def check_same_outcomes(p_xz: Array, terms: Sequence[Term], start: int = 0) -> None:
+    """Refuse constraints by which outcomes of p_xz [n, ·] are not as probable as by the first; they begin at `start`."""
+    if len(terms) == 1:
+        return
+    masses = [p_xz[term.rows].sum(axis=0) for term in terms]
+    for number, each in enumerate(masses[1:], 1):
+        apart = np.where((each > 0.0) == (masses[0] > 0.0), np.abs(each - masses[0]), np.inf)
+        if apart.max() > TOTAL_TOLERANCE:
+            at = int(apart.argmax())
+            raise InputError(
+                f"outcome {start + at} has probability {each[at]:.12g} by constraints[{number}] and "
+                f"{masses[0][at]:.12g} by constraints[0]; "
+                "give private joints of the same outcomes"
+            )

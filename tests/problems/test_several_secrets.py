@@ -1,0 +1,449 @@
+"""Several constraints and conditional information: what is refused, the judge against exact arithmetic, laws, files."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import exactly
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import estimators, finite_tilts, joints
+
+import discreet as ds
+from discreet.problems.blocks import BlockProblem
+from discreet.problems.constraint import Constraint, LeakageBudget, Term
+from discreet.problems.errors import FileError, InputError
+from discreet.problems.exact_privacy import exact_columns
+from discreet.problems.judge import certify
+from discreet.problems.measures import measure_of
+from discreet.problems.measures.duals import feasible_for
+from discreet.problems.measures.laws import GroupedLaw
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import normalise
+from discreet.problems.problem import Problem
+from discreet.problems.reduction import reduce
+from discreet.problems.rule import Rule
+from discreet.problems.streams.sources import block_problem, map_problem
+
+CONDITIONAL = "conditional-mutual-information"
+FULL = np.random.default_rng(1).dirichlet(np.full(2 * 3 * 2 * 12, 0.7)).reshape(2, 3, 2, 12)  # p(x, x', y, z)
+FIRST, SECOND, GIVEN = FULL.sum(axis=(1, 2)), FULL.sum(axis=(0, 2)), FULL.sum(axis=1).transpose(1, 0, 2)
+LOSS = Problem.from_joint(FULL.sum(axis=0), math.inf).loss
+
+
+def several(*constraints: tuple[Any, ...], loss: Array = LOSS) -> Problem:
+    return Problem(loss=loss, constraints=[Constraint(*each) for each in constraints])
+
+
+TWO = several((FIRST, 0.01), (SECOND, 0.02, "chi-square"))
+
+
+# -- what is stated ----------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_one_under_the_other_and_terms_say_whose_they_are() -> None:
+    problem = several((FIRST, 0.01), (SECOND, 0.0, "total-variation"), (GIVEN, 0.02, CONDITIONAL))
+    assert problem.p_xz.shape == (9, 12)
+    np.testing.assert_array_equal(problem.p_xz[2:5], SECOND)
+    assert [term.rows for term in problem.terms] == [slice(0, 2), slice(2, 5), slice(5, 9)]
+    assert [term.groups for term in problem.terms][2] == (slice(5, 7), slice(7, 9))
+    assert [str(term.budget) for term in problem.terms] == [
+        "0.01 nats",
+        "0 of total-variation",
+        f"0.02 nats of {CONDITIONAL}",
+    ]
+    np.testing.assert_allclose(problem.p_z, FULL.sum(axis=(0, 1, 2)), rtol=1e-14)
+    np.testing.assert_allclose(problem.deviations.sum(axis=1), 0.0, atol=1e-15)
+    assert repr(problem) == f"Problem(n=9, m=2, N=12, budgets=[0.01 nats, 0 of total-variation, 0.02 nats of {CONDITIONAL}])"
+    assert not problem.perfect
+    assert not problem.oblivious
+    assert problem.equivocation == -math.inf
+
+
+def test_one_constraint_is_the_problem_of_one_secret() -> None:
+    one, plain = several((FIRST, 0.01)), Problem(FIRST, LOSS, 0.01)
+    assert one.constraint == plain.constraint
+    np.testing.assert_array_equal(one.p_xz, plain.p_xz)
+    assert one.bayes_leakage == plain.bayes_leakage
+
+
+def test_what_is_about_one_budget_names_the_terms() -> None:
+    for ask in (
+        lambda: TWO.constraint,
+        lambda: TWO.budget,
+        lambda: TWO.measure,
+        lambda: TWO.bayes_leakage,
+        lambda: TWO.leakage(TWO.bayes_estimator),
+        lambda: TWO.refuse_other_measures("curves are"),
+    ):
+        with pytest.raises(InputError, match=r"2 constraints, so no one budget or measure; read those of its \.terms"):
+            ask()
+    with pytest.raises(InputError, match=r"use problem\.laws"):
+        TWO.output_law(TWO.bayes_estimator)
+    assert TWO.leakages(TWO.bayes_estimator) == pytest.approx(TWO.bayes_leakages, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: Problem(loss=LOSS, constraints=[]), "constraints is empty or no row"),
+        (lambda: Problem(loss=LOSS, constraints=[FIRST]), r"constraints\[0\] is .*; give a discreet.Constraint"),
+        (lambda: Problem(FIRST, LOSS, constraints=[Constraint(FIRST, 0.1)]), "give loss= and constraints= alone"),
+        (lambda: Problem(loss=LOSS, budget=0.1, constraints=[Constraint(FIRST, 0.1)]), "give loss= and constraints= alone"),
+        (lambda: several((FIRST, 0.1), (SECOND, -1.0)), r"constraints\[1\]: the leakage budget is -1 nats"),
+        (lambda: several((FIRST, 0.1), (SECOND, 0.1, "chi")), r"constraints\[1\]: there is no measure 'chi'"),
+        (lambda: several((FIRST, 0.1), (-SECOND, 0.1)), r"constraints\[1\]: p_xz\[0, 0\] is -0.* which is negative"),
+        (lambda: several((FIRST, 0.1), (SECOND[:, :5], 0.1)), r"constraints\[1\]: p_xz has 5 outcomes and that of .* 12"),
+        (lambda: several((FIRST, 0.1), (2.0 * SECOND, 0.1)), r"constraints\[1\]: p_xz sums to 2"),
+        (
+            lambda: several((FIRST, 0.1), (SECOND[:, ::-1], 0.1)),
+            r"outcome \d+ has probability .* by constraints\[1\] and .*\[0\]",
+        ),
+        (lambda: several((FIRST, 0.1), (GIVEN, 0.1)), r"constraints\[1\]: p_xz has shape \[2, 2, 12\]; .* \[n, N\]"),
+        (lambda: several((FIRST, 0.1, CONDITIONAL)), r"constraints\[0\]: p_xz has shape \[2, 12\]; .*\[given, n, N\]"),
+        (lambda: several((FIRST, 0.1), (SECOND, 0.1), loss=LOSS[:, :5]), "p_xz has 12 outcomes and loss has 5"),
+        (lambda: Problem(FIRST, LOSS, 0.1, measure=CONDITIONAL), r"give a non-empty array of shape \[given, n, N\]"),
+        (lambda: Problem(FIRST, LOSS, 0.1).with_budget(0.1, measure=CONDITIONAL), "the private joint has no given variable"),
+        (
+            lambda: Problem(GIVEN, LOSS, 0.1, measure=CONDITIONAL).with_budget(0.1, measure="chi-square"),
+            "a given variable, so",
+        ),
+        (lambda: Problem(GIVEN, LOSS, equivocation=0.1, measure=CONDITIONAL), "an equivocation bounds mutual information"),
+        (lambda: TWO.with_budget(0.1), "budget is empty or no row; give 2 budgets, one for each constraint"),
+        (lambda: TWO.with_budget([0.1]), "budget has 1 entries; give 2 budgets"),
+        (lambda: TWO.with_budget([0.1, -1.0]), r"constraints\[1\]: the leakage budget is -1"),
+        (lambda: TWO.with_budget([0.1, 0.1], measure="chi-square"), "give budget= alone"),
+        (lambda: TWO.with_budget(equivocation=0.1), "give budget= alone"),
+        (lambda: ds.inference(TWO, TWO.bayes_estimator), "inference is about one secret"),
+        (lambda: ds.certify(TWO, TWO.bayes_estimator, np.ones((2, 5)), 1.0), r"multiplier has shape \[\] but .*\[2\]"),
+        (lambda: ds.certify(Problem(FIRST, LOSS, 0.1), TWO.bayes_estimator, np.ones((2, 2)), [1.0, 2.0]), "multiplier has"),
+        (lambda: block_problem(BlockProblem.of(TWO).blocks, terms=TWO.terms[:1]), "the terms are not about the 5 rows"),
+        (lambda: block_problem(BlockProblem.of(TWO).blocks, 0.1, terms=TWO.terms), "leave budget and equivocation out"),
+    ],
+)
+def test_bad_input_is_refused_in_a_sentence(build: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        build()
+    assert "\n" not in str(caught.value)
+
+
+def test_budgets_change_one_by_one() -> None:
+    other = TWO.with_budget([0.5, LeakageBudget(0.25, measure_of("maximal-leakage"))])
+    assert [str(term.budget) for term in other.terms] == ["0.5 nats", "0.25 nats of maximal-leakage"]
+    assert other.p_xz is TWO.p_xz
+    assert TWO.with_budget([0.0, 0.0]).perfect
+    assert TWO.with_budget([math.inf, math.inf]).oblivious
+
+
+def test_scaled_to_one_each() -> None:
+    scaled = several((FIRST * (1.0 + 5e-10), 0.01), (SECOND * (1.0 - 4e-10), 0.02, "chi-square"))
+    np.testing.assert_allclose(scaled.p_xz, TWO.p_xz, rtol=1e-15)
+    np.testing.assert_allclose(scaled.loss, TWO.loss / (1.0 + 5e-10), rtol=1e-15)
+
+
+def test_reduction_keeps_terms() -> None:
+    """Values and given values that never occur are left out, equal outcomes are merged."""
+    given_value = np.concatenate([GIVEN, np.zeros((1, 2, 12))])
+    wide = [
+        np.concatenate([each / 2.0] * 2, axis=-1)
+        for each in (FIRST, np.concatenate([SECOND, np.zeros((1, 12))]), given_value)
+    ]
+    problem = several(
+        (wide[0], 0.01), (wide[1], 0.02, "chi-square"), (wide[2], 0.03, CONDITIONAL), loss=np.hstack([LOSS / 2] * 2)
+    )
+    found = reduce(problem)
+    assert found.problem.N == 12
+    assert [term.rows for term in found.problem.terms] == [slice(0, 2), slice(2, 5), slice(5, 9)]
+    assert found.problem.terms[2].groups == (slice(5, 7), slice(7, 9))
+    estimator = np.random.default_rng(0).dirichlet(np.ones(2), 12).T
+    assert found.problem.leakages(estimator) == pytest.approx(problem.leakages(found.restore(estimator)), rel=1e-12)
+
+
+# -- leakage and duals -------------------------------------------------------------------------------------------------
+
+
+def _exactly(problem: Problem, estimator: Array) -> list[Any]:
+    """Mutual information of each term, given the groups, in 120 digits."""
+    found = []
+    for term in problem.terms:
+        whole = exactly.total(SimpleNamespace(p_xz=problem.p_xz[term.rows]))  # type: ignore[arg-type]
+        parts = [SimpleNamespace(p_xz=problem.p_xz[group]) for group in term.groups if problem.p_xz[group].any()]
+        shares = [exactly.total(part) / whole for part in parts]  # type: ignore[arg-type]
+        leaks = [exactly.leakage(part, estimator, normalised=True) for part in parts]  # type: ignore[arg-type]
+        found.append(sum(mpmath.mpf(s.numerator) / s.denominator * leak for s, leak in zip(shares, leaks, strict=True)))
+    return found
+
+
+@st.composite
+def secrets(draw: Any) -> Problem:
+    """X, Y, and X given Y as secrets, in any combination, without a constraint."""
+    joint = draw(joints())
+    loss = Problem.from_joint(joint, math.inf).loss
+    given_y = joint.transpose(1, 0, 2)
+    kinds = [(joint.sum(axis=1), math.inf), (joint.sum(axis=0), math.inf), (given_y, math.inf, CONDITIONAL)]
+    which = draw(st.sampled_from([(2,), (0, 1), (0, 2), (1, 0, 2), (2, 2)]))
+    return several(*(kinds[each] for each in which), loss=loss)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), secrets())
+def test_no_certificate_is_false(data: st.DataObject, problem: Problem) -> None:
+    """With budgets set to what one estimator leaks, no duals prove that it errs more; and no ceiling is too low."""
+    estimator = normalise(data.draw(estimators((problem.m, problem.N))))
+    leaked = _exactly(problem, estimator)
+    budgets = [float(each) * (1 + 1e-15) + 1e-320 if each > 0 else 0.0 for each in leaked]
+    case = problem.with_budget(budgets if len(budgets) > 1 else budgets[0])
+    tilt = data.draw(finite_tilts((problem.m, problem.n)))
+    prices = [data.draw(st.sampled_from([0.0, 1e-9, 0.3, 50.0])) for _ in budgets]
+    multiplier = np.array(prices) if len(prices) > 1 else prices[0]
+    error = exactly.error_probability(problem, estimator, normalised=True)
+    clipped = np.clip(tilt, -1e150, 1e150)
+    answers: list[Any] = [(case, estimator), (case, Rule.of(clipped, estimator, case.p_xz, case.loss))]
+    answers.append((BlockProblem.of(case), answers[1][1]))
+    for model, answer in answers:
+        judged = certify(model, answer, tilt, multiplier).certificate
+        assert Fraction(judged.lower) <= error
+        ceilings = [each.own_leakage_ceiling for each in judged.terms] or [judged.own_leakage_ceiling]
+        assert all(ceiling >= exact for ceiling, exact in zip(ceilings, leaked, strict=True))
+        kept = [each.leakage_ceiling for each in judged.terms] or [judged.leakage_ceiling]
+        for term, ceiling in zip(case.terms, kept, strict=True):
+            assert ceiling <= term.budget.amount or term.budget.perfect
+        parts = judged.kkt.complementarity + judged.kkt.alignment + judged.kkt.slackness
+        if judged.lower > 0.0 and judged.private_within == math.inf:
+            assert parts == pytest.approx(judged.gap, rel=1e-6, abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), secrets())
+def test_leakages_are_exact_and_duals_feasible(data: st.DataObject, problem: Problem) -> None:
+    estimator = normalise(data.draw(estimators((problem.m, problem.N))))
+    for found, exact, law in zip(
+        problem.leakages(estimator), _exactly(problem, estimator), problem.laws(estimator), strict=True
+    ):
+        assert found == pytest.approx(float(exact), rel=1e-11, abs=1e-40)
+        assert law.leakage_ceiling(2.0**-80) >= exact
+    tilt = data.draw(finite_tilts((problem.m, problem.n)))
+    prices = np.full(len(problem.terms), 0.7)
+    case = problem.with_budget([0.1] * len(prices) if len(prices) > 1 else 0.1)
+    duals = feasible_for(tilt, prices if len(prices) > 1 else 0.7, case.p_x, case.terms)
+    assert duals is not None
+    for term in case.terms:
+        for group in term.groups:
+            if problem.p_x[group].any():
+                part = SimpleNamespace(p_xz=problem.p_xz[group], n=group.stop - group.start, m=problem.m)
+                assert exactly.support(part, duals[0][:, group], 0.7) <= 0  # type: ignore[arg-type]
+
+
+def test_information_given_a_constant_is_mutual_information() -> None:
+    plain, constant = Problem(FIRST, LOSS, 0.005), Problem(FIRST[None], LOSS, 0.005, measure=CONDITIONAL)
+    assert isinstance(constant.bayes_laws[0], GroupedLaw)
+    assert constant.bayes_leakage == pytest.approx(plain.bayes_leakage, rel=1e-14)
+    solution = ds.solve(plain, "tilt")
+    judged = certify(constant, solution.estimator, solution.tilt, solution.multiplier).certificate
+    assert judged.relative_gap <= 1e-9
+    assert judged.upper == pytest.approx(solution.error_probability, rel=1e-12)
+
+
+def test_given_y_from_a_joint_is_the_same_as_given_by_hand() -> None:
+    joint = FULL.sum(axis=1)
+    one, two = Problem.from_joint(joint, 0.01, measure=CONDITIONAL), Problem(GIVEN, LOSS, 0.01, measure=CONDITIONAL)
+    np.testing.assert_array_equal(one.p_xz, two.p_xz)
+    assert one.terms == two.terms
+    assert one.constraint == LeakageBudget(0.01, measure_of(CONDITIONAL))
+
+
+def test_the_same_secret_twice_and_one_that_is_slack_change_nothing() -> None:
+    """The bracket of the single problem, by its own answer with its duals shared out."""
+    plain = Problem(SECOND, LOSS, 0.003)
+    solution = ds.solve(plain, "tilt")
+    assert solution.tilt is not None
+    half = np.hstack([0.5 * solution.tilt] * 2), np.full(2, 0.5 * float(solution.multiplier or 0.0))
+    twice = ds.certify(several((SECOND, 0.003), (SECOND, 0.003)), solution.estimator, *half)
+    beside = np.hstack([solution.tilt, np.zeros((2, 2))]), np.array([solution.multiplier, 0.0])
+    slack = ds.certify(several((SECOND, 0.003), (FIRST, 5.0)), solution.estimator, *beside)
+    for found in (twice, slack):
+        assert found.status is ds.Status.CERTIFIED
+        assert found.error_probability == pytest.approx(solution.error_probability, rel=1e-12)
+        assert found.certificate is not None
+        assert found.certificate.lower == pytest.approx(solution.certificate.lower, rel=1e-9)  # type: ignore[union-attr]
+
+
+def test_an_answer_over_one_of_the_budgets_is_repaired_until_all_are_kept() -> None:
+    budgets = [0.5 * leaked for leaked in TWO.bayes_leakages]
+    for share in ([1.0, 4.0], [4.0, 1.0], [1.0, 1.0]):
+        case = TWO.with_budget([a * b for a, b in zip(budgets, share, strict=True)])
+        judged = ds.certify(case, case.bayes_estimator)
+        assert judged.status is ds.Status.VIOLATED_PRIVACY
+        assert judged.certificate is not None
+        stated = judged.certificate.terms
+        assert all(each.leakage <= each.leakage_ceiling <= each.budget for each in stated)
+        assert max(each.leakage_ceiling / each.budget for each in stated) >= 0.999
+        assert [each.own_budget_kept for each in stated] == [s > 2.0 for s in share]
+        assert 0.0 < judged.certificate.blend < 1.0
+        assert math.isnan(judged.certificate.budget)
+        assert judged.leakage == math.inf
+        assert judged.certificate.own_leakage_ratio == pytest.approx(2.0, rel=1e-9)
+
+
+# -- perfect privacy beside others -------------------------------------------------------------------------------------
+
+
+def _private(problem: Problem, rows: list[slice]) -> Array:
+    """An estimator with no information in these rows: few outcomes are drawn, exactly as the equations ask."""
+    from scipy.optimize import linprog
+
+    parts = [problem.p_xz[r] - np.outer(problem.p_x[r] / problem.p_x[r].sum(), problem.p_xz[r].sum(axis=0)) for r in rows]
+    equations = np.vstack([each[:-1] / each.std() for each in parts])
+    cost = problem.loss[0] - problem.loss[1]
+    share = linprog(cost, A_eq=equations, b_eq=np.zeros(len(equations)), bounds=(0, 1)).x
+    return np.vstack([share, 1.0 - share])
+
+
+def test_exact_privacy_of_one_secret_beside_a_budget_of_another() -> None:
+    problem = several((FIRST, 0.0), (SECOND, 0.05))
+    judged = ds.certify(problem, _private(problem, [problem.terms[0].rows])).certificate
+    assert judged is not None
+    assert judged.private_within == 0.0
+    assert judged.blend == 0.0
+    first, second = judged.terms
+    assert first.perfect
+    assert first.own_budget_kept
+    assert second.leakage <= second.leakage_ceiling <= 0.05
+
+
+def test_exact_moves_count_for_the_budgets_of_others() -> None:
+    """A budget that the stored estimator keeps by less than the moves may change is not called kept."""
+    free = several((FIRST, 0.0), (SECOND, 0.01))
+    answer = _private(free, [free.terms[0].rows])
+    leaked = free.leakages(answer)[1]
+    judged = certify(free.with_budget([0.0, leaked * (1.0 + 1e-15)]), answer).certificate
+    assert not judged.terms[1].own_budget_kept
+    assert judged.terms[1].leakage_ceiling <= leaked * (1.0 + 1e-15)
+    assert judged.upper <= certify(free, answer).certificate.upper * (1.0 + 1e-9)
+
+
+def test_both_secrets_and_given_values_are_exactly_private() -> None:
+    for problem in (several((FIRST, 0.0), (SECOND, 0.0)), Problem(GIVEN, LOSS, 0.0, measure=CONDITIONAL)):
+        answer = _private(problem, [group for term in problem.terms for group in term.groups])
+        verdict = certify(problem, answer)
+        assert verdict.certificate.private_within == 0.0
+        assert verdict.moved.size
+
+
+def test_an_answer_that_is_not_private_is_replaced() -> None:
+    problem = several((FIRST, 0.0), (SECOND, 0.05))
+    judged = ds.certify(problem, problem.bayes_estimator)
+    assert judged.status is ds.Status.VIOLATED_PRIVACY
+    assert judged.error_probability == pytest.approx(problem.constant_error, rel=1e-12)
+    private = _private(problem, [problem.terms[0].rows])
+    anchored = ds.certify(problem, problem.bayes_estimator, anchors=[private])
+    assert anchored.error_probability < problem.constant_error
+
+
+# -- blocks, files, records --------------------------------------------------------------------------------------------
+
+
+def test_blocks_and_arrays_are_judged_alike() -> None:
+    for problem in (
+        TWO,
+        Problem(GIVEN, LOSS, 0.002, measure=CONDITIONAL),
+        several((FIRST, 0.0), (GIVEN, 0.002, CONDITIONAL)),
+    ):
+        tilt = 0.1 * np.random.default_rng(0).normal(size=(2, problem.n))
+        prices = np.full(len(problem.terms), 0.1) if len(problem.terms) > 1 else 0.1
+        rule = Rule.of(tilt, problem.bayes_estimator, problem.p_xz, problem.loss)
+        blocks = block_problem(BlockProblem.of(problem).blocks, terms=problem.terms)
+        assert blocks.terms == problem.terms
+        inner = certify(problem, rule, tilt, prices).certificate
+        outer = certify(blocks, rule, tilt, prices).certificate
+        assert outer.lower == pytest.approx(inner.lower, rel=1e-12)
+        assert outer.upper == pytest.approx(inner.upper, rel=1e-12)
+        assert blocks.in_memory().terms == problem.terms
+
+
+def test_backends_that_serve_one_secret_refuse_several() -> None:
+    for problem in (TWO, BlockProblem.of(TWO), several((FIRST, 0.0), (SECOND, 0.0))):
+        found = ds.solve(problem, "tilt")
+        assert found.status in (ds.Status.UNSUPPORTED, ds.Status.CERTIFIED)
+        if found.status is ds.Status.UNSUPPORTED:
+            assert "does not serve several constraints, and this problem has 2" in found.message
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [TWO, Problem(GIVEN, LOSS, 0.0, measure=CONDITIONAL), several((GIVEN, 0.25, CONDITIONAL), (SECOND, 0.0))],
+    ids=["two", "given", "mixed"],
+)
+def test_files_keep_all_constraints(problem: Problem, tmp_path: Path) -> None:
+    path = tmp_path / "problem.npz"
+    ds.save_problem(path, problem)
+    again = ds.load_problem(path)
+    assert again.terms == problem.terms
+    np.testing.assert_array_equal(again.p_xz, problem.p_xz)
+    mapped = map_problem(path)
+    assert mapped.terms == problem.terms
+    with np.load(path) as stored:  # a reader of one constraint finds no number, and no dictionary
+        assert "budget" not in stored
+        assert isinstance(json.loads(str(stored["constraint"])), list)
+    with pytest.raises(ValueError, match=r"mutual information|constraints"):
+        ds.verify(path, problem.bayes_estimator, budget=0.1)
+    with pytest.raises(ValueError, match=r"mutual information|constraints"):
+        ds.verify(problem, problem.bayes_estimator)
+    if len(problem.terms) > 1:
+        with pytest.raises(InputError, match="one for each constraint"):
+            ds.load_problem(path, budget=0.1)
+    judged, place = ds.certify(problem, problem.bayes_estimator, 0.1 * np.ones((2, problem.n))), tmp_path / "solution.npz"
+    judged.save(place)
+    found = ds.load_solution(place)
+    np.testing.assert_array_equal(found.multiplier, judged.multiplier)  # type: ignore[arg-type]
+    assert ds.audit(problem, place).error_probability == pytest.approx(judged.error_probability)
+
+
+def test_damaged_constraints_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "problem.npz"
+    entry = {"groups": [2], "measure": "chi-square", "budget": 0.1}
+    for stated in (
+        [],
+        [entry],
+        [entry, {**entry, "groups": [1, 2]}],
+        [entry, {**entry, "groups": [0]}],
+        [entry, {**entry, "groups": [3], "budget": -1}],
+        [entry, {"groups": [3]}],
+        [entry, 5],
+    ):
+        np.savez(path, p_xz=TWO.p_xz, loss=TWO.loss, constraint=np.array(json.dumps(stated)))
+        with pytest.raises(FileError):
+            ds.load_problem(path)
+    np.savez(path, joint=FULL.sum(axis=1), constraint=np.array(json.dumps([entry])))
+    with pytest.raises(FileError, match="p_xz and loss"):
+        ds.load_problem(path)
+
+
+def test_records_state_each_constraint() -> None:
+    told = ds.certify(TWO, TWO.bayes_estimator).to_dict()
+    assert [each["measure"] for each in told["constraints"]] == ["mutual-information", "chi-square"]
+    assert [each["budget"] for each in told["constraints"]] == [0.01, 0.02]
+    assert len(told["multiplier"]) == 2
+    assert not {"leakage_nats", "budget_nats", "measure"} & set(told)
+    json.dumps(told, allow_nan=False)
+    given_y = ds.certify(Problem(GIVEN, LOSS, 0.01, measure=CONDITIONAL), TWO.bayes_estimator).to_dict()
+    assert given_y["measure"] == CONDITIONAL
+    assert "constraints" not in given_y
+    assert " and " in repr(ds.certify(TWO, TWO.bayes_estimator))
+
+
+def test_a_term_knows_its_level_and_price() -> None:
+    term = Term.of(LeakageBudget(0.5, measure_of("maximal-leakage")), [2, 3], 1)
+    assert (term.rows, term.sizes) == (slice(1, 6), [2, 3])
+    assert term.level == pytest.approx(math.expm1(0.5))
+    assert term.priced
+    assert not Term.of(LeakageBudget(0.0), [2]).priced
+    assert exact_columns(BlockProblem.of(TWO).blocks, TWO.bayes_estimator, np.zeros((2, 0), dtype=np.intp)) == {}
