@@ -13,7 +13,7 @@ import discreet as ds
 from discreet import verification
 from discreet.backends.isolated import NOT_BEGUN
 from discreet.reports.crosscheck import gate
-from discreet.reports.crosscheck.instances import REGIMES, Instance, select
+from discreet.reports.crosscheck.instances import DEFAULT_SIZE, REGIMES, Instance, select
 from discreet.reports.second_opinion import second_opinion
 
 
@@ -162,8 +162,9 @@ def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(r
 
 
 def test_the_default_set_meets_every_family_in_every_regime_and_is_repeatable() -> None:
-    chosen = select(3, 42).instances
+    chosen = select(3, DEFAULT_SIZE).instances
     families = {each.family for each in chosen}
     assert {(each.family, each.regime) for each in chosen} == {(f, r) for f in families for r in REGIMES}
+    assert len({each.problem.measure.name for each in chosen}) >= 10
     first, again, other = ([each.title for each in select(seed, 6).instances] for seed in (3, 3, 4))
     assert first == again != other

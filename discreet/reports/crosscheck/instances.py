@@ -1,12 +1,16 @@
-"""The seeded set of instances: every family of the catalog in every regime of the budget.
+"""The seeded set of instances: every family of the catalog in every regime of the budget, two of them of other measures.
 
 Instance k belongs to family k mod F and regime (k + k div F) mod R, so that F·R instances meet every pair and a shorter
-list still spreads over both. Within a family its entries take turns. Sizes are small enough for every backend: the aim is
-to meet every kind of problem, not to measure speed. The same seed and size give the same set.
+list still spreads over both. Within a family its entries take turns, and in the regimes of other measures these do. Sizes
+are small enough for every backend: the aim is to meet every kind of problem, not to measure speed. The same seed and size
+give the same set.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +20,8 @@ import numpy as np
 from discreet.problems.catalog import Entry, build, entries
 from discreet.problems.catalog.registry import Budget
 from discreet.problems.errors import DiscreetError, InputError
+from discreet.problems.measures.g_leakage import GLeakage
+from discreet.problems.measures.registry import OTHERS
 from discreet.problems.problem import Problem
 from discreet.reports.measurements import typed
 
@@ -25,8 +31,15 @@ DEFAULT_SIZE = 48
 _FRACTIONS = (0.1, 0.5, 0.9)
 _TINY_NATS = (1e-8, 1e-10, 1e-12)
 
-REGIMES = ("perfect", *(f"fraction {fraction:g}" for fraction in _FRACTIONS), "tiny", "oblivious")
-"""The kinds of budget, in the order in which they take turns."""
+REGIMES = (
+    "perfect",
+    *(f"fraction {fraction:g}" for fraction in _FRACTIONS),
+    "tiny",
+    "oblivious",
+    "measure 0.5",
+    "measure 0.05",
+)
+"""The kinds of budget, in the order in which they take turns; "measure" is a fraction of what the Bayes rule leaks by it."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +64,7 @@ class Instance:
 
     def command(self, backends: tuple[str, ...]) -> str:
         """The command that solves it again with these backends."""
-        return f"discreet compare {self.spec} {self.budget} --backends {','.join(backends)}"
+        return f"discreet compare {shlex.quote(self.spec)} {self.budget} --backends {','.join(backends)}"
 
 
 @dataclass(frozen=True)
@@ -72,13 +85,15 @@ def select(seed: int, size: int) -> Selection:
         raise InputError(f"the set has {size} instances and may have 10,000; give --size 10000 or less, and other seeds")
     rng = np.random.default_rng(seed)
     families, left_out = _usable(rng)
+    measures = itertools.cycle(rng.permutation(sorted(OTHERS)).tolist())
     found: dict[str, Instance] = {}
     turn = 0
     while len(found) < size:
         family = list(families)[turn % len(families)]
         visit = turn // len(families)
         chosen = families[family][visit % len(families[family])]
-        instance = _instance(chosen, REGIMES[(turn + visit) % len(REGIMES)], rng)
+        regime = REGIMES[(turn + visit) % len(REGIMES)]
+        instance = _instance(chosen, regime, rng, next(measures) if regime.startswith("measure") else None)
         found.setdefault(instance.title, instance)
         turn += 1
     return Selection(tuple(found.values()), tuple(left_out))
@@ -99,9 +114,15 @@ def _usable(rng: np.random.Generator) -> tuple[dict[str, list[Entry]], list[str]
     return {name: [members[k] for k in rng.permutation(len(members))] for name, members in families.items()}, left_out
 
 
-def _instance(entry: Entry, regime: str, rng: np.random.Generator) -> Instance:
+def _instance(entry: Entry, regime: str, rng: np.random.Generator, measure: str | None) -> Instance:
     parameters = _parameters(entry, rng)
-    if regime == "perfect":
+    model = build(entry.name, **parameters, budget=np.inf)
+    if measure is not None:
+        parameters["measure"] = _PARAMETERS.get(measure, lambda _: measure)(model.n)
+        model = model.with_budget(np.inf, measure=parameters["measure"])
+    if measure is not None and math.isinf(model.bayes_leakage):
+        flag, budget = "--leakage 0.5", Budget(leakage=0.5)
+    elif regime == "perfect":
         flag, budget = "--perfect", Budget(perfect=True)
     elif regime == "oblivious":
         flag, budget = "--leakage inf", Budget(leakage=np.inf)
@@ -111,8 +132,7 @@ def _instance(entry: Entry, regime: str, rng: np.random.Generator) -> Instance:
     else:
         fraction = float(regime.split()[1])
         flag, budget = f"--fraction {fraction:g}", Budget(fraction=fraction)
-    problem = budget.apply(build(entry.name, **parameters, budget=np.inf))
-    return Instance(typed(entry.name, parameters), flag, entry.family, regime, problem)
+    return Instance(typed(entry.name, parameters), flag, entry.family, regime, budget.apply(model))
 
 
 def _parameters(entry: Entry, rng: np.random.Generator) -> dict[str, Any]:
@@ -123,6 +143,12 @@ def _parameters(entry: Entry, rng: np.random.Generator) -> dict[str, Any]:
         drawn["seed"] = int(rng.integers(1000))
     return drawn
 
+
+_PARAMETERS: Mapping[str, Callable[[int], str]] = {
+    "sibson": lambda _: "sibson:alpha=2",
+    "g-leakage": lambda n: str(GLeakage(np.eye(n) + np.eye(n, k=1) / 2.0)),
+}
+"""Measures with parameters, for n private values. An action of g-leakage names a value, and gains half at the next."""
 
 _Draw = Callable[[int, int], int]
 _SIZES: Mapping[str, Callable[[_Draw], Mapping[str, Any]]] = {
