@@ -118,7 +118,7 @@ def _instance(entry: Entry, regime: str, rng: np.random.Generator, measure: str 
     parameters = _parameters(entry, rng)
     model = build(entry.name, **parameters, budget=np.inf)
     if measure is not None:
-        parameters["measure"] = _PARAMETERS.get(measure, lambda _: measure)(model.n)
+        parameters["measure"] = _PARAMETERS[measure](model.n) if measure in _PARAMETERS else measure
         model = model.with_budget(np.inf, measure=parameters["measure"])
     if measure is not None and math.isinf(model.bayes_leakage):
         flag, budget = "--leakage 0.5", Budget(leakage=0.5)
