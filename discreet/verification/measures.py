@@ -5,6 +5,9 @@ A budget ε bounds, with B = ε or B = e^{cε} − 1,
 
     a sum      Σ_i g(u_i) ≤ B         shares     g(u_i) ≤ B for each guess         posteriors  G(q_i) ≤ B for each guess
 
+A conditional measure adds up Σ_i g(u_i) over groups of rows, each about its own prior. A tilt then has a row for each guess
+and group, and all have one price.
+
 A tilt t proves a bound once it is lowered by κ ≥ max over posteriors q of t·q − μ G(q) (a sum), ≥ Σ_j π_j t_j (shares, at
 the price Σ_j π_j (t_j − κ)₊), or ≥ the largest t·q that the budget allows (posteriors). Every κ here is at least that. It is
 found as the value of a finite formula in rational numbers where there is one, otherwise as a number that a ball proves.
@@ -31,6 +34,8 @@ from discreet.verification.exact import arb, ball, ctx, end, outward
 
 _Row = Sequence[Fraction]  # a number for each private value of positive probability
 
+Group = tuple[Sequence[_Row], _Row]  # rows [m, n], of a law or a tilt, and the prior π that they are about, π_j > 0
+
 _FAR = 4096  # e^{cε} with a larger exponent counts as infinite: the budget is then no constraint for the bound
 
 
@@ -44,6 +49,7 @@ class Measure:
     least      (t, π, μ, w) → κ; for posteriors (t, π, B, w)
     gains      what an adversary gains by each action [actions, n], if the measure is about one; else empty
     separates  whether a guess that leaks nothing is independent of X
+    groups     whether it is a sum over groups of rows
     """
 
     name: str
@@ -53,6 +59,7 @@ class Measure:
     least: Callable[[_Row, _Row, Fraction, int], Fraction]
     gains: Sequence[_Row] = ()
     separates: bool = True
+    groups: bool = False
 
     def of_values(self, kept: Sequence[int], n: int) -> Measure:
         """The same about some of the n private values."""
@@ -69,7 +76,7 @@ def measure_of(text: str) -> Measure:
     key, _, value = rest.partition("=")
     try:
         if name in _PLAIN and not rest:
-            return Measure(name, *_PLAIN[name])
+            return Measure(name, *_PLAIN[name], groups=name.startswith("conditional-"))
         if name == "min-entropy-leakage" and not rest:
             return Measure(name, "sum", Fraction(1), _said_of_guessing, _least_of_guessing, separates=False)
         if name == "sibson" and key == "alpha" and (order := Fraction(float(json.loads(value)))) > 1:
@@ -88,12 +95,12 @@ def measure_of(text: str) -> Measure:
 # -- what a law leaks ----------------------------------------------------------------------------------------------------
 
 
-def leakage(measure: Measure, law: Sequence[_Row], prior: _Row, budget: float) -> tuple[tuple[float, float], bool | None]:
-    """The leakage of a joint law u [m, n] as an interval, and whether it is at most the budget; π_j > 0."""
-    guesses = [row for row in law if any(row)]
+def leakage(measure: Measure, groups: Sequence[Group], budget: float) -> tuple[tuple[float, float], bool | None]:
+    """The leakage of joint laws u [m, n], about the prior of each, as an interval; and whether it is at most the budget."""
+    guesses = [(row, prior) for law, prior in groups for row in law if any(row)]
     for precision in (2**k for k in range(7, 15)):
         with ctx.workprec(precision):
-            amount = _amount(measure, guesses, prior)
+            amount = _amount(measure, guesses)
             if not isinstance(amount, arb):
                 inside = math.isinf(budget) or amount <= budget  # Python compares fractions and doubles exactly
                 return (outward(amount) if amount < math.inf else (math.inf, math.inf)), inside
@@ -104,13 +111,13 @@ def leakage(measure: Measure, law: Sequence[_Row], prior: _Row, budget: float) -
     return interval, kept
 
 
-def _amount(measure: Measure, guesses: Sequence[_Row], prior: _Row) -> Any:
-    said = [measure.said(row, prior) for row in guesses]
+def _amount(measure: Measure, guesses: Sequence[tuple[_Row, _Row]]) -> Any:
+    said = [measure.said(row, prior) for row, prior in guesses]
     if measure.bounds == "sum":
         level = sum(said)
     else:
         if measure.bounds == "posteriors":
-            masses = [sum(row, Fraction(0)) for row in guesses]
+            masses = [sum(row, Fraction(0)) for row, _ in guesses]
             said = [one / (ball(s) if isinstance(one, arb) else s) for one, s in zip(said, masses, strict=True)]
         level = reduce(arb.max, said) if isinstance(said[0], arb) else max(said)
     if not measure.growth or (not isinstance(level, arb) and level in (0, math.inf)):
@@ -177,37 +184,38 @@ def _dot(one: _Row, other: _Row) -> Fraction:
 
 
 def proven(
-    measure: Measure, tilt: Sequence[_Row], prior: _Row, multiplier: float, budget: float
-) -> tuple[list[float], Fraction] | None:
-    """Doubles by which rows of a tilt [m, n] are lowered, and the cost of the budget; None if nothing is proven; π_j > 0.
+    measure: Measure, groups: Sequence[Group], multiplier: float, budget: float
+) -> tuple[list[list[float]], Fraction] | None:
+    """Doubles by which rows of tilts [m, n] are lowered, by group, and the cost of the budget; None if nothing is proven.
 
     No estimator that keeps the budget errs less than Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl) / τ minus the cost.
     """
-    largest, means = [max(row) for row in tilt], [_dot(prior, row) for row in tilt]
     level = _level(measure, budget)
     if budget == 0.0 and measure.separates:
-        return _upward(means), Fraction(0)
-    if math.isinf(level):
-        return _upward(largest), Fraction(0)
+        return _upward(groups, lambda row, prior: _dot(prior, row)), Fraction(0)
+    if math.isinf(level) or (measure.bounds == "sum" and multiplier == 0.0):
+        return _upward(groups, lambda row, _: max(row)), Fraction(0)
     if measure.bounds == "posteriors":
-        return _upward(measure.least(row, prior, Fraction(level), 0) for row in tilt), Fraction(0)
+        return _upward(groups, lambda row, prior: measure.least(row, prior, Fraction(level), 0)), Fraction(0)
     if measure.bounds == "shares":
-        shifts = _upward(means)
-        lowered = [[max(t - Fraction(shift), Fraction(0)) for t in row] for row, shift in zip(tilt, shifts, strict=True)]
-        return shifts, sum(_dot(prior, row) for row in lowered) * level
+        shifts = _upward(groups, lambda row, prior: _dot(prior, row))
+        price = Fraction(0)
+        for (tilt, prior), lowered in zip(groups, shifts, strict=True):
+            for row, shift in zip(tilt, lowered, strict=True):
+                price += _dot(prior, [max(t - Fraction(shift), Fraction(0)) for t in row])
+        return shifts, price * level
     if math.isinf(multiplier):
         return None
-    if multiplier == 0.0:
-        return _upward(largest), Fraction(0)
     mu, found = Fraction(multiplier), []
-    for w, share in _baselines(measure, prior):
-        shifts = _upward(measure.least(row, prior, mu, w) for row in tilt)
-        found.append((-Fraction(max(shifts)) - mu * (level + 1 - share), shifts, mu * (level + 1 - share)))
+    for w, share in _baselines(measure, groups[0][1]):
+        shifts = _upward(groups, lambda row, prior, w=w: measure.least(row, prior, mu, w))
+        cost = mu * (level + 1 - share)
+        found.append((-Fraction(max(map(max, shifts))) - cost, shifts, cost))
     return max(found)[1:]
 
 
-def _upward(values: Any) -> list[float]:
-    return [outward(value)[1] for value in values]
+def _upward(groups: Sequence[Group], shift: Callable[..., Fraction]) -> list[list[float]]:
+    return [[outward(shift(row, prior))[1] for row in tilt] for tilt, prior in groups]
 
 
 def _level(measure: Measure, budget: float) -> Any:
@@ -360,6 +368,7 @@ def _of_gains(text: str, gains: Sequence[_Row]) -> Measure:
 
 
 _PLAIN: dict[str, tuple[str, Fraction, Any, Any]] = {
+    "conditional-mutual-information": ("sum", Fraction(0), _said_of_logarithms, _least_of_logarithms),
     "mutual-information": ("sum", Fraction(0), _said_of_logarithms, _least_of_logarithms),
     "chi-square": ("sum", Fraction(0), _said_of_squares, _least_of_squares),
     "total-variation": ("sum", Fraction(0), _said_of_distances, _least_of_distances),

@@ -44,14 +44,34 @@ def least_of(values: Array) -> tuple[Array, Array, Array]:
 
 
 @dataclass(frozen=True)
+class Term:
+    """A constraint: rows of p_xz, slices of them that have a prior of their own, a measure and its budget."""
+
+    rows: slice
+    groups: tuple[slice, ...]
+    measure: Measure
+    budget: float
+
+    @classmethod
+    def of(cls, start: int, sizes: list[int], measure: Any, budget: Any) -> Term:
+        """The constraint on groups of rows of these sizes, one below the other; ValueError for what is none."""
+        if not isinstance(budget, int | float) or not budget >= 0.0:
+            raise ValueError(f"the budget is {budget}; give one ≥ 0, inf for no constraint")
+        named = measure_of(str(measure or "mutual-information"))
+        if not sizes or not all(isinstance(size, int) and size > 0 for size in sizes) or len(sizes) > 1 > named.groups:
+            raise ValueError(f"{named.name} has the groups of rows {sizes}; give one, or of a conditional measure several")
+        ends = [start + sum(sizes[:k]) for k in range(len(sizes) + 1)]
+        return cls(slice(start, ends[-1]), tuple(map(slice, ends[:-1], ends[1:])), named, float(budget))
+
+
+@dataclass(frozen=True)
 class Model:
     """A problem of n private values, m guesses and N outcomes."""
 
     n: int
     m: int
     N: int
-    measure: Measure
-    budget: float
+    terms: tuple[Term, ...]
     joint: bool  # entries are those of a joint tensor [n m, N], otherwise p_xz and below it the loss [n + m, N]
     sums: Array  # of zeros and ones: sums [n + m, rows] @ entries are p_xz and loss
     parts: Callable[[], Iterator[tuple[int, Array]]]  # entries [rows, B], with the index of their first outcome
@@ -66,7 +86,7 @@ class Answer:
     share: Fraction
     towards: Array
     tilt: Array
-    multiplier: float
+    multipliers: list[float]
 
 
 def members_of(source: Any, files: ExitStack) -> dict[str, _Member]:
@@ -117,30 +137,45 @@ def _stored(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
     return shape, take
 
 
-def _constraint(members: Mapping[str, _Member]) -> tuple[Any, str | None]:
-    """The budget that members state, and the name of its measure; None of mutual information."""
+def _stated(source: Any, members: Mapping[str, _Member], n: int) -> list[tuple[list[int], Any, Any]]:
+    """Of every constraint the sizes of its groups of rows, its measure (None: mutual information), and its budget."""
+    if hasattr(source, "terms"):
+        return [([one.stop - one.start for one in each.groups], each.measure, each.budget.amount) for each in source.terms]
     if "constraint" not in members:
-        return members["budget"][1](0, members["budget"][0][-1]).item() if "budget" in members else None, None
-    stated = json.loads(str(members["constraint"][1](0, 1)[0]))
-    if "budget" in members or not isinstance(stated, dict) or set(stated) != {"measure", "budget"}:
+        budget = members["budget"][1](0, members["budget"][0][-1]).item() if "budget" in members else None
+        return [([n], None, budget)]
+    found = json.loads(str(members["constraint"][1](0, 1)[0]))
+    several = found if isinstance(found, list) else [{"groups": [n], **found}] if isinstance(found, dict) else []
+    if "budget" in members or not several or any(set(each) != {"groups", "measure", "budget"} for each in several):
         raise ValueError("the problem needs a budget, or a constraint of measure and budget; keep one")
-    return stated["budget"], str(stated["measure"])
+    return [(each["groups"], each["measure"], each["budget"]) for each in several]
 
 
-def model_of(source: Any, budget: float | None, measure: Any, files: ExitStack) -> Model:
+def _terms(stated: list[tuple[list[int], Any, Any]], budget: Any, measure: Any, n: int) -> tuple[Term, ...]:
+    """The constraints stated, one below the other, under another budget and measure, if there are."""
+    budgets = [budget] if len(stated) == 1 else [None] * len(stated) if budget is None else list(budget)
+    if len(budgets) != len(stated) or (measure is not None and len(stated) > 1):
+        raise ValueError(f"the problem has {len(stated)} constraints; give a budget for each, and no measure")
+    terms: list[Term] = []
+    for (sizes, named, own), other in zip(stated, budgets, strict=True):
+        start = terms[-1].rows.stop if terms else 0
+        terms.append(Term.of(start, sizes, measure or named, own if other is None else other))
+    if terms[-1].rows.stop != n:
+        raise ValueError(f"the constraints are about {terms[-1].rows.stop} rows and p_xz has {n}; correct the groups")
+    return tuple(terms)
+
+
+def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> Model:
     """The problem of a file, a mapping, a Problem or a BlockProblem."""
-    stated, blocks, named = (getattr(source, name, None) for name in ("budget", "blocks", "measure"))
+    blocks, members = getattr(source, "blocks", None), {}
     if blocks is None:
         members = members_of({"p_xz": source.p_xz, "loss": source.loss} if hasattr(source, "p_xz") else source, files)
-        stated, named = (stated, named) if named is not None else _constraint(members)
         arrays = [members[name] for name in ("joint", "p_xz", "loss") if name in members]
         shapes = [shape for shape, _ in arrays]
         if [len(s) for s in shapes] not in ([3], [2, 2]) or len({s[-1] for s in shapes}) > 1:
             raise ValueError(f"the shapes are {shapes}; give joint [n, m, N], or p_xz [n, N] and loss [m, N]")
     n, m, size = (shapes[0][0], *shapes[-1][-2:]) if blocks is None else (blocks.n, blocks.m, blocks.N)
-    limit = stated if budget is None else budget
-    if not isinstance(limit, int | float) or not limit >= 0.0:
-        raise ValueError(f"the budget is {limit}; give one ≥ 0, inf for no constraint")
+    terms = _terms(_stated(source, members, n), budget, measure, n)
     joint = blocks is None and len(shapes) == 1  # then the loss of a guess is all mass but that of its own y
     sums = np.vstack([np.repeat(np.eye(n), m, axis=1), np.tile(1.0 - np.eye(m), n)]) if joint else np.eye(n + m)
     rows = sums.shape[1]
@@ -154,7 +189,7 @@ def model_of(source: Any, budget: float | None, measure: Any, files: ExitStack) 
                 raise ValueError(f"the problem has an entry not in [0, {LARGEST:g}]; correct it")
             yield from ((start + at, entries[:, at : at + step]) for at in range(0, entries.shape[1], step))
 
-    return Model(n, m, size, measure_of(str(measure or named or "mutual-information")), float(limit), joint, sums, parts)
+    return Model(n, m, size, terms, joint, sums, parts)
 
 
 def answer_of(source: Any, model: Model, files: ExitStack) -> Answer:
@@ -170,10 +205,12 @@ def answer_of(source: Any, model: Model, files: ExitStack) -> Answer:
             raise ValueError(f"{name} of the solution is not {list(shape)} with entries up to {most:g}; correct it")
         return found
 
-    (mu,), (share,), (band,) = small("multiplier", 1, most=math.inf), small("share", 1, most=1.0), small("band", 1)
+    (share,), (band,) = small("share", 1, most=1.0), small("band", 1)
+    prices = small("multiplier", len(model.terms), most=math.inf)
     ties = small("ties", *members["ties"][0] if "ties" in members else (0,), most=model.N - 1)
     own = whole[0] == (m, model.N) if whole is not None else "rule_tilt" in members
-    if not own or min(mu, share, band, *ties) < 0 or LARGEST < mu < math.inf or len({*map(int, ties)} & {*ties}) < ties.size:
+    usual = ((prices <= LARGEST) | np.isinf(prices)).all() and len({*map(int, ties)} & {*ties}) == ties.size
+    if not (own and usual) or min(share, band, *prices, *ties) < 0:
         raise ValueError(f"the solution needs an estimator {[m, model.N]} or a rule_tilt, all else ≥ 0, each of ties once")
     towards = np.array([Fraction(p) for p in proper(small("towards", m)[:, None] if share else np.eye(m)[:, :1], 0)[:, 0]])
     towards[towards.argmax()] += 1 - towards.sum()
@@ -193,7 +230,7 @@ def answer_of(source: Any, model: Model, files: ExitStack) -> Answer:
         found[:, [tie - start for tie in rational if start <= tie < start + len(part.T)]] = np.eye(m)[:, :1]
         return found
 
-    return Answer(columns, rational, Fraction(share), towards, small("tilt", m, n), float(mu))
+    return Answer(columns, rational, Fraction(share), towards, small("tilt", m, n), prices.tolist())
 
 
 @np.errstate(all="ignore")

@@ -5,6 +5,7 @@ What the numbers mean is said at the head of the package (`discreet.verification
 
 from __future__ import annotations
 
+import math
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,8 +15,19 @@ import numpy as np
 
 from discreet.verification import exact
 from discreet.verification.exact import Array, outward
-from discreet.verification.measures import leakage, proven
-from discreet.verification.members import TOLERANCE, Answer, Model, answer_of, least_of, model_of, proper
+from discreet.verification.measures import Group, leakage, proven
+from discreet.verification.members import TOLERANCE, Answer, Model, Term, answer_of, least_of, model_of, proper
+
+
+@dataclass(frozen=True)
+class TermVerification:
+    """What is proven about one of several constraints; the words are those of `Verification`."""
+
+    measure: str
+    budget: float
+    budget_kept: bool | None
+    leakage: tuple[float, float]
+    deviation: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -30,6 +42,8 @@ class Verification:
     lower_bound    no estimator that keeps the budget errs less
     bracket        of the optimum: from lower_bound to `error` if the budget is kept, otherwise to that of a constant guess
     measure        the name of the measure, with its parameters
+    terms          of several constraints, what is proven about each; empty for one. Then `budget_kept` is about all of them
+                   and `deviation` the largest; the leakage is (0, inf), the budget nan, the measure "", as none is the one
     """
 
     error: tuple[float, float]
@@ -40,16 +54,17 @@ class Verification:
     lower_bound: float
     bracket: tuple[float, float]
     measure: str = "mutual-information"
+    terms: tuple[TermVerification, ...] = ()
 
 
-def verify(problem: Any, solution: Any, *, budget: float | None = None, measure: Any = None) -> Verification:
+def verify(problem: Any, solution: Any, *, budget: Any = None, measure: Any = None) -> Verification:
     """What is true of a solution of a problem; nothing that its file says about itself is believed.
 
     problem    path of a problem file, its members by name (joint, or p_xz and loss; budget or constraint), a Problem or a
                BlockProblem
     solution   path of a solution file, its members by name, an estimator [m, N], or a Solution
-    budget     in the unit of the measure; replaces the problem's
-    measure    of leakage, or its name; replaces the problem's
+    budget     in the unit of the measure; replaces the problem's. Of several constraints one for each
+    measure    of leakage, or its name; replaces the problem's; not of several constraints
     Raises ValueError for anything that cannot be checked, and ImportError without python-flint.
     """
     if exact.arb is None:
@@ -58,23 +73,61 @@ def verify(problem: Any, solution: Any, *, budget: float | None = None, measure:
         with ExitStack() as files:
             model = model_of(problem, budget, measure, files)
             answer = answer_of(solution, model, files)
-            total, prior, law, error, constants = _sums(model, answer)
-            possible = [j for j, p in enumerate(prior) if p]
-            measure, prior, law = model.measure.of_values(possible, model.n), prior[possible], law[:, possible]
-            away = _deviation(law, prior)
-            leaked, kept = leakage(measure, law, prior, model.budget) if away else ((0.0, 0.0), True)
-            duals = proven(measure, fractions(answer.tilt)[:, possible], prior, answer.multiplier, model.budget)
-            bound = _least_sum(model, answer.tilt, duals[0]) / total - duals[1] if duals else Fraction(0)
+            sums = _sums(model, answer)
+            terms = tuple(_term(term, model, sums) for term in model.terms)
+            lower = outward(max(Fraction(0), _bound(model, answer, sums)))[0]
     except Exception as fault:  # what is wrong with a file shows in many ways
         said = f"{fault}" if isinstance(fault, ValueError) else f"this cannot be read ({fault}); give files of numpy.savez"
         raise ValueError(" ".join(said.split())[:400]) from fault
-    lower = outward(max(Fraction(0), bound))[0]
-    bracket = lower, outward(error if kept else min(constants))[1]
-    return Verification(outward(error), leaked, outward(away), model.budget, kept, lower, bracket, model.measure.name)
+    kept = [term.budget_kept for term in terms]
+    all_kept = False if False in kept else None if None in kept else True
+    error, constants = sums.error(model), sums.totals[model.n :] / sums.total(model.terms[0])
+    bracket = lower, outward(error if all_kept else min(constants))[1]
+    if len(terms) == 1:
+        (one,) = terms
+        return Verification(outward(error), one.leakage, one.deviation, one.budget, all_kept, lower, bracket, one.measure)
+    deviation = max(term.deviation for term in terms)
+    return Verification(outward(error), (0.0, math.inf), deviation, math.nan, all_kept, lower, bracket, "", terms)
 
 
-def _sums(model: Model, answer: Answer) -> tuple[Fraction, Array, Array, Fraction, Array]:
-    """τ, and divided by it: prior [n], law of guess and X [m, n], error probability, errors of constant guesses [m]."""
+@dataclass(frozen=True)
+class _Sums:
+    """Exact sums over the outcomes, of masses and losses as they are stored.
+
+    drawn    by guess: masses of X, then losses    [m, n + m]
+    totals   its sums over the guesses             [n + m]
+    """
+
+    drawn: Array
+    totals: Array
+
+    def total(self, term: Term) -> Fraction:
+        """τ of a constraint."""
+        return Fraction(self.totals[term.rows].sum())
+
+    def error(self, model: Model) -> Fraction:
+        """Error probability."""
+        return Fraction(np.trace(self.drawn[:, model.n :]) / self.total(model.terms[0]))
+
+    def groups(self, term: Term, rows: Array) -> list[tuple[list[int], Group]]:
+        """Of every group of a constraint the possible rows, their part of an array [m, n], and their prior."""
+        found = []
+        for group in term.groups:
+            possible = [j for j in range(group.start, group.stop) if self.totals[j]]
+            if possible:
+                found.append((possible, (rows[:, possible], self.totals[possible] / self.totals[possible].sum())))
+        return found
+
+
+def _term(term: Term, model: Model, sums: _Sums) -> TermVerification:
+    found = sums.groups(term, sums.drawn[:, : model.n] / sums.total(term))
+    away = max(_deviation(law, prior) for _, (law, prior) in found)
+    measure = term.measure.of_values([j - term.rows.start for j in found[0][0]], term.rows.stop - term.rows.start)
+    leaked, kept = leakage(measure, [group for _, group in found], term.budget) if away else ((0.0, 0.0), True)
+    return TermVerification(term.measure.name, term.budget, kept, leaked, outward(away))
+
+
+def _sums(model: Model, answer: Answer) -> _Sums:
     sums, found = model.sums.astype(int).astype(object), {0: np.zeros((model.m, model.sums.shape[1]), np.int64)}
     drawn = np.full((model.m, model.n + model.m), Fraction(0))  # by guess: masses of X, then losses
     for start, part in model.parts():
@@ -92,11 +145,10 @@ def _sums(model: Model, answer: Answer) -> tuple[Fraction, Array, Array, Fractio
     whole, unit = exact.integers(found)
     drawn += whole @ sums.T * unit
     totals = drawn.sum(axis=0)  # as the columns of an estimator sum to one
-    total = totals[: model.n].sum()
-    if abs(total - 1) > TOLERANCE:
-        raise ValueError(f"the masses of the problem sum to {float(total)!r}, not to 1; divide them by their sum")
-    drawn = ((1 - answer.share) * drawn + answer.share * np.outer(answer.towards, totals)) / total
-    return total, totals[: model.n] / total, drawn[:, : model.n], np.trace(drawn[:, model.n :]), totals[model.n :] / total
+    for term in model.terms:
+        if abs((total := totals[term.rows].sum()) - 1) > TOLERANCE:
+            raise ValueError(f"the masses of the problem sum to {float(total)!r}, not to 1; divide them by their sum")
+    return _Sums((1 - answer.share) * drawn + answer.share * np.outer(answer.towards, totals), totals)
 
 
 def _deviation(law: Array, prior: Array) -> Any:
@@ -104,10 +156,24 @@ def _deviation(law: Array, prior: Array) -> Any:
     return max(abs(u / (p * sum(row)) - 1) for row in law if any(row) for u, p in zip(row, prior, strict=True))
 
 
-def _least_sum(model: Model, tilt: Array, shifts: list[float]) -> Fraction:
-    """Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl)."""
-    weights = np.hstack([tilt, np.eye(model.m), -np.array(shifts)[:, None]])  # of p_xz, loss and p_z
-    sums = np.vstack([model.sums, model.sums[: model.n].sum(axis=0)])
+def _bound(model: Model, answer: Answer, sums: _Sums) -> Fraction:
+    """The dual bound; 0 where an infinite multiplier proves nothing."""
+    tilt, shifts, cost = fractions(answer.tilt), [], Fraction(0)
+    for term, multiplier in zip(model.terms, answer.multipliers, strict=True):
+        found = sums.groups(term, tilt)
+        measure = term.measure.of_values([j - term.rows.start for j in found[0][0]], term.rows.stop - term.rows.start)
+        duals = proven(measure, [group for _, group in found], multiplier, term.budget)
+        if duals is None:
+            return Fraction(0)
+        shifts += [(possible, shift) for (possible, _), shift in zip(found, duals[0], strict=True)]
+        cost += duals[1] * sums.total(term)
+    return (_least_sum(model, answer.tilt, shifts) - cost) / sums.total(model.terms[0])
+
+
+def _least_sum(model: Model, tilt: Array, shifts: list[tuple[list[int], list[float]]]) -> Fraction:
+    """Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl), where the rows of a list j have their own κ_i."""
+    weights = np.hstack([tilt, np.eye(model.m), -np.array([shift for _, shift in shifts]).T])
+    sums = np.vstack([model.sums, *(model.sums[rows].sum(axis=0) for rows, _ in shifts)])  # p_xz, loss and masses of groups
     slopes, sizes = weights @ sums, (np.abs(weights) @ sums).max(axis=0)
     value, found, bits, doubt = Fraction(0), exact.Sums(), exact.bits_for(sums.size, 0) // 2, 2.0**-50 * sum(sums.shape)
     for _, part in model.parts():
