@@ -202,3 +202,122 @@ def test_two_best_actions_cost_nothing() -> None:
     assert faults == []
     assert found is not None
     assert Fraction(found.bracket[1]) - Fraction(found.bracket[0]) < Fraction(1, 10**12)
+
+
+# -- several constraints -------------------------------------------------------------------------------------------------
+
+CONDITIONAL = "conditional-mutual-information"
+FULL = np.random.default_rng(1).dirichlet(np.full(2 * 3 * 2 * 12, 0.7)).reshape(2, 3, 2, 12)  # p(x, x', y, z)
+SECRETS = {
+    "mutual-information": FULL.sum(axis=(1, 2)),
+    "chi-square": FULL.sum(axis=(0, 2)),
+    "local-differential-privacy": FULL.sum(axis=(0, 2)),
+    CONDITIONAL: FULL.sum(axis=1).transpose(1, 0, 2),
+}
+LOSS = ds.Problem.from_joint(FULL.sum(axis=0), math.inf).loss
+
+
+def _several(*budgets: tuple[str, float]) -> ds.Problem:
+    stated = [ds.Constraint(SECRETS[measure], budget, measure) for measure, budget in budgets]
+    return ds.Problem(loss=LOSS, constraints=stated)
+
+
+def test_information_given_another_variable_is_the_mean_of_what_each_value_leaves() -> None:
+    problem = ds.Problem(SECRETS[CONDITIONAL], LOSS, 0.1, measure=CONDITIONAL)
+    estimator = problem.bayes_estimator
+    expected = 0.0
+    for part in SECRETS[CONDITIONAL]:
+        law = (part @ estimator.T) / part.sum()
+        expected += part.sum() * (law * np.log(law / np.outer(law.sum(axis=1), law.sum(axis=0)))).sum()
+    found = verify(problem, estimator)
+    assert found.leakage == pytest.approx((expected, expected), rel=1e-12)
+    assert found.measure == CONDITIONAL
+    assert found.terms == ()
+
+
+@pytest.mark.parametrize(
+    "budgets",
+    [
+        [(CONDITIONAL, 0.01)],
+        [("mutual-information", 0.005), ("chi-square", 0.02)],
+        [("mutual-information", 0.0), ("chi-square", 0.02)],
+        [("local-differential-privacy", 0.1), (CONDITIONAL, 0.001), ("mutual-information", math.inf)],
+        [(CONDITIONAL, 0.0), ("mutual-information", 0.0)],
+    ],
+)
+def test_what_the_judge_says_of_several_constraints_is_confirmed(budgets: list[tuple[str, float]]) -> None:
+    problem, rng = _several(*budgets), np.random.default_rng(0)
+    for size in (0.0, 1e-3, 0.1):
+        estimator = 0.9 * problem.bayes_estimator + 0.1 * rng.dirichlet(np.ones(2), size=12).T
+        prices = rng.choice([0.0, 0.1, 1.0], size=len(budgets))
+        judged = ds.certify(
+            problem, estimator, size * rng.normal(size=(2, problem.n)), prices if len(budgets) > 1 else float(prices[0])
+        )
+        assert judged.verdict is not None
+        found, faults = second_opinion(judged, 1e-7)
+        assert faults == []
+        assert found is not None
+        assert len(found.terms) == (len(budgets) if len(budgets) > 1 else 0)
+        assert found.budget_kept is True or 0.0 in [budget for _, budget in budgets]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32))
+def test_no_duals_of_several_constraints_prove_too_much(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    names = rng.choice(list(SECRETS), size=int(rng.integers(1, 4)), replace=False).tolist()
+    estimator = rng.dirichlet(np.ones(2), size=12).T
+    rows = sum(math.prod(SECRETS[name].shape[:-1]) for name in names)
+    members = {
+        "estimator": estimator,
+        "tilt": rng.normal(size=(2, rows)) * 10.0 ** rng.uniform(-4.0, 1.0),
+        "multiplier": rng.choice([0.0, 0.01, 0.3, 3.0], size=len(names)),
+    }
+    free = verify(_several(*((name, math.inf) for name in names)), members)
+    leaked = [term.leakage[1] for term in free.terms] or [free.leakage[1]]
+    found = verify(_several(*zip(names, leaked, strict=True)), members)
+    assert found.budget_kept
+    assert found.lower_bound <= found.error[1]
+    for k in range(len(names)):
+        less = [leak * (1.0 - 1e-12 * (k == j)) for j, leak in enumerate(leaked)]
+        told = verify(_several(*zip(names, leaked, strict=True)), members, budget=less if len(less) > 1 else less[0])
+        assert told.budget_kept is False
+        assert [term.budget_kept for term in told.terms] == [j != k for j in range(len(told.terms))]
+
+
+def test_several_constraints_of_a_file(tmp_path: Path) -> None:
+    problem = _several(("mutual-information", 0.005), ("chi-square", 0.02), (CONDITIONAL, 0.003))
+    ds.save_problem(tmp_path / "problem.npz", problem)
+    judged = ds.certify(problem, problem.bayes_estimator, np.full((2, problem.n), 0.01), [0.1, 0.1, 0.1])
+    judged.save(tmp_path / "answer.npz")
+    paths = str(tmp_path / "problem.npz"), str(tmp_path / "answer.npz")
+    told = run("verify", *paths, "--json")
+    assert told.exit_code == 0
+    record = json.loads(told.stdout)
+    assert [term["measure"] for term in record["terms"]] == ["mutual-information", "chi-square", CONDITIONAL]
+    assert [term["budget"] for term in record["terms"]] == [0.005, 0.02, 0.003]
+    assert record["budget"] is None
+    assert "budget 2" in run("verify", *paths).stdout
+    for wrong in (0.1, [0.1], [0.1, 0.1, -1.0]):
+        with pytest.raises(ValueError, match=r"give (a budget for each|one ≥ 0)"):
+            verify(*paths, budget=wrong)
+    with pytest.raises(ValueError, match="no measure"):
+        verify(*paths, measure="chi-square")
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ([], "keep one"),
+        ([{"groups": [2], "measure": "chi-square", "budget": 0.1}], "about 2 rows and p_xz has 5"),
+        ([{"groups": [2, 3], "measure": "chi-square", "budget": 0.1}], "of a conditional measure several"),
+        ([{"groups": [5.0], "measure": "chi-square", "budget": 0.1}], "the groups of rows"),
+        ([{"groups": [0, 5], "measure": CONDITIONAL, "budget": 0.1}], "the groups of rows"),
+        ([{"groups": [], "measure": CONDITIONAL, "budget": 0.1}], "the groups of rows"),
+        ([{"measure": CONDITIONAL, "budget": 0.1}], "keep one"),
+        ([5], "cannot be read"),
+    ],
+)
+def test_groups_that_are_none_are_refused(stated: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        verify({"p_xz": np.full((5, 2), 0.1), "loss": np.full((2, 2), 0.1), "constraint": json.dumps(stated)}, np.eye(2))

@@ -37,8 +37,8 @@ def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json
         raise typer.Exit(1)
 
 
-def _model(problem: str, asked: Asked) -> tuple[Any, float | None]:
-    """The problem, for a file its path, and the budget if it is not the file's own."""
+def _model(problem: str, asked: Asked) -> tuple[Any, Any]:
+    """The problem, for a file its path, and the budgets if they are not the file's own."""
     from discreet.reports import notation
 
     if notation.is_file(problem):  # read by the checker itself, however large
@@ -47,4 +47,5 @@ def _model(problem: str, asked: Asked) -> tuple[Any, float | None]:
         if asked == Asked(leakage=asked.leakage, measure=asked.measure) and (asked.leakage is not None or not asked.measure):
             return problem, asked.leakage
     model = asked.problem(problem)
-    return (problem if notation.is_file(problem) else model), model.budget
+    limits = [term.budget.amount for term in model.terms]
+    return (problem if notation.is_file(problem) else model), limits if len(limits) > 1 else limits[0]

@@ -8,12 +8,14 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.backends.solution import Solution, Status
-from discreet.problems.certificate import Certificate
-from discreet.verification import Verification, verify
+from discreet.problems.certificate import Certificate, TermLeakage
+from discreet.verification import TermVerification, Verification, verify
 
 _STATED = 1e-9  # relative: how closely a reported leakage has to be the true one
 _NO_LEAKAGE = 1e-24  # leakages below are reported to no fixed number of digits
-_SQUARES = frozenset({"mutual-information", "chi-square", "sibson", "pointwise-information"})
+_SQUARES = frozenset(
+    {"mutual-information", "conditional-mutual-information", "chi-square", "sibson", "pointwise-information"}
+)
 """Measures of which an answer private within δ, as roundings make it, leaks of the order δ²; of others up to 4 δ."""
 
 
@@ -56,9 +58,18 @@ def contradictions(solution: Solution, found: Verification, gap: float) -> list[
 
 
 def _privacy_faults(judged: Certificate, found: Verification) -> list[str]:
+    if not judged.terms:
+        return _term_faults(judged, judged.private_within, found)
+    pairs = enumerate(zip(judged.terms, found.terms, strict=True))
+    stated = [(k, own, judged.private_within if own.perfect else math.inf, proven) for k, (own, proven) in pairs]
+    return [f"constraint {k}: {said}" for k, own, within, proven in stated for said in _term_faults(own, within, proven)]
+
+
+def _term_faults(judged: Certificate | TermLeakage, stated: float, found: Verification | TermVerification) -> list[str]:
+    """What is wrong about one constraint; stated: how private the answer is said to be, ∞ if it need not be."""
     low, high = found.leakage
-    share, stated, faults = found.deviation[0], judged.private_within, []
-    if share > stated:
+    share, faults = found.deviation[0], []
+    if math.isfinite(stated) and share > stated:
         faults.append(f"a guess changes p(x) by the share {share:.3e}, above the {stated:.3e} that is stated")
     if math.isinf(stated) and not found.budget_kept:
         faults.append(f"the estimator leaks {low!r} to {high!r} of a budget of {found.budget!r} ({found.measure})")
@@ -71,10 +82,15 @@ def _privacy_faults(judged: Certificate, found: Verification) -> list[str]:
 
 
 def _relaxation(solution: Solution, judged: Certificate) -> Fraction:
-    """δ max_i min_c Σ_j π_j |t_ij − c|: by how much the bound is lower for all estimators private within δ."""
+    """δ max_i min_c Σ_j π_j |t_ij − c|: by how much the bound is lower for all estimators private within δ.
+
+    Of several constraints, and of groups of rows, it is a sum over those that ask for perfect privacy.
+    """
     if judged.private_within in (0.0, math.inf):
         return Fraction(0)
-    prior = [Fraction(mass) for mass in solution.problem.p_x.tolist()]
-    tilt = [[Fraction(t) for t in row] for row in np.asarray(solution.tilt).tolist()]
-    spreads = [min(sum(p * abs(t - c) for p, t in zip(prior, row, strict=True)) for c in row) for row in tilt]
-    return Fraction(judged.private_within) * max(spreads)
+    total, tilt = Fraction(0), np.asarray(solution.tilt)
+    for group in (group for term in solution.problem.terms if term.budget.perfect for group in term.groups):
+        prior = [Fraction(mass) for mass in solution.problem.p_x[group].tolist()]
+        rows = [[Fraction(t) for t in row] for row in tilt[:, group].tolist()]
+        total += max(min(sum(p * abs(t - c) for p, t in zip(prior, row, strict=True)) for c in row) for row in rows)
+    return Fraction(judged.private_within) * total

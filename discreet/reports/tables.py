@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from discreet.reports.advice.prediction import Prospect
     from discreet.reports.compare import Comparison
     from discreet.reports.curve import Frontier, FrontierPoint
-    from discreet.verification import Verification
+    from discreet.verification import TermVerification, Verification
 
 _Cell = str | Text
 _STYLES = {
@@ -206,13 +206,19 @@ def verification_table(title: str, found: Verification) -> Table:
         False: Text("proven to be exceeded", "bold red"),
         None: Text("undecided", "yellow"),
     }
-    measure = measure_of(found.measure)
+    each: Sequence[Verification | TermVerification] = found.terms or (found,)
+    lines: list[tuple[_Cell, _Cell]] = []
+    for k, term in enumerate(each):
+        measure, number = measure_of(term.measure), f" {k}" if found.terms else ""
+        lines += [
+            (f"asked for{number}", wording.budget(LeakageBudget(term.budget, measure))),
+            (f"budget{number}", kept[term.budget_kept]),
+            (f"leakage{number}", f"in [{term.leakage[0]!r}, {term.leakage[1]!r}] {measure.unit}".rstrip()),
+        ]
     return facts(
         title,
         [
-            ("asked for", wording.budget(LeakageBudget(found.budget, measure))),
-            ("budget", kept[found.budget_kept]),
-            ("leakage", f"in [{found.leakage[0]!r}, {found.leakage[1]!r}] {measure.unit}".rstrip()),
+            *lines,
             ("posterior / prior − 1", f"at most {wording.number(float(at_most(found.deviation[1], 6)), 6)} in size"),
             ("error probability", f"in [{found.error[0]!r}, {found.error[1]!r}]"),
             ("no estimator errs less than", f"{found.lower_bound!r}"),

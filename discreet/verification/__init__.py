@@ -15,6 +15,9 @@ Source: docs/theory.md, sections 3, 5 and 22.
   both       Outcomes in `ties` have the columns `columns`, those in `exact_columns` columns in proportion to its integers.
              With probability `share` the guess is drawn from `towards` instead.
   budget     `budget` bounds mutual information; `constraint` is a text, JSON, with the name of a measure and its budget.
+  several    A list of such in `constraint`, each with `groups`, is about as many secrets. `groups` are numbers of rows of
+             p_xz that share a prior: one, or for a conditional measure one for each given value. The rows of each constraint
+             have a τ of their own; losses have that of the first. `multiplier` has a number for each.
 
 **What is shown**, with u_ij = Σ_l P_il a_jl / τ, π_j = Σ_i u_ij, s_i = Σ_j u_ij:
   error      Σ_il P_il L_il / τ, exact
@@ -24,13 +27,13 @@ Source: docs/theory.md, sections 3, 5 and 22.
   bound      Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl) / τ − μ B, exact, with doubles κ_i that make the tilt feasible. For
              mutual information B = ε, κ_i ≥ μ log Σ_j π_j e^{t_ij/μ}; `measures` has the others. At budget 0, where that is
              perfect privacy, κ_i ≥ Σ_j π_j t_ij; at μ = 0 κ_i = max_j t_ij. Nothing that keeps ε errs less. No duals:
-             t = μ = 0.
+             t = μ = 0. Of several constraints tilts add up, and so do μ B, each times its τ over that of the first.
 
 **How.** The least i of the bound is decided in doubles where the next is further away than rounding can do, and by integers
 elsewhere. What is irrational is of the size m·n, however many outcomes there are: logarithms, powers and exponentials are
 balls, whose precision is doubled until the question is decided.
 """
 
-from discreet.verification.opinion import Verification, verify
+from discreet.verification.opinion import TermVerification, Verification, verify
 
-__all__ = ["Verification", "verify"]
+__all__ = ["TermVerification", "Verification", "verify"]

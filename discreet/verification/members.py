@@ -153,8 +153,8 @@ def _stated(source: Any, members: Mapping[str, _Member], n: int) -> list[tuple[l
 
 def _terms(stated: list[tuple[list[int], Any, Any]], budget: Any, measure: Any, n: int) -> tuple[Term, ...]:
     """The constraints stated, one below the other, under another budget and measure, if there are."""
-    budgets = [budget] if len(stated) == 1 else [None] * len(stated) if budget is None else list(budget)
-    if len(budgets) != len(stated) or (measure is not None and len(stated) > 1):
+    budgets = [budget] if len(stated) == 1 else [None] * len(stated) if budget is None else budget
+    if not isinstance(budgets, list | tuple) or len(budgets) != len(stated) or (measure is not None and len(stated) > 1):
         raise ValueError(f"the problem has {len(stated)} constraints; give a budget for each, and no measure")
     terms: list[Term] = []
     for (sizes, named, own), other in zip(stated, budgets, strict=True):

@@ -393,10 +393,8 @@ def test_files_keep_all_constraints(problem: Problem, tmp_path: Path) -> None:
     with np.load(path) as stored:  # a reader of one constraint finds no number, and no dictionary
         assert "budget" not in stored
         assert isinstance(json.loads(str(stored["constraint"])), list)
-    with pytest.raises(ValueError, match=r"constraint|measure"):
-        ds.verify(path, problem.bayes_estimator, budget=0.1)
-    with pytest.raises(ValueError, match=r"constraint|measure"):
-        ds.verify(problem, problem.bayes_estimator)
+    one, other = (ds.verify(each, problem.bayes_estimator) for each in (path, problem))
+    assert repr(one) == repr(other)  # nan is in both
     if len(problem.terms) > 1:
         with pytest.raises(InputError, match="one for each constraint"):
             ds.load_problem(path, budget=0.1)
