@@ -8,7 +8,7 @@ backend raises an exception, the next is asked. The time limit is for all togeth
 from __future__ import annotations
 
 from discreet.backends.contract import Capabilities, Kind, Policy, Regime
-from discreet.problems.measures.registry import OTHERS
+from discreet.problems.measures.registry import CONDITIONAL, OTHERS
 
 
 class Auto(Policy):
@@ -25,5 +25,6 @@ class Auto(Policy):
         citation="discreet, docs/reference/backends.md",
         kinds=frozenset(Kind),
         method_class="structured",
-        measures=OTHERS,
+        measures=OTHERS.union(CONDITIONAL),
+        several=True,
     )

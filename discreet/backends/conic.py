@@ -11,7 +11,7 @@ that the cones do not repeat the N outcomes. Two forms, setting `form`:
   suits SCS best. Default for scs.
 
 Other measures of leakage are written in D and s too: the polyhedral ones by their pieces, the others by quadratic, power or
-exponential cones.
+exponential cones. Several constraints have each their own, and a conditional one those of every group of rows.
 
 At perfect privacy the whitened equations of `lowering` replace the cones; at budget inf only the column sums are left.
 Tolerances are a tenth of the gap asked for, relative to an objective in units of the Bayes error.
@@ -27,23 +27,24 @@ limit. `claimed` is cvxpy's status; Clarabel's iterate without sufficient progre
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Program, point_of
+from discreet.backends.lowering import Part, Program, point_of
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, number
+from discreet.problems.constraint import is_plain
 from discreet.problems.errors import Absent
 from discreet.problems.measures.chi_square import ChiSquare
+from discreet.problems.measures.conditional import ConditionalMutualInformation
 from discreet.problems.measures.measure import Scope
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.measures.registry import OTHERS
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION, MutualInformation
+from discreet.problems.measures.registry import CONDITIONAL, OTHERS
 from discreet.problems.measures.sibson import Sibson
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -95,7 +96,8 @@ class Conic(Unlifted):
         libraries=("cvxpy", "clarabel"),
         extra="conic",
         settings=SETTINGS,
-        measures=OTHERS,
+        measures=OTHERS.union(CONDITIONAL),
+        several=True,
     )
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
@@ -128,23 +130,19 @@ class Conic(Unlifted):
 
 
 def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, object]) -> _Lowered:
-    """The cvxpy problem. The leakage expression counts in units of ε."""
+    """The cvxpy problem. Every leakage expression counts in units of its B."""
     import cvxpy as cp
 
     estimator = cp.Variable((problem.m, problem.N), nonneg=True)
     program = Program.of(problem)
     constraints: _Links = {}
-    leakage, own = None, problem.measure == MUTUAL_INFORMATION
-    if program.leaks and not own:
-        leakage = _measured(program, estimator, constraints)
-    elif program.leaks and form == "deviation":
-        leakage = _deviation_form(problem, estimator, constraints, problem.budget ** _FORMS[solver][1])
+    plain = is_plain(problem.terms) and problem.measure == MUTUAL_INFORMATION
+    if program.leaks and plain and form == "joint":
+        constraints["budget 0"] = _joint_form(problem, estimator, constraints) <= 1
     elif program.leaks:
-        leakage = _joint_form(problem, estimator, constraints)
-    elif program.row.size and problem.m > 1:
+        _deviation_form(program, estimator, constraints, solver)
+    if program.row.size and problem.m > 1:
         constraints["privacy"] = estimator[:-1, :] @ program.row.T == 0
-    if leakage is not None:
-        constraints["budget"] = leakage <= 1
     model = cp.Problem(
         cp.Minimize(cp.sum(cp.multiply(program.cost, estimator))),
         [cp.sum(estimator, axis=0) == 1, *constraints.values()],
@@ -152,33 +150,51 @@ def _write(problem: Problem, form: str, solver: str, solver_options: dict[str, o
     return _Lowered(model, estimator, constraints, program, solver, solver_options)
 
 
-def _deviation_form(problem: Problem, estimator: cvxpy.Variable, constraints: _Links, scale: float) -> cvxpy.Expression:
-    """Leakage ÷ ε from D = (A P − π s)/sqrt(ε) and s, in cones divided by `scale`; adds the links "deviation" and "mass"."""
+def _deviation_form(program: Program, estimator: cvxpy.Variable, constraints: _Links, solver: str) -> None:
+    """Every part's leakage ÷ B ≤ 1 from D = (A P − π s)/root and s; adds the links "deviation" and "mass"."""
     import cvxpy as cp
 
-    root = math.sqrt(problem.budget)
-    shifted = problem.p_xz - problem.p_x[:, None] * problem.p_z
-    deviation = cp.Variable((problem.m, problem.n))
-    mass = cp.Variable((problem.m, 1))
-    constraints["deviation"] = deviation == estimator @ (shifted / root).T
-    constraints["mass"] = mass == estimator @ problem.p_z[:, None]
-    independent = mass @ problem.p_x[None, :]
-    joint = independent / scale + (root / scale) * deviation
-    return cp.sum(cp.kl_div(joint, independent / scale)) * (scale / problem.budget)
+    m, (deviations, masses) = program.problem.m, program.law()
+    deviation, mass = cp.Variable((m, len(deviations))), cp.Variable((m, len(masses)))
+    constraints["deviation"] = deviation == estimator @ deviations.T
+    constraints["mass"] = mass == estimator @ masses.T
+    for k, part in enumerate(program.parts):
+        laws = [
+            _Law(
+                deviation if len(deviations) == group.prior.size else deviation[:, first : first + group.prior.size],
+                mass if len(masses) == 1 else mass[:, guess : guess + 1],
+                group.prior,
+            )
+            for first, guess, group in part.laws()
+        ]
+        own: _Links = {}
+        leakage = _leakage(part, laws, own, solver)
+        constraints |= {f"{name} {k}": link for name, link in own.items()}
+        if leakage is not None:
+            constraints[f"budget {k}"] = leakage <= 1
 
 
-def _measured(program: Program, estimator: cvxpy.Variable, constraints: _Links) -> cvxpy.Expression | None:
-    """Leakage ÷ B by another measure, from D = (A P − π s)/root and s; None where every single guess is constrained."""
+@dataclass(frozen=True)
+class _Law:
+    """The law of a group: D [m, k], s [m, 1] and its prior [k]."""
+
+    deviation: cvxpy.Expression
+    mass: cvxpy.Expression
+    prior: Array
+
+    @property
+    def independent(self) -> cvxpy.Expression:
+        """s πᵀ."""
+        return self.mass @ self.prior[None, :]
+
+
+def _leakage(part: Part, laws: list[_Law], constraints: _Links, solver: str) -> cvxpy.Expression | None:
+    """Leakage ÷ B by a part's measure; None where every single guess is constrained."""
     import cvxpy as cp
 
-    problem, part = program.problem, program.parts[0]
-    measure, p_x, level, unit, root = problem.measure, problem.p_x, part.level, part.unit, part.root
-    shifted = problem.p_xz - p_x[:, None] * problem.p_z
-    deviation, mass = cp.Variable((problem.m, problem.n)), cp.Variable((problem.m, 1))
-    constraints["deviation"] = deviation == estimator @ (shifted / root).T
-    constraints["mass"] = mass == estimator @ problem.p_z[:, None]
+    measure, level, unit, root, law = part.measure, part.level, part.unit, part.root, laws[0]
     if part.linear:
-        rows = [deviation @ each[:, :-1].T + mass @ each[:, -1:].T for each in part.pieces[0]]
+        rows = [law.deviation @ each[:, :-1].T + law.mass @ each[:, -1:].T for each in part.pieces[0]]
         if measure.scope is Scope.POSTERIOR:
             constraints["guesses"] = cp.hstack(rows) <= 0
             return None
@@ -187,19 +203,25 @@ def _measured(program: Program, estimator: cvxpy.Variable, constraints: _Links) 
             constraints["guesses"] = added <= level / unit
             return None
         return cp.sum(added) + (1.0 - level / unit)
-    independent = mass @ p_x[None, :]
+    if isinstance(measure, MutualInformation | ConditionalMutualInformation):
+        scale = level ** _FORMS[solver][1]
+        joints = [each.independent / scale + (root / scale) * each.deviation for each in laws]
+        divergences = [cp.kl_div(u, each.independent / scale) for u, each in zip(joints, laws, strict=True)]
+        return sum(cp.sum(each) for each in divergences) * (scale / level)
+    m, n = law.deviation.shape
     if isinstance(measure, ChiSquare):
-        return sum(cp.quad_over_lin(deviation[i] / np.sqrt(p_x), mass[i, 0]) for i in range(problem.m))
-    joint = independent + root * deviation
+        return sum(cp.quad_over_lin(law.deviation[i] / np.sqrt(law.prior), law.mass[i, 0]) for i in range(m))
     if isinstance(measure, Sibson):
-        order, norms, powers = 1.0 / measure.alpha, cp.Variable(problem.m), cp.Variable((problem.m, problem.n))
+        joint = law.independent + root * law.deviation
+        order, norms, powers = 1.0 / measure.alpha, cp.Variable(m), cp.Variable((m, n))
         constraints["norms"] = cp.sum(powers, axis=1) == norms
-        for i in range(problem.m):  # u_j π_j^{1/α − 1} ≤ powers^{1/α} norm^{1 − 1/α}
-            weighted = cp.multiply(joint[i], p_x ** (order - 1.0))
-            constraints[f"power {i}"] = cp.PowCone3D(powers[i], norms[i] * np.ones(problem.n), weighted, order)
+        for i in range(m):  # u_j π_j^{1/α − 1} ≤ powers^{1/α} norm^{1 − 1/α}
+            weighted = cp.multiply(joint[i], law.prior ** (order - 1.0))
+            constraints[f"power {i}"] = cp.PowCone3D(powers[i], norms[i] * np.ones(n), weighted, order)
         return (cp.sum(norms) - 1.0) / unit
-    scaled = cp.kl_div(independent / root + deviation, independent / root)  # divided by root, as in the deviation form
-    constraints["guesses"] = cp.sum(scaled, axis=1) * (root / unit) <= mass[:, 0]
+    independent = law.independent / root  # divided by root, as for mutual information
+    scaled = cp.kl_div(independent + law.deviation, independent)
+    constraints["guesses"] = cp.sum(scaled, axis=1) * (root / unit) <= law.mass[:, 0]
     return None
 
 
@@ -213,13 +235,13 @@ def _joint_form(problem: Problem, estimator: cvxpy.Variable, constraints: _Links
     return cp.sum(cp.rel_entr(joint, independent)) / problem.budget
 
 
-def _duals(program: Program, duals: Mapping[str, Array]) -> tuple[Array, float]:
+def _duals(program: Program, duals: Mapping[str, Array]) -> tuple[Array, Any]:
     """(tilt, multiplier). cvxpy's Lagrangian adds y·(left − right), so a link `u == A P` has tilt −y."""
-    price = float(np.sum(duals["budget"])) if "budget" in duals else 0.0
+    prices = [float(np.sum(duals.get(f"budget {k}", 0.0))) for k in range(len(program.parts))]
     if "joint" in duals:
-        return -program.unit * np.asarray(duals["joint"]), max(0.0, price) * program.unit / program.problem.budget
+        return -program.unit * np.asarray(duals["joint"]), program.multiplier(prices)
     links = [np.ravel(duals[name]) for name in ("privacy", "deviation", "mass") if name in duals]
-    return program.duals(np.concatenate([np.zeros(0), *links]), [price] * program.leaks)
+    return program.duals(np.concatenate([np.zeros(0), *links]), prices)
 
 
 def _solver_options(options: Options, solver: str, backend: str) -> dict[str, object]:

@@ -351,7 +351,7 @@ def _doctor_line(probe: Availability) -> Sequence[_Cell]:
         f"{found.name} (peer)" if able.peer else found.name,
         state,
         ", ".join(sorted(budgets[regime.name] for regime in able.regimes)),
-        wording.measures(able.measures),
+        wording.measures(able),
         ", ".join(kind.name.lower() for kind in Kind if kind in able.kinds),
         f"{able.largest_outcomes:,}" if able.largest_outcomes else wording.NOTHING,
         found.reason or f"{able.method}; {versions}",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from discreet.problems.checks import at_most
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.measures.registry import LINEAR, MEASURES, OTHERS
+from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES, OTHERS
 
 if TYPE_CHECKING:
+    from discreet.backends.contract import Capabilities
     from discreet.problems.problem import Problem
     from discreet.reports.measurements import Measurement
 
@@ -121,10 +122,13 @@ def budget(limit: LeakageBudget) -> str:
     return f"budget {information(limit.amount) if limit.measure == MUTUAL_INFORMATION else limit}"
 
 
-def measures(served: Collection[str]) -> str:
-    """The measures other than mutual information whose budgets a backend serves."""
+def measures(able: Capabilities) -> str:
+    """The measures other than mutual information whose budgets a backend serves, and whether several constraints."""
     names = {OTHERS: "all", LINEAR: "linear", frozenset[str](): NOTHING}
-    return names.get(frozenset(served), ", ".join(name for name in MEASURES if name in served))
+    served = able.measures
+    words = names.get(served & OTHERS, ", ".join(name for name in MEASURES if name in served))
+    conditional = ", conditional" if served & CONDITIONAL.keys() else ""
+    return f"{words}{conditional}{', several' if able.several else ''}"
 
 
 def agreement(pairs: int, against: int) -> str:

@@ -26,7 +26,7 @@ def described(name: str, able: Capabilities) -> list[str]:
     largest = f"{able.largest_outcomes:,}" if able.largest_outcomes else "–"
     extra = f"`{able.extra}`" if able.extra else "–"
     duals = "yes" if able.gives_duals else "no"
-    served = measures(able.measures)
+    served = measures(able)
     return [f"`{name}`", able.method, able.method_class, budgets, served, duals, largest, extra, able.citation]
 
 

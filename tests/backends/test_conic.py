@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from test_slsqp import own_bound, random_problem
 
+import discreet as ds
 from discreet.backends.conic import Conic
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
@@ -61,9 +62,9 @@ def test_the_expressions_are_error_probability_and_leakage(solver: str, form: st
     estimator = pin(lowered, problem, seed)
     error = lowered.program.unit * float(lowered.model.objective.value) + problem.bayes_error
     assert error == pytest.approx(problem.error_probability(estimator), rel=1e-12)
-    leakage = float(lowered.constraints["budget"].args[0].value) * problem.budget
+    leakage = float(lowered.constraints["budget 0"].args[0].value) * problem.budget
     assert leakage == pytest.approx(problem.leakage(estimator), rel=1e-6, abs=1e-13)
-    links = [link for name, link in lowered.constraints.items() if name != "budget"]
+    links = [link for name, link in lowered.constraints.items() if name != "budget 0"]
     assert all(np.abs(link.residual).max() <= 1e-10 / math.sqrt(problem.budget) for link in links)
 
 
@@ -207,3 +208,64 @@ def test_a_solver_cvxpy_does_not_find_is_absent(monkeypatch: pytest.MonkeyPatch)
 def test_a_wrong_setting_is_a_sentence(name: str, value: object, sentence: str) -> None:
     with pytest.raises(InputError, match=f"backend conic: setting {name} is .*; {sentence}"):
         solve(catalog.build("paper-single"), "conic", settings={name: value})
+
+
+FULL = np.random.default_rng(4).dirichlet(np.ones(2 * 3 * 2 * 10)).reshape(2, 3, 2, 10)  # p(x, x', y, z)
+SECRETS = (FULL.sum(axis=(1, 2)), FULL.sum(axis=(0, 2)), FULL.sum(axis=1).transpose(1, 0, 2))
+CONDITIONAL = "conditional-mutual-information"
+
+
+def _several(*constraints: tuple[int, float, str]) -> ds.Problem:
+    loss = ds.Problem.from_joint(FULL.sum(axis=0), math.inf).loss
+    return ds.Problem(loss=loss, constraints=[ds.Constraint(SECRETS[k], b, text) for k, b, text in constraints])
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        _several((0, 1e-3, "mutual-information"), (1, 2e-3, "chi-square")),
+        _several((0, 0.0, "mutual-information"), (1, 2e-3, "mutual-information")),
+        _several((0, 0.0, "mutual-information"), (1, 0.0, "mutual-information")),
+        _several((0, 0.0, "mutual-information"), (1, 0.05, "max-lift")),
+        _several((0, math.inf, "mutual-information"), (1, 0.05, "parity-difference")),
+        _several((0, 2e-3, "mutual-information"), (1, 0.01, "maximal-leakage"), (2, 1e-3, CONDITIONAL)),
+        _several((1, 0.01, "sibson:alpha=2"), (0, 0.02, "pointwise-information")),
+        _several((2, 1e-3, CONDITIONAL)),
+        _several((2, 0.0, CONDITIONAL)),
+    ],
+    ids=str,
+)
+def test_several_constraints_are_certified(problem: ds.Problem) -> None:
+    """And agree with the first-order method, which gets them in the same form; the loop refuses who serves one secret."""
+    solution = ds.solve(problem, "conic", gap=1e-7)
+    assert solution.status is ds.Status.CERTIFIED, solution
+    judged = solution.certificate
+    assert judged is not None
+    parts = judged.kkt.complementarity + judged.kkt.alignment + judged.kkt.slackness
+    assert parts == pytest.approx(judged.gap, abs=1e-9)
+    for term, leaked in zip(problem.terms, judged.terms, strict=bool(judged.terms)):
+        assert leaked.leakage_ceiling <= term.budget.amount or term.budget.perfect
+    again = ds.solve(problem, "conic", gap=1e-6, settings={"solver": "scs"})
+    assert again.certificate is not None
+    assert not judged.excludes(again.certificate)
+    assert not again.certificate.excludes(judged)
+
+
+def test_conditional_information_agrees_with_the_program_written_out() -> None:
+    cp = pytest.importorskip("cvxpy")
+    problem = _several((2, 1e-3, CONDITIONAL))
+    estimator = cp.Variable((2, 10), nonneg=True)
+    leakage = 0
+    for block in SECRETS[2]:
+        joint = estimator @ block.T
+        leakage += cp.sum(
+            cp.rel_entr(joint, cp.sum(joint, axis=1, keepdims=True) @ (block.sum(axis=1) / block.sum())[None, :])
+        )
+    cost = cp.sum(cp.multiply(problem.loss, estimator))
+    written = cp.Problem(cp.Minimize(cost), [cp.sum(estimator, axis=0) == 1, leakage <= 1e-3])
+    optimum = written.solve(solver="CLARABEL")
+    assert ds.solve(problem, "conic", gap=1e-7).error_probability == pytest.approx(optimum, rel=1e-6)
+    constant = ds.Problem(SECRETS[0][None], problem.loss, 1e-3, measure=CONDITIONAL)
+    plain = ds.Problem(SECRETS[0], problem.loss, 1e-3)
+    found = [ds.solve(each, "conic", gap=1e-7).error_probability for each in (constant, plain)]
+    assert found[0] == pytest.approx(found[1], rel=2e-7)
