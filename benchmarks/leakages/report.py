@@ -1,0 +1,290 @@
+"""What was found, as a page of Markdown, a CSV file and figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from large.machine import described
+from large.table import Row
+
+from discreet.problems.measures.registry import MEASURES
+from discreet.reports.figure_svg import standalone
+from discreet.reports.figures import Figure, Series
+from discreet.reports.measurements import Measurement, grouped
+from discreet.reports.outputs import replace_file
+from discreet.reports.wording import markdown_table, number, scientific, span
+
+__all__ = ["Found", "write"]
+
+_NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Everything that a run found.
+
+    attempts   of the study; rows: of the timed cases
+    against    geometric mean, largest and number of the ratios of times to another checkout, mutual information alone
+    """
+
+    attempts: tuple[Measurement, ...]
+    rows: tuple[Row, ...]
+    against: tuple[float, float, int] | None
+    started: float
+    quick: bool
+
+    @property
+    def tried(self) -> list[Measurement]:
+        """The attempts that were made."""
+        return [row for row in self.attempts if row.wall_seconds > 0.0]
+
+
+def write(stem: Path, found: Found) -> None:
+    """STEM.md, STEM.csv, and STEM-….svg for every figure that there are rows for."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    figures = [figure for figure in (_gaps(found), _times(found), _ratios(found)) if figure is not None]
+    named = {f"{stem.name}-{figure.name}.svg": figure for figure in figures}
+    for name, figure in named.items():
+        replace_file(stem.parent / name, standalone(figure))
+    replace_file(stem.with_name(f"{stem.name}.csv"), _csv(found))
+    replace_file(stem.with_name(f"{stem.name}.md"), _page(found, named))
+
+
+def _csv(found: Found) -> str:
+    """A line for each attempt and each timed case, with the measure first."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["measure", "problem", "private_values", "guesses", "outcomes", "backend", "status", "gap", "seconds",
+                     "leakage_over_budget", "reference", "reference_seconds", "target", "verdict", "note"])  # fmt: skip
+    for row in sorted(found.attempts, key=lambda row: (row.measure, row.problem, row.backend)):
+        answer = [row.relative_gap, row.seconds, row.leakage_over_budget] if row.answered else ["", "", ""]
+        note = "" if row.answered else row.message
+        writer.writerow([row.measure, _plain(row.problem), row.private_values, row.guesses, row.outcomes, row.label,
+                         row.status.value, *answer, "", "", "", "", note])  # fmt: skip
+    for row in found.rows:
+        values = int(row.size) or ""
+        told = [
+            row.gap,
+            row.seconds,
+            row.leakage_share,
+            row.reference,
+            row.reference_seconds,
+            row.target,
+            row.verdict,
+            row.note,
+        ]
+        writer.writerow([_measure_of(row), row.work, values, values, row.outcomes, "", row.status,
+                         *("" if value is None else value for value in told)])  # fmt: skip
+    return text.getvalue()
+
+
+# -- the page --------------------------------------------------------------------------------------------------------------
+
+
+def _page(found: Found, figures: dict[str, Figure]) -> str:
+    def shown(word: str) -> str:
+        return "\n\n".join(f"![{each.description}]({name})" for name, each in figures.items() if each.name == word)
+
+    parts = ["# Measures of leakage: who solves which", _head(found)]
+    if targets := [row for row in found.rows if row.case.partition("-")[0] != "sizes"]:
+        parts += ["## People", _PEOPLE, _targets(targets)]
+    if sizes := [row for row in found.rows if row.case.startswith("sizes")]:
+        parts += ["## 200,000 outcomes", _SIZES, _by_size(sizes), shown("ratios")]
+    if found.against is not None:
+        mean, largest, count = found.against
+        parts += ["## Mutual information alone", _AGAINST.format(count=count, mean=mean, largest=largest)]
+    if found.tried:
+        parts += ["## Small problems, every backend", _STUDY, _who(found), shown("gaps"), shown("times")]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+_PEOPLE = """Each person is an outcome: a point of a Gaussian mixture with two groups and two labels. Seconds are
+those of the fastest of some solves, with the judge. The reference writes the linear program with cvxpy and lets HiGHS
+solve it, in the same run."""
+
+_SIZES = """`tilt` on a Gaussian mixture of 200,000 points with n = m private values and guesses, under half of what
+the Bayes rule leaks by the measure. Seconds, judge included, and in brackets how many times as long as mutual
+information took in its turn. Each was certified to 1e-9 unless it says otherwise."""
+
+_AGAINST = """`tilt` under mutual information takes {mean:.2f} times as long as at the commit before measures, in the
+geometric mean over {count} tasks of the study `quick`, and {largest:.2f} times at most: processor time of the two
+checkouts in turn (`benchmarks/against.py`)."""
+
+_STUDY = """The study `measures`: a random joint, a census, a chain of binary variables, the release of X itself, and
+two mixtures, the larger of 100,000 people. A cell says how many of the problems the backend certified to a relative
+gap of 1e-9, the widest gap of its answers, and the geometric mean of its seconds over those it certified. Backends
+may have been asked about different problems; the picture of times is about one. A dash: the backend does not serve
+the measure."""
+
+
+def _head(found: Found) -> str:
+    day = time.strftime("%Y-%m-%d", time.gmtime(found.started))
+    facts = "\n".join(f"| {name} | {words} |" for name, words in described().items())
+    minutes = f"{(time.time() - found.started) / 60:.0f} minutes"
+    text = f"""Measured on {day} in one run of {minutes} by `python benchmarks/by_measure.py`.
+[How to choose a measure](../docs/how-to/choose-a-measure.md) says what each bounds. All rows are in
+[by-measure.csv](by-measure.csv).
+
+| machine | |
+|---|---|
+{facts}"""
+    return text + "\n\n**Small sizes: a trial run, in which no target is judged.**" * found.quick
+
+
+def _targets(rows: Sequence[Row]) -> str:
+    heads = ["work", "seconds", "reference", "times faster", "status", "gap", "leakage ÷ budget", "target", "verdict"]
+    return markdown_table(heads, (
+        [row.work, _seconds(row.seconds), _reference(row), _faster(row), row.status, _small(row.gap),
+         _share(row.leakage_share), row.target or _NOTHING, row.verdict or row.note or _NOTHING]
+        for row in rows
+    ))  # fmt: skip
+
+
+def _by_size(rows: Sequence[Row]) -> str:
+    sizes = sorted({int(row.size) for row in rows})
+    named = grouped(rows, _measure_of)
+    lines = []
+    for measure, own in named.items():
+        by_size = {int(row.size): row for row in own}
+        lines.append([measure, *(_sized(by_size[size]) if size in by_size else _NOTHING for size in sizes)])
+    met = [row for row in rows if row.judged]
+    said = (
+        f"\n\n{sum(row.verdict == 'met' for row in met)} of {len(met)} rows meet the target: {met[0].target}." if met else ""
+    )
+    return markdown_table(["measure", *(f"n = m = {size}" for size in sizes)], lines) + said
+
+
+def _sized(row: Row) -> str:
+    if row.seconds is None:
+        return row.status
+    ratio = "" if row.multiple is None else f" ({row.multiple:.2g}×)"
+    return f"{_seconds(row.seconds)}{ratio}" + ("" if row.status == "certified" else " (not certified)")
+
+
+def _who(found: Found) -> str:
+    backends = list(dict.fromkeys(row.label for row in sorted(found.tried, key=lambda row: _order(row.label))))
+    cells = grouped(found.tried, lambda row: (_named(row.measure), row.label))
+    measures = [name for name in MEASURES if any(measure == name for measure, _ in cells)]
+    lines = [[name, *(_solved(cells.get((name, label), [])) for label in backends)] for name in measures]
+    return markdown_table(["measure", *(f"`{label}`" for label in backends)], lines)
+
+
+def _solved(rows: Sequence[Measurement]) -> str:
+    if not rows:
+        return _NOTHING
+    certified = [row for row in rows if row.certified]
+    gaps = [row.relative_gap for row in rows if row.answered]
+    widest = f", gap ≤ {scientific(max(gaps), 0)}" if gaps else ""
+    mean = f", {span(statistics.geometric_mean(row.seconds for row in certified))}" if certified else ""
+    return f"{len(certified)} of {len(rows)}{widest}{mean}"
+
+
+# -- figures ---------------------------------------------------------------------------------------------------------------
+
+
+def _gaps(found: Found) -> Figure | None:
+    """Certified gaps of all answers, a line for each measure and a mark for each backend."""
+    answered = [row for row in found.tried if row.answered]
+    told = "every answer of the study; the shaded part is more than was asked for"
+    return _strips("gaps", "Certified gap by measure", told, "relative gap, certified", answered,
+                   lambda row: min(1.0, max(row.relative_gap, 1e-16)), zone=1e-9)  # fmt: skip
+
+
+def _times(found: Found) -> Figure | None:
+    """Seconds of every backend on the census."""
+    chosen = [row for row in found.tried if row.certified and row.entry == "census"]
+    return _strips("times", "Seconds by measure, on the census", "certified answers; lowering, solving and lifting",
+                   "seconds", chosen, lambda row: row.seconds)  # fmt: skip
+
+
+def _strips(
+    name: str, title: str, subtitle: str, x_label: str, rows: Sequence[Measurement], value: Any, zone: float | None = None
+) -> Figure | None:
+    if not rows:
+        return None
+    measures = [each for each in MEASURES if any(_named(row.measure) == each for row in rows)]
+    labels = sorted({row.label for row in rows}, key=_order)
+    series = []
+    for tone, label in enumerate(labels):
+        own = [row for row in rows if row.label == label]
+        lane = 0.5 * (tone - 0.5 * (len(labels) - 1)) / max(1, len(labels) - 1)
+        places = tuple(measures.index(_named(row.measure)) + lane for row in own)
+        series.append(Series(label, tuple(map(value, own)), places, "points", tone))
+    told = "; ".join(f"{each.label} {scientific(min(each.x))} to {scientific(max(each.x))}" for each in series)
+    return Figure(name, title, subtitle, x_label, "", tuple(series), f"{title}: {told}.", log_x=True, rows=tuple(measures),
+                  zone_from=zone)  # fmt: skip
+
+
+def _ratios(found: Found) -> Figure | None:
+    """How many times as long as mutual information `tilt` took, a mark for each number of values."""
+    rows = [row for row in found.rows if row.multiple is not None and row.case.startswith("sizes")]
+    if not rows:
+        return None
+    measures = [each for each in MEASURES if any(_named(_measure_of(row)) == each for row in rows)]
+    sizes = sorted({int(row.size) for row in rows})
+    series = []
+    for tone, size in enumerate(sizes):
+        own = [row for row in rows if int(row.size) == size]
+        places = tuple(measures.index(_named(_measure_of(row))) + 0.11 * (tone - 0.5 * (len(sizes) - 1)) for row in own)
+        series.append(Series(f"n = m = {size}", tuple(row.multiple or math.nan for row in own), places, "points", tone))
+    told = "; ".join(
+        f"{name} up to {max(row.multiple or 0.0 for row in rows if _named(_measure_of(row)) == name):.2g}"
+        for name in measures
+    )
+    subtitle = "tilt, 200,000 outcomes; the shaded part is more than five times"
+    description = f"Times as long as mutual information: {told}."
+    return Figure("ratios", "Time ÷ that of mutual information", subtitle, "times as long as mutual information", "",
+                  tuple(series), description, log_x=True, rows=tuple(measures), zone_from=5.0)  # fmt: skip
+
+
+# -- words -----------------------------------------------------------------------------------------------------------------
+
+_FIRST = ("tilt", "blahut-arimoto", "highs", "conic")
+
+
+def _order(label: str) -> tuple[int, str]:
+    return (_FIRST.index(label) if label in _FIRST else len(_FIRST), label)
+
+
+def _named(measure: str) -> str:
+    return measure.partition(":")[0]
+
+
+def _measure_of(row: Row) -> str:
+    case, _, measure = row.case.partition("-")
+    fixed = {"parity": "parity-difference", "streamed": "parity-difference", "conditional": "conditional-mutual-information"}
+    return fixed.get(case, measure)
+
+
+def _plain(problem: str) -> str:
+    """The problem without its measure, which has a column."""
+    head, _, rest = problem.partition("measure=")
+    return head.rstrip(":,") if rest else problem
+
+
+def _seconds(value: float | None) -> str:
+    return _NOTHING if value is None else span(value)
+
+
+def _small(value: float | None) -> str:
+    return _NOTHING if value is None or not math.isfinite(value) else scientific(value)
+
+
+def _share(value: float | None) -> str:
+    return _NOTHING if value is None else number(value, 7)
+
+
+def _reference(row: Row) -> str:
+    return _NOTHING if row.reference_seconds is None else f"{row.reference}: {span(row.reference_seconds)}"
+
+
+def _faster(row: Row) -> str:
+    return _NOTHING if not row.multiple else number(1.0 / row.multiple, 3)
