@@ -2,11 +2,12 @@
 
     .venv/bin/python benchmarks/by_measure.py [--against OTHER_TREE] [--quick] [--only PART ...] [--out reports/by-measure]
 
-Leave the machine alone meanwhile. The run has four parts, each with processes of its own:
+Leave the machine alone meanwhile. The parts of the run have processes of their own:
 
     study     the cells of the study `measures`: small problems, every backend; also the rows behind advice about measures
     sizes     `tilt` on 200,000 outcomes under every measure, in turn with mutual information, n = m = 2 … 6
-    targets   parity of 100,000 people against HiGHS through cvxpy, of ten million people in a file; equalized odds
+    parity, streamed       parity of 100,000 people against HiGHS through cvxpy, and of ten million in files
+    conditional, secrets   information given the label, which equalized odds make 0; two and three secrets of a census
     against   `tilt` under mutual information against another checkout, as `benchmarks/against.py` does it
 
 The folder `leakages` holds the parts (`study`, `cases`) and the page (`report`). What a backend does not serve is a row that

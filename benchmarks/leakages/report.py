@@ -7,7 +7,7 @@ import io
 import math
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,7 @@ def _page(found: Found, figures: dict[str, Figure]) -> str:
 
     parts = ["# Measures of leakage: who solves which", _head(found)]
     if targets := [row for row in found.rows if row.case.partition("-")[0] != "sizes"]:
-        parts += ["## People", _PEOPLE, _targets(targets)]
+        parts += ["## People and secrets", _PEOPLE, _targets(targets)]
     if sizes := [row for row in found.rows if row.case.startswith("sizes")]:
         parts += ["## 200,000 outcomes", _SIZES, _by_size(sizes), shown("ratios")]
     if found.against is not None:
@@ -139,9 +139,13 @@ def _head(found: Found) -> str:
     return text + "\n\n**Small sizes: a trial run, in which no target is judged.**" * found.quick
 
 
+def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    return markdown_table(heads, lines).rstrip()
+
+
 def _targets(rows: Sequence[Row]) -> str:
     heads = ["work", "seconds", "reference", "times faster", "status", "gap", "leakage ÷ budget", "target", "verdict"]
-    return markdown_table(heads, (
+    return _table(heads, (
         [row.work, _seconds(row.seconds), _reference(row), _faster(row), row.status, _small(row.gap),
          _share(row.leakage_share), row.target or _NOTHING, row.verdict or row.note or _NOTHING]
         for row in rows
@@ -159,7 +163,7 @@ def _by_size(rows: Sequence[Row]) -> str:
     said = (
         f"\n\n{sum(row.verdict == 'met' for row in met)} of {len(met)} rows meet the target: {met[0].target}." if met else ""
     )
-    return markdown_table(["measure", *(f"n = m = {size}" for size in sizes)], lines) + said
+    return _table(["measure", *(f"n = m = {size}" for size in sizes)], lines) + said
 
 
 def _sized(row: Row) -> str:
@@ -174,7 +178,7 @@ def _who(found: Found) -> str:
     cells = grouped(found.tried, lambda row: (_named(row.measure), row.label))
     measures = [name for name in MEASURES if any(measure == name for measure, _ in cells)]
     lines = [[name, *(_solved(cells.get((name, label), [])) for label in backends)] for name in measures]
-    return markdown_table(["measure", *(f"`{label}`" for label in backends)], lines)
+    return _table(["measure", *(f"`{label}`" for label in backends)], lines)
 
 
 def _solved(rows: Sequence[Measurement]) -> str:
@@ -260,7 +264,8 @@ def _named(measure: str) -> str:
 
 def _measure_of(row: Row) -> str:
     case, _, measure = row.case.partition("-")
-    fixed = {"parity": "parity-difference", "streamed": "parity-difference", "conditional": "conditional-mutual-information"}
+    fixed = {"parity": "parity-difference", "streamed": "parity-difference", "conditional": "conditional-mutual-information",
+             "secrets": "several"}  # fmt: skip
     return fixed.get(case, measure)
 
 

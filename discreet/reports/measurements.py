@@ -108,6 +108,7 @@ class Measurement:
     own_private_within       at budget 0, the δ of the backend's own answer (0: it is exactly private); inf as above
     leakage_ceiling_nats     proven upper bound of what the estimator behind `upper` leaks; inf in rows older than it
     measure                  of leakage, as it is typed: mutual-information in rows older than it
+    secrets                  how many constraints; of several the leakages are the largest multiples of a budget, which is 1
     """
 
     study: str
@@ -164,6 +165,7 @@ class Measurement:
     own_private_within: float = math.inf
     leakage_ceiling_nats: float = math.inf
     measure: str = MutualInformation.name
+    secrets: int = 1
 
     @cached_property
     def label(self) -> str:
@@ -234,17 +236,51 @@ def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, 
     return found
 
 
+@dataclass(frozen=True)
+class Stakes:
+    """What may be leaked and what the Bayes rule leaks, in the unit of the measure.
+
+    Of several constraints the unit is their budgets: the budget is 1, and the Bayes rule leaks its largest multiple of one.
+    """
+
+    measure: str
+    secrets: int
+    budget: float
+    bayes_leakage: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> Stakes:
+        """Those of a problem."""
+        terms, leaked = problem.terms, problem.bayes_leakages
+        if len(terms) == 1:
+            return cls(str(terms[0].measure), 1, terms[0].budget.amount, leaked[0])
+        measure = " and ".join(dict.fromkeys(str(term.measure) for term in terms))
+        if problem.perfect or problem.oblivious:
+            return cls(measure, len(terms), 0.0 if problem.perfect else math.inf, max(leaked))
+        ratios = (share(most, term.budget.amount) for most, term in zip(leaked, terms, strict=True))
+        return cls(measure, len(terms), 1.0, max(ratios))
+
+
+def share(leaked: float, budget: float) -> float:
+    """leaked ÷ budget; 0 where nothing is leaked or there is no constraint, inf where nothing may be leaked and is."""
+    if leaked == 0.0 or math.isinf(budget):
+        return 0.0
+    return leaked / budget if budget > 0.0 else math.inf
+
+
 def landmarks(problem: Problem) -> dict[str, Any]:
-    """Sizes, budget and landmarks of a problem, by the names of records; amounts of leakage are in the measure's unit."""
+    """Sizes, budget and landmarks of a problem, by the names of records; amounts of leakage as `Stakes` counts them."""
+    stakes = Stakes.of(problem)
     return {
-        "measure": str(problem.measure),
+        "measure": stakes.measure,
+        "secrets": stakes.secrets,
         "private_values": problem.n,
         "guesses": problem.m,
         "outcomes": problem.N,
-        "budget_nats": problem.budget,
-        "entropy_x_nats": problem.entropy_x,
+        "budget_nats": stakes.budget,
+        "entropy_x_nats": problem.entropy_x if stakes.secrets == 1 else math.nan,
         "bayes_error_probability": problem.bayes_error,
-        "bayes_leakage_nats": problem.bayes_leakage,
+        "bayes_leakage_nats": stakes.bayes_leakage,
         "constant_error_probability": problem.constant_error,
     }
 

@@ -19,7 +19,7 @@ from rich.text import Text
 from discreet.backends.contract import Kind
 from discreet.backends.solution import Solution, Status
 from discreet.problems.checks import at_most, shown
-from discreet.problems.constraint import LeakageBudget
+from discreet.problems.constraint import LeakageBudget, is_plain
 from discreet.problems.measures.registry import measure_of
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement
@@ -326,10 +326,10 @@ def entry_table(entry: Entry, problem: Problem | None, trouble: str) -> Table:
     else:
         lines += [
             ("sizes", f"n={problem.n} private values, m={problem.m} guesses, N={problem.N} outcomes"),
-            ("H(X)", f"{problem.entropy_x:.6g} nats"),
-            ("Bayes rule", f"errs {problem.bayes_error:.8g}, leaks {problem.bayes_leakage:.6g} nats"),
+            *([("H(X)", f"{problem.entropy_x:.6g} nats")] if is_plain(problem.terms) else []),
+            ("Bayes rule", f"errs {problem.bayes_error:.8g}, leaks {wording.bayes_leakages(problem, 6)}"),
             ("constant guess", f"errs {problem.constant_error:.8g}"),
-            ("default budget", wording.budget(problem.constraint)),
+            ("default budget", wording.budgets(problem)),
         ]
     return facts(f"{entry.name}: {entry.summary}", lines)
 

@@ -155,11 +155,21 @@ def noise(floor: float | None) -> str:
 
 def facts(problem: Problem) -> str:
     """One line about a problem."""
-    unit = problem.measure.unit
     return (
-        f"{problem.n} private values, {problem.m} guesses, {problem.N:,} outcomes; {budget(problem.constraint)}; "
-        f"the Bayes rule errs {number(problem.bayes_error, 6)} and leaks {number(problem.bayes_leakage, 4)} {unit}"
-    ).rstrip()
+        f"{problem.n} private values, {problem.m} guesses, {problem.N:,} outcomes; {budgets(problem)}; "
+        f"the Bayes rule errs {number(problem.bayes_error, 6)} and leaks {bayes_leakages(problem, 4)}"
+    )
+
+
+def budgets(problem: Problem) -> str:
+    """Those of all constraints."""
+    return ", ".join(budget(term.budget) for term in problem.terms)
+
+
+def bayes_leakages(problem: Problem, figures: int) -> str:
+    """What the Bayes rule leaks, by each of the constraints, in so many significant figures."""
+    amounts = zip(problem.bayes_leakages, problem.terms, strict=True)
+    return " and ".join(f"{number(leaked, figures)} {term.measure.unit}".rstrip() for leaked, term in amounts)
 
 
 def told(value: Any) -> Any:

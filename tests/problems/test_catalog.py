@@ -234,6 +234,25 @@ def test_the_census_is_the_model_that_it_states():
     assert problems.census(ages=1, educations=1, occupations=1).N == 3
 
 
+def test_the_secrets_of_the_census_have_a_constraint_each():
+    joint = census_joint(4, 5, 6, 1.0)
+    problem = problems.census(secrets=3)
+    sex, age, both = (problem.p_xz[term.rows] for term in problem.terms)
+    np.testing.assert_allclose(sex, joint.sum(axis=(1, 2)), rtol=1e-13)
+    np.testing.assert_allclose(age, joint.sum(axis=(0, 2)), rtol=1e-13)
+    np.testing.assert_allclose(both, joint.sum(axis=2).reshape(8, -1), rtol=1e-13)
+    np.testing.assert_allclose(problem.loss, problems.census().loss, rtol=1e-13)
+    assert [term.budget.amount for term in problem.terms] == [0.5 * most for most in problem.bayes_leakages]
+    fair = problems.census(secrets=2, budget=0.02, measure="parity-difference")
+    assert [str(term.budget) for term in fair.terms] == ["0.02 of parity-difference"] * 2
+    assert all(term.budget.perfect for term in problems.census(secrets=2, fraction=0).terms)
+    with pytest.raises(InputError, match=r"constraints\[0\]: the private joint has no given variable"):
+        problems.census(secrets=2, measure="conditional-mutual-information")
+    given = problems.census(measure="conditional-mutual-information")
+    assert given.budget == 0.5 * given.bayes_leakage
+    assert len(given.terms[0].groups) == 2
+
+
 def test_tiny_and_slack_budgets():
     assert problems.tiny_budget().budget == 1e-12
     assert problems.tiny_budget(nats=1e-15, fraction=0.5).budget == pytest.approx(0.00619414556)

@@ -87,7 +87,7 @@ def test_without_a_row_of_its_measure_the_advice_says_so_and_goes_by_capability(
     assert (advice.safe, advice.measured_rows, advice.runner_up) == (False, 0, None)
     assert advice.to_dict()["chosen"]["predicted_seconds"] is None
     (note,) = advice.notes
-    assert note.startswith(f"nothing was measured under chi-square: {advice.backend} is named because it serves")
+    assert note.startswith(f"nothing was measured under chi-square: {advice.backend} is named because it serves that")
     assert "does not serve a positive finite budget of chi-square" in advice.not_chosen["highs"]
 
 

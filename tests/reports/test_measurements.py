@@ -13,17 +13,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import discreet as ds
 from discreet.backends.solution import Status
 from discreet.problems.errors import FileError
 from discreet.reports.measurements import (
     COLUMNS,
     Measurement,
+    Stakes,
     from_record,
+    landmarks,
     read_csv,
     reference_measurements,
     to_record,
     write_csv,
 )
+from discreet.reports.study.runner import _leakages
 from discreet.reports.study.store import Store, read_results, rows
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
@@ -216,3 +220,20 @@ def test_derived_values_fail_safe() -> None:
     assert not example(upper=0.2, own_phi_residual=0.0).violated
     assert example(upper=0.2, budget_nats=0.1, own_leakage_nats=0.11).violated
     assert example(settings={"solver": "scs"}, backend="conic").label == "conic:solver=scs"
+
+
+def test_of_several_constraints_the_unit_is_their_budgets() -> None:
+    one, two = (ds.problems.census(secrets=count) for count in (1, 2))
+    assert Stakes.of(one) == Stakes("mutual-information", 1, one.budget, one.bayes_leakage)
+    assert Stakes.of(two) == Stakes("mutual-information", 2, 1.0, pytest.approx(2.0))
+    limits = [two.terms[0].budget, ds.problems.LeakageBudget(0.01, ds.measures.measure_of("max-lift"))]
+    mixed = Stakes.of(two.with_budget(limits))
+    assert mixed.measure == "mutual-information and max-lift"
+    assert Stakes.of(two.with_budget([0.0, 0.0])).budget == 0.0
+    assert Stakes.of(two.with_budget([0.0, math.inf])).bayes_leakage == math.inf
+    assert Stakes.of(two.with_budget([math.inf] * 2)).budget == math.inf
+    assert landmarks(two)["secrets"] == 2
+    found = ds.certify(two.with_budget([1e-3, 1e-4]), two.bayes_estimator).certificate
+    told = _leakages(found)
+    assert told["own_leakage_nats"] == pytest.approx(two.bayes_leakages[1] / 1e-4, rel=1e-9)
+    assert told["leakage_ceiling_nats"] <= 1.0

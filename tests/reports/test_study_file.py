@@ -206,6 +206,18 @@ def _shrunk(name: str) -> Work:
     return cells_of(parse_study(source, f"{name}.toml"))
 
 
+def test_the_number_of_secrets_is_a_parameter_and_a_row_says_who_does_not_serve_several() -> None:
+    text = changed("paper-single", "census").replace("bins = [4, 8]", "educations = 2, secrets = [1, 2]")
+    text = text.replace('name = "tilt"', 'name = "blahut-arimoto"')
+    cells = [cell for cell in cells_of(parse_study(text, "a")).cells if cell.repeat == 0]
+    several = {len(cell.instance.problem.terms): cell for cell in cells if cell.configuration.backend == "blahut-arimoto"}
+    able = load_backend("blahut-arimoto").capabilities
+    assert several[2].skipped == (
+        "" if able.several else "blahut-arimoto does not serve several constraints, and this problem has 2"
+    )
+    assert len({cell.instance.hash for cell in cells}) == 4
+
+
 def test_the_study_of_measures_has_every_measure_and_what_the_default_one_has_not() -> None:
     work, default = _shrunk("measures"), _shrunk("default")
     asked = {cell.instance.problem.measure.name for cell in work.cells if cell.instance.problem.budget > 0.0}
@@ -222,7 +234,7 @@ def test_the_default_study_has_every_family_and_every_backend() -> None:
     assert len(work.cells) >= 300
     assert {cell.instance.family for cell in work.cells} == set(FAMILIES)
     wanted = {name for name in backend_names(Kind.ARRAYS) if not name.startswith("fake") and name != "auto"}
-    assert {cell.configuration.backend for cell in work.cells} == wanted
+    assert {cell.configuration.backend for cell in (*work.cells, *_shrunk("measures").cells)} == wanted
     assert all(
         Regime.of(c.instance.problem) in load_backend(c.configuration.backend).capabilities.regimes for c in work.cells
     )

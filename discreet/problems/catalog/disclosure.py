@@ -1,4 +1,4 @@
-"""Release of the private variable itself, a binary chain, and a census with several secrets: where measures differ most.
+"""Release of the private variable itself, a binary chain, and a census with up to three secrets: where measures differ.
 
 The census is a stated model, not a table: every number in it is assumed, of a plausible size, and chosen by us.
 """
@@ -10,7 +10,9 @@ from typing import Annotated
 import numpy as np
 
 from discreet.problems.catalog.registry import Number, Whole, check_size, register
+from discreet.problems.constraint import Constraint
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.problem import Problem
 
 
 @register("adversarial")
@@ -51,18 +53,23 @@ def census(
     educations: Annotated[int, Whole("levels of education")] = 5,
     occupations: Annotated[int, Whole("classes of occupation, by pay")] = 6,
     bias: Annotated[float, Number("how much men's occupation, hours and income exceed women's", zero=True, most=10.0)] = 1.0,
-) -> Array:
+    secrets: Annotated[int, Whole("1: sex; 2: age group too; 3: and both together", 1, 3)] = 1,
+) -> Problem | Array:
     """X: sex; Y: income above a threshold; Z: education, occupation and hours; a stated model with an age group behind.
 
-    A lender guesses who earns much, from answers that also tell sex and age.
+    A lender guesses who earns much, from answers that also tell sex and age. Each secret has a constraint of its own.
 
     Sexes and age groups are equally frequent and independent. Younger people have more education, on levels 0, 1, …;
     occupation goes with education and, by `bias`, with being a man; hours (part-time, full-time, more) go with `bias` and
     peak in the middle ages. Each is a discretised normal variable. Pr(income is high) is logistic in all of them, and men's
     is raised by 0.4 `bias` at equal answers. The outcome is (education · occupations + occupation) · 3 + hours.
     """
-    joint: Array = census_joint(ages, educations, occupations, bias).sum(axis=1)
-    return joint
+    joint = census_joint(ages, educations, occupations, bias)
+    if secrets == 1:
+        return np.asarray(joint.sum(axis=1))
+    by_label = joint.sum(axis=(0, 1))
+    every = (joint.sum(axis=(1, 2)), joint.sum(axis=(0, 2)), joint.sum(axis=2).reshape(2 * ages, -1))
+    return Problem(loss=by_label[::-1], constraints=[Constraint(p_xz, np.inf) for p_xz in every[:secrets]])
 
 
 def census_joint(ages: int, educations: int, occupations: int, bias: float) -> Array:

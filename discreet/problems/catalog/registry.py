@@ -11,15 +11,17 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 import numpy as np
 
 from discreet.problems.checks import brief, nearest, positive, shown, whole
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.measures.measure import Measure
+from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -108,7 +110,7 @@ class Budget:
         return any(value is not None and value is not False for value in vars(self).values())
 
     def apply(self, model: Problem, measure: str | Measure | None = None) -> Problem:
-        """The same model under this budget, by its own measure or the given one.
+        """The same model under this budget, of several constraints each; by its own measures or the given one.
 
         Raises InputError if more than one budget is given, or one is out of range.
         """
@@ -120,18 +122,27 @@ class Budget:
         if measure is not None:
             if not self.given:
                 raise InputError(f"the measure {measure} needs a budget; give one of {', '.join(vars(self))}")
-            model = model.with_budget(math.inf, measure=measure)
-        if self.perfect or self.fraction is not None:
-            return _each(model, 0.0 if self.fraction is None else positive(self.fraction, "fraction", zero=True))
-        return model.with_budget(self.leakage, equivocation=self.equivocation, measure=measure) if self.given else model
+            model = _each(model, [LeakageBudget(math.inf, measure_of(measure))] * len(model.terms))
+        if self.perfect:
+            return _each(model, [0.0] * len(model.terms))
+        if self.fraction is not None:
+            return _each(model, _shares(model, positive(self.fraction, "fraction", zero=True)))
+        if self.leakage is not None:
+            return _each(model, [self.leakage] * len(model.terms))
+        return model.with_budget(equivocation=self.equivocation, measure=model.measure) if self.given else model
 
 
-def _each(model: Problem, share: float) -> Problem:
-    """The model with every budget a share of what the Bayes rule leaks."""
-    budgets = [share * most for most in model.bayes_leakages] if share > 0.0 else [0.0] * len(model.terms)
+def _shares(model: Problem, share: float) -> list[float]:
+    """Of every constraint this share of what the Bayes rule leaks."""
+    budgets = [share * most if share > 0.0 else 0.0 for most in model.bayes_leakages]
     for budget, term in zip(budgets, model.terms, strict=True):
         if math.isinf(budget):
             raise InputError(f"the Bayes rule leaks without bound by {term.measure}, so no fraction of it is a budget")
+    return budgets
+
+
+def _each(model: Problem, budgets: Sequence[float | LeakageBudget]) -> Problem:
+    """The model with a budget for each of its constraints."""
     return model.with_budget(budgets if len(budgets) > 1 else budgets[0])
 
 
@@ -181,7 +192,10 @@ def register(family: str, *, extra: str = "") -> Callable[[Callable[..., Array |
             check_size(name, {key: value for key, value in values.items() if means[key].is_size})
             try:
                 with np.errstate(all="ignore"):  # what is not finite is refused
-                    problem = _named(model(**values), _ENTRIES[name].title(**given.arguments))
+                    made, title = model(**values), _ENTRIES[name].title(**given.arguments)
+                    if not isinstance(made, Problem):
+                        made, measure = Problem.from_joint(made / made.sum(), math.inf, measure=measure), None
+                    problem = made.titled(title)
             except ArithmeticError as error:
                 raise InputError(f"{name} cannot be computed from these parameters ({error}); give milder ones") from None
             if budget is None and equivocation is None and fraction is None and problem.oblivious:
@@ -202,12 +216,6 @@ def check_size(name: str, sizes: Mapping[str, int]) -> None:
     if math.prod(sizes.values()) > _LARGEST:
         words = ", ".join(f"{key}={brief(value, 25)}" for key, value in sizes.items())
         raise InputError(f"{name} is too large with {words}: their product is above {_LARGEST:,}; give smaller sizes")
-
-
-def _named(made: Array | Problem, name: str) -> Problem:
-    if isinstance(made, Problem):
-        return made.titled(name)
-    return Problem.from_joint(made / made.sum(), math.inf, name=name)
 
 
 def entries() -> tuple[Entry, ...]:

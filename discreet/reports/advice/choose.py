@@ -20,11 +20,10 @@ from discreet.backends.isolated import probe
 from discreet.backends.registry import backend_names, capabilities, load_backend, refuse_unserved
 from discreet.problems.checks import listed
 from discreet.problems.errors import InputError, Unsupported
-from discreet.problems.measures.measure import Measure
 from discreet.problems.problem import Problem
 from discreet.reports.advice.evidence import FEATURES, Cell, Features, Option, cells_of, joined
 from discreet.reports.advice.prediction import Prospect, TimeModel, comparable_kind, prospects, rank
-from discreet.reports.measurements import Measurement, grouped, reference_measurements
+from discreet.reports.measurements import Measurement, Stakes, grouped, reference_measurements
 from discreet.reports.outputs import plain
 
 
@@ -125,7 +124,7 @@ def advise(
         chosen=chosen,
         runner_up=runner_up,
         not_chosen=_reasons(chosen, runner_up, [*ranked, *(each for each in judged if each.refusal)], problem, peers),
-        notes=_notes(chosen, features, gap, seconds, [*shipped, *local], problem.measure),
+        notes=_notes(chosen, features, gap, seconds, [*shipped, *local], Stakes.of(problem)),
         measured_rows=sum(len(cell.samples) for cell in shipped),
         local_rows=len(own),
         machine_factor=factor,
@@ -157,12 +156,12 @@ def _reference_cells() -> tuple[Cell, ...]:
 
 def machine_factor(shipped: Sequence[Cell], local: Sequence[Cell]) -> float:
     """How many times longer local rows took than the shipped ones predict: the median; 1 with fewer than three of them."""
-    models: dict[tuple[Option, str, str], TimeModel] = {}
-    by_key = grouped(shipped, lambda cell: (cell.option, cell.features.kind, cell.measure))
+    models: dict[tuple[Option, str, str, int], TimeModel] = {}
+    by_key = grouped(shipped, lambda cell: (cell.option, cell.features.kind, cell.measure, cell.secrets))
     same = {(cell.option, cell.identity): cell.seconds for cell in shipped}
     ratios = []
     for cell in (each for each in local if each.timed and each.seconds > 0.0):
-        key = cell.option, cell.features.kind, cell.measure
+        key = cell.option, cell.features.kind, cell.measure, cell.secrets
         if key in by_key:
             model = models.setdefault(key, TimeModel(by_key[key]))
             expected = same.get((cell.option, cell.identity)) or model.predict(cell.features)[0]
@@ -241,7 +240,8 @@ def _reasons(
 
 def _why_not(prospect: Prospect, chosen: Prospect | None) -> str:
     if not prospect.evidence:
-        return f"nothing was measured under this measure, and auto asks {chosen.option.label if chosen else 'others'} first"
+        first = chosen.option.label if chosen else "others"
+        return f"nothing was measured under such a constraint, and auto asks {first} first"
     if prospect.remote:
         return f"there is no measurement of it near this problem; the nearest is {prospect.remote}"
     if not prospect.safe:
@@ -259,16 +259,19 @@ def _notes(
     gap: float,
     seconds: float | None,
     cells: Sequence[Cell],
-    measure: Measure,
+    stakes: Stakes,
 ) -> tuple[str, ...]:
     """The sentences on a choice; `cells` are all that were considered, shipped and local."""
+    if not cells:
+        asked = stakes.measure if stakes.secrets == 1 else f"{stakes.secrets} constraints on {stakes.measure}"
+        if chosen is None:
+            return (f"nothing was measured under {asked}, and no backend that can run here serves that",)
+        return (
+            f"nothing was measured under {asked}: {chosen.option.label} is named because it serves that and auto asks it "
+            "first of those that do; look at the certificate before you use its answer",
+        )
     if chosen is None:
         return ("nothing that was measured under this kind of budget can run here; auto tries what there is",)
-    if not cells:
-        return (
-            f"nothing was measured under {measure}: {chosen.option.label} is named because it serves this measure and auto "
-            "asks it first of those that do; look at the certificate before you use its answer",
-        )
     found = []
     if chosen.remote:
         found.append(

@@ -31,7 +31,7 @@ from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
-from discreet.reports.measurements import Configuration, Measurement, grouped
+from discreet.reports.measurements import Configuration, Measurement, Stakes, grouped
 
 FEATURES = ("outcomes", "n·m", "budget ÷ Bayes leakage", "budget in nats", "Bayes error ÷ constant error")
 """What the entries of `Features.decades` are."""
@@ -52,15 +52,17 @@ class Features:
     def of_problem(cls, problem: Problem) -> Features:
         """The features of a problem."""
         outcomes, errors = reduce(problem).problem.N, (problem.bayes_error, problem.constant_error)
-        sizes = outcomes, problem.n * problem.m
-        return cls._of(problem.budget, problem.bayes_leakage, *sizes, *errors, separates=problem.measure.separates)
+        sizes, stakes = (outcomes, problem.n * problem.m), Stakes.of(problem)
+        separates = all(term.measure.separates for term in problem.terms)
+        return cls._of(stakes.budget, stakes.bayes_leakage, *sizes, *errors, separates=separates)
 
     @classmethod
     def of_measurement(cls, row: Measurement) -> Features:
         """The features of what a row measured."""
         products = row.private_values * row.guesses
         outcomes = row.distinct_outcomes or row.outcomes
-        errors, separates = (row.bayes_error, row.constant_error), measure_of(row.measure).separates
+        errors = (row.bayes_error, row.constant_error)
+        separates = all(measure_of(word).separates for word in row.measure.split(" and "))
         return cls._of(row.budget_nats, row.bayes_leakage_nats, outcomes, products, *errors, separates=separates)
 
     @classmethod
@@ -121,7 +123,7 @@ class Cell:
     """What an option did on an instance.
 
     instance   problem and budget as typed; `identity` is the hash of its arrays and budget
-    measure    of leakage, as typed
+    measure    of leakage, as typed; secrets: the number of constraints
     group      what is held out together in a test of the advice: the catalog entry, or the file
     seconds    median over the repeats; `samples` holds them all
     gap        the widest certified relative gap of the repeats; inf where one had no answer or broke the budget
@@ -139,6 +141,7 @@ class Cell:
     gap: float
     outcome: Status
     measure: str
+    secrets: int
     local: bool = False
 
     @property
@@ -147,9 +150,15 @@ class Cell:
         return math.isfinite(self.seconds) and self.outcome in (Status.CERTIFIED, Status.INACCURATE, Status.VIOLATED_PRIVACY)
 
     def is_about(self, problem: Problem) -> bool:
-        """Whether it is of the problem's measure; of any at perfect privacy, of mutual information without a constraint."""
-        wanted = MutualInformation.name if problem.constraint.oblivious else str(problem.measure)
-        return self.measure == wanted or (problem.constraint.perfect and self.features.kind == "perfect")
+        """Whether it is of the problem's measure and number of constraints.
+
+        Of any measure at perfect privacy, of mutual information without a constraint.
+        """
+        stakes = Stakes.of(problem)
+        if problem.oblivious:
+            return (self.measure, self.secrets) == (MutualInformation.name, 1)
+        alike = self.measure == stakes.measure or (problem.perfect and self.features.kind == "perfect")
+        return alike and self.secrets == stakes.secrets
 
     def succeeds(self, gap: float) -> bool:
         """Whether the budget was kept and the gap proven."""
@@ -189,5 +198,6 @@ def _cell(option: Option, rows: list[Measurement], local: bool) -> Cell:
         gap=max(row.relative_gap if row.answered and not row.violated else math.inf for row in rows),
         outcome=worst.status,
         measure=first.measure,
+        secrets=first.secrets,
         local=local,
     )

@@ -46,10 +46,12 @@ class Instance:
 
     @cached_property
     def hash(self) -> str:
-        """16 hex digits of p_xz, loss and budget."""
-        sizes = self.problem.n, self.problem.m, self.problem.N, float(self.problem.budget)
-        measure = () if self.problem.measure == MUTUAL_INFORMATION else (str(self.problem.measure),)
-        found = hashlib.sha256(repr(sizes + measure).encode("ascii"))
+        """16 hex digits of p_xz, loss and constraints."""
+        sizes, terms = (self.problem.n, self.problem.m, self.problem.N), self.problem.terms
+        asked: list[Any] = [each for term in terms for each in (float(term.budget.amount), str(term.measure), *term.sizes)]
+        if _is_usual(self.problem):
+            asked = asked[:1]
+        found = hashlib.sha256(repr((*sizes, *asked)).encode("ascii"))
         for array in (self.problem.p_xz, self.problem.loss):
             found.update(array.astype("<f8", order="C").tobytes())
         return found.hexdigest()[:16]
@@ -130,8 +132,8 @@ def _digest(value: Any) -> str:
 def cells_of(study: Study) -> Work:
     """Build the problems and lay out the cells, in an order shuffled anew for every repeat, so that slow moments hit all.
 
-    A backend has no cells for kinds of budget it does not serve, but rows that say which other measures it does not. Raises
-    InputError for a value that a problem refuses and
+    A backend has no cells for kinds of budget it does not serve, but rows that say which other measures it does not, and
+    whether several constraints. Raises InputError for a value that a problem refuses and
     for two cells with the same key.
     """
     problems = sum(len(spec.budgets) * math.prod(map(len, spec.grid.values())) for spec in study.instances)
@@ -172,7 +174,12 @@ def serves(configuration: Configuration, problem: Problem, able: Mapping[str, Ca
 
 def _has_cells(configuration: Configuration, problem: Problem, able: Mapping[str, Capabilities]) -> bool:
     """Whether it is asked, or a row says that it does not serve the measure."""
-    return serves(configuration, problem, able) or problem.measure != MUTUAL_INFORMATION
+    return serves(configuration, problem, able) or not _is_usual(problem)
+
+
+def _is_usual(problem: Problem) -> bool:
+    """Whether there is one constraint, on mutual information."""
+    return len(problem.terms) == 1 and problem.measure == MUTUAL_INFORMATION
 
 
 def _skipped(study: Study, problem: Problem, each: Configuration, profile: Profile, able: Mapping[str, Capabilities]) -> str:

@@ -11,15 +11,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from discreet.backends.attempts import Attempt
 from discreet.backends.contract import Options
 from discreet.backends.isolated import attempt_isolated
 from discreet.backends.run import conclude
 from discreet.backends.solution import Solution, Status
+from discreet.problems.certificate import Certificate
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.reduction import reduce
-from discreet.reports.measurements import Measurement, grouped
+from discreet.reports.measurements import Measurement, Stakes, grouped, share
 from discreet.reports.second_opinion import second_opinion
 from discreet.reports.study.cells import Cell
 from discreet.reports.study.machine import commit, machine, scrubbed
@@ -102,23 +104,34 @@ def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:
     return tried, conclude(problem, tried, options)
 
 
+def _leakages(judged: Certificate | None) -> dict[str, Any]:
+    """What the own answer leaks and what the repaired one leaks at most, as `Stakes` counts it; inf without an answer."""
+    if judged is None:
+        return {}
+    if not judged.terms:
+        return {"own_leakage_nats": judged.own_leakage, "leakage_ceiling_nats": judged.leakage_ceiling}
+    ceilings = [share(term.leakage_ceiling, term.budget) for term in judged.terms if not term.perfect]
+    return {"own_leakage_nats": judged.own_leakage_ratio, "leakage_ceiling_nats": max(ceilings, default=0.0)}
+
+
 def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurement:
     problem, instance, judged, times = cell.instance.problem, cell.instance, solution.certificate, solution.timings
-    certified = solution.status is Status.CERTIFIED
+    certified, stakes = solution.status is Status.CERTIFIED, Stakes.of(problem)
     verified, faults = second_opinion(solution, cell.profile.gap) if certified else (None, [])
     return Measurement(
         study=study,
         cell=cell.key,
         problem=instance.words,
         **{name: getattr(instance, name) for name in ("entry", "family", "parameters", "budget_word")},
-        budget_nats=problem.budget,
-        measure=str(problem.measure),
+        budget_nats=stakes.budget,
+        bayes_leakage_nats=stakes.bayes_leakage,
+        measure=stakes.measure,
+        secrets=stakes.secrets,
         private_values=problem.n,
         guesses=problem.m,
         outcomes=problem.N,
         distinct_outcomes=reduce(problem).problem.N,
         bayes_error=problem.bayes_error,
-        bayes_leakage_nats=problem.bayes_leakage,
         constant_error=problem.constant_error,
         problem_hash=instance.hash,
         backend=cell.configuration.backend,
@@ -137,8 +150,7 @@ def _row(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurem
             if judged
         },
         relative_gap=solution.relative_gap,
-        own_leakage_nats=judged.own_leakage if judged else math.inf,
-        leakage_ceiling_nats=judged.leakage_ceiling if judged else math.inf,
+        **_leakages(judged),
         iterations=solution.iterations,
         **{name: getattr(times, name) for name in ("lower_seconds", "solve_seconds", "lift_seconds", "certify_seconds")},
         **{name: getattr(tried, name) for name in ("peak_bytes", "solve_bytes", "samples")},
