@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -119,6 +120,16 @@ def test_the_worth_of_simple_laws_is_known() -> None:
     certain = verify(model, np.eye(2), budget=100.0, measure="local-differential-privacy")
     assert (certain.leakage, certain.budget_kept) == ((math.inf, math.inf), False)
     assert verify(model, np.eye(2), budget=math.inf, measure="local-differential-privacy").budget_kept is True
+
+
+@pytest.mark.parametrize("text", ["mutual-information", "chi-square", "maximal-leakage"])
+def test_numbers_beyond_all_doubles_are_bounded_by_infinity(text: str) -> None:
+    """A value of mass 5e-324 that a guess of mass 5e-324 gives away is 2e323 times as likely as before."""
+    p_xz = np.array([[5e-324, 0.0], [0.0, 1.0]])
+    found = verify({"p_xz": p_xz, "loss": p_xz, "budget": 1.0}, np.eye(2), measure=text)
+    assert found.deviation == (sys.float_info.max, math.inf)
+    assert 0.0 <= found.leakage[0] <= found.leakage[1] <= 1.0
+    assert found.budget_kept
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ Source of the balls: F. Johansson, "Arb", IEEE Transactions on Computers 66 (201
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -69,6 +70,9 @@ def end(ball: Any) -> Fraction:
 
 def outward(value: Fraction) -> tuple[float, float]:
     """The largest double ≤ value and the smallest ≥ value."""
-    nearest = float(value)
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return (sys.float_info.max, math.inf) if value > 0 else (-math.inf, -sys.float_info.max)
     low = nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
     return low, nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
