@@ -13,9 +13,10 @@ from scipy.linalg import null_space
 
 import discreet as ds
 from discreet.backends.precision import Precision
+from discreet.backends.tilt import charts, interior_point, model, rounds, systems, vertex
 from discreet.backends.tilt import crossover as crossing
-from discreet.backends.tilt import interior_point, model, newton, rounds, vertex
 from discreet.backends.tilt.newton import Newton
+from discreet.backends.tilt.systems import System
 from discreet.backends.tilt.vertex import Vertex
 from discreet.problems import Problem
 
@@ -36,9 +37,9 @@ class Incomparable(float):
         return False
 
 
-def unscaled(system: Newton, matrix: Any, _: Any, factorise: Any = Newton._factorise) -> None:
+def unscaled(system: System, matrix: Any, *_: Any, factorise: Any = System._factorise) -> None:
     """The linear system in the units that it is stated in."""
-    factorise(system, matrix, np.ones(1))
+    factorise(system, matrix)
 
 
 def edge_row(name: str, problems: list[Problem]) -> None:
@@ -59,7 +60,7 @@ def complementarity(problem: Problem, at: Any, precision: Precision) -> float:
 def edge_rows(count: int = 500) -> None:
     """Print what each piece brings to problems with very rare outcomes, guesses and private values, drawn and hard ones."""
     problems = [edge_problem(seed) for seed in (*range(count), *_HARD)]
-    direction, products, costs = Newton.direction, interior_point._total_product, interior_point._costs
+    direction, products, costs = Newton.direction, interior_point._outcome_products, interior_point._costs
 
     def of_all(lowered: Any, at: Any, law: Any, _: float) -> Any:
         return costs(lowered, at, law, interior_point._ALLOWED * products(lowered, at))
@@ -77,9 +78,9 @@ def edge_rows(count: int = 500) -> None:
         "rounding leaves the losses of ties unequal": [(Vertex, "_equal", lambda _, tilt, joint: tilt)],
         "effects of ties are not scaled": [(vertex, "sizes", lambda effect: np.ones(len(effect)))],
         "a vertex counts by complementarity only": [(crossing, "proven_width", complementarity)],
-        "coordinates are always about the prior": [(newton, "_FAR", -1e300)],
-        "the reference is the guess of the largest mass": [(newton, "_reference", lambda _, law: int(law.mass.argmax()))],
-        "the linear system is not scaled": [(Newton, "_factorise", unscaled)],
+        "coordinates are always about the prior": [(charts, "_FAR", -1e300)],
+        "the reference is the guess of the largest mass": [(systems, "_reference", lambda _, law: int(law.mass.argmax()))],
+        "the linear system is not scaled": [(System, "_factorise", unscaled)],
         "the start draws guesses at any price": [(interior_point, "np", undrawn)],
         "products may fall far ahead of the bracket": [(interior_point, "_FALL", 0.0)],
         "a step may leak any amount": [(interior_point, "_LEAKS", 1e300)],
@@ -90,7 +91,7 @@ def edge_rows(count: int = 500) -> None:
         ],
         "what is left behind may err as all products do": [(interior_point, "_costs", of_all)],
         "going on only while the bracket narrows": [
-            (interior_point, "_total_product", lambda *at: Incomparable(products(*at)))
+            (interior_point, "_outcome_products", lambda *at: Incomparable(products(*at)))
         ],
         "no second-order correction": [(Newton, "direction", lambda newton, target, *_: direction(newton, target))],
     }

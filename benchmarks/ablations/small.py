@@ -19,6 +19,7 @@ from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Model, model_of
 from discreet.backends.tilt.newton import Newton
 from discreet.backends.tilt.point import Point
+from discreet.backends.tilt.systems import System
 from discreet.backends.tilt.vertex import Vertex
 from discreet.problems import Problem, reduce
 
@@ -74,7 +75,8 @@ def multiplied(factor: float, start: Any = interior_point._start) -> Any:
     def other(model: Model) -> Any:
         at = start(model)
         tilt, unit = factor * at.tilt, min(1.0, model.constant_error)
-        return replace(at, tilt=tilt, multiplier=factor * at.multiplier, slack=interior_point._slack(model, tilt, unit))
+        inner, slack = replace(at.inner, coordinates=tilt), interior_point._slack(model, tilt, unit)
+        return replace(at, tilt=tilt, inner=inner, multiplier=factor * at.multiplier, slack=slack)
 
     return other
 
@@ -82,7 +84,7 @@ def multiplied(factor: float, start: Any = interior_point._start) -> Any:
 def alike(model: Model, start: Any = interior_point._start) -> Any:
     """The start of the interior point with one column for all outcomes, which leaks nothing."""
     at = start(model)
-    return replace(at, estimator=np.full_like(at.estimator, 1.0 / at.estimator.shape[1]), unused=model.budget)
+    return replace(at, estimator=np.full_like(at.estimator, 1.0 / at.estimator.shape[1]), unused=model.chart.shared_levels)
 
 
 def interior_row(name: str, models: list[Model]) -> None:
@@ -108,8 +110,8 @@ def interior_rows() -> None:
     models = [model_of(problem, Precision.of(problem, 1e-9)) for problem in problems]
     advance = interior_point._advance
 
-    def as_one(model: Model, at: Any, law: Any, kappa: float, *others: Any) -> Any:
-        return advance(model, at, law, min(1.0, 1e300 * kappa), *others)
+    def as_one(model: Model, at: Any, law: Any, path: newton.Targets, *others: Any) -> Any:
+        return advance(model, at, law, replace(path, budgets=np.minimum(1.0, 1e300 * path.budgets)), *others)
 
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)
@@ -126,7 +128,7 @@ def interior_rows() -> None:
         ("a first multiplier a third as large", interior_point, "_start", multiplied(1.0 / 3.0)),
         ("the same column for all at the start", interior_point, "_start", alike),
         ("the budget's product is as one outcome's", interior_point, "_advance", as_one),
-        ("no refinement of the linear system", Newton, "_refined", lambda newton, right, times=1: newton._inverse @ right),
+        ("no refinement of the linear system", System, "_refined", lambda system, right, times=1: system._inverse @ right),
         ("half the patience", interior_point, "_PATIENCE", 7),
     ):
         with replaced(owner, attribute, value):

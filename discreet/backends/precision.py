@@ -5,8 +5,9 @@ With u = 2⁻⁵³ two facts justify all of it (docs/theory.md, section 10):
 1. A certified gap has three parts: what the solver leaves between its own bounds, what stating the answer as a rule costs,
    and what the judge adds for rounding. A quarter of the gap for each leaves a quarter to spare.
 2. A law that leaks ε has log ratios of about √(2 ε). Rounding each of its masses once, by u of itself, moves the leakage by
-   up to about u √(2 ε), that is by the share ρ = u √(2/ε) of the budget. Where the budget binds, μ ε is of the size of the
-   error probability, so aiming inside the budget by a share s of it costs about s of the error probability.
+   up to about u √(2 ε), that is by the share ρ = u √(2/ε) of the budget; under a linear measure, whose budget B bounds
+   the ratios themselves, by about ρ = 2 u/B. Where the budget binds, μ ε is of the size of the error probability, so
+   aiming inside the budget by a share s of it costs about s of the error probability.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import math
 from dataclasses import dataclass
 
 from discreet.problems.constraint import Constrained
+from discreet.problems.measures.registry import LINEAR
 
 _UNIT = 2.0**-53
 
@@ -131,8 +133,10 @@ class Precision:
     @classmethod
     def of(cls, problem: Constrained, gap: float) -> Precision:
         """The policy for a problem of any kind and the relative gap asked for."""
-        budget = problem.budget
-        rounding = _UNIT * math.sqrt(2.0 / budget) if 0.0 < budget < math.inf else 0.0
+        level, measure = problem.measure.level(problem.budget), problem.measure
+        rounding = 0.0
+        if 0.0 < problem.budget < math.inf and 0.0 < level < math.inf:
+            rounding = _UNIT * (math.sqrt(2.0 / level) if measure.name not in LINEAR else 2.0 / level)
         bracket = max(2.0**-43, gap / 4)
         return cls(
             gap=gap,

@@ -86,7 +86,7 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
     guess itself replaces it if it errs no more than the relative `gap` above it.
     """
     error = float(np.vdot(columns, problem.loss))
-    law = OutputLaw(columns @ problem.p_z, columns @ problem.deviations.T, problem.p_x)
+    law = OutputLaw(columns @ problem.p_z, columns @ problem.deviations.T, problem.p_x, measure=problem.measure)
     if error < problem.constant_error and 0.0 < law.leakage() <= problem.budget:
         return columns
     if problem.constant_error <= error * (1.0 + gap):
@@ -117,10 +117,15 @@ def blended(estimator: Array, law: OutputLaw, towards: Array, end: OutputLaw, ta
 
 
 def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
-    """How much of the best constant guess [m] to blend in, so that rounding included the leakage is within the budget."""
-    constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
+    """How much of a guess [m] to blend in, so that rounding included the leakage is within the budget.
+
+    It is the best constant guess; drawn from the law of Ŷ where the budget is one of each guess.
+    """
     law = problem.output_law(normalise(columns))
-    nothing = OutputLaw(constant, np.zeros_like(law.deviation), law.p_x)
+    constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
+    if problem.measure.scope is not Scope.TOTAL:
+        constant = law.mass / law.mass.sum()
+    nothing = OutputLaw(constant, np.zeros_like(law.deviation), law.p_x, measure=problem.measure)
     share = least_share(law, nothing, problem.budget, (problem.m + 1) * Precision.entry)
     return 1.0 if share is None else share, constant
 

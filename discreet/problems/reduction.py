@@ -107,7 +107,7 @@ def merge_rare_values(problem: Problem, most: float) -> tuple[Problem, NDArray[n
     place[order[:merged]] = order[-1]
     p_xz = problem.p_xz[kept]
     p_xz[np.searchsorted(kept, order[-1])] += problem.p_xz[order[:merged]].sum(axis=0)
-    budget = LeakageBudget(problem.budget - float(entropy[merged - 1]))
+    budget = LeakageBudget(problem.budget - float(entropy[merged - 1]), problem.measure.on(kept, problem.n))
     return Problem(p_xz, problem.loss, budget, name=problem.name), np.searchsorted(kept, place)
 
 

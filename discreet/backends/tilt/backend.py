@@ -36,6 +36,15 @@ from discreet.problems.rule import Rule
 _KERNELS = {"auto": None, "numpy": False, "compiled": True}
 
 
+SERVED = frozenset(
+    {
+        "maximal-leakage", "min-entropy-leakage", "g-leakage", "total-variation", "parity-difference", "max-lift",
+        "local-differential-privacy", "chi-square", "sibson",
+    }
+)  # fmt: skip
+"""Measures besides mutual information."""
+
+
 class Tilt(Unlifted):
     """Structured primal–dual interior point; no 1/ε anywhere, so tiny budgets are as easy as large ones."""
 
@@ -48,6 +57,7 @@ class Tilt(Unlifted):
         citation="discreet, docs/theory.md; predictor–corrector: S. Mehrotra, SIAM J. Optim. 2 (1992) 575–601",
         kinds=frozenset({Kind.ARRAYS, Kind.BLOCKS}),
         method_class="structured",
+        measures=SERVED,
         settings={
             "threads": "cores for the passes over many outcomes (default: all; one for arrays of up to a million outcomes)",
             "kernels": "numpy, compiled (numba), or auto: compiled where that pays (default)",

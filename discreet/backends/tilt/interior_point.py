@@ -25,9 +25,11 @@ from collections.abc import Callable
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.model import Law, Model, law_of
-from discreet.backends.tilt.newton import Iterate, Newton, Step
+from discreet.backends.tilt.charts import Part
+from discreet.backends.tilt.model import Model
+from discreet.backends.tilt.newton import Newton, Step, Targets
 from discreet.backends.tilt.point import Ending, Point
+from discreet.backends.tilt.systems import Iterate
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import SMALLEST, UNIT
 
@@ -55,29 +57,30 @@ def solve_interior(
     or None. It is called where `_worth_a_try`, and at the end unless all are ties. An ending's width counts excess leakage.
     """
     at = _start(model)
-    kappa = 0.0 if model.perfect else at.unused * at.multiplier * len(at.tilt) / _total_product(model, at)
+    guesses, outcomes = len(at.tilt), _outcome_products(model, at)
+    path = Targets(1.0, at.inner.products() * guesses / outcomes, at.unused * at.multiplier * guesses / outcomes)
     best, nearest, lowest, since_best, ended = at, np.inf, np.inf, 0, ""
-    law, untried = law_of(model, at.estimator), True
+    law, untried = model.law_of(at.estimator), True
     for iteration in range(max_iterations + 1):
         merit, width, error = _merit(model, at, law, gap)
         since_best += 1
         lacks = merit if model.perfect or merit <= 1.0 else width / gap
         if lacks < nearest or merit <= 1.0:
             best, nearest, since_best = at, lacks, 0
-        if (products := _total_product(model, at)) < 0.5 * lowest:
-            lowest, since_best = products, 0
+        if (outcomes := _outcome_products(model, at)) < 0.5 * lowest:
+            lowest, since_best = outcomes, 0
         if shortcut is not None and gap < width and untried and _worth_a_try(model, at, width, iteration):
             untried = iteration == 0
             if (vertex := shortcut(_point(model, at))) is not None:
                 return vertex, Ending("optimal", iteration, gap)
         ended = _ending(merit, since_best, iteration == max_iterations, deadline)
-        moved = None if ended else _advance(model, at, law, kappa, gap, (products, width, error))
+        moved = None if ended else _advance(model, at, law, path, gap, (outcomes, width, error))
         if moved is None:
             ended = ended or "stalled"
             break
         at, law = moved
     point = _point(model, best)
-    if ended == "optimal" and model.outcomes > model.p_x.size and (best.estimator > best.slack).all():
+    if ended == "optimal" and model.outcomes > model.chart.p_x.size and (best.estimator > best.slack).all():
         shortcut = None  # all guesses of all outcomes are active, so the tilt tells none apart
     if shortcut is not None and (vertex := shortcut(point)) is not None:
         return vertex, Ending("optimal", iteration, gap)
@@ -89,16 +92,17 @@ def _worth_a_try(model: Model, at: Iterate, width: float, iteration: int) -> boo
 
     Where few can be ties, the start most often leads there. Else the bracket is narrow for as many as still hesitate.
     """
-    most = (model.losses.shape[1] - 1) * (model.p_x.size - model.perfect)
+    most = (model.losses.shape[1] - 1) * (model.chart.p_x.size - model.perfect)
     if iteration == 0 or width > _NARROW * most**3:  # too wide even for a single tie
-        return bool(iteration == 0 and most <= 3 + model.perfect)
+        return bool(iteration == 0 and most <= 3 + model.perfect and not model.chart.linear)
     active = np.add.reduce(model.joined(at.estimator - at.slack) > 0.0, axis=0)
     ties = max(1, int(np.maximum(active - 1, 0).sum()))
     return bool(ties <= most and width * ties**3 <= _NARROW * most**3)
 
 
 def _point(model: Model, at: Iterate) -> Point:
-    return Point(model.joined(at.estimator), at.tilt @ model.frame.T, at.multiplier)
+    multiplier = math.inf if model.perfect else float(at.multiplier.sum())
+    return Point(model.joined(at.estimator), at.tilt @ model.chart.frame.T, multiplier)
 
 
 def _ending(merit: float, since_best: int, exhausted: bool, deadline: float) -> str:
@@ -126,18 +130,21 @@ def _start(model: Model) -> Iterate:
     slack = _slack(model, nothing, unit)
     sharp = 1.0 / slack
     sharp /= sharp.sum(axis=1)[:, None]
-    if model.perfect:
-        return Iterate(sharp, slack, nothing, math.inf, 0.0)
-    drawn, errors = (np.matmul(rows, model.mass[:, :, None]).sum(axis=0) for rows in (sharp, model.losses))
-    drawn = np.minimum(drawn, unit / (errors - errors.min() + unit))
-    estimator, blend, drawn = sharp, 1.0, drawn / drawn.sum()
-    used = _TO_BOUNDARY[0] * model.budget
-    while (law := law_of(model, estimator)).leakage > used:
-        blend *= 0.95 * math.sqrt(used / law.leakage)
-        estimator = blend * sharp + (1.0 - blend) * drawn
-    multiplier = 0.3 * unit / math.sqrt(2.0 * model.budget)
-    tilt = multiplier * law.gradient
-    return Iterate(estimator, _slack(model, tilt, unit), tilt, multiplier, model.budget - law.leakage)
+    estimator, law, chart = sharp, model.law_of(sharp), model.chart
+    if not model.perfect:
+        drawn, errors = (np.matmul(rows, model.mass[:, :, None]).sum(axis=0) for rows in (sharp, model.losses))
+        drawn = np.minimum(drawn, unit / (errors - errors.min() + unit))
+        blend, drawn, used = 1.0, drawn / drawn.sum(), _TO_BOUNDARY[0] * chart.levels
+        while (share := float((used / np.maximum(chart.leaked(law), Precision.nonzero)).min())) < 1.0:
+            blend *= 0.95 * math.sqrt(share)
+            estimator = blend * sharp + (1.0 - blend) * drawn
+            law = model.law_of(estimator)
+    inner, multiplier = chart.start(law, 0.3 * unit)
+    tilt = model.tilt_of(inner)
+    if not model.perfect:
+        slack = _slack(model, tilt, unit)
+    unused = chart.shared_levels - (chart.relation(inner, multiplier, law).counted if multiplier.size else multiplier)
+    return Iterate(estimator, slack, tilt, inner, multiplier, unused)
 
 
 def _slack(model: Model, tilt: Array, unit: float) -> Array:
@@ -151,12 +158,12 @@ def _slack(model: Model, tilt: Array, unit: float) -> Array:
 # -- how good an iterate is ----------------------------------------------------------------------------------------------
 
 
-def _total_product(model: Model, at: Iterate) -> float:
+def _outcome_products(model: Model, at: Iterate) -> float:
     """Σ_l w_l Σ_i P_il z_il, which is m τ on the central path."""
     return model.total(np.einsum("bil,bil->bl", at.estimator, at.slack))
 
 
-def _merit(model: Model, at: Iterate, law: Law, gap: float) -> tuple[float, float, float]:
+def _merit(model: Model, at: Iterate, law: Part, gap: float) -> tuple[float, float, float]:
     """(merit, width, error); the iteration is done where merit ≤ 1.
 
     error  error probability, plus what blending with a constant guess costs where leakage exceeds the budget
@@ -167,60 +174,58 @@ def _merit(model: Model, at: Iterate, law: Law, gap: float) -> tuple[float, floa
     tilted = model.losses + at.tilt @ model.features
     if model.perfect:
         width = abs(error - model.total(tilted.min(axis=1))) / error
-        leaking = float(np.abs(law.deviation / model.p_x).max())
+        leaking = float(np.abs(law.deviation / model.chart.p_x).max())
         return max(width / gap, leaking / Precision.leak_free), max(width, leaking), error
-    excess = min(1.0, max(0.0, law.leakage / model.budget - 1.0))
+    excess = min(1.0, max(0.0, float((model.chart.leaked(law) / model.chart.levels).max()) - 1.0))
     error += excess * max(0.0, model.constant_error - error)
-    lower = model.total((tilted - _support(model, at)[:, None]).min(axis=1)) - at.multiplier * model.budget
+    above, cost = model.chart.bound(at.inner, at.multiplier)
+    lower = model.total((tilted - np.reshape(above, (-1, 1))).min(axis=1)) - cost
     width = (error - lower) / error
     return max(width / gap, excess / model.undercut), width, error
-
-
-def _support(model: Model, at: Iterate) -> Array:
-    """h_i(t, μ) = μ log Σ π e^{t_ij/μ} [m]."""
-    scaled = at.tilt @ model.frame.T / at.multiplier
-    largest = scaled.max(axis=1)[:, None]
-    close = largest + np.log(np.exp(scaled - largest) @ model.p_x)[:, None]  # but for an absolute rounding
-    return np.asarray(at.multiplier * (close[:, 0] + np.log1p(np.expm1(scaled - close) @ model.p_x)))
 
 
 # -- one step ------------------------------------------------------------------------------------------------------------
 
 
 def _advance(
-    model: Model, at: Iterate, law: Law, kappa: float, gap: float, measured: tuple[float, float, float]
-) -> tuple[Iterate, Law] | None:
-    """One predictor–corrector step and the law that it leads to; None when the linear algebra has broken down."""
+    model: Model, at: Iterate, law: Part, path: Targets, gap: float, measured: tuple[float, float, float]
+) -> tuple[Iterate, Part] | None:
+    """One predictor–corrector step and the law that it leads to; None when the linear algebra has broken down.
+
+    path: the products of the central path, at τ = 1.
+    """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        newton, (products, width, error) = Newton(model, at, law, kappa), measured
-        total = products + (0.0 if model.perfect else at.unused * at.multiplier)
+        newton, (total, width, error) = Newton(model, at, law), measured
+        total += sum(at.unused * at.multiplier) + (at.inner.products().sum() if at.inner.slack.size else 0.0)
         shown = max(UNIT * total, 2.0 * total - abs(width) * error)  # of the products, by the bracket
         costs = _costs(model, at, law, _ALLOWED * shown)
-        predictor = newton.direction(0.0)
+        predictor = newton.direction(path.times(0.0))
         ahead = min(1.0, _length(model, at, costs, predictor))
-        left, most = (1.0 - ahead) ** 2 * total, math.inf
+        left, most = (1.0 - ahead) ** 2 * total, np.array([math.inf])
         if not model.perfect:
             newton.anticipate(predictor, ahead)
             left = max(left, _FALL * min(total, _FALL * abs(width) * error))
-            most = _LEAKS * max(model.budget, law.leakage)
-        target = max(Precision.own_gap * gap * error, left) / (at.estimator.shape[1] + kappa)
+            most = _LEAKS * np.maximum(model.chart.levels, model.chart.leaked(law))
+        target = path.times(max(Precision.own_gap * gap * error, left) / path.total)
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(width))))
         for shortened in range(30):
-            step = newton.direction(target, predictor.estimator * predictor.slack, predictor.unused * predictor.multiplier)
-            moved = _moved(at, step, 0.25**shortened * min(1.0, share * _length(model, at, costs, step)), share)
-            if not (later := law_of(model, moved.estimator)).leakage > most:
+            step = newton.direction(target, predictor)
+            moved = _moved(model, at, step, 0.25**shortened * min(1.0, share * _length(model, at, costs, step)), share)
+            later = model.law_of(moved.estimator)
+            if model.perfect or not (model.chart.leaked(later) > most).any():
                 break
     return (moved, later) if moved.estimator.min() > 0.0 and moved.slack.min() > 0.0 else None
 
 
-def _costs(model: Model, at: Iterate, law: Law, room: float) -> Array:
+def _costs(model: Model, at: Iterate, law: Part, room: float) -> Array:
     """The error caused by leaving an outcome behind, as a share of what is allowed [K, W].
 
-    room: error allowed in the products. That in the mass of a guess is a share of √(2 ε), the size of log ratios.
+    room: error allowed in the products. That in the mass of a guess is a share of the relative changes of posteriors that
+    the budget allows.
     """
     costs = model.mass / room
     if not model.perfect:
-        prices = 1.0 / (_ALLOWED * math.sqrt(2.0 * model.budget) * law.mass)
+        prices = 1.0 / (_ALLOWED * model.chart.size * law.mass)
         costs += model.mass * np.matmul(prices, at.estimator)
     return costs
 
@@ -233,10 +238,13 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
     if length < 1.0:
         length = _affordable(costs, falls)
     if not model.perfect:
-        for value, change in ((at.unused, step.unused), (_CHEAPER * at.multiplier, step.multiplier)):
-            if change < 0.0:
-                length = min(length, -value / change)
-    return length
+        budgets = zip((*at.unused, *(_CHEAPER * at.multiplier)), (*step.unused, *step.multiplier), strict=True)
+        length = min(length, *(-value / change for value, change in budgets if change < 0.0), length)
+        if at.inner.slack.size:
+            for values, changes in ((at.inner.slack, step.inner.slack), (at.inner.multipliers, step.inner.multipliers)):
+                fall = float((changes / values).min())
+                length = min(length, -1.0 / fall) if fall < 0.0 else length
+    return float(length)
 
 
 def _affordable(costs: Array, falls: Array) -> float:
@@ -249,7 +257,7 @@ def _affordable(costs: Array, falls: Array) -> float:
     return min(1.0, float(reached.min()))
 
 
-def _moved(at: Iterate, step: Step, length: float, share: float) -> Iterate:
+def _moved(model: Model, at: Iterate, step: Step, length: float, share: float) -> Iterate:
     """The iterate after a step of that length. Its arrays are those of the step, which are overwritten.
 
     No outcome comes nearer to its boundary than 1 − share of what it was.
@@ -264,5 +272,5 @@ def _moved(at: Iterate, step: Step, length: float, share: float) -> Iterate:
     raised = np.maximum.reduce((1.0 - share) * at.slack[block, :, place] - slack[block, :, place], axis=1)
     slack[block, :, place] += raised[:, None]
     estimator /= np.add.reduce(estimator, axis=1)[:, None]
-    tilt, multiplier = at.tilt + length * step.tilt, at.multiplier + length * step.multiplier
-    return Iterate(estimator, slack, tilt, multiplier, at.unused + length * step.unused)
+    inner, multiplier = at.inner.moved(step.inner, length), at.multiplier + length * step.multiplier
+    return Iterate(estimator, slack, model.tilt_of(inner), inner, multiplier, at.unused + length * step.unused)

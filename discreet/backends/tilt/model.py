@@ -21,9 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.problems.measures.mutual_information import phi_divergence
+from discreet.backends.tilt.charts import Chart, Exact, Inner, Part, chart_of
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
 
 _BLOCK_ENTRIES = 1 << 16  # numbers per block for each of the m k entries of the tilt: 512 KiB, half of a usual cache
@@ -39,10 +38,8 @@ class Model:
     losses    ℓ_il                       [K, m, W]
     features  F                          [K, k, W], first row ones
     weighted  F·w                        [K, k, W]
-    p_x       π_j                        [n]
-    frame     (1, B): coordinates → R^n  [n, k]
-    lift      coordinates of deviations → R^n, per unit of π: B, but at perfect privacy [n, k − 1]
-    budget    ε in nats, finite, less the undercut
+    chart     of the measure, less the undercut
+    perfect   whether perfect privacy is asked for
     undercut  relative, of the precision policy
     constant_error  error probability of the best constant guess
 
@@ -55,17 +52,10 @@ class Model:
     losses: Array
     features: Array
     weighted: Array
-    p_x: Array
-    lift: Array
-    frame: Array
-    budget: float
+    chart: Chart
+    perfect: bool
     undercut: float
     constant_error: float
-
-    @property
-    def perfect(self) -> bool:
-        """Perfect privacy: budget 0."""
-        return self.budget == 0.0
 
     def total(self, rows: Array) -> float:
         """Σ_l w_l r_l of rows [K, W]."""
@@ -75,43 +65,26 @@ class Model:
         """[K, r, W] → [r, N]."""
         return blocks.transpose(1, 0, 2).reshape(blocks.shape[1], -1)[:, : self.outcomes]
 
+    def law_of(self, estimator: Array) -> Part:
+        """The law of (X, Ŷ) under a strictly positive estimator [K, m, W]."""
+        return self.chart.part(np.matmul(estimator, self.weighted.transpose(0, 2, 1)).sum(axis=0))
 
-@dataclass(frozen=True, eq=False)
-class Law:
-    """What an estimator does to (X, Ŷ), with everything Newton's method needs of g at u_i.
-
-    coordinates  (s_i, d_i)                            [m, k]
-    mass         s_i                                   [m]
-    joint        u_i                                   [m, n]
-    deviation    u_i − π s_i = diag(π) B d_i           [m, n]
-    log_ratio    v_i = log(u_i / (π s_i))              [m, n]
-    gradient     coordinates of v_i                    [m, k]
-    leakages     g(u_i)                                [m]
-    """
-
-    coordinates: Array
-    mass: Array
-    joint: Array
-    deviation: Array
-    log_ratio: Array
-    gradient: Array
-    leakages: Array
-
-    @property
-    def leakage(self) -> float:
-        """Σ_i g(u_i), nats."""
-        return float(self.leakages.sum())
+    def tilt_of(self, inner: Inner) -> Array:
+        """The tilt [m, k] of a chart's coordinates."""
+        cross = self.chart.cross
+        return inner.coordinates if cross is None else inner.coordinates @ cross
 
 
 def model_of(problem: Problem, precision: Precision) -> Model:
     """Lower a problem whose private values and outcomes all have positive probability."""
-    mass, p_x = problem.p_z, problem.p_x
+    mass, p_x, measure, perfect = problem.p_z, problem.p_x, problem.measure, problem.constraint.perfect
     basis = lift = _basis(p_x)
-    if problem.constraint.perfect:
+    if perfect:
         basis, lift = _independent(problem, precision)
     directions = basis.T @ (problem.deviations / mass)
     features = np.concatenate([np.ones((1, problem.N)), directions])
     frame = np.concatenate([np.ones((problem.n, 1)), basis], axis=1)
+    level = measure.level(problem.budget) * (1.0 - precision.undercut)
     width = max(256, _BLOCK_ENTRIES // (problem.m * features.shape[0]))
     return Model(
         problem.N,
@@ -120,10 +93,8 @@ def model_of(problem: Problem, precision: Precision) -> Model:
         _in_blocks(problem.loss / mass, width),
         _in_blocks(features, width),
         _in_blocks(features * mass, width),
-        p_x,
-        lift,
-        frame,
-        problem.budget * (1.0 - precision.undercut),
+        (Exact if perfect else chart_of(measure))(measure, p_x, level, lift, frame),
+        perfect,
         precision.undercut,
         problem.constant_error,
     )
@@ -138,22 +109,6 @@ def _in_blocks(rows: Array, width: int, beyond: float = 0.0) -> Array:
     filled = np.full((r, count * -(-outcomes // count)), beyond)
     filled[:, :outcomes] = rows
     return np.ascontiguousarray(filled.reshape(r, count, -1).transpose(1, 0, 2))
-
-
-def law_of(model: Model, estimator: Array) -> Law:
-    """The law of (X, Ŷ) under a strictly positive estimator [K, m, W]."""
-    coordinates = np.matmul(estimator, model.weighted.transpose(0, 2, 1)).sum(axis=0)
-    mass = coordinates[:, 0]
-    base = mass[:, None] * model.p_x
-    deviation = (coordinates[:, 1:] @ model.lift.T) * model.p_x
-    x = np.maximum(deviation / base, -1.0 + UNIT)  # of a guess that excludes a private value, up to rounding
-    log_ratio = np.log1p(x)
-    gradient = (log_ratio * model.p_x) @ model.frame
-    divergence = phi_divergence(x)
-    # log(1 + x) − x is φ − x log(1 + x), without cancellation near 0
-    gradient[:, 0] = (divergence - x * log_ratio) @ model.p_x  # Σ π log(1 + x) where Σ π x = 0
-    leakages = mass * (divergence @ model.p_x)
-    return Law(coordinates, mass, base * (1.0 + x), deviation, log_ratio, gradient, leakages)
 
 
 def _basis(p_x: Array) -> Array:

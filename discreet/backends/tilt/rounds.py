@@ -35,9 +35,11 @@ from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.passes import scan, wanted_margin
 from discreet.backends.tilt.point import Ending, Point
+from discreet.backends.tilt.sifting import is_linear
 from discreet.problems.blocks import BlockProblem, Blocks, stored
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.measures.duals import feasible_duals
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import least_two
 from discreet.problems.problem import Problem
@@ -135,7 +137,8 @@ def saving_passes(blocks: Blocks) -> int:
 
 def solve_whole(problem: Problem, precision: Precision, gap: float, limits: Limits) -> tuple[Point, Ending]:
     """The interior point with its crossover; the Bayes rule must not keep the budget."""
-    coarse, place = merge_rare_values(problem, precision.merged * problem.budget)
+    merges = problem.constraint.perfect or problem.measure == MUTUAL_INFORMATION
+    coarse, place = merge_rare_values(problem, precision.merged * problem.budget if merges else 0.0)
     point, ending = solve_interior(
         model_of(coarse, precision),
         gap=gap,
@@ -270,10 +273,12 @@ class _Rounds:
         return Proof(found, multiplier, self._retained, found.total - self._price(multiplier))
 
     def _price(self, multiplier: float) -> float:
-        return 0.0 if self._problem.constraint.perfect else multiplier * self._problem.budget
+        problem = self._problem
+        return 0.0 if problem.constraint.perfect else multiplier * problem.measure.level(problem.budget)
 
     def _feasible(self, tilt: Array, multiplier: float) -> tuple[Array, float]:
-        feasible = feasible_duals(tilt, multiplier, self._problem.p_x, self._problem.budget)
+        problem = self._problem
+        feasible = feasible_duals(tilt, multiplier, problem.p_x, problem.budget, problem.measure)
         if feasible is not None:
             return feasible
         return np.zeros_like(tilt), math.inf if self._problem.constraint.perfect else 0.0
@@ -292,12 +297,12 @@ class _Rounds:
         n, budget = self._problem.n, self._problem.budget
         if proof.scan.counts.size:
             budget *= 1.0 - self._precision.vertex
-        return Problem(proof.scan.columns[:n], proof.scan.columns[n:], LeakageBudget(budget))
+        return Problem(proof.scan.columns[:n], proof.scan.columns[n:], LeakageBudget(budget, self._problem.measure))
 
     def _crossed(self, proof: Proof) -> Found | None:
         """The vertex of the small problem next to the duals at hand, without an iteration."""
         small = self._small(proof)
-        if not (proof.multiplier > 0.0 and small.p_x.all()):
+        if is_linear(small) or not (proof.multiplier > 0.0 and small.p_x.all()):  # sifting is quick next to an optimum only
             return None
         vertex = crossover(small, proof.scan.tilt, proof.multiplier, self._precision, gap=self._precision.bracket)
         return None if vertex is None else self._found(small, proof, vertex)

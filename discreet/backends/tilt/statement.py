@@ -89,7 +89,7 @@ def _drawn(
     """Error probability and columns [m·m, m], by pair, where groups below m get their label and classes draw it."""
     n, m = problem.n, problem.m
     classes = Grouping.of(group)
-    budget = LeakageBudget(problem.budget * (1.0 - precision.summed))
+    budget = LeakageBudget(problem.budget * (1.0 - precision.summed), problem.measure)
     small = Problem(classes.merge(columns[:n]), classes.merge(columns[n:]), budget)
     if small.bayes_leakage <= small.budget:
         return None

@@ -1,0 +1,275 @@
+"""The small systems of a Newton step: what remains of it once all N outcomes are eliminated.
+
+Eliminating the outcomes leaves dU = reduced − M dt (`newton`). With the relation of the measure's `charts` between dθ and dU
+this is a symmetric system in (dθ, ρ, dμ):
+
+    [ C M C' + K   V        −Γ           ]      for mutual information, with θ = t and C = I:
+    [ V'           0        −G           ]      K_i = H/μ, H = frame' diag(u_i) frame   V_i = (s_i, d_i)   G_i = g(u_i)
+    [ −Γ'          −G'      c + ε₀/μ     ]      Γ_i = frame' (u_i ∘ v_i)/μ              c = Σ u v²/μ       v = ∇g(u)
+
+There is no 1/ε in it. Shifting all t_i together does not change M. What determines this common shift is so small that it
+would drown in M's rounding. There are two remedies, with a guess as reference:
+
+- *Summed*, of smooth measures. The rows of the reference are replaced by the sum of all rows, where M drops out exactly.
+  For guesses that all but exclude a private value, small entries of M would be lost, too. So the rows of all others have
+  coordinates in which these stay small (`Chart.own`).
+- *Apart*, of pieces. There K = diag(σ/λ) has entries of any power of ten, which also differ from guess to guess. So dU and
+  the differences of dt to that of the reference are unknowns of their own, and nothing is added to K at all.
+
+At perfect privacy (μ = ∞) only the blocks of M for the directions remain, without the reference.
+
+Source: docs/theory.md, section 13.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import block_diag
+
+from discreet.backends.tilt.charts import Inner, Part
+from discreet.backends.tilt.model import Model
+from discreet.problems.numerics.double_double import Array
+
+Solved: TypeAlias = tuple[Array, Inner, Array, Array]
+"""dt up to a common shift [m, k], the change of the chart, and those of μ and ε₀ of the shared budgets [q]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """Strictly inside: estimator P > 0 [K, m, W], slack z > 0 [K, m, W], tilt [m, k], and where it is in the chart.
+
+    multiplier, unused   μ and ε₀ of the shared budgets [q]
+    """
+
+    estimator: Array
+    slack: Array
+    tilt: Array
+    inner: Inner
+    multiplier: Array
+    unused: Array
+
+
+class System(ABC):
+    """The system at one iterate; guesses are in an order in which the reference is the last."""
+
+    def __init__(self, model: Model, at: Iterate, law: Part, order: NDArray[np.intp]) -> None:
+        self._model, self._at, self._law, self._order = model, at, law, order
+
+    def features(self) -> Iterator[Array]:
+        """Features in blocks [·, W] or, of every guess but the reference, [m − 1, ·, W], of whose products M is summed."""
+        return iter(self._model.features)
+
+    @abstractmethod
+    def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
+        """Factorise the system with this M, about masses of guesses, or such as have grown by factors [m]."""
+
+    @abstractmethod
+    def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
+        """For reduced [m, k] and the products of the chart's multipliers and slacks [m, p'], and ε₀ μ [q], aimed at."""
+
+    def _factorise(self, matrix: Array, rows: Array, columns: Array) -> None:
+        """Invert a matrix whose rows and columns are scaled meanwhile, so that pivots do not depend on units or masses."""
+        self._matrix = matrix
+        try:
+            self._inverse = np.linalg.inv(matrix * rows[:, None] * columns) * columns[:, None] * rows
+        except np.linalg.LinAlgError:  # singular to working precision: the caller sees a step that is not finite
+            self._inverse = np.full_like(matrix, np.nan)
+
+    def _refined(self, right: Array, times: int = 1) -> Array:
+        """The solution of the last system, refined so many times."""
+        found = self._inverse @ right
+        for _ in range(times):
+            found += self._inverse @ (right - self._matrix @ found)
+        return np.asarray(found)
+
+
+@final
+class Perfect(System):
+    """At perfect privacy the deviations of all guesses but the reference vanish."""
+
+    def features(self) -> Iterator[Array]:
+        """Without the first row, of ones."""
+        return iter(self._model.features[:, 1:])
+
+    def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
+        """M itself."""
+        self._factorise(outcomes, np.ones(1), np.ones(1))
+
+    def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
+        """Tilts alone."""
+        at, others, tilt = self._at, self._order[:-1], np.zeros_like(reduced)
+        right = (reduced + self._law.coordinates)[others, 1:]
+        tilt[others, 1:] = self._refined(right.ravel()).reshape(right.shape)
+        return tilt, Inner(tilt, at.inner.slack, at.inner.heights), at.multiplier, at.unused
+
+
+class _Related(System):
+    """With a relation between tilts and laws."""
+
+    def __init__(self, model: Model, at: Iterate, law: Part, order: NDArray[np.intp]) -> None:
+        super().__init__(model, at, law, order)
+        self._relation = model.chart.relation(at.inner, at.multiplier, law)
+
+    def _without_outcomes(self, growth: Array | None) -> Array:
+        """The matrix without M."""
+        at, relation, order = self._at, self._relation, self._order
+        (m, p, r), q = relation.null.shape, at.multiplier.size
+        size, every = m * p, range(m)
+        block, bent, square = relation.block, relation.bent, relation.square
+        if growth is not None:
+            block, bent, square = block * growth[:, None, None], bent * growth[:, None, None], square * growth[:, None]
+        block, bent = block / relation.price[..., None], bent / relation.price[..., None]
+        if at.inner.slack.size:
+            paired = range(p - at.inner.slack.shape[1], p)
+            block[:, paired, paired] += at.inner.slack / at.inner.multipliers
+        matrix = np.zeros((size + m * r + q, size + m * r + q))
+        rows = matrix[:size].reshape(m, p, -1)
+        tilts, nulls = rows[:, :, :size].reshape(m, p, m, p), rows[:, :, size : size + m * r].reshape(m, p, m, r)
+        tilts[every, :, every] = block[order]
+        nulls[every, :, every] = relation.null[order]
+        rows[:, :, size + m * r :] = -bent[order]
+        matrix[size : size + m * r, size + m * r :] = -relation.leak[order].reshape(m * r, q)
+        matrix[size:, :size] = matrix[:size, size:].T
+        matrix[size + m * r :, size : size + m * r] = matrix[size : size + m * r, size + m * r :].T
+        budgets = range(size + m * r, size + m * r + q)
+        matrix[budgets, budgets] = (square.sum(axis=0) + at.unused) / at.multiplier
+        return matrix
+
+    def _right(self, towards: Array) -> Array:
+        """The right-hand side without what the outcomes and the products aimed at add; towards: of the residual of θ."""
+        relation, right = self._relation, towards
+        m, p = relation.residual.shape
+        budgets = right.size - self._at.multiplier.size
+        right[m * p : budgets] += relation.balance[self._order].ravel()
+        right[budgets:] += relation.counted - self._model.chart.shared_levels
+        return right
+
+    def _paired(self, pairs: Array) -> Array:
+        """What belongs to multipliers with a slack [m, p'] in the rows of all coordinates [m, p]."""
+        rows = np.zeros_like(self._relation.residual)
+        rows[:, rows.shape[1] - pairs.shape[1] :] = pairs[self._order]
+        return rows
+
+    def _unpacked(self, found: Array, coordinates: Array, products: Array, budgets: Array) -> tuple[Inner, Array, Array]:
+        """The changes, from the change of θ [m, p] and the other unknowns."""
+        at, inner, start = self._at, self._at.inner, coordinates.size
+        stop = start + self._relation.leak.shape[1] * len(coordinates)
+        multiplier, heights, slack = found[stop : stop + budgets.size], inner.heights, inner.slack
+        if slack.size:
+            paired = Inner(coordinates, slack, heights).multipliers
+            slack = (products - slack * paired) / inner.multipliers - slack
+        if heights.size:
+            heights = np.empty_like(heights)
+            heights[self._order] = found[start:stop].reshape(heights.shape)
+        unused = (budgets - at.unused * multiplier) / at.multiplier - at.unused
+        return Inner(coordinates, slack, heights), multiplier, unused
+
+
+@final
+class Summed(_Related):
+    """The rows of the reference are the sums of all; a tilt is that of the reference and what it differs by."""
+
+    def __init__(self, model: Model, at: Iterate, law: Part, order: NDArray[np.intp]) -> None:
+        super().__init__(model, at, law, order)
+        (m, p, r), q = self._relation.null.shape, at.multiplier.size
+        self._own, self._coordinates = model.chart.own(law), np.eye(m * (p + r) + q)
+        if self._own is not None:
+            self._own = self._own[order[:-1]]
+            self._coordinates = block_diag(*self._own, np.eye(p + m * r + q))
+
+    def features(self) -> Iterator[Array]:
+        """In the coordinates of the chart's own."""
+        if self._own is None:
+            return super().features()
+        towards = self._own.transpose(0, 2, 1)
+        return (np.matmul(towards, block) for block in self._model.features)
+
+    def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
+        """The matrix, and the part of the right-hand side that does not depend on the products aimed at."""
+        matrix, residual = self._without_outcomes(growth), self._relation.residual[self._order]
+        (m, p), inner = residual.shape, len(outcomes)
+        rows, columns = matrix[: m * p].reshape(m, p, -1), matrix[:, : m * p].reshape(-1, m, p)
+        rows[-1] = rows.sum(axis=0)
+        columns[:, -1] = columns.sum(axis=1)
+        residual[:-1] -= residual[-1]
+        self._fixed = self._right(-residual.ravel() @ matrix[: m * p])
+        if self._relation.value.size:
+            self._fixed[: m * p] += self._summed(self._relation.value)
+        matrix = self._coordinates.T @ matrix @ self._coordinates
+        matrix[:inner, :inner] += outcomes
+        scale = 1.0 / np.sqrt(np.maximum.reduce(np.abs(matrix), axis=1))
+        self._factorise(matrix, scale, scale)
+
+    def _summed(self, pairs: Array) -> Array:
+        rows = self._paired(pairs)
+        rows[-1] = rows.sum(axis=0)
+        return rows.ravel()
+
+    def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
+        """All unknowns; the tilt is that of the coordinates."""
+        others, right, multipliers = self._order[:-1], self._fixed.copy(), self._at.inner.multipliers
+        right[: reduced[others].size] += reduced[others].ravel()
+        if multipliers.size:
+            right[: self._relation.residual.size] += self._summed(products / multipliers)
+        right[right.size - budgets.size :] += budgets / self._at.multiplier
+        found = self._coordinates @ self._refined(right @ self._coordinates, times=2)
+        change = np.empty(self._relation.residual.shape)
+        change[self._order] = found[: change.size].reshape(change.shape)
+        change[others] += change[self._order[-1]]
+        return change, *self._unpacked(found, change, products, budgets)
+
+
+@final
+class Apart(_Related):
+    """The laws and the tilts of all guesses but the reference are unknowns, too; tilts less that of the reference."""
+
+    def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
+        """Two more groups of rows: dU + M dt = reduced, and dt less C' times the differences of dθ is 0."""
+        matrix, residual = self._without_outcomes(growth), self._relation.residual[self._order]
+        inner, size, (m, p), cross = len(outcomes), len(matrix), residual.shape, self._model.chart.cross
+        self._fixed = self._right(-residual.ravel() @ matrix[: m * p])
+        self._fixed[: m * p] += self._paired(self._relation.value).ravel()
+        laws, tilts = slice(size, size + inner), slice(size + inner, size + 2 * inner)
+        whole = np.zeros((size + 2 * inner, size + 2 * inner))
+        whole[:size, :size] = matrix
+        towards = np.kron(np.vstack([np.eye(m - 1), -np.ones(m - 1)]), cross)  # the laws of all guesses, in coordinates
+        whole[: m * p, laws] = -towards
+        whole[laws, laws] = whole[tilts, tilts] = np.eye(inner)
+        whole[laws, tilts] = outcomes
+        whole[tilts, : m * p] = -towards.T
+        rows, columns = np.ones(len(whole)), np.ones(len(whole))
+        for _ in range(3):  # until the largest entries of rows and columns are about one
+            entries = np.abs(whole * rows[:, None] * columns)
+            rows, columns = rows / np.sqrt(entries.max(axis=1)), columns / np.sqrt(entries.max(axis=0))
+        self._factorise(whole, rows, columns)
+
+    def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
+        """All unknowns."""
+        others, right = self._order[:-1], self._fixed.copy()
+        right[: self._relation.residual.size] += self._paired(products / self._at.inner.multipliers).ravel()
+        right[right.size - budgets.size :] += budgets / self._at.multiplier
+        laws = reduced[others].ravel()
+        found = self._refined(np.concatenate([right, laws, np.zeros(laws.size)]), times=3)
+        change, tilt = np.empty(self._relation.residual.shape), np.zeros_like(reduced)
+        change[self._order] = found[: change.size].reshape(change.shape)
+        tilt[others] = found[found.size - laws.size :].reshape(others.size, -1)
+        return tilt, *self._unpacked(found, change, products, budgets)
+
+
+def system_of(model: Model, at: Iterate, law: Part) -> tuple[System, NDArray[np.intp]]:
+    """The system at an iterate, and the order of its guesses."""
+    guesses, reference = np.arange(law.mass.size), _reference(model, law)
+    order = np.append(guesses[guesses != reference], reference)
+    kind = Perfect if model.perfect else Apart if model.chart.linear else Summed
+    return kind(model, at, law, order), order
+
+
+def _reference(model: Model, law: Part) -> int:
+    """The guess that excludes no private value, even nearly; at perfect privacy none does."""
+    return int((law.mass if model.perfect else (law.joint / model.chart.p_x).min(axis=1)).argmax())
