@@ -56,6 +56,7 @@ class Highs(Unlifted):
         libraries=("highspy",),
         settings=SETTINGS,
         measures=LINEAR,
+        several=True,
     )
 
     def lower(self, problem: Problem, options: Options) -> Lowered[HighsLp, dict[str, Setting]]:

@@ -45,11 +45,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.backends.contract import Answer, Options
 from discreet.backends.precision import Precision
+from discreet.backends.repairs import without_rare
 from discreet.problems.constraint import Term, entropy
 from discreet.problems.errors import BackendError, Interrupted
 from discreet.problems.measures.measure import Measure, Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
+from discreet.problems.numerics.estimators import normalise
 from discreet.problems.numerics.rounding import UNIT
 from discreet.problems.problem import Problem
 
@@ -376,14 +378,13 @@ class Program:
         return np.concatenate([np.zeros(masses), np.full(deviations, -math.inf), np.zeros(guesses)])
 
     def answer(self, variables: Array, prices: Array, budget_prices: Sequence[float] | None = None) -> Answer:
-        """P = R / v, not repaired, and its duals where they are numbers.
+        """`estimator`, and its duals where they are numbers.
 
         variables      of which R come first
         prices         of the equations, then of other rows, in the Lagrangian cost·x + prices·(E x − right)
         budget_prices  of each part, Σ budget_prices·(leakage/B − 1); by default the last prices, linear parts first
         """
-        problem = self.problem
-        estimator = variables[: self.cost.size].reshape(self.cost.shape) / self.scale
+        problem, estimator = self.problem, self.estimator(variables[: self.cost.size])
         expected = problem.N + (problem.m - 1) * len(self.rows.features) + sum(self.sizes[1:])
         if prices.size < expected:
             return Answer(estimator)
@@ -392,10 +393,17 @@ class Program:
             return Answer(estimator)
         return Answer(estimator, *self.duals(prices[problem.N : expected], each))
 
+    def estimator(self, variables: Array) -> Array:
+        """P = R / v, under a measure of each posterior without guesses that rounding alone makes: they may say anything."""
+        found = variables.reshape(self.cost.shape) / self.scale
+        if all(part.measure.scope is not Scope.POSTERIOR for part in self.parts):
+            return found
+        return without_rare(normalise(found), self.problem.p_z, Precision.unseen)
+
     def _last(self, prices: Array) -> list[float]:
         """The price of each part's budget, from the last prices: first those of linear parts, then those of the others."""
         found, end = dict[int, float](), prices.size
-        for part in sorted(self.parts, key=lambda part: part.linear):
+        for part in sorted(self.parts, key=lambda part: (part.linear, -part.number)):  # from the end
             count = 1 if part.measure.scope is Scope.TOTAL else self.problem.m
             count = 0 if part.linear and part.measure.scope is Scope.POSTERIOR else count
             found[part.number] = float(prices[end - count : end].sum())

@@ -50,6 +50,7 @@ class Pyomo(Unlifted):
         extra="pyomo",
         settings=SETTINGS,
         measures=LINEAR,
+        several=True,
     )
 
     def lower(self, problem: Problem, options: Options) -> Lowered[ConcreteModel, dict[str, Setting]]:

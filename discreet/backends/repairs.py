@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.problems.blend import least_share
+from discreet.problems.blend import least_common_share, least_share
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import is_plain
 from discreet.problems.measures.law import OutputLaw, distance_from_private, output_law
-from discreet.problems.measures.laws import parts_of
+from discreet.problems.measures.laws import each_of, laws_under, parts_of
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble
@@ -39,11 +39,28 @@ if TYPE_CHECKING:
 
 
 def private_versions(problem: Any, answer: Any) -> list[Array]:
-    """The answer moved onto Φ P = 0, if it is a matrix [m, N] and can be moved there; else nothing."""
-    if not isinstance(problem, Problem) or np.ndim(answer) != 2 or not is_plain(problem.terms):
+    """The answer moved onto Φ P = 0, if it is a matrix [m, N] and can be moved there; else nothing.
+
+    Of several constraints one may ask for that. What it is moved to is blended with a guess drawn from the law of Ŷ until it
+    keeps the others.
+    """
+    if not isinstance(problem, Problem) or np.ndim(answer) != 2:
         return []
-    found = remove_leakage(problem.p_xz, normalise(np.asarray(answer, dtype=np.float64)), problem.marginal)
-    return [] if found is None else [found[0]]
+    columns, terms = normalise(np.asarray(answer, dtype=np.float64)), problem.terms
+    perfect = [term for term in terms if term.budget.perfect] if len(terms) > 1 else terms
+    if len(perfect) != 1 or perfect[0].measure.conditional:
+        return []
+    rows = perfect[0].rows
+    found = remove_leakage(problem.p_xz[rows], columns, (problem.marginal[0][rows], problem.marginal[1][rows]))
+    if found is None or is_plain(terms):
+        return [] if found is None else [found[0]]
+    ignoring = np.repeat((found[0] @ problem.p_z)[:, None], problem.N, axis=1)
+    budgets = [term.budget.amount if term.priced else math.inf for term in terms]
+    start, end = (laws_under(problem.p_xz, each, problem.marginal, terms) for each in (found[0], normalise(ignoring)))
+    doubts = [law.leakage_ceiling() - law.leakage() for law in each_of(start)]
+    budgets = [budget - Precision.ceiling * doubt for budget, doubt in zip(budgets, doubts, strict=True)]
+    share = least_common_share(start, end, budgets, (problem.m + 1) * Precision.entry)
+    return [] if share is None else [normalise((1.0 - share) * found[0] + share * ignoring)]
 
 
 def duals_for(problem: Any, answer: Any) -> tuple[Array, float] | None:

@@ -9,6 +9,7 @@ Source: docs/theory.md, section 9 (repair).
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
@@ -101,24 +102,24 @@ def blends(
 ) -> Iterator[tuple[int, float]]:
     """Proposals, each the index of an end and its share; `leaked` gives the leakage of the last one by each constraint.
 
-    The end that raises the error probability least comes first. If a blend leaks more than a budget because of rounding,
-    the next proposal aims further below it. slack: the relative uncertainty of a blend's law.
+    What raises the error probability least comes first. If a blend leaks more than a budget because of rounding, the next
+    proposal for its end aims further below it; where each guess has the budget that may cost more than another end.
+    slack: the relative uncertainty of a blend's law.
     """
-    costs = []
-    for which, end in enumerate(ends):
-        share = least_common_share(start, end.law, budgets, slack)
-        if share is not None:
-            rise = end.error - error
-            costs.append((min(share * rise, rise), which))
-    for _, which in sorted(costs):
-        end, targets = ends[which], list(budgets)
-        for _ in range(8):
-            keep = end.error > error  # otherwise the end itself is the better answer
-            share = least_common_share(start, end.law, targets, slack) if keep else 1.0
-            if share is None:
-                break
-            yield which, share
-            over = [leakage - budget for leakage, budget in zip(leaked(), budgets, strict=True)]
-            targets = [target - 2.0 * more if more > 0.0 else target for target, more in zip(targets, over, strict=True)]
-            if share == 1.0 or min(targets) <= 0.0:
-                break
+    proposals: list[tuple[float, int, float, int, list[float]]] = []  # cost, index, share, how often it failed, targets
+
+    def propose(which: int, failed: int, targets: list[float]) -> None:
+        rise = ends[which].error - error
+        share = least_common_share(start, ends[which].law, targets, slack)
+        if share is not None:  # where the end errs no more than the answer, it is the better answer
+            heapq.heappush(proposals, (min(share * rise, rise), which, share if rise > 0.0 else 1.0, failed, targets))
+
+    for which in range(len(ends)):
+        propose(which, 0, list(budgets))
+    while proposals:
+        _, which, share, failed, targets = heapq.heappop(proposals)
+        yield which, share
+        over = [leakage - budget for leakage, budget in zip(leaked(), budgets, strict=True)]
+        targets = [target - 2.0 * more if more > 0.0 else target for target, more in zip(targets, over, strict=True)]
+        if share < 1.0 and failed < 7 and min(targets) > 0.0:
+            propose(which, failed + 1, targets)

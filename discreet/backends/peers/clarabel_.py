@@ -52,7 +52,8 @@ class Clarabel(Unlifted):
         libraries=("clarabel",),
         extra="peers",
         peer=True,
-        measures=LINEAR | {"chi-square", "sibson", "pointwise-information"},
+        measures=LINEAR | {"chi-square", "sibson", "pointwise-information", "conditional-mutual-information"},
+        several=True,
     )
     _share = ShareOfGap(Precision.cone, 1e-14)
     tuning: Tuning = (

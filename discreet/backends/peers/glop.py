@@ -45,6 +45,7 @@ class Glop(Unlifted):
         extra="peers",
         peer=True,
         measures=LINEAR,
+        several=True,
     )
     _share = ShareOfGap(Precision.own_gap, 1e-12)
     tuning: Tuning = (

@@ -51,7 +51,8 @@ class Ipopt(Unlifted):
         libraries=("casadi",),
         extra="peers",
         peer=True,
-        measures=LINEAR | {"chi-square", "sibson", "pointwise-information"},
+        measures=LINEAR | {"chi-square", "sibson", "pointwise-information", "conditional-mutual-information"},
+        several=True,
     )
     _share = ShareOfGap(Precision.own_gap, 1e-15, per_outcome=True)
     tuning: Tuning = (

@@ -52,6 +52,7 @@ class Pdlp(Unlifted):
         extra="peers",
         peer=True,
         measures=LINEAR,
+        several=True,
     )
     _share = ShareOfGap(Precision.own_gap, 1e-12)
     tuning: Tuning = (

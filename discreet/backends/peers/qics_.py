@@ -54,7 +54,8 @@ class Qics(Unlifted):
         libraries=("qics",),
         extra="peers",
         peer=True,
-        measures=LINEAR | {"chi-square", "pointwise-information"},
+        measures=LINEAR | {"chi-square", "pointwise-information", "conditional-mutual-information"},
+        several=True,
     )
     _share = ShareOfGap(Precision.step, 1e-13)
     tuning: Tuning = (
@@ -112,7 +113,7 @@ def _answer(program: Program, model: _Model, variables: Array, prices: Array, sl
     """The last guess is the rest; prices are those of the equations, slopes those of the cones."""
     problem = program.problem
     masses = variables[: (problem.m - 1) * problem.N].reshape(-1, problem.N)
-    estimator = np.vstack([masses, program.scale - masses.sum(axis=0)]) / program.scale
+    estimator = program.estimator(np.vstack([masses, program.scale - masses.sum(axis=0)]))
     if not (np.isfinite(slopes).all() and np.isfinite(prices).all()):
         return Answer(estimator)
     tilt = program.private_tilt(prices)
