@@ -9,10 +9,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Point
-from discreet.problems import Problem, certify
+from discreet.backends.tilt.sifting import is_linear, sifted
+from discreet.problems import Constraint, Problem, certify
 from discreet.problems.certificate import Certificate
 from discreet.problems.measures import GLeakage, Scope, measure_of
 from discreet.problems.measures.registry import LINEAR
@@ -107,3 +109,29 @@ def test_a_gap_that_rounding_does_not_allow_gives_none() -> None:
 
 def _text(name: str) -> str:
     return str(GLeakage(np.array(GAIN)[:, :3])) if name == "g-leakage" else str(measure_of(name))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_several_secrets_with_linear_measures_and_secrets_that_must_not_leak(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    joint = rng.dirichlet(np.full(3 * 2 * 3 * 60, 0.5)).reshape(3, 2, 3, 60)
+    first, second, loss = joint.sum((1, 2)), joint.sum((0, 2)), (1.0 - np.eye(3)) @ joint.sum((0, 1))
+    names = sorted(LINEAR - {"g-leakage"})
+    asked = [(first, names[seed % 6]), (second, "mutual-information" if seed % 2 else names[(seed + 3) % 6])]
+    free = [Problem(rows, loss, math.inf, measure=name) for rows, name in asked]
+    budgets = [0.1 * min(1.0, free[0].bayes_leakage), 0.0 if seed % 2 else 0.1 * min(1.0, free[1].bayes_leakage)]
+    constraints = [Constraint(rows, budget, name) for (rows, name), budget in zip(asked, budgets, strict=True)]
+    problem = Problem(loss=loss, constraints=constraints)
+    assert is_linear(problem)
+    found = sifted(problem, np.zeros((3, 5)), Precision.of(free[0].with_budget(budgets[0]), 1e-12))
+    assert found is not None
+    assert found.multiplier.shape == (2,)
+    solution = ds.certify(problem, found.columns, found.tilt, found.multiplier, gap=1e-12)
+    assert solution.status is ds.Status.CERTIFIED
+
+
+def test_perfect_privacy_alone_and_smooth_measures_are_no_linear_programs() -> None:
+    problem = random_problem("maximal-leakage", 3, 3, 20, 0, 0.1)
+    assert is_linear(problem)
+    assert not is_linear(problem.with_budget(0.0))
+    assert not is_linear(problem.with_budget(0.1, measure="chi-square"))

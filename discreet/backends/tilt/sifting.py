@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
 from discreet.problems.constraint import Term
-from discreet.problems.measures.law import output_law
+from discreet.problems.measures.laws import each_of, laws_under
 from discreet.problems.measures.measure import Scope
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import one_hot
@@ -48,24 +48,26 @@ if TYPE_CHECKING:
     from highspy import Highs
 
 _PROGRAMS = 12  # at most; from a tilt worth having one or two, from none five to eleven
+_CANDIDATES = 400  # at most: more take a tenth of a second, and longer than it takes to come nearer
 _REFINED = 6  # solutions of each at most; two or three reach rounding
 _TOLERANCE = 1e-9  # of HiGHS; a refinement magnifies by its inverse at most
 
 
 def is_linear(problem: Problem) -> bool:
-    """Whether all measures have pieces and no budget is perfect privacy, whose equations are another matter."""
-    return all(
-        not term.budget.perfect and term.measure.pieces(problem.p_x[term.rows], 1.0) is not None for term in problem.terms
-    )
+    """Whether the problem is a linear program, and not that of perfect privacy about a single secret."""
+    if len(problem.terms) == 1 and not problem.terms[0].priced:
+        return False
+    return all(not term.priced or term.measure.pieces(problem.p_x[term.rows], 1.0) is not None for term in problem.terms)
 
 
 def sifted(
     problem: Problem, tilt: Array, precision: Precision, columns: Array | None = None, gap: float = math.inf
 ) -> Point | None:
-    """The optimal vertex of a linear problem, from any tilt [m, n]; the nearer, the sooner.
+    """The optimal vertex of a linear problem, from a tilt [m, n], of few outcomes any; the nearer, the sooner.
 
     columns: an interior estimator [m, N], where one is known: outcomes that hesitate are candidates. None where HiGHS finds
-    no solution, or if rounding leaves more than the relative gap. Outcomes and private values need positive probability.
+    no solution, if too many outcomes are candidates, or if rounding leaves more than the relative gap. Outcomes and private
+    values need positive probability.
     """
     losses, count = problem.loss + tilt @ problem.p_xz, problem.m * (problem.n + 1)
     labels, widened = first_least(losses), precision.widened
@@ -74,6 +76,8 @@ def sifted(
         hesitating = columns.max(axis=0) < 1.0 - Precision.certain
         candidates |= hesitating & (np.count_nonzero(hesitating) <= 4 * count)
     for _ in range(_PROGRAMS):
+        if np.count_nonzero(candidates) > _CANDIDATES:
+            return None
         small = _gathered(problem, labels, candidates)
         program = _Restricted(small, widened)
         solved = _refined(program)
@@ -91,7 +95,7 @@ def sifted(
         if not wrong.size:
             error = float(np.vdot(columns, problem.loss))
             narrow = error - float(losses.min(axis=0).sum()) + program.price_of_budgets(prices) <= gap * error
-            return Point(columns, tilt, float(prices.sum())) if narrow else None
+            return Point(columns, tilt, prices if prices.size > 1 else float(prices[0])) if narrow else None
         candidates[wrong[np.argsort(-wasted[wrong])[: 2 * count]]] = True
         labels = first_least(losses)
         candidates |= _nearest(losses, labels, problem.p_z, count)
@@ -149,7 +153,7 @@ class _Restricted:
         moves = (every[self._guesses] - every[own]).T / self._scale
         lost = (small.loss[self._guesses, self._places] - small.loss[own, self._places]) / self._scale
         self._unit = float(np.abs(lost).max(initial=0.0)) or 1.0
-        self._bounds = [_Bound(small, term, moves, self._places, widened) for term in small.problem.terms]
+        self._bounds = [_bound(small, term, moves, self._places, widened) for term in small.problem.terms]
         tied = np.flatnonzero(np.bincount(self._places, minlength=1))
         drawn = np.equal.outer(tied, self._places).astype(np.float64)
         shares = np.vstack([drawn, *(bound.of_shares for bound in self._bounds)])
@@ -165,6 +169,9 @@ class _Restricted:
         self.right = np.concatenate([room, *(bound.right for bound in self._bounds)])
         self.cost = np.concatenate([lost / self._unit, np.zeros(right + len(shares))])
         self.least = np.concatenate([np.zeros(lost.size), np.full(right, -math.inf), np.zeros(len(shares))])
+        self.fixed = np.zeros(self.cost.size, dtype=np.bool_)
+        for bound, start in zip(self._bounds, self._starts, strict=False):
+            self.fixed[lost.size + right + start :][: bound.right.size] = isinstance(bound, _Equations)
 
     def answer(self, variables: Array, prices: Array) -> tuple[Array, Array, Array]:
         """Columns of the outcomes [m, K], tilt [m, n], and the prices of the terms' budgets.
@@ -189,7 +196,35 @@ class _Restricted:
 
     def price_of_budgets(self, prices: Array) -> float:
         """Σ μ B over the terms."""
-        return float(prices @ [_level(term) for term in self._small.problem.terms])
+        terms = self._small.problem.terms
+        return math.fsum(price * _level(term) for term, price in zip(terms, prices.tolist(), strict=True) if term.priced)
+
+
+def _bound(small: _Small, term: Term, moves: Array, places: NDArray[np.intp], widened: float) -> _Bound | _Equations:
+    return (_Bound if term.priced else _Equations)(small, term, moves, places, widened)
+
+
+class _Equations:
+    """The rows of a secret that must not leak, u_i = s_i π for all guesses but the last; or none, without a constraint.
+
+    Only independent combinations of private values are rows: more would be inconsistent in their last digits.
+    """
+
+    def __init__(self, small: _Small, term: Term, moves: Array, places: NDArray[np.intp], _: float) -> None:
+        root = np.sqrt(small.problem.p_x[term.rows])
+        features = small.deviations[term.rows] / root[:, None] / np.sqrt(small.p_z)
+        left, values, _right = np.linalg.svd(features, full_matrices=False)
+        kept = (values > Precision.rank) & term.budget.perfect
+        self._combined = (left[:, kept] / values[kept]).T / root
+        effect, self._guesses = self._combined @ small.deviations[term.rows], small.problem.m
+        self.of_shares = (effect[:, places] * moves[:-1, None, :]).reshape(-1, places.size)
+        self.right = -(effect @ one_hot(small.labels, self._guesses)[:-1].T).T.ravel()
+        self.of_levels, self._price = np.zeros((self.right.size, 0)), math.inf if term.budget.perfect else 0.0
+
+    def duals(self, prices: Array) -> tuple[Array, float]:
+        """Tilt [m, n] and multiplier from the prices of the rows."""
+        own = prices.reshape(self._guesses - 1, -1) @ self._combined
+        return np.concatenate([own, np.zeros((1, own.shape[1]))]), self._price
 
 
 class _Bound:
@@ -236,7 +271,7 @@ def _refined(program: _Restricted) -> tuple[Array, Array] | None:
     """Solution, and prices λ ≥ 0 of the rows, as exact as rounding allows; None where HiGHS finds none."""
     solver, matrix, free = _solver(program), program.matrix, np.isinf(program.least)
     rows, count = matrix.shape
-    every, beyond, sizes = np.arange(count, dtype=np.int32), np.full(count, math.inf), np.abs(matrix)
+    every, sizes, most = np.arange(count, dtype=np.int32), np.abs(matrix), np.where(program.fixed, 0.0, math.inf)
     x, y, across, down = np.zeros(count), np.zeros(rows), 1.0, 1.0
     best: tuple[Array, Array] | None = None
     least_off, rounding = math.inf, 4.0 * UNIT
@@ -246,9 +281,9 @@ def _refined(program: _Restricted) -> tuple[Array, Array] | None:
             break
         x, y = x + found[0] / across, y + found[1] / down
         missing, reduced = program.right - matrix @ x, program.cost - y @ matrix
-        below = float(np.max(program.least - x, where=~free, initial=0.0))
-        unpriced = float(np.maximum(-reduced, np.where(free, reduced, 0.0)).max())
-        wasted = float(np.abs(reduced * np.where(free, 0.0, x)).max())
+        below = float(np.maximum(np.where(free, 0.0, program.least - x), np.where(program.fixed, x, 0.0)).max())
+        unpriced = float(np.where(program.fixed, 0.0, np.maximum(-reduced, np.where(free, reduced, 0.0))).max())
+        wasted = float(np.abs(reduced * np.where(free | program.fixed, 0.0, x)).max())
         lacks = float(np.abs(missing).max())
         off = max(below, unpriced, wasted, lacks)
         if not off <= max(least_off, rounding):
@@ -259,7 +294,7 @@ def _refined(program: _Restricted) -> tuple[Array, Array] | None:
         across = min(across / _TOLERANCE, 1.0 / max(lacks, below, UNIT * UNIT))
         down = min(down / _TOLERANCE, 1.0 / max(unpriced, UNIT))
         solver.changeColsCost(count, every, down * reduced)
-        solver.changeColsBounds(count, every, across * (program.least - x), beyond)
+        solver.changeColsBounds(count, every, across * (program.least - x), across * (most - x))
         for row, each in enumerate((across * missing).tolist()):
             solver.changeRowBounds(row, each, each)
     return best
@@ -276,7 +311,8 @@ def _solver(program: _Restricted) -> Highs:
         solver.setOptionValue(name, value)
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = rows, count
-    model.col_cost_, model.col_lower_, model.col_upper_ = program.cost, program.least, np.full(count, highspy.kHighsInf)
+    model.col_cost_, model.col_lower_ = program.cost, program.least
+    model.col_upper_ = np.where(program.fixed, 0.0, highspy.kHighsInf)
     model.row_lower_ = model.row_upper_ = program.right
     column, row = np.nonzero(program.matrix.T)
     entries = model.a_matrix_
@@ -299,11 +335,13 @@ def _solution(solver: Highs) -> tuple[Array, Array] | None:
 
 
 def _keeps(problem: Problem, columns: Array) -> bool:
-    """Whether columns [m, N] keep all budgets, also if the masses of outcomes are rounded once."""
+    """Whether columns [m, N] keep all budgets, also if the masses of outcomes are rounded once.
 
-    def kept(term: Term) -> bool:
-        high, low = problem.marginal
-        law = output_law(problem.p_xz[term.rows], columns, (high[term.rows], low[term.rows]), term.measure)
-        return law.leakage_ceiling(Precision.entry) <= term.budget.amount
-
-    return all(map(kept, problem.terms))
+    The judge moves secrets that must not leak to exact privacy, by up to the rounding of sums, which the others feel.
+    """
+    moved = Precision.leak_free if any(term.budget.perfect for term in problem.terms) else Precision.entry
+    laws = each_of(laws_under(problem.p_xz, columns, problem.marginal, problem.terms))
+    return all(
+        not term.priced or law.leakage_ceiling(moved) <= term.budget.amount
+        for term, law in zip(problem.terms, laws, strict=True)
+    )
