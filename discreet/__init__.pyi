@@ -9,6 +9,7 @@ from .backends.run import certify as certify
 from .backends.run import solve as solve
 from .backends.solution import Solution as Solution
 from .backends.solution import Status as Status
+from .people.classifier import PrivateClassifier as PrivateClassifier
 from .people.deployed import PeopleRule as PeopleRule
 from .people.design import RuleDesign as RuleDesign
 from .people.design import design_rule as design_rule

@@ -323,7 +323,7 @@ def test_no_test_reads_a_clock() -> None:
 
 HEAVY = (
     "casadi", "clarabel", "cvxpy", "ecos", "highspy", "matplotlib", "numba", "ortools", "pandas", "pyomo", "qics", "qif",
-    "rich", "scipy.optimize", "scipy.sparse", "scipy.stats", "scs", "statsmodels", "typer",
+    "rich", "scipy.optimize", "scipy.sparse", "scipy.stats", "scs", "sklearn", "statsmodels", "typer",
 )  # fmt: skip
 
 

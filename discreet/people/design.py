@@ -94,7 +94,7 @@ def design_rule(
 
     Raises InputError; a budget that no backend could serve too.
     """
-    problem = _problem(p_y, p_x, loss_matrix, sample_weight, measure)
+    problem = people_problem(p_y, p_x, loss_matrix, sample_weight, measure)
     if (budget is None) == (fraction is None):
         raise InputError("give one of budget= and fraction= (of what the plain Bayes rule leaks)")
     if budget is None:
@@ -112,7 +112,7 @@ def designed(
     key: str | None,
     gap: float = 1e-9,
 ) -> RuleDesign:
-    """The design for a problem whose outcomes are people, as `_problem` makes it."""
+    """The design for a problem whose outcomes are people, as `people_problem` makes it."""
     found = solve(problem, gap=gap)
     if found.estimator is None or found.tilt is None:
         raise InputError(
@@ -194,7 +194,8 @@ def checked_key(key: str | None) -> str:
     return key
 
 
-def _problem(p_y: Any, p_x: Any, loss_matrix: Any, sample_weight: Any, measure: str | Measure | None) -> Problem:
+def people_problem(p_y: Any, p_x: Any, loss_matrix: Any, sample_weight: Any, measure: str | Measure | None) -> Problem:
+    """The problem whose outcomes are people with these probabilities, without a constraint so far."""
     by_truth, by_group = probabilities(p_y, "p_y"), probabilities(p_x, "p_x")
     people = len(by_truth)
     if len(by_group) != people:

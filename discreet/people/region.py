@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +109,7 @@ def _chernoff(mean: Array, trials: Array, exponent: float) -> tuple[Array, Array
     return low, high
 
 
+@cache
 def ball_radius(freedom: int, level: float) -> float:
     """The r > d with (e r/d)^d e^{−r} = level, rounded upward; 0 for d = 0."""
     if freedom == 0:

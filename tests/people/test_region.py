@@ -102,7 +102,7 @@ CASES = {
 def test_the_region_holds_the_law_as_often_as_it_says(case: str, counted: bool) -> None:
     """Some tables each; benchmarks/people_coverage.py draws 10,000. What a rule states is drawn from Dirichlet's law."""
     rates, shares, people = (np.asarray(each) for each in CASES[case])
-    rng, held, draws = np.random.default_rng(7), 0, 200 if counted else 100
+    rng, held, draws = np.random.default_rng(7), 0, 100 if counted else 40
     for _ in range(draws):
         if counted:
             table = table_of((rates, shares), int(people), rng)

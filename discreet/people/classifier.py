@@ -1,0 +1,271 @@
+"""A classifier in the manner of scikit-learn whose guesses keep a budget of leakage, for the people it will meet.
+
+It fits two calibrated classifiers, of y and of the sensitive features, designs rules on cross-fitted probabilities
+(`discreet.people.design`), and takes the one whose leakage on people apart is shown to keep the budget
+(`discreet.people.promise`). The sensitive features are needed to fit, never to predict.
+
+scikit-learn is an extra, `people`. This file can be imported without it.
+
+Source: docs/theory.md, sections 7 and 23.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from discreet.people.deployed import PeopleRule, coins
+from discreet.people.design import Labels, RuleDesign, about_people, constant_rule, designed, people_problem
+from discreet.people.evaluation import Evaluation, evaluate
+from discreet.people.labels import coded, groups
+from discreet.people.probabilities import Calibrated, calibrated, taken
+from discreet.people.promise import Promise, promised
+from discreet.problems.checks import loss_table, positive
+from discreet.problems.constraint import LeakageBudget
+from discreet.problems.errors import InputError
+from discreet.problems.inference.adversary import check_confidence
+from discreet.problems.measures.registry import measure_of
+from discreet.problems.numerics.double_double import Array
+from discreet.problems.problem import Problem
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+except ImportError:  # then the class says what to install when it is used
+
+    class ClassifierMixin:  # type: ignore[no-redef]
+        """Stands for scikit-learn's."""
+
+    class BaseEstimator:  # type: ignore[no-redef]
+        """Stands for scikit-learn's."""
+
+        def __new__(cls, *_: Any, **__: Any) -> Any:
+            """InputError: nothing can be fitted."""
+            raise InputError("PrivateClassifier needs scikit-learn, which is not installed; pip install 'discreet[people]'")
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Guesses y from X while the guess leaks at most a budget about the sensitive features.
+
+    estimator          classifier of y with `predict_proba`; gradient boosting by default
+    private_estimator  classifier of the sensitive features from X; gradient boosting by default
+    budget             of leakage, in the unit of the measure
+    fraction           the same as a share of what the plain classifier leaks; give one of both
+    measure            of leakage, by name or as an object of `discreet.measures`
+    confidence         of the promise about people
+    calibration        share of the people who are kept apart for the promise; 0 for none, then only the model is certain
+    loss_matrix        loss of guess i when the truth is k, in the order of `classes_`; 0/1 by default
+    random_state       seed of splits, classifiers and the key of coins; None for a secret key
+
+    Without sensitive features and without a budget it is the plain classifier. After `fit`:
+
+    classes_, groups_  labels of the guesses and of the groups
+    rule_              the `PeopleRule`, to save and to deploy beside `estimator_` and `private_estimator_`
+    design_            the rule with its certificate for the model; None for a constant rule
+    promise_           the rules that were tried on the calibration people; None without them
+    evaluation_        what the rule did to them; None without them
+    statement_         one sentence that says for what, or for whom, the budget holds
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        private_estimator: Any = None,
+        budget: float | None = None,
+        fraction: float | None = None,
+        measure: Any = "mutual-information",
+        confidence: float = 0.95,
+        calibration: float = 0.25,
+        loss_matrix: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.private_estimator = private_estimator
+        self.budget = budget
+        self.fraction = fraction
+        self.measure = measure
+        self.confidence = confidence
+        self.calibration = calibration
+        self.loss_matrix = loss_matrix
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> PrivateClassifier:  # noqa: N803
+        """Fit the classifiers, design the rule, and look at it on the people who were kept apart.
+
+        sensitive_features: the group of each person, one column or several; needed wherever there is a budget.
+        sample_weight: how many people each stands for when fitting. The promise is about people like the calibration people,
+        each of whom counts once. Raises InputError, and what scikit-learn raises for tables that it does not take.
+        """
+        from sklearn.utils import check_random_state
+        from sklearn.utils.multiclass import check_classification_targets
+        from sklearn.utils.validation import _check_sample_weight, column_or_1d
+
+        table = self._table(X, y, reset=True)
+        truth = column_or_1d(y, warn=True)
+        check_classification_targets(truth)
+        self.classes_, truths = np.unique(truth, return_inverse=True)
+        people = len(truths)
+        if table.shape[0] != people:
+            raise InputError(f"X has {table.shape[0]} people and y {people}; give one entry for each")
+        weight = None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, table), dtype=np.float64)
+        if weight is not None and not weight.any():
+            raise InputError("every sample_weight is zero; give some people a weight, no one can be fitted otherwise")
+        limit = self._limit(sensitive_features)
+        self.groups_, members = self._groups(sensitive_features, people)
+        rng = np.random.Generator(np.random.PCG64(check_random_state(self.random_state).randint(2**31, size=4)))
+        self.key_ = (os.urandom(16) if self.random_state is None else rng.bytes(16)).hex()
+        apart = self._apart(people, rng) if len(self.groups_) > 1 else np.zeros(people, dtype=bool)
+        inside = np.flatnonzero(~apart)
+        mine = None if weight is None else weight[inside]
+        seen = taken(table, inside)
+        self.estimator_, p_y = calibrated(self.estimator, seen, truths[inside], self.classes_.size, mine, rng)
+        self.private_estimator_, p_x = calibrated(
+            self.private_estimator, seen, members[inside], len(self.groups_), mine, rng
+        )
+        losses = loss_table(self.loss_matrix, self.classes_.size)
+        if losses.shape[1] != self.classes_.size:
+            raise InputError(
+                f"loss_matrix has {losses.shape[1]} columns and y {self.classes_.size} classes; give a square one"
+            )
+        problem = people_problem(p_y, p_x, losses, mine, self.measure)
+        if limit is None:
+            limit = LeakageBudget(float(self.fraction or 0.0) * problem.bayes_leakage, problem.measure)
+        self._decide(problem, limit, losses, taken(table, np.flatnonzero(apart)), truth[apart], members[apart])
+        return self
+
+    def _decide(self, problem: Problem, limit: LeakageBudget, losses: Array, table: Any, truth: Any, members: Any) -> None:
+        """Take a rule: the one that is shown to keep the budget or, without people to show it on, that of the budget."""
+        named = Labels.of(self.classes_.tolist(), self.groups_, None, losses, len(self.groups_))
+
+        def design(amount: float) -> RuleDesign:
+            under = problem.with_budget(LeakageBudget(amount, limit.measure))
+            return designed(under, named.guesses, named.groups, None, losses, key=self.key_)
+
+        self.promise_: Promise | None = None
+        self.design_: RuleDesign | None = None
+        self.evaluation_: Evaluation | None = None
+        if not len(truth):
+            self.design_ = design(limit.amount)
+            self.rule_ = self.design_.rule
+            self.statement_ = self.design_.statement
+            return
+        p_y, p_x = self.estimator_.probabilities(table), self.private_estimator_.probabilities(table)
+        ids, shown = self._ids(table), np.array([*self.groups_, None], dtype=object)[:-1][members]
+
+        def look(rule: PeopleRule) -> Evaluation:
+            sure = rule.possible_guesses if len(rule.possible_guesses) == 1 else named.guesses
+            guesses = np.array([*self.classes_.tolist(), None], dtype=object)[:-1][rule.decide(p_y, p_x, ids)]
+            found = evaluate(
+                guesses,
+                None,
+                truth,
+                sensitive_features=shown,
+                measure=limit.measure,
+                confidence=self.confidence,
+                labels=sure,
+            )
+            return found
+
+        self.promise_ = promised(limit, design, look)
+        if self.promise_.taken is not None:
+            self.design_, self.evaluation_ = self.promise_.taken.design, self.promise_.taken.people
+            rule = self.design_.rule
+        else:
+            rule = constant_rule(int(problem.constant_errors.argmin()), named, self.key_)
+            self.evaluation_ = look(rule)
+        self.statement_ = self.promise_.statement
+        self.rule_ = about_people(rule, {"people": {"statement": self.statement_, **self.evaluation_.to_dict()}})
+
+    # -- what was given --------------------------------------------------------------------------------------------------
+
+    def _table(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:  # noqa: N803
+        """The table as the classifiers take it: a data frame as it is, anything else as numbers [people, columns]."""
+        from sklearn.utils.validation import validate_data
+
+        if reset and y is None:
+            validate_data(self, X, y, reset=True)  # says that y is missing
+        if hasattr(X, "iloc") and hasattr(X, "columns"):
+            if not X.shape[0] or not X.shape[1]:
+                raise InputError(f"X has shape {list(X.shape)}: Found array with 0 sample(s) or 0 feature(s); give people")
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            return X
+        missing = self.__sklearn_tags__().input_tags.allow_nan
+        return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan" if missing else True)
+
+    def _limit(self, sensitive_features: Any) -> LeakageBudget | None:
+        """The budget asked for; None if it is a fraction."""
+        chosen = measure_of(self.measure)
+        check_confidence(self.confidence)
+        if sensitive_features is None:
+            if self.fraction is not None or not (self.budget is None or self.budget == np.inf):
+                raise InputError("there is a budget and no sensitive_features; say whom it protects, or leave both out")
+            return LeakageBudget(np.inf, chosen)
+        if (self.budget is None) == (self.fraction is None):
+            raise InputError("give one of budget= and fraction= (of what the plain classifier leaks)")
+        if self.budget is None:
+            positive(self.fraction, "fraction", zero=True, most=1.0)
+            return None
+        return LeakageBudget(self.budget, chosen)
+
+    def _groups(self, sensitive_features: Any, people: int) -> tuple[tuple[Any, ...], Any]:
+        if sensitive_features is None:
+            return (None,), np.zeros(people, dtype=np.intp)
+        found, members = coded(groups(sensitive_features), "sensitive_features")
+        if len(members) != people:
+            raise InputError(f"sensitive_features has {len(members)} entries for {people} people; give one for each")
+        return found, members
+
+    def _apart(self, people: int, rng: np.random.Generator) -> Any:
+        """Who is kept apart for the promise: anybody alike."""
+        share = positive(self.calibration, "calibration", zero=True, most=0.9) if self.calibration else 0.0
+        apart = np.zeros(people, dtype=bool)
+        apart[rng.permutation(people)[: min(int(share * people), people - 2)]] = True
+        return apart
+
+    # -- guesses ---------------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, ids: Any = None) -> Any:  # noqa: N803
+        """The guesses. ids: an integer or a text for each person, that decides its coins; by default the row of X does."""
+        table = self._fitted_table(X)
+        p_y, p_x = self._probabilities(table)
+        return self.classes_[self.rule_.decide(p_y, p_x, self._ids(table) if ids is None else ids)]
+
+    def predict_proba(self, X: Any) -> Any:  # noqa: N803
+        """The probabilities with which each guess is made: ones and zeros but for those that are drawn.
+
+        These are no probabilities of the truth, which would say more about X than the guess does.
+        """
+        table = self._fitted_table(X)
+        return self.rule_.predict_proba(*self._probabilities(table))
+
+    def _probabilities(self, table: Any) -> tuple[Array, Array]:
+        models: tuple[Calibrated, Calibrated] = (self.estimator_, self.private_estimator_)
+        return models[0].probabilities(table), models[1].probabilities(table)
+
+    def _fitted_table(self, X: Any) -> Any:  # noqa: N803
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "rule_")
+        return self._table(X, reset=False)
+
+    def _ids(self, table: Any) -> Any:
+        """A number for each row of the table, alike for alike rows; None where rows cannot be hashed."""
+        if hasattr(table, "iloc"):
+            import pandas
+
+            try:
+                return pandas.util.hash_pandas_object(table, index=False).to_numpy().astype(np.int64)
+            except TypeError:
+                return None
+        words = np.ascontiguousarray(table, dtype=np.float64) + 0.0
+        return (coins(words, self.key_) * 2.0**53).astype(np.int64)
+
+    def __sklearn_tags__(self) -> Any:
+        """As the classifiers': missing values are welcome where both take them."""
+        from sklearn.utils import get_tags
+
+        tags = super().__sklearn_tags__()
+        given = [each for each in (self.estimator, self.private_estimator) if each is not None]
+        tags.input_tags.allow_nan = all(get_tags(each).input_tags.allow_nan for each in given)
+        return tags

@@ -1,0 +1,256 @@
+"""Calibrated probabilities of labels: any classifier of scikit-learn, with cross-fitted calibration.
+
+A third of the people at a time gets probabilities from a copy of the classifier that was fitted on the others. On all of
+them a calibration p → softmax(a log p + b) is fitted, which has one slope and an offset for each label. The classifier that
+is used afterwards is fitted on everybody and calibrated by the same numbers.
+
+By default the classifier is scikit-learn's histogram gradient boosting. Columns of a data frame become numbers first: texts,
+categories and mixtures are categories, of which the rarest share a code and unseen ones count as missing; times are seconds.
+
+Source: J. Platt, Probabilistic Outputs for Support Vector Machines, in *Advances in Large Margin Classifiers* (1999); C. Guo
+et al., On Calibration of Modern Neural Networks, ICML 2017, arXiv:1706.04599.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.people.labels import Codes
+from discreet.problems.errors import InputError
+from discreet.problems.numerics.double_double import Array
+
+FOLDS = 3
+_ENOUGH = 50  # people of each label, of whom a tenth say when to stop
+_LEAST = 1e-12  # probability that a label has at least
+_MOST_CATEGORIES = 254  # that gradient boosting of scikit-learn takes, besides missing
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """A fitted classifier with its calibration.
+
+    model         None where all people have the same label
+    columns       how a data frame becomes numbers, for the default classifier
+    known         the codes of the labels that the model knows, in its order
+    slope, offset of the calibration; offset [labels]
+    """
+
+    model: Any
+    columns: Columns | None
+    known: Codes
+    slope: float
+    offset: Array
+
+    def probabilities(self, table: Any) -> Array:
+        """p(label given features) of each row [people, labels]."""
+        if self.model is None:
+            return np.tile(np.exp(self.offset), (_rows(table), 1))
+        raw = _raw(self.model, self.columns, table, self.known, self.offset.size)
+        return _softmax(self.slope * np.log(raw) + self.offset)
+
+
+def calibrated(
+    estimator: Any, table: Any, codes: Codes, labels: int, weight: Array | None, rng: np.random.Generator
+) -> tuple[Calibrated, Array]:
+    """A classifier of these codes, calibrated, and cross-fitted probabilities of these people [people, labels].
+
+    estimator: one with `fit` and `predict_proba`, which is copied; None for the default. weight [people], or None for equal.
+    """
+    known = np.unique(codes)
+    if known.size == 1:
+        offset = np.where(np.arange(labels) == known[0], 0.0, -np.inf)
+        return Calibrated(None, None, known, 1.0, offset), np.tile(np.exp(offset), (codes.size, 1))
+    columns = Columns.of(table) if estimator is None and hasattr(table, "iloc") else None
+    raw = np.empty((codes.size, labels))
+    for inside, outside in _folds(codes, rng):
+        seen = np.unique(codes[inside])
+        if seen.size == 1:
+            raw[outside] = np.clip(np.arange(labels) == seen[0], _LEAST, 1.0)
+            continue
+        part = _fitted(
+            estimator, columns, taken(table, inside), codes[inside], None if weight is None else weight[inside], rng
+        )
+        raw[outside] = _raw(part, columns, taken(table, outside), seen, labels)
+    slope, offset = _calibration(np.log(raw), codes, known, np.ones(codes.size) if weight is None else weight)
+    model = _fitted(estimator, columns, table, codes, weight, rng)
+    return Calibrated(model, columns, known, slope, offset), _softmax(slope * np.log(raw) + offset)
+
+
+def _folds(codes: Codes, rng: np.random.Generator) -> Iterator[tuple[Codes, Codes]]:
+    """(fitted, held out) people of each fold; labels are spread evenly."""
+    order = rng.permutation(codes.size)
+    order = order[np.argsort(codes[order], kind="stable")]
+    fold = np.empty(codes.size, dtype=np.intp)
+    fold[order] = np.arange(codes.size) % FOLDS
+    for k in range(FOLDS):
+        if (fold == k).any():
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+
+def _fitted(
+    estimator: Any, columns: Columns | None, table: Any, codes: Codes, weight: Array | None, rng: np.random.Generator
+) -> Any:
+    from sklearn.base import clone
+
+    seed = int(rng.integers(2**31))
+    if estimator is None:
+        mask = None if columns is None else [each is not None for each in columns.categories]
+        model = _boosting(mask, bool(np.bincount(codes)[np.unique(codes)].min() >= _ENOUGH), seed)
+    else:
+        model = clone(estimator)
+        _seeded(model, seed)
+    given = {} if weight is None else {_weight_name(model): weight}
+    return model.fit(table if columns is None else columns.numbers(table), codes, **given)
+
+
+def _boosting(categories: list[bool] | None, enough: bool, seed: int) -> Any:
+    """Small steps of small trees, stopped early where there are enough people of each label to tell when."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(
+        learning_rate=0.05,
+        max_leaf_nodes=15,
+        max_iter=300 if enough else 50,
+        early_stopping=enough,
+        categorical_features=categories,
+        random_state=seed,
+    )
+
+
+def _seeded(model: Any, seed: int) -> None:
+    """Give a seed to whatever in the model has none."""
+    unset = {
+        name: seed
+        for name, value in model.get_params(deep=True).items()
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    }
+    model.set_params(**unset)
+
+
+def _weight_name(model: Any) -> str:
+    """The argument of `fit` that takes weights: that of the last step of a pipeline."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    steps = getattr(model, "steps", None)
+    last, name = (steps[-1][1], f"{steps[-1][0]}__sample_weight") if steps else (model, "sample_weight")
+    if not has_fit_parameter(last, "sample_weight"):
+        raise InputError(f"{type(last).__name__} takes no sample_weight; leave it out, or take another estimator")
+    return name
+
+
+def _raw(model: Any, columns: Columns | None, table: Any, known: Codes, labels: int) -> Array:
+    """What the model says, in columns of all labels, none of probability 0."""
+    found = np.full((_rows(table), labels), _LEAST)
+    said = np.asarray(model.predict_proba(table if columns is None else columns.numbers(table)), dtype=np.float64)
+    found[:, known] = np.maximum(said, _LEAST)
+    return found
+
+
+def _calibration(logs: Array, codes: Codes, known: Codes, weight: Array) -> tuple[float, Array]:
+    """The slope and the offsets of greatest likelihood, with a pull towards 1 and 0 that ten people outweigh."""
+    from scipy.optimize import minimize
+
+    picked, truth = logs[:, known], np.searchsorted(known, codes)
+    everyone, k = np.arange(codes.size), known.size
+    weight = weight / weight.mean()
+
+    def loss(numbers: Array) -> tuple[float, Array]:
+        p = _softmax(numbers[0] * picked + numbers[1:])
+        pull = numbers - np.append(1.0, np.zeros(k))
+        value = -float(weight @ np.log(np.maximum(p[everyone, truth], 1e-300))) + 0.5 * float(pull @ pull)
+        p[everyone, truth] -= 1.0
+        p *= weight[:, None]
+        return value, np.append((p * picked).sum(), p.sum(axis=0)) + pull
+
+    start = np.append(1.0, np.zeros(k))
+    run: Any = minimize
+    found = run(loss, start, jac=True, method="L-BFGS-B", bounds=[(0.05, 20.0)] + [(-20.0, 20.0)] * k).x
+    offset = np.full(logs.shape[1], 0.0)
+    offset[known] = found[1:]
+    return float(found[0]), offset
+
+
+def _softmax(scores: Array) -> Array:
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+# -- tables --------------------------------------------------------------------------------------------------------------
+
+
+def _rows(table: Any) -> int:
+    return int(table.shape[0])
+
+
+def taken(table: Any, rows: Codes) -> Any:
+    """Some rows of a data frame or an array."""
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How the columns of a data frame become numbers: for each its categories by code, or None for a number."""
+
+    categories: tuple[dict[Any, int] | None, ...]
+
+    @classmethod
+    def of(cls, frame: Any) -> Columns:
+        """Columns that hold anything but numbers, truth values and times are categories; the rarer ones share a code."""
+        return cls(tuple(_categories(part) for _, part in frame.items()))
+
+    def numbers(self, frame: Any) -> Array:
+        """The frame as numbers [people, columns]; NaN where a value is missing or a category is unseen."""
+        columns = []
+        for (name, part), codes in zip(frame.items(), self.categories, strict=True):
+            if codes is None:
+                numbers = _as_numbers(part)
+                if numbers is None:
+                    raise InputError(f"column {name!r} held numbers when the rule was fitted and now holds something else")
+                columns.append(numbers)
+            else:
+                columns.append(np.array([codes.get(value, np.nan) for value in _values(part)], dtype=np.float64))
+        return np.column_stack(columns)
+
+
+def _categories(part: Any) -> dict[Any, int] | None:
+    if _as_numbers(part) is not None:
+        return None
+    counts: dict[Any, int] = {}
+    for value in _values(part):
+        if not _is_missing(value):
+            counts[value] = counts.get(value, 0) + 1
+    common = sorted(counts, key=lambda value: (-counts[value], type(value).__name__, repr(value)))
+    return {value: min(code, _MOST_CATEGORIES - 1) for code, value in enumerate(common)}
+
+
+def _values(part: Any) -> list[Any]:
+    """The values of a column; those that cannot be looked up as texts."""
+    return [value if getattr(value, "__hash__", None) else repr(value) for value in part.tolist()]
+
+
+def _as_numbers(part: Any) -> NDArray[np.float64] | None:
+    """A column as numbers, times as seconds, missing as NaN; None if it holds anything else, such as categories."""
+    kind = getattr(part.dtype, "kind", "O")
+    if type(part.dtype).__name__ == "CategoricalDtype":
+        return None
+    if kind in "Mm":
+        import pandas
+
+        times = pandas.to_datetime(part, utc=True) if kind == "M" else pandas.to_timedelta(part)
+        since = times - pandas.Timestamp(0, tz="UTC") if kind == "M" else times
+        return np.asarray(since.dt.total_seconds().to_numpy(), dtype=np.float64)
+    if kind in "biuf":
+        return np.asarray(part.to_numpy(dtype=np.float64, na_value=np.nan))
+    values = part.tolist()
+    if all(_is_missing(value) or isinstance(value, int | float | np.number) for value in values):
+        return np.array([np.nan if _is_missing(value) else float(value) for value in values])
+    return None
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)

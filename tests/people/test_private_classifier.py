@@ -1,0 +1,264 @@
+"""`ds.PrivateClassifier`: scikit-learn's conventions, and budgets that are kept for people who were not in the table."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.people.evaluation import Evaluation, Limits
+from discreet.people.promise import LADDER, promised
+from discreet.problems.constraint import LeakageBudget
+from discreet.problems.measures.registry import measure_of
+
+pytest.importorskip("sklearn", reason="the extra `people` is not installed")
+
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+Table = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def population(people: int, seed: int = 0, labels: tuple[str, ...] = ("no", "yes")) -> Table:
+    """X, y and groups "f" and "m", both of which depend on the first column."""
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(people, 3))
+    group = np.where(rng.random(people) < 1 / (1 + np.exp(-1.5 * table[:, 0])), "m", "f")
+    score = 2.0 * table[:, 0] + table[:, 1] + rng.logistic(size=people)
+    return table, np.array(labels)[np.digitize(score, np.linspace(-1, 1, len(labels) - 1))], group
+
+
+def classifier(**given: Any) -> ds.PrivateClassifier:
+    return ds.PrivateClassifier(GaussianNB(), GaussianNB(), random_state=0, **given)
+
+
+# -- budgets -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_budget_is_kept_for_people_and_x_is_not_needed_to_predict() -> None:
+    table, truth, group = population(6000)
+    plain = classifier().fit(table, truth)
+    private = classifier(budget=0.02).fit(table, truth, sensitive_features=group)
+    assert private.statement_.startswith("holds for people, 95 %: the guess leaks at most the budget of 0.02 nats (1,500 ")
+    assert private.design_.solution.status is ds.Status.CERTIFIED
+    assert 0.0 < private.design_.solution.problem.budget < 0.02
+    assert private.evaluation_.leakage.high <= 0.02
+    assert private.evaluation_.people == 1500
+    others, wanted, theirs = population(20000, seed=1)
+    before = ds.evaluate(plain, others, wanted, sensitive_features=theirs)
+    after = ds.evaluate(private, others, wanted, sensitive_features=theirs)
+    assert after.leakage.estimate < 0.02 < before.leakage.estimate
+    assert before.error.estimate < after.error.estimate < 0.45
+    assert (private.predict(others) == private.predict(others)).all()
+
+
+def test_too_few_people_can_promise_a_constant_and_are_told_what_they_could() -> None:
+    table, truth, group = population(400)
+    private = classifier(budget=1e-4).fit(table, truth, sensitive_features=group)
+    assert len(set(private.predict(table).tolist())) == 1
+    assert private.design_ is None
+    assert private.evaluation_.leakage.high == 0.0
+    assert "it is always the same" in private.statement_
+    assert "100 calibration people, who can promise about 0.075 at the least" in private.statement_
+    assert private.promise_.least == pytest.approx(0.075, rel=0.02)
+
+
+def test_without_people_apart_only_the_model_is_certain() -> None:
+    table, truth, group = population(500)
+    private = classifier(fraction=0.3, calibration=0).fit(table, truth, sensitive_features=group)
+    assert private.statement_.startswith("certified for this model: ")
+    assert private.promise_ is None
+    assert private.evaluation_ is None
+    leaks = private.design_.solution
+    assert leaks.leakage == pytest.approx(0.3 * leaks.problem.bayes_leakage, rel=1e-6)
+
+
+def test_other_measures_several_columns_more_labels_and_a_loss_matrix() -> None:
+    table, truth, group = population(1200, labels=("low", "middle", "high"))
+    both = np.column_stack([group, np.where(table[:, 2] > 0, "old", "young")])
+    costs = [[0.0, 4.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    private = classifier(budget=0.3, measure="parity-difference", loss_matrix=costs)
+    private.fit(table, truth, sensitive_features=both)
+    assert private.groups_ == (("f", "old"), ("f", "young"), ("m", "old"), ("m", "young"))
+    assert private.classes_.tolist() == ["high", "low", "middle"]
+    assert private.predict_proba(table[:5]).shape == (5, 3)
+    assert "of parity-difference" in private.statement_
+    assert private.evaluation_.leakage.high <= 0.3
+
+
+class Ladder:
+    """Designs whose limits are listed; the rule of a design is its budget."""
+
+    def __init__(self, *limits: float) -> None:
+        self.limits = iter(limits)
+        self.asked: list[float] = []
+
+    def design(self, budget: float) -> Any:
+        self.asked.append(budget)
+        return type("Design", (), {"rule": budget})()
+
+    def look(self, rule: Any) -> Evaluation:
+        limits = Limits(0.0, 0.0, next(self.limits))
+        found = Evaluation(
+            100, 0.95, measure_of("chi-square"), (0, 1), (0, 1), np.full((2, 2), 25.0), True, Limits(0.5, 0.4, 0.6)
+        )
+        found.__dict__["leakage"] = limits
+        return found
+
+
+def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget() -> None:
+    budget = LeakageBudget(0.1, measure_of("chi-square"))
+    climbed = Ladder(0.05, 0.09, 0.1, 0.11, 0.0)
+    found = promised(budget, climbed.design, climbed.look)
+    assert climbed.asked == pytest.approx([0.1 * part for part in LADDER[:4]])
+    assert found.taken is found.tried[2]
+    failed = Ladder(0.2, 0.0)
+    assert promised(budget, failed.design, failed.look).taken is None
+    assert LADDER[-1] == 1.0
+    assert list(LADDER) == sorted(LADDER)
+
+
+# -- scikit-learn --------------------------------------------------------------------------------------------------------
+
+
+def test_the_checks_of_scikit_learn_pass() -> None:
+    """All of them but the one about another array library, which needs a setting of SciPy."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = check_estimator(ds.PrivateClassifier(GaussianNB(), GaussianNB()), on_fail=None, on_skip=None)
+    assert [(each["check_name"], each["status"]) for each in found if each["status"] != "passed"] == [
+        ("check_array_api_input", "skipped")
+    ]
+
+
+def test_it_is_cloned_with_its_parameters() -> None:
+    private = classifier(budget=0.1, measure="chi-square", calibration=0.4)
+    other = clone(private)
+    assert repr(other) == repr(private)
+    assert (other.budget, other.measure, other.calibration, other.random_state) == (0.1, "chi-square", 0.4, 0)
+
+
+def test_it_is_part_of_pipelines_cross_validation_and_searches() -> None:
+    table, truth, group = population(240)
+    private = classifier(budget=0.2, calibration=0)
+    pipe = make_pipeline(StandardScaler(), private)
+    pipe.fit(table, truth, privateclassifier__sensitive_features=group)
+    assert pipe.score(table, truth) > 0.6
+    plain = cross_validate(private, table, truth, cv=2, params={"sensitive_features": group})
+    assert len(plain["test_score"]) == 2
+    with config_context(enable_metadata_routing=True):
+        asking = clone(private).set_fit_request(sensitive_features=True, sample_weight=True)
+        asking.set_score_request(sample_weight=True)
+        search = GridSearchCV(asking, {"budget": [0.05, 0.2]}, cv=2)
+        search.fit(table, truth, sensitive_features=group, sample_weight=np.ones(240))
+        assert search.best_params_["budget"] in (0.05, 0.2)
+        routed = make_pipeline(StandardScaler(), asking)
+        assert len(cross_validate(routed, table, truth, cv=2, params={"sensitive_features": group})["test_score"]) == 2
+
+
+def test_frames_with_texts_missing_values_times_and_unseen_categories() -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    table, truth, group = population(160)
+    frame = pandas.DataFrame(
+        {
+            "score": np.where(rng.random(160) < 0.1, np.nan, table[:, 0]),
+            "town": np.where(table[:, 1] > 0, "Turku", "Oulu"),
+            "kind": pandas.Categorical(np.where(table[:, 2] > 0, "a", "b")),
+            "asked": pandas.array(rng.integers(0, 5, 160), dtype="Int64"),
+            "since": pandas.to_datetime("2020-01-01") + pandas.to_timedelta(rng.integers(0, 900, 160), unit="D"),
+            "mixed": [None if k % 7 == 0 else k % 3 if k % 2 else str(k % 3) for k in range(160)],
+        }
+    )
+    frame.loc[:20, "asked"] = pandas.NA
+    frame.loc[5:9, "town"] = None
+    private = ds.PrivateClassifier(budget=0.5, calibration=0, random_state=0).fit(
+        frame, truth, sensitive_features=pandas.Series(group)
+    )
+    assert private.feature_names_in_.tolist() == list(frame.columns)
+    assert (private.predict(frame) == truth).mean() > 0.6
+    new = frame.head(4).copy()
+    new["town"] = ["Vaasa", None, "Oulu", "Turku"]
+    assert set(private.predict(new).tolist()) <= {"no", "yes"}
+    with pytest.raises(ValueError, match="feature names"):
+        private.predict(frame.rename(columns={"town": "city"}))
+    with pytest.raises(ds.InputError, match="'score' held numbers"):
+        private.predict(frame.assign(score="high"))
+
+
+def test_weights_reach_the_classifiers_and_sticky_coins_come_from_rows_or_ids() -> None:
+    table, truth, group = population(800)
+    weight = np.where(truth == "yes", 5.0, 1.0)
+    heavy = classifier(budget=math.inf).fit(table, truth, sensitive_features=group, sample_weight=weight)
+    light = classifier(budget=math.inf).fit(table, truth, sensitive_features=group)
+    assert (heavy.predict(table) == "yes").mean() > (light.predict(table) == "yes").mean()
+    lone = np.repeat(table[:1], 50, axis=0)
+    assert len(set(light.predict(lone).tolist())) == 1
+    assert (light.predict(table, ids=np.arange(800)) == light.predict(table)).mean() > 0.99
+
+
+def test_the_fitted_rule_is_a_file(tmp_path: Path) -> None:
+    table, truth, group = population(800)
+    private = classifier(budget=0.3).fit(table, truth, sensitive_features=group)
+    private.rule_.save(tmp_path / "rule.json")
+    rule = ds.PeopleRule.load(tmp_path / "rule.json")
+    told = rule.document["about"]["people"]
+    assert told["statement"] == private.statement_
+    assert told["leakage"]["high"] <= 0.3
+    p_y, p_x = private.estimator_.probabilities(table), private.private_estimator_.probabilities(table)
+    ids = np.arange(800)
+    assert (rule.predict(p_y, p_x, ids) == private.predict(table, ids=ids)).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "fit", "complaint"),
+    [
+        ({"budget": 0.1}, {}, "a budget and no sensitive_features"),
+        ({}, {"sensitive_features": "group"}, "one of budget= and fraction="),
+        ({"budget": 0.1, "fraction": 0.1}, {"sensitive_features": "group"}, "one of budget= and fraction="),
+        ({"budget": -1.0}, {"sensitive_features": "group"}, "the leakage budget is -1"),
+        ({"fraction": 2.0}, {"sensitive_features": "group"}, "fraction is 2.0"),
+        ({"budget": 0.1, "calibration": 1.5}, {"sensitive_features": "group"}, "calibration is 1.5"),
+        ({"budget": 0.1, "measure": "none"}, {"sensitive_features": "group"}, "there is no measure"),
+        ({"budget": 0.1, "loss_matrix": np.ones((2, 3))}, {"sensitive_features": "group"}, "3 columns and y 2 classes"),
+        ({"budget": 0.1}, {"sensitive_features": ["f"]}, "1 entries for 200 people"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_in_a_sentence(given: dict[str, Any], fit: dict[str, Any], complaint: str) -> None:
+    table, truth, group = population(200)
+    fit = {name: group if value == "group" else value for name, value in fit.items()}
+    with pytest.raises(ds.InputError, match=complaint):
+        classifier(**given).fit(table, truth, **fit)
+
+
+def test_an_estimator_without_weights_says_so() -> None:
+    from sklearn.neighbors import KNeighborsClassifier
+
+    table, truth, _ = population(100)
+    with pytest.raises(ds.InputError, match="KNeighborsClassifier takes no sample_weight"):
+        ds.PrivateClassifier(KNeighborsClassifier()).fit(table, truth, sample_weight=np.ones(100))
+    weighted = ds.PrivateClassifier(make_pipeline(StandardScaler(), LogisticRegression()), GaussianNB())
+    assert weighted.fit(table, truth, sample_weight=np.ones(100)).score(table, truth) > 0.6
+
+
+def test_without_scikit_learn_the_module_loads_and_says_what_is_missing() -> None:
+    code = (
+        "import sys; sys.modules['sklearn'] = None\nimport discreet as ds\n"
+        "try:\n    ds.PrivateClassifier(budget=0.1)\n"
+        "except ds.InputError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "needs scikit-learn, which is not installed; pip install 'discreet[people]'" in done.stdout
