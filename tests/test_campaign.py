@@ -22,7 +22,7 @@ from discreet.problems import BlockProblem
 pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
-KINDS = ("edge", "small", "sparse", "dirichlet", "catalog", "weighted", "large", "blocks", "measures")
+KINDS = ("edge", "small", "sparse", "dirichlet", "catalog", "weighted", "large", "blocks", "measures", "secrets")
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -41,7 +41,7 @@ def test_a_problem_follows_from_seed_and_index(load: Any, kind: str) -> None:
     assert isinstance(problem, BlockProblem) == (kind == "blocks")
     if kind != "blocks":
         assert problem.p_xz.tobytes() == again[1].p_xz.tobytes()
-        assert problem.budget == again[1].budget
+        assert problem.terms == again[1].terms
     assert set(load("instances").KINDS) == set(KINDS)
 
 

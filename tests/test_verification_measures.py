@@ -272,6 +272,58 @@ def test_what_the_judge_says_of_several_constraints_is_confirmed(budgets: list[t
         assert found.budget_kept is True or 0.0 in [budget for _, budget in budgets]
 
 
+@pytest.mark.parametrize(
+    "budgets",
+    [
+        [(CONDITIONAL, 0.002)],
+        [("mutual-information", 0.002), ("chi-square", 0.01)],
+        [("local-differential-privacy", 0.1), (CONDITIONAL, 0.001), ("mutual-information", 0.001)],
+    ],
+)
+def test_solved_problems_of_several_constraints_are_confirmed_and_altered_ones_refused(
+    budgets: list[tuple[str, float]],
+) -> None:
+    problem = _several(*budgets)
+    solution = ds.solve(problem, "conic", gap=1e-7)
+    assert solution.status is Status.CERTIFIED, solution
+    assert solution.verdict is not None
+    found, faults = second_opinion(solution, 1e-7)
+    assert faults == []
+    assert found is not None
+    assert found.budget_kept
+    assert found.bracket[1] - found.bracket[0] <= 1e-7 * found.bracket[1]
+    leaking = 0.9999 * np.asarray(solution.estimator) + 0.0001 * problem.bayes_estimator
+    altered = replace(solution, verdict=replace(solution.verdict, answer=leaking))
+    assert any("the estimator leaks" in fault for fault in second_opinion(altered, 1e-7)[1])
+    tilt = np.array(solution.tilt)
+    tilt[0, 0] += 1e-3 * np.abs(tilt).max()
+    raised = replace(solution, verdict=replace(solution.verdict, tilt=tilt))
+    assert any("the duals prove" in fault for fault in second_opinion(raised, 1e-7)[1])
+
+
+@pytest.mark.parametrize(
+    "budgets",
+    [
+        [(CONDITIONAL, 0.0)],
+        [("mutual-information", 0.0), (CONDITIONAL, 0.01)],
+        [("mutual-information", 0.0), ("chi-square", 0.0)],
+    ],
+)
+def test_perfect_privacy_of_several_secrets_is_proven_by_integers(budgets: list[tuple[str, float]]) -> None:
+    """A problem of 12 outcomes has more freedom than equations; doubles alone would not be exactly private."""
+    problem = _several(*budgets)
+    solution = ds.solve(problem, "conic", gap=1e-7)
+    assert solution.certificate is not None
+    assert solution.certificate.private_within == 0.0
+    found, faults = second_opinion(solution, 1e-7)
+    assert faults == []
+    assert found is not None
+    assert found.budget_kept
+    assert verify(problem, solution.estimator).budget_kept is False
+    for term, (_, budget) in zip(found.terms or (found,), budgets, strict=True):
+        assert (term.deviation == term.leakage == (0.0, 0.0)) == (budget == 0.0)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32))
 def test_no_duals_of_several_constraints_prove_too_much(seed: int) -> None:

@@ -30,6 +30,7 @@ from discreet.backends.contract import Kind, Options, Regime
 from discreet.backends.isolated import attempt_all
 from discreet.backends.registry import capabilities
 from discreet.backends.solution import Solution
+from discreet.problems.constraint import is_plain
 from discreet.problems.problem import Problem
 from discreet.reports.second_opinion import contradictions
 from discreet.verification import Verification, verify
@@ -74,6 +75,7 @@ class Row:
     """What became of one problem.
 
     problem       words that build it again
+    budget        the largest of several
     gap           (upper − lower) / (upper + 2e-6), inf without a certificate
     seconds       of the backend's own steps; `judge_seconds` and `verify_seconds` beside it
     false         what is proven to contradict the certificate; `unconfirmed`, what its file does not prove
@@ -105,7 +107,8 @@ def done(batch: Batch, asked: Asked) -> list[Row]:
     problems: list[tuple[int, str, Any]] = []
     for index in range(batch.first, batch.first + batch.count):
         words, problem = drawn(batch.kind, asked.seed, index)
-        if Regime.of(problem) not in able.regimes and problem.measure.name == "mutual-information":
+        plain = is_plain(problem.terms) and problem.measure.name == "mutual-information"
+        if plain and Regime.of(problem) not in able.regimes:
             words, problem = f"{words} at budget 0", problem.with_budget(0.0)
         if not able.refusal(problem):
             problems.append((index, words, problem))
@@ -146,7 +149,7 @@ def _row(batch: Batch, index: int, words: str, solution: Solution, gap: float) -
         problem.n,
         problem.m,
         int(getattr(problem, "N", 0)),
-        problem.budget,
+        max(term.budget.amount for term in problem.terms),
         solution.status.value,
         solution.message if solution.certificate is None else "",
         gap_of(solution),
@@ -175,7 +178,8 @@ def checked(solution: Solution, gap: float) -> tuple[bool, list[str], list[str]]
 def _false(solution: Solution, found: Verification) -> list[str]:
     judged = solution.certificate
     assert judged is not None  # the second opinion is about it
-    perfect, exactly = solution.problem.constraint.perfect, not 0.0 < judged.private_within < math.inf
+    terms, exactly = solution.problem.terms, not 0.0 < judged.private_within < math.inf
+    perfect = any(term.budget.perfect for term in terms)
     said: list[str] = []
     if exactly and found.lower_bound > judged.upper:
         said.append(f"no estimator errs less than {found.lower_bound!r}, and the upper bound is {judged.upper!r}")
@@ -183,10 +187,12 @@ def _false(solution: Solution, found: Verification) -> list[str]:
         said.append(f"an estimator errs with {found.error[1]!r}, and the lower bound is {judged.lower!r}")
     if perfect and not exactly and isinstance(solution.problem, Problem):
         found = verify(solution.problem, np.asarray(solution.estimator))
-        if found.deviation[0] > judged.private_within:
-            said.append(f"a guess changes a probability by {found.deviation[0]!r}, more than {judged.private_within!r}")
+        private = [each for each, term in zip(found.terms or [found], terms, strict=True) if term.budget.perfect]
+        if (changed := max(each.deviation[0] for each in private)) > judged.private_within:
+            said.append(f"a guess changes a probability by {changed!r}, more than {judged.private_within!r}")
     if not (perfect and exactly) and found.error[0] > judged.upper:
         said.append(f"the estimator errs with {found.error[0]!r}, and the upper bound is {judged.upper!r}")
-    if not perfect and found.budget_kept is False:
-        said.append(f"the estimator leaks {found.leakage[0]!r} of {found.budget!r} nats")
+    for each, term in zip(found.terms or [found], terms, strict=True):
+        if not term.budget.perfect and each.budget_kept is False:
+            said.append(f"the estimator leaks {each.leakage[0]!r} of {each.budget!r} ({each.measure})")
     return said

@@ -1,4 +1,4 @@
-"""The problems of a campaign: nine kinds, each a pure function of (seed, index).
+"""The problems of a campaign: ten kinds, each a pure function of (seed, index).
 
     edge        1 … 6 values of each, 1 … 60 outcomes; zeros, copies, masses down to 1e-150, twelve decades of budgets
     small       those of `edge` with 1 … 3 values of each and 1 … 12 outcomes
@@ -9,6 +9,7 @@
     large       2 … 4 values of each, 5,000 … 60,000 points of a Gaussian mixture
     blocks      those of `edge`, with their outcomes in blocks: the answer is a rule
     measures    other measures than mutual information in turn: 2 … 5 values of each, 2 … 2,000 outcomes, or those of `edge`
+    secrets     one to three secrets, of 2 or 3 values each, by any measure, also given Y; 2 … 300 outcomes
 
 Problems with densities are missing: the second opinion does not read them.
 """
@@ -24,6 +25,7 @@ import numpy as np
 import random_problems
 
 from discreet.problems import BlockProblem, Problem, catalog
+from discreet.problems.constraint import Constraint
 from discreet.problems.measures import GLeakage
 from discreet.problems.measures.registry import MEASURES
 from discreet.reports.crosscheck.instances import DEFAULT_SIZE, Selection, select
@@ -97,6 +99,23 @@ def _of_measures(seed: int, index: int) -> Drawn:
     return f"{words} under {budget!r} of {name}", free.with_budget(budget)
 
 
+def _of_secrets(seed: int, index: int) -> Drawn:
+    """x, x' and x given y, each with a measure and a budget of its own, some of them 0."""
+    rng = np.random.default_rng([seed, index])
+    outcomes, sizes = int(2 * 150.0 ** rng.random()), rng.integers(2, 4, size=3).tolist()
+    joint = rng.gamma(rng.choice([0.3, 1.0]), size=(*sizes, outcomes)) + 1e-9  # of x, x', y and z
+    joint /= joint.sum()
+    plain = [name for name in MEASURES if name not in ("sibson", "g-leakage")]
+    stated = [(joint.sum(axis=(1, 2)), str(rng.choice(plain))), (joint.sum(axis=(0, 2)), str(rng.choice(plain)))]
+    stated.append((joint.sum(axis=1).transpose(1, 0, 2), "conditional-mutual-information"))
+    chosen = [stated[k] for k in sorted(rng.choice(3, size=int(rng.integers(1, 4)), replace=False).tolist())]
+    loss = Problem.from_joint(joint.sum(axis=0), math.inf).loss
+    free = Problem(loss=loss, constraints=[Constraint(p_xz, math.inf, name) for p_xz, name in chosen])
+    leaks = [leaked if math.isfinite(leaked) else 1.0 for leaked in free.bayes_leakages]
+    budgets = [float(leaked * rng.choice([0.0, 1e-4, 0.01, 0.1, 0.5])) for leaked in leaks]
+    return f"drawn('secrets', {seed}, {index})", free.with_budget(budgets if len(budgets) > 1 else budgets[0])
+
+
 KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
     "edge": _first(random_problems.edge),
     "small": _small,
@@ -107,4 +126,5 @@ KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
     "large": _large,
     "blocks": _in_blocks,
     "measures": _of_measures,
+    "secrets": _of_secrets,
 }

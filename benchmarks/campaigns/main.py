@@ -1,7 +1,7 @@
 """The command line: which batches there are, the processes that do them, and the scratch folder they are written to.
 
-`tilt` gets all kinds of problem but `small`; every other backend gets `small`, `measures` and `catalog`, and less time for
-each. Ten thousand problems of the other kinds would take the slowest backends hours.
+`tilt` gets all kinds of problem but `small`; every other backend gets `small`, `measures`, `secrets` and `catalog`, and less
+time for each. Ten thousand problems of the other kinds would take the slowest backends hours.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ _SIZE, _SIZES = 500, {"weighted": 50, "large": 50}  # problems of a batch, which
 _TILT = {
     "edge": 0.56,
     "measures": 0.1,
-    "sparse": 0.1,
+    "secrets": 0.02,
+    "sparse": 0.08,
     "dirichlet": 0.12,
     "catalog": 0.08,
     "blocks": 0.038,
     "weighted": 0.001,
     "large": 0.001,
 }
-_OTHERS = {"small": 0.6, "measures": 0.2, "catalog": 0.2}
+_OTHERS = {"small": 0.5, "measures": 0.2, "secrets": 0.1, "catalog": 0.2}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

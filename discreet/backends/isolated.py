@@ -25,7 +25,7 @@ from discreet.backends.registry import Availability, availability, load_backend,
 from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.problems.checks import brief
-from discreet.problems.constraint import LeakageBudget, is_plain
+from discreet.problems.constraint import LeakageBudget, Term, is_plain
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
@@ -87,7 +87,7 @@ def spawn(
     repeat_seconds: float = 0.0,
 ) -> Child:
     """A process that attempts the problems one after another; see `failed_start` and `next_attempt`."""
-    models = [(each.p_xz, each.loss, each.constraint, each.name) for each in problems]  # no other data of theirs
+    models = [(each.p_xz, each.loss, each.terms, each.name) for each in problems]  # no other data of theirs
     asked = options.gap, options.time_limit, options.max_iterations, dict(options.settings)
     request = models, backend, asked, memory_limit, repeat_seconds
     return Child("discreet.backends.isolated:serve_attempts", request, threads)
@@ -202,14 +202,15 @@ def serve_probe(send: Callable[[Any], None], backend: str) -> None:
 
 def serve_attempts(
     send: Callable[[Any], None],
-    models: list[tuple[Any, Any, LeakageBudget, str]],
+    models: list[tuple[Any, Any, tuple[Term, ...], str]],
     backend: str,
     asked: tuple[Any, ...],
     memory_limit: int | None,
     repeat_seconds: float,
 ) -> None:
-    """Send `ready`, then the attempt at the problem of each model (p_xz, loss, constraint, name) with the options asked."""
-    problems, options = [Problem(a, loss, limit, name=name) for a, loss, limit, name in models], Options(*asked)
+    """Send `ready`, then the attempt at the problem of each model (p_xz, loss, terms, name) with the options asked."""
+    problems = [Problem.of_rows(a, loss, terms, name=name) for a, loss, terms, name in models]
+    options = Options(*asked)
     _preload(backend, problems[0], options)
     _limit_memory(memory_limit)
     send("ready")

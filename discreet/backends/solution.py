@@ -261,14 +261,16 @@ class Solution:
         if isinstance(self.problem, Problem):
             blocks = ArrayBlocks(self.problem.p_xz, self.problem.loss)
         assert blocks is not None  # a rule was judged on them
-        exact = exact_columns(blocks, found, judged.moved) if is_plain(self.problem.terms) else {}
+        terms, groups = self.problem.terms, [slice(None)]
+        if not is_plain(terms):
+            groups = [group for term in terms if term.budget.perfect for group in term.groups]
+        exact = exact_columns(blocks, found, judged.moved, groups)
         return found, judged.tilt, judged.multiplier, exact
 
     def members(self) -> dict[str, Any]:
         """The arrays that `save` writes, by name: the estimator or, of a problem in blocks, its rule; and the duals.
 
-        At budget 0 of one secret some columns come as integers too, with which the estimator is exactly private
-        (`exact_columns`).
+        At budget 0 some columns come as integers too, with which the estimator is exactly private (`exact_columns`).
         """
         from discreet.problems.files.records import solution_members
 

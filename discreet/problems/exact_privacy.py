@@ -13,6 +13,7 @@ expansions", Numerische Mathematik 40 (1982).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -29,10 +30,13 @@ _PRIME = 2**127 - 1
 _Fractions = Any  # numpy arrays of Python fractions
 
 
-def exact_columns(blocks: Blocks, answer: Array | Rule, moved: NDArray[np.intp]) -> dict[int, list[int]]:
+def exact_columns(
+    blocks: Blocks, answer: Array | Rule, moved: NDArray[np.intp], groups: Sequence[slice] = (slice(None),)
+) -> dict[int, list[int]]:
     """Outcome → integers in proportion to its column, with which an estimator [m, N] or a rule is exactly private.
 
-    moved: outcomes and guesses of the probabilities to solve for [2, K], as in `Verdict`.
+    moved    outcomes and guesses of the probabilities to solve for [2, K], as in `Verdict`
+    groups   rows with a prior of their own, of which the guess must be independent
     Empty where nothing is moved.
     """
     if not moved.size:
@@ -56,26 +60,35 @@ def exact_columns(blocks: Blocks, answer: Array | Rule, moved: NDArray[np.intp])
         law += drawn @ tied.T
     bases = {outcome: int(column.argmax()) for outcome, column in columns.items()}
     moves = [(outcome, guess, bases[outcome]) for outcome, guess in moved.T.tolist()]
-    values = _private_probabilities(law, [(guess, base, masses[outcome]) for outcome, guess, base in moves])
+    effects = [(guess, base, masses[outcome]) for outcome, guess, base in moves]
+    values = _solution([row for group in groups for row in _equations(law, effects, group)])
     for (outcome, guess, base), value in zip(moves, values, strict=True):
         columns[outcome][guess] += value
         columns[outcome][base] -= value
     return {outcome: _integers(columns[outcome]) for outcome in sorted(columns)}
 
 
-def _private_probabilities(law: _Fractions, moves: list[tuple[int, int, _Fractions]]) -> list[Fraction]:
-    """The probabilities to be moved to a guess from its base, at outcomes of these masses of X, so that u_ij = s_i π_j."""
+def _equations(law: _Fractions, moves: list[tuple[int, int, _Fractions]], group: slice) -> list[list[Fraction]]:
+    """Of the probabilities moved to a guess from its base, at outcomes of these masses of X, so that u_ij = s_i π_j."""
+    law, moves = law[:, group], [(guess, base, masses[group]) for guess, base, masses in moves]
     prior, mass = law.sum(axis=0), law.sum(axis=1)
     total = prior.sum()
     excess = law * total - np.outer(mass, prior)
     apart = [masses * total - prior * masses.sum() for _, _, masses in moves]
     possible = np.flatnonzero(prior)  # deviations add up to 0 over j, and over i: one of either is left out
-    used = {guess for guess, _, _ in moves} | set(np.flatnonzero(mass).tolist())
+    if not possible.size:
+        return []
+    used = {guess for guess, _, masses in moves if masses.any()} | set(np.flatnonzero(mass).tolist())
     rows = []
     for i in sorted(used - {int(mass.argmax())}):
         signs = [(guess == i) - (base == i) for guess, base, _ in moves]
         for j in np.delete(possible, prior[possible].argmax()):
             rows.append([sign * each[j] for sign, each in zip(signs, apart, strict=True)] + [-excess[i, j]])
+    return rows
+
+
+def _solution(rows: list[list[Fraction]]) -> list[Fraction]:
+    """The solution of regular equations, whose last column is the right side."""
     scaled = [[int(value * math.lcm(*(each.denominator for each in row))) for value in row] for row in rows]
     values, unit = _solve(scaled)
     return [Fraction(value, unit) for value in values]

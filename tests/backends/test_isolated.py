@@ -22,6 +22,7 @@ from discreet.backends.isolated import attempt_isolated, probe, solve_isolated
 from discreet.backends.registry import backend_names
 from discreet.backends.run import conclude, solve
 from discreet.backends.solution import Solution, Status
+from discreet.problems.constraint import Constraint
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
 
@@ -241,3 +242,16 @@ def test_short_attempts_are_repeated_for_their_timings_and_answered_with_the_fir
     assert once.answer is not None
     assert often.answer is not None
     assert np.array_equal(once.answer.estimator, often.answer.estimator)
+
+
+def test_another_process_is_told_all_constraints() -> None:
+    full = np.random.default_rng(0).dirichlet(np.ones(48)).reshape(2, 2, 2, 6)  # p(x, x', y, z)
+    secrets = [
+        Constraint(full.sum(axis=(1, 2)), 0.001),
+        Constraint(full.sum(axis=1).transpose(1, 0, 2), 0.01, "conditional-mutual-information"),
+    ]
+    problem = Problem(loss=Problem.from_joint(full.sum(axis=0), 0.0).loss, constraints=secrets)
+    found = solve_isolated(problem, "conic")
+    assert found.status is Status.CERTIFIED, found
+    assert found.certificate is not None
+    assert len(found.certificate.terms) == 2
