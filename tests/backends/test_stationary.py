@@ -95,3 +95,23 @@ def test_nothing_is_found_from_nothing() -> None:
     assert crossover(problem, np.zeros((3, 3)), 1.0, Precision.of(problem, 1e-10)) is None
     garbage = crossover(problem, 1e6 * np.eye(3), 1e-9, Precision.of(problem, 1e-10), np.full((3, 40), 1 / 3), 1e-9)
     assert garbage is None or certify(problem, garbage.columns, garbage.tilt, garbage.multiplier).certificate.gap < 1e-8
+
+
+@pytest.mark.parametrize("kind", ["two", "private", "conditional"])
+def test_several_secrets_and_conditional_information(kind: str) -> None:
+    """The equations of all budgets at once; one secret that must not leak; groups with priors of their own."""
+    pytest.importorskip("cvxpy")
+    joint = np.random.default_rng(3).dirichlet(np.full(3 * 2 * 3 * 40, 0.5)).reshape(3, 2, 3, 40)
+    first, second, loss = joint.sum((1, 2)), joint.sum((0, 2)), (1.0 - np.eye(3)) @ joint.sum((0, 1))
+    if kind == "conditional":
+        free = Problem.from_joint(joint.sum(axis=1), math.inf, measure="conditional-mutual-information")
+        one = problem = free.with_budget(0.2 * free.bayes_leakage)
+    else:
+        one = Problem(first, loss, 1e-3, measure="chi-square")
+        other = ds.Constraint(second, 0.0) if kind == "private" else ds.Constraint(second, 5e-4)
+        problem = Problem(loss=loss, constraints=[ds.Constraint(first, 1e-3, "chi-square"), other])
+    best = ds.solve(problem, "conic", gap=1e-9)
+    assert best.tilt is not None
+    found = crossover(problem, best.tilt, best.multiplier, Precision.of(one, 1e-10), np.asarray(best.estimator), 1e-9)
+    assert found is not None
+    assert ds.certify(problem, found.columns, found.tilt, found.multiplier, gap=1e-12).status is ds.Status.CERTIFIED

@@ -310,8 +310,12 @@ class Stationary:
     # -- the answer ------------------------------------------------------------------------------------------------------
 
     def _excess(self, shares: Array) -> float:
-        """By how much budgets are exceeded, relative, at most; private secrets count by what they leak."""
+        """By how much budgets are exceeded, relative, at most; inf where a secret leaks that must not.
+
+        The judge moves those to exact privacy, by up to the rounding of sums, which the other budgets feel.
+        """
         worst, deviation = -math.inf, self._deviation_of(shares)
+        moved = Precision.leak_free if self._exact.any() else Precision.entry
         ceilings = np.zeros(len(self._problem.terms))
         for part, mass, by_mass in zip(self._parts, self._mass, self._by_mass, strict=True):
             term = self._problem.terms[part.term]
@@ -323,7 +327,7 @@ class Stationary:
                 continue
             if not term.budget.oblivious:
                 cancelled = float((mass[s > 0.0] / s[s > 0.0]).max(initial=1.0))
-                ceilings[part.term] += law.leakage_ceiling(Precision.entry * max(1.0, cancelled))
+                ceilings[part.term] += law.leakage_ceiling(moved * max(1.0, cancelled))
                 worst = max(worst, ceilings[part.term] / term.budget.amount - 1.0)
         return worst
 

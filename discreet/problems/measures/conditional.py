@@ -39,6 +39,10 @@ class ConditionalMutualInformation(Measure):
         """log r, cut at r = 2⁻⁵³."""
         return MUTUAL_INFORMATION.slope(x, p_x)
 
+    def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
+        """π_j / r_j."""
+        return MUTUAL_INFORMATION.curvature(x, p_x)
+
     def support(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> tuple[Array, Array]:
         """h_i(t, μ)."""
         return MUTUAL_INFORMATION.support(tilt, p_x, multiplier, level)
