@@ -31,6 +31,7 @@ from discreet.backends.tilt.sifting import is_linear, sifted
 from discreet.backends.tilt.stationary import Stationary
 from discreet.backends.tilt.vertex import Vertex, is_entropic, law_of, proven_width
 from discreet.problems.measures.mutual_information import phi_divergence
+from discreet.problems.measures.registry import LINEAR
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.tilted_losses import first_least
@@ -50,6 +51,8 @@ def crossover(
     """
     if is_linear(problem):
         return sifted(problem, tilt, precision, columns, gap)
+    if any(term.priced and term.measure.name in LINEAR for term in problem.terms):
+        return None  # a linear measure beside one that is not
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is nearly known may be far off
         active = _ActiveSet(problem, problem.loss + tilt @ problem.p_xz)
         deviation = None if columns is None else active.hesitate(columns)
