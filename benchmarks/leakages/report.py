@@ -15,7 +15,7 @@ from typing import Any
 from large.machine import described
 from large.table import Row
 
-from discreet.problems.measures.registry import MEASURES
+from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.figure_svg import standalone
 from discreet.reports.figures import Figure, Series
 from discreet.reports.measurements import Measurement, grouped
@@ -175,8 +175,8 @@ def _sized(row: Row) -> str:
 
 def _who(found: Found) -> str:
     backends = list(dict.fromkeys(row.label for row in sorted(found.tried, key=lambda row: _order(row.label))))
-    cells = grouped(found.tried, lambda row: (_named(row.measure), row.label))
-    measures = [name for name in MEASURES if any(measure == name for measure, _ in cells)]
+    cells = grouped(found.tried, lambda row: (_kind(row), row.label))
+    measures = _in_order(kind for kind, _ in cells)
     lines = [[name, *(_solved(cells.get((name, label), [])) for label in backends)] for name in measures]
     return _table(["measure", *(f"`{label}`" for label in backends)], lines)
 
@@ -214,13 +214,13 @@ def _strips(
 ) -> Figure | None:
     if not rows:
         return None
-    measures = [each for each in MEASURES if any(_named(row.measure) == each for row in rows)]
+    measures = _in_order(map(_kind, rows))
     labels = sorted({row.label for row in rows}, key=_order)
     series = []
     for tone, label in enumerate(labels):
         own = [row for row in rows if row.label == label]
         lane = 0.5 * (tone - 0.5 * (len(labels) - 1)) / max(1, len(labels) - 1)
-        places = tuple(measures.index(_named(row.measure)) + lane for row in own)
+        places = tuple(measures.index(_kind(row)) + lane for row in own)
         series.append(Series(label, tuple(map(value, own)), places, "points", tone))
     told = "; ".join(f"{each.label} {scientific(min(each.x))} to {scientific(max(each.x))}" for each in series)
     return Figure(name, title, subtitle, x_label, "", tuple(series), f"{title}: {told}.", log_x=True, rows=tuple(measures),
@@ -232,7 +232,7 @@ def _ratios(found: Found) -> Figure | None:
     rows = [row for row in found.rows if row.multiple is not None and row.case.startswith("sizes")]
     if not rows:
         return None
-    measures = [each for each in MEASURES if any(_named(_measure_of(row)) == each for row in rows)]
+    measures = _in_order(_named(_measure_of(row)) for row in rows)
     sizes = sorted({int(row.size) for row in rows})
     series = []
     for tone, size in enumerate(sizes):
@@ -260,6 +260,22 @@ def _order(label: str) -> tuple[int, str]:
 
 def _named(measure: str) -> str:
     return measure.partition(":")[0]
+
+
+def _kind(row: Measurement) -> str:
+    """The family of its measure, and how many secrets there are if there are several."""
+    return _named(row.measure) + (f", {row.secrets} secrets" if row.secrets > 1 else "")
+
+
+def _in_order(kinds: Iterable[str]) -> list[str]:
+    """Each once: one secret before several, and by the order of the reference."""
+    order = [*MEASURES, *CONDITIONAL]
+
+    def place(kind: str) -> tuple[str, int]:
+        name, _, secrets = kind.partition(", ")
+        return secrets, order.index(name)
+
+    return sorted(set(kinds), key=place)
 
 
 def _measure_of(row: Row) -> str:

@@ -14,7 +14,7 @@ from discreet.backends.registry import backend_names, load_backend
 from discreet.problems.catalog import entries
 from discreet.problems.catalog.registry import FAMILIES
 from discreet.problems.errors import FileError, InputError
-from discreet.problems.measures.registry import MEASURES
+from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.study.cells import Work, cells_of, choose
 from discreet.reports.study.plan import SHIPPED, parse_study, read_study
 
@@ -220,8 +220,9 @@ def test_the_number_of_secrets_is_a_parameter_and_a_row_says_who_does_not_serve_
 
 def test_the_study_of_measures_has_every_measure_and_what_the_default_one_has_not() -> None:
     work, default = _shrunk("measures"), _shrunk("default")
-    asked = {cell.instance.problem.measure.name for cell in work.cells if cell.instance.problem.budget > 0.0}
-    assert asked == set(MEASURES)
+    asked = [{term.measure.name for term in cell.instance.problem.terms} for cell in work.cells]
+    assert set().union(*asked) == {*MEASURES, *CONDITIONAL}
+    assert {len(cell.instance.problem.terms) for cell in work.cells} == {1, 2, 3}
     taken = {cell.instance.entry for cell in (*work.cells, *default.cells)}
     assert taken == {each.name for each in entries()} - {sentence.split()[0] for sentence in default.left_out}
     for cell in work.cells:
