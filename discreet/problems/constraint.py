@@ -93,6 +93,10 @@ class Term:
         """Whether its budget has a price: it is neither perfect privacy nor no constraint."""
         return not (self.budget.perfect or self.budget.oblivious)
 
+    def tightened(self, share: float) -> Term:
+        """The same with that share less of its budget."""
+        return replace(self, budget=replace(self.budget, amount=self.budget.amount * (1.0 - share)))
+
     @property
     def sizes(self) -> list[int]:
         """Of the groups."""

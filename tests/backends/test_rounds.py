@@ -221,3 +221,20 @@ def test_more_is_retained_at_first_where_outcomes_are_made_at_every_pass(monkeyp
     for blocks in (BlockProblem.of(problem), watched(problem, size=10_000)[0]):
         in_rounds(blocks)
     assert draws == [5 * 30, 5 * 40]  # the least number; one outcome in 2500
+
+
+@pytest.mark.parametrize(
+    "name", ["mutual-information", "chi-square", "maximal-leakage", "local-differential-privacy", "parity-difference"]
+)
+def test_outcomes_that_cannot_be_told_apart_decide_as_tie_classes_under_every_measure(name: str) -> None:
+    """Copies of a few outcomes, of margins equal to rounding: the rule is a tilt, a band and a column for each class."""
+    rng = np.random.default_rng(0)
+    joint = np.repeat(rng.dirichlet(np.ones(2 * 2 * 10)).reshape(2, 2, 10), 400, axis=2)
+    joint *= 1.0 + 1e-15 * rng.random(joint.shape)
+    free = Problem.from_joint(joint / joint.sum(), math.inf, measure=name)
+    problem = free.with_budget(0.3 * min(free.bayes_leakage, 1.0))
+    solution = solve(BlockProblem.of(problem), "tilt", gap=GAP)
+    assert solution.status is Status.CERTIFIED
+    assert solution.rule is not None
+    assert solution.rule.band > 0.0
+    assert not solution.rule.ties.size

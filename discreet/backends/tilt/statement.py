@@ -10,6 +10,8 @@ Source: discreet, docs/theory.md, section 18 (ties and tie classes).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +21,7 @@ from discreet.backends.tilt.passes import scan
 from discreet.backends.tilt.point import Grouping
 from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, solve_whole
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import LeakageBudget
+from discreet.problems.constraint import Term
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
@@ -89,9 +91,9 @@ def _drawn(
     """Error probability and columns [m·m, m], by pair, where groups below m get their label and classes draw it."""
     n, m = problem.n, problem.m
     classes = Grouping.of(group)
-    budget = LeakageBudget(problem.budget * (1.0 - precision.summed), problem.measure)
-    small = Problem(classes.merge(columns[:n]), classes.merge(columns[n:]), budget)
-    if small.bayes_leakage <= small.budget:
+    terms = tuple(term.tightened(precision.summed) for term in problem.terms)
+    small = Problem.of_rows(classes.merge(columns[:n]), classes.merge(columns[n:]), terms)
+    if _keeps(terms, small.bayes_leakages):
         return None
     point, ending = solve_whole(small, precision, precision.small, limits)
     if not ending.optimal:
@@ -100,10 +102,14 @@ def _drawn(
     found[:, sure] = np.eye(m)[:, np.argmax(found[:, sure], axis=0)]
     determined = classes.keys < m
     own = bool((found[classes.keys[determined], np.flatnonzero(determined)] == 1.0).all())
-    if not own or small.leakage(found) > problem.budget:
+    if not own or not _keeps(problem.terms, small.leakages(found)):
         return None
     drawn = np.repeat(np.eye(m), m, axis=0)
     for place in np.flatnonzero(~determined):
         i, k = divmod(int(classes.keys[place]) - m, m)
         drawn[[i * m + k, k * m + i]] = found[:, place]
     return small.error_probability(found), drawn
+
+
+def _keeps(terms: Sequence[Term], leakages: Sequence[float]) -> bool:
+    return all(leakage <= term.budget.amount for term, leakage in zip(terms, leakages, strict=True))
