@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from discreet.problems.constraint import Constrained
+from discreet.problems.constraint import Constrained, LeakageBudget
 from discreet.problems.measures.registry import LINEAR
 
 _UNIT = 2.0**-53
@@ -133,9 +133,14 @@ class Precision:
     @classmethod
     def of(cls, problem: Constrained, gap: float) -> Precision:
         """The policy for a problem of any kind and the relative gap asked for."""
-        level, measure = problem.measure.level(problem.budget), problem.measure
+        return cls.at(problem.constraint, gap)
+
+    @classmethod
+    def at(cls, budget: LeakageBudget, gap: float) -> Precision:
+        """The policy for one of several constraints."""
+        level, measure = budget.measure.level(budget.amount), budget.measure
         rounding = 0.0
-        if 0.0 < problem.budget < math.inf and 0.0 < level < math.inf:
+        if 0.0 < budget.amount < math.inf and 0.0 < level < math.inf:
             rounding = _UNIT * (math.sqrt(2.0 / level) if measure.name not in LINEAR else 2.0 / level)
         bracket = max(2.0**-43, gap / 4)
         return cls(

@@ -15,11 +15,13 @@ from discreet.backends.blahut_arimoto.backend import BlahutArimoto
 from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes
 from discreet.backends.blahut_arimoto.plain import Step, constrained_sweep, log_normalise, plain_sweeps, uniform_start
 from discreet.backends.blahut_arimoto.proximal import ProximalSweep, coordinates, proximal_sweeps
+from discreet.backends.blahut_arimoto.several import Secrets, Sweep, duals_of
 from discreet.backends.contract import Duals, Options
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
 from discreet.backends.solution import Solution, Status
 from discreet.problems import catalog
+from discreet.problems.constraint import Constraint
 from discreet.problems.errors import InputError
 from discreet.problems.judge import certify
 from discreet.problems.measures.duals import feasible_duals
@@ -378,6 +380,81 @@ def test_nothing_to_decide() -> None:
     joint = np.random.default_rng(0).dirichlet(np.ones(12)).reshape(2, 1, 6)
     tight(solve(Problem.from_joint(joint, budget=0.0), SOLVER))
     tight(solve(Problem.from_joint(np.swapaxes(joint, 0, 1), budget=0.0), SOLVER))
+
+
+# -- several secrets ------------------------------------------------------------------------------------------------------
+
+
+def several(seed: int) -> Problem:
+    """One to three constraints on two secrets: mutual information, also given Y, budgets from none to perfect privacy."""
+    rng = np.random.default_rng(seed)
+    m, outcomes = int(rng.integers(2, 4)), int(rng.integers(4, 16))
+    shape = (int(rng.integers(2, 4)), int(rng.integers(2, 4)), m, outcomes)
+    joint = rng.dirichlet(np.full(math.prod(shape), 0.5)).reshape(shape)
+    loss = joint.sum(axis=(0, 1, 2)) - joint.sum(axis=(0, 1))
+    kinds = [
+        (joint.sum(axis=(1, 2)), "mutual-information"),
+        (joint.sum(axis=(0, 2)), "mutual-information"),
+        (joint.sum(axis=1).transpose(1, 0, 2), "conditional-mutual-information"),
+    ]
+    given = []
+    for k in rng.permutation(3)[: int(rng.integers(1, 4))]:
+        most = Problem(kinds[k][0], loss, math.inf, measure=kinds[k][1]).bayes_leakage
+        share = float(rng.choice([0.0, 1e-3, 0.1, 0.5, 2.0, math.inf], p=[0.1, 0.2, 0.3, 0.2, 0.1, 0.1]))
+        given.append(Constraint(kinds[k][0], share * most, kinds[k][1]))
+    return Problem(loss=loss, constraints=given)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_several_constraints_are_certified_whichever_of_them_bind(seed: int) -> None:
+    problem = several(seed)
+    solution = solve(problem, SOLVER)
+    assert solution.status is Status.CERTIFIED, solution
+    assert np.shape(solution.multiplier) == ((len(problem.terms),) if len(problem.terms) > 1 else ())
+    leakages = problem.leakages(np.asarray(solution.estimator))
+    assert all(found <= max(term.budget.amount, 1e-20) for found, term in zip(leakages, problem.terms, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_secret_twice_has_the_bracket_of_the_secret_once(seed: int) -> None:
+    problem = random_problem(seed, fraction=0.3)
+    twice = Problem(loss=problem.loss, constraints=[Constraint(problem.p_xz, problem.budget)] * 2)
+    once, both = solve(problem, SOLVER), solve(twice, SOLVER)
+    assert both.status is Status.CERTIFIED
+    assert both.error_probability == pytest.approx(once.error_probability, rel=2e-9)
+    assert np.sum(both.multiplier) == pytest.approx(once.multiplier, rel=1e-3)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=15)
+def test_the_dual_of_a_sweep_under_several_constraints_has_the_gradient_of_differences(seed: int) -> None:
+    problem, rng = several(seed), np.random.default_rng(seed)
+    secrets = Secrets.of(problem, 1e-9)
+    positive = (secrets.budget > 0.0) & np.isfinite(secrets.budget)
+    price = np.where(positive, 0.5 + rng.random(positive.size), np.where(secrets.budget == 0.0, math.inf, 0.0))
+    tilt = np.zeros((problem.m, problem.n))
+    for group in secrets.groups:
+        drawn = rng.normal(size=(problem.m, group.prior.size))
+        tilt[:, group.rows] = 0.3 * (drawn - (drawn @ group.prior)[:, None])
+    start = np.log(rng.dirichlet(np.ones(problem.m), problem.N).T)
+    sweep = Sweep(secrets, start, duals_of(tilt, price), 2.0 / secrets.spread)
+    change, rise, step = rng.normal(size=tilt.shape), rng.normal(size=price.size) * positive, 1e-6
+    for group in secrets.groups:
+        change[:, group.rows] -= (change[:, group.rows] @ group.prior)[:, None]
+    above, below = (sweep._at(sign * step * change, sign * step * rise) for sign in (1.0, -1.0))
+    own = sum(float((sweep.point.gradient[:, g.rows] * change[:, g.rows]).sum()) for g in secrets.groups)
+    expected = own + float(sweep.point.price_gradient @ rise)
+    assert (above.value - below.value) / (2.0 * step) == pytest.approx(expected, rel=1e-4, abs=1e-8)
+
+
+def test_one_guess_and_slack_budgets_need_no_sweep() -> None:
+    joint = np.random.default_rng(1).dirichlet(np.ones(2 * 3 * 4)).reshape(2, 3, 4)
+    loss = np.full((1, 4), 0.1)
+    for rows in (joint.sum(axis=1), joint.sum(axis=0)):
+        given = [Constraint(joint.sum(axis=1), 0.1), Constraint(rows, 0.1)]
+        solution = solve(Problem(loss=loss * joint.sum(axis=(0, 1)), constraints=given), SOLVER)
+        assert solution.status is Status.CERTIFIED
+        assert solution.iterations == 0
 
 
 # -- limits and settings -------------------------------------------------------------------------------------------------

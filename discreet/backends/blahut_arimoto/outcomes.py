@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -82,6 +83,11 @@ class Outcomes:
         return self.budget == 0.0
 
     @property
+    def size(self) -> int:
+        """How many private values there are."""
+        return self.prior.size
+
+    @property
     def spread(self) -> float:
         """Mean difference between the worst and the best guess: the unit of costs."""
         return float(self.mass @ (self.cost.max(axis=0) - self.cost.min(axis=0)))
@@ -116,11 +122,7 @@ class Outcomes:
         zero = np.zeros_like(tilt)
         if self.perfect:
             return TiltedLaw(zero, zero, zero[:, 0], zero[:, 0])
-        x = (tilt - (tilt @ self.prior)[:, None]) / multiplier
-        log_mean = _log_mean_exp(x, self.prior)
-        log_ratio = x - log_mean[:, None]
-        ratio = np.expm1(log_ratio)
-        return TiltedLaw(log_ratio, self.prior * ratio, phi_divergence(ratio) @ self.prior, multiplier * log_mean)
+        return tilted_law(tilt, multiplier, self.prior)
 
     def tilted_costs(self, tilt: Array, law: TiltedLaw) -> Array:
         """c_il + f_l·t_i − cost_i [m, N]: what the optimal rule minimises over i."""
@@ -146,6 +148,15 @@ class Outcomes:
         return self.error(estimator), estimator
 
 
+def tilted_law(tilt: Array, multiplier: float, prior: Array) -> TiltedLaw:
+    """What a tilt [m, n] stands for, of a prior [n], at 0 < μ < ∞."""
+    x = (tilt - (tilt @ prior)[:, None]) / multiplier
+    log_mean = _log_mean_exp(x, prior)
+    log_ratio = x - log_mean[:, None]
+    ratio = np.expm1(log_ratio)
+    return TiltedLaw(log_ratio, prior * ratio, phi_divergence(ratio) @ prior, multiplier * log_mean)
+
+
 def _log_mean_exp(x: Array, prior: Array) -> Array:
     """log Σ_j π_j exp(x_ij) for rows with Σ_j π_j x_ij = 0: second order in x, and accurate as such."""
     largest = x.max(axis=1)
@@ -155,6 +166,23 @@ def _log_mean_exp(x: Array, prior: Array) -> Array:
     return np.where(np.abs(x).max(axis=1) <= 1.0, near, far)
 
 
+class Bracketed(Protocol):
+    """Outcomes of one secret or of several: what a bracket asks of them. Of several there is a multiplier for each."""
+
+    @property
+    def cost(self) -> Array: ...
+    @property
+    def mass(self) -> Array: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def perfect(self) -> bool: ...
+    def constant(self) -> Array: ...
+    def error(self, estimator: Array) -> float: ...
+    def lower(self, tilt: Array, multiplier: Any) -> float: ...
+    def upper(self, estimator: Array, leak_free: Array) -> tuple[float, Array]: ...
+
+
 class Bracket:
     """The best feasible estimator [m, N] and the best duals seen so far. It starts from a constant guess and no tilt.
 
@@ -162,10 +190,10 @@ class Bracket:
     sweeps over the outcomes; `stalled` counts consecutive offers that hardly narrowed the bracket.
     """
 
-    def __init__(self, outcomes: Outcomes, gap: float, most_passes: int, deadline: float) -> None:
+    def __init__(self, outcomes: Bracketed, gap: float, most_passes: int, deadline: float) -> None:
         self._outcomes, self.gap, self.most_passes, self.deadline = outcomes, gap, most_passes, deadline
         self.estimator = self.leak_free = outcomes.constant()
-        no_tilt = np.zeros((len(outcomes.cost), outcomes.prior.size))
+        no_tilt = np.zeros((len(outcomes.cost), outcomes.size))
         self.duals = Duals(no_tilt, math.inf if outcomes.perfect else 0.0)
         self.upper = outcomes.error(self.estimator)
         self.lower = float(outcomes.mass @ outcomes.cost.min(axis=0))
@@ -178,7 +206,7 @@ class Bracket:
         upper, feasible = self._outcomes.upper(estimator, self.leak_free)
         if upper < self.upper:
             self.upper, self.estimator = upper, feasible
-        if duals is not None and duals.multiplier > 0.0:
+        if duals is not None and np.max(duals.multiplier) > 0.0:
             lower = self._outcomes.lower(duals.tilt, duals.multiplier)
             if lower > self.lower:
                 self.lower, self.duals = lower, duals

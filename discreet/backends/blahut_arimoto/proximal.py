@@ -40,7 +40,7 @@ _STALLED = "stopped: no further progress"
 
 def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = True) -> str:
     """Exact proximal sweeps from the uniform guess, of growing or constant step η. Returns why it stopped."""
-    pace = _Pace(1.0 / outcomes.spread, growing)
+    pace = Pace(1.0 / outcomes.spread, growing)
     log_estimator = uniform_start(outcomes)
     duals = Duals(bracket.duals.tilt, math.inf if outcomes.perfect else first_multiplier(outcomes))
     while not (verdict := bracket.verdict()):
@@ -98,7 +98,7 @@ def _priced(outcomes: Outcomes, private: Bracket) -> Duals | None:
     return Duals(tilt, math.sqrt(0.5 * variance / outcomes.budget)) if variance > 0.0 else None
 
 
-class _Pace:
+class Pace:
     """The step η: it grows eightfold after a sweep that was solved, and backs off after one that was not."""
 
     def __init__(self, eta: float, growing: bool) -> None:
@@ -238,7 +238,7 @@ class ProximalSweep:
         others = np.delete(point.gradient, int(np.argmax(mass)), axis=0).ravel()
         gradient = others if outcomes.perfect else np.concatenate([others, common, [point.price_gradient]])
         matrix = self._curvature(steps)
-        solution = _solve_scaled(matrix, gradient)
+        solution = solve_scaled(matrix, gradient)
         if not outcomes.perfect:
             solution = self._within_reach(matrix, gradient, solution)
         found = steps @ solution  # [m, n + 1]
@@ -250,7 +250,7 @@ class ProximalSweep:
         price = min(max(float(solution[-1]), -0.7 * multiplier), 2.0 * multiplier)
         if price == solution[-1]:
             return solution
-        rest = _solve_scaled(matrix[:-1, :-1], gradient[:-1] - price * matrix[:-1, -1])
+        rest = solve_scaled(matrix[:-1, :-1], gradient[:-1] - price * matrix[:-1, -1])
         return np.append(rest, price)
 
     def _curvature(self, steps: Array) -> Array:
@@ -311,7 +311,7 @@ def _gauge(matrix: Array, n: int) -> Array:
     return np.kron(np.eye(blocks), np.ones((n, n))) * (level / n)[:, None]
 
 
-def _solve_scaled(matrix: Array, right: Array) -> Array:
+def solve_scaled(matrix: Array, right: Array) -> Array:
     """Solve a positive semidefinite system after Jacobi scaling; a small ridge keeps its null directions harmless."""
     diagonal = matrix.diagonal()
     scale = np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 0.0)
