@@ -381,7 +381,7 @@ class Sweep:
         return matrix
 
     def _add_costs(self, matrix: Array, others: list[int]) -> None:
-        """s_i^g times the Hessian of cost(t_i^g, μ), and curvature for constants in groups of tilts, which change nothing."""
+        """s_i^g times the Hessian of cost(t_i^g, μ), and curvature for constants in groups of tilts: they change nothing."""
         point, secrets, m = self.point, self._secrets, len(self.point.tilt)
         width, first = self._rows.size, 0
         for number, (group, law) in enumerate(zip(secrets.groups, point.laws, strict=True)):
