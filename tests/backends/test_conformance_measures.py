@@ -74,7 +74,7 @@ def problem_of(case: str) -> Problem:
 
 @cache
 def solution_of(name: str, case: str) -> Solution:
-    return solve(problem_of(case), name, time_limit=60.0)
+    return solve(problem_of(case), name, time_limit=600.0)
 
 
 def serving(case: str) -> list[str]:
