@@ -72,7 +72,8 @@ class Grid(ABC):
         self.options = ds.Options(gap=TARGET_GAP, time_limit=LIMIT_SECONDS)
         self.solver = ds.backends.load_backend(backend)
         skip_if("" if hasattr(self.solver, "lower") else f"{backend} asks others, which are measured themselves")
-        warm_up(backend, self.instance.budget)
+        several = len(getattr(self.instance, "terms", ())) > 1
+        warm_up(backend, 0.01 if several else self.instance.budget)
 
     def lower(self) -> Any:
         """Reduce and lower, as `discreet.solve` does; a refusal at this point is a skip too."""
@@ -161,7 +162,7 @@ class Answer:
 
     estimator: Any
     tilt: Any
-    multiplier: float
+    multiplier: Any
     relative_gap: float
     leakage_over_budget: float
 
@@ -178,8 +179,8 @@ def answered(kept: Path, backend: str, instance: Any) -> Answer:
             raise RuntimeError(str(found["failure"]))
         if "refusal" in found:
             raise skipped(str(found["refusal"]))
-        numbers = (float(found[name]) for name in ("multiplier", "relative_gap", "leakage_over_budget"))
-        return Answer(found["estimator"], found["tilt"], *numbers)
+        price, *numbers = (found[name] for name in ("multiplier", "relative_gap", "leakage_over_budget"))
+        return Answer(found["estimator"], found["tilt"], price if price.ndim else float(price), *map(float, numbers))
 
 
 def _found(backend: str, instance: Any) -> dict[str, Any]:
@@ -190,6 +191,7 @@ def _found(backend: str, instance: Any) -> dict[str, Any]:
     if judged is None:
         return {"failure": f"{backend}: {solution.status.value}: {solution.message}"}
     own = judged.own_leakage / judged.budget if judged.budget > 0.0 else judged.own_phi_residual / PHI_TOLERANCE
+    own = judged.own_leakage_ratio if getattr(judged, "terms", ()) else own
     numbers = {"multiplier": solution.multiplier, "relative_gap": solution.relative_gap, "leakage_over_budget": own}
     return {"estimator": solution.estimator, "tilt": solution.tilt, **numbers}
 

@@ -17,7 +17,7 @@ import pytest
 import discreet as ds
 from discreet.backends.contract import Reach
 from discreet.problems import BlockProblem, catalog
-from discreet.problems.measures.registry import MEASURES
+from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 
@@ -87,17 +87,23 @@ def test_a_suite_runs_at_its_smallest_size(question: str, load: Any, tmp_path: P
             assert 1.0 <= grid.track_leakage_over_budget(*cell) < 1.0 + 1e-6
 
 
-def test_every_measure_is_solved_or_skipped_with_a_sentence(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_measure_is_solved_or_skipped_with_a_sentence(
+    load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     module = load("bench_measures")
     grid = module.MeasuresSteps()
-    assert {word.partition(":")[0] for word in module.MEASURES} == set(MEASURES)
+    assert {word.partition(":")[0] for word in module.MEASURES} == {*MEASURES, *CONDITIONAL}
     for measure in module.MEASURES[1:]:
-        grid.setup("conic", measure)
-        assert str(grid.instance.measure).startswith(measure.partition("=")[0])
+        assert str(grid.problem(measure).measure).startswith(measure.partition("=")[0])
+    grid.setup("conic", "chi-square")
+    answers = module.MeasuresAnswers()
+    answers.setup(str(tmp_path), "conic", "secrets=3")
+    answers.time_certify(str(tmp_path), "conic", "secrets=3")
+    assert answers.track_leakage_over_budget(str(tmp_path), "conic", "secrets=3") < 1.0 + 1e-6
     with pytest.raises(NotImplementedError, match="highs does not serve a positive finite budget of chi-square"):
         grid.setup("highs", "chi-square")
     monkeypatch.setattr(module.ds.problems, "dirichlet", partial(max, 1))  # a builder to which the keyword is new
-    with pytest.raises(NotImplementedError, match="knows mutual information only"):
+    with pytest.raises(NotImplementedError, match="knows mutual information of one secret only"):
         grid.setup("conic", "max-lift")
 
 
