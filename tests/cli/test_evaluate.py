@@ -1,0 +1,85 @@
+"""`discreet evaluate`: the numbers of `ds.evaluate`, exit codes and refusals."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import refused, run
+
+import discreet as ds
+
+ASKED = ("--hide", "sex", "--truth", "income", "--guesses", "guess")
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """400 people, a few of whom do not say their sex."""
+    rng = np.random.default_rng(0)
+    sex, old = rng.choice(["f", "m", ""], 400, p=[0.5, 0.45, 0.05]), rng.choice(["yes", "no"], 400)
+    income = np.where(rng.random(400) < np.where(sex == "f", 0.3, 0.6), "high", "low")
+    guess = np.where(rng.random(400) < 0.9, income, "low")
+    path = tmp_path / "people.csv"
+    lines = ["sex,old,income,guess", *(",".join(line) for line in zip(sex, old, income, guess, strict=True))]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_it_prints_the_numbers_of_evaluate(people: Path) -> None:
+    found = run("evaluate", str(people), *ASKED, "--json")
+    assert found.exit_code == 0, found.stderr
+    record = json.loads(found.stdout)
+    rows = [line.split(",") for line in people.read_text().splitlines()[1:]]
+    sex, _, income, guess = ([cell or None for cell in column] for column in zip(*rows, strict=True))
+    expected = ds.evaluate(guess, None, income, sensitive_features=sex)
+    assert record == {"statement": expected.statement(), "budget": None, "holds": None, **expected.to_dict()}
+    assert record["groups"] == ["f", "m", "None"] or set(record["groups"]) == {"f", "m", "None"}
+    words = run("evaluate", str(people), *ASKED).stdout
+    for name in ("errors", "maximal-leakage", "change of odds", "high", expected.statement()):
+        assert name in words.replace("\n", " ") or name in words
+
+
+@pytest.mark.parametrize(("budget", "code", "said"), [("0.5", 0, "holds"), ("0.05", 1, "not shown"), ("1e-6", 1, "broken")])
+def test_the_exit_code_says_whether_the_budget_holds_for_people(people: Path, budget: str, code: int, said: str) -> None:
+    found = run("evaluate", str(people), *ASKED, "--leakage", budget, "--json")
+    assert found.exit_code == code
+    assert json.loads(found.stdout)["statement"].startswith(f"{said} for people, 95 %: ")
+
+
+def test_several_columns_measures_and_packed_files(people: Path) -> None:
+    packed = people.with_suffix(".csv.gz")
+    packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + people.read_bytes()))
+    more = ("--hide", "old", "--measure", "parity-difference", "--confidence", "0.5", "--json")
+    found = json.loads(run("evaluate", str(packed), *ASKED, *more).stdout)
+    assert len(found["groups"]) == 6
+    assert (found["measure"], found["confidence"]) == ("parity-difference", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "No such file"),
+        ("", "no column 'sex'"),
+        ("sex,income,guess\n", "has no people"),
+        ("sx,income,guess\nf,a,a\n", "did you mean 'sx'?"),
+        ("sex,sex,income,guess\nf,f,a,a\n", "2 columns 'sex'"),
+        ("sex,income,guess\nf,a\n", "line 2 has 2 cells and the header 3"),
+        ('sex,income,guess\nf,"a,a\n', "is not CSV"),
+        ("sex,income,guess\nf,a,a\n\nf,b,a\n", "all 2 people are of one group"),
+    ],
+)
+def test_tables_that_cannot_be_read_are_refused(tmp_path: Path, text: str | None, said: str) -> None:
+    path = tmp_path / "people.csv"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    assert said in refused("evaluate", str(path), *ASKED)
+
+
+def test_options_that_are_wrong_are_refused(people: Path) -> None:
+    assert "confidence is 2.0" in refused("evaluate", str(people), *ASKED, "--confidence", "2")
+    assert "leakage budget is -1" in refused("evaluate", str(people), *ASKED, "--leakage", "-1")
+    assert "there is no measure" in refused("evaluate", str(people), *ASKED, "--measure", "x")
+    assert "--hide" in refused("evaluate", str(people), "--truth", "income", "--guesses", "guess")
