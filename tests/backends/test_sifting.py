@@ -44,7 +44,7 @@ def crossed(problem: Problem, tilt: np.ndarray, columns: np.ndarray | None = Non
     return crossover(problem, tilt, 1.0, Precision.of(problem, 1e-12), columns)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(
     st.sampled_from(sorted(LINEAR)),
     st.integers(2, 5),
@@ -135,3 +135,8 @@ def test_perfect_privacy_alone_and_smooth_measures_are_no_linear_programs() -> N
     assert is_linear(problem)
     assert not is_linear(problem.with_budget(0.0))
     assert not is_linear(problem.with_budget(0.1, measure="chi-square"))
+
+
+def test_a_program_that_is_too_large_is_not_written() -> None:
+    problem = random_problem("local-differential-privacy", 10, 30, 40, 0, 0.1)
+    assert crossed(problem, np.zeros((30, 10))) is None

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from highspy import Highs
 
 _PROGRAMS = 12  # at most; from a tilt worth having one or two, from none five to eleven
-_CANDIDATES = 400  # at most: more take a tenth of a second, and longer than it takes to come nearer
+_ENTRIES = 1 << 21  # of a program, zeros among them: more take a tenth of a second, and a nearer tilt costs less
 _REFINED = 6  # solutions of each at most; two or three reach rounding
 _TOLERANCE = 1e-9  # of HiGHS; a refinement magnifies by its inverse at most
 
@@ -76,7 +76,7 @@ def sifted(
         hesitating = columns.max(axis=0) < 1.0 - Precision.certain
         candidates |= hesitating & (np.count_nonzero(hesitating) <= 4 * count)
     for _ in range(_PROGRAMS):
-        if np.count_nonzero(candidates) > _CANDIDATES:
+        if _entries(problem, int(np.count_nonzero(candidates))) > _ENTRIES:
             return None
         small = _gathered(problem, labels, candidates)
         program = _Restricted(small, widened)
@@ -101,6 +101,13 @@ def sifted(
         candidates |= _nearest(losses, labels, problem.p_z, count)
         count += count // 2
     return None
+
+
+def _entries(problem: Problem, candidates: int) -> int:
+    """The size of a program with so many candidates."""
+    pieces = [term.measure.pieces(problem.p_x[term.rows], term.level) or () for term in problem.terms if term.priced]
+    rows = candidates + problem.m * (sum(len(rows) for found in pieces for rows in found) + problem.n)
+    return rows * (rows + candidates * problem.m)
 
 
 def _nearest(losses: Array, labels: NDArray[np.intp], p_z: Array, count: int) -> NDArray[np.bool_]:
