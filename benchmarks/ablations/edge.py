@@ -74,7 +74,7 @@ def edge_rows(count: int = 500) -> None:
         "coordinates of private values are mixed": [
             (model, "_basis", lambda p_x: null_space(np.sqrt(p_x)[None]) / np.sqrt(p_x)[:, None])
         ],
-        "at budget 0 coordinates as at others": [(model, "_independent", lambda given, _: 2 * (model._basis(given.p_x),))],
+        "at budget 0 coordinates as at others": [(model, "_independent", lambda p_x, *_: 2 * (model._basis(p_x),))],
         "rounding leaves the losses of ties unequal": [(Vertex, "_equal", lambda _, tilt, joint: tilt)],
         "effects of ties are not scaled": [(vertex, "sizes", lambda effect: np.ones(len(effect)))],
         "a vertex counts by complementarity only": [(crossing, "proven_width", complementarity)],

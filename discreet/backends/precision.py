@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeVar
 
 from discreet.problems.constraint import Constrained, LeakageBudget
 from discreet.problems.measures.registry import LINEAR
 
 _UNIT = 2.0**-53
+_UNRESOLVED = 2.0**-9
+AnyConstrained = TypeVar("AnyConstrained", bound=Constrained)
 
 
 @dataclass(frozen=True)
@@ -133,15 +136,15 @@ class Precision:
     @classmethod
     def of(cls, problem: Constrained, gap: float) -> Precision:
         """The policy for a problem of any kind and the relative gap asked for."""
-        return cls.at(problem.constraint, gap)
+        return cls._rounded(max(_rounding(term.budget) for term in problem.terms), gap)
 
     @classmethod
     def at(cls, budget: LeakageBudget, gap: float) -> Precision:
         """The policy for one of several constraints."""
-        level, measure = budget.measure.level(budget.amount), budget.measure
-        rounding = 0.0
-        if 0.0 < budget.amount < math.inf and 0.0 < level < math.inf:
-            rounding = _UNIT * (math.sqrt(2.0 / level) if measure.name not in LINEAR else 2.0 / level)
+        return cls._rounded(_rounding(budget), gap)
+
+    @classmethod
+    def _rounded(cls, rounding: float, gap: float) -> Precision:
         bracket = max(2.0**-43, gap / 4)
         return cls(
             gap=gap,
@@ -159,7 +162,19 @@ class Precision:
 
         Rounding would move the leakage by more than a five-hundredth of the budget; perfect privacy is solved instead.
         """
-        return self.rounding > 2.0**-9
+        return self.rounding > _UNRESOLVED
+
+    @staticmethod
+    def resolvable(problem: AnyConstrained) -> AnyConstrained:
+        """The problem with budget 0 in place of budgets that cannot be told from nothing."""
+        budgets = [0.0 if _rounding(term.budget) > _UNRESOLVED else term.budget for term in problem.terms]
+        return problem.with_budget(budgets if len(budgets) > 1 else budgets[0])
+
+
+def _rounding(budget: LeakageBudget) -> float:
+    """ρ of a budget."""
+    level = budget.measure.level(budget.amount) if budget.amount > 0.0 else math.inf
+    return _UNIT * (2.0 / level if budget.measure.name in LINEAR else math.sqrt(2.0 / level))
 
 
 @dataclass(frozen=True)

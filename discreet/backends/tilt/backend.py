@@ -29,20 +29,14 @@ from discreet.backends.tilt.point import Ending, Point
 from discreet.backends.tilt.rounds import ROUNDS_FROM, Limits, first_retained, solve_in_rounds, solve_whole
 from discreet.backends.tilt.statement import rule_of
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.constraint import is_plain
+from discreet.problems.measures.duals import Multiplier
+from discreet.problems.measures.registry import CONDITIONAL, OTHERS
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
 
 _KERNELS = {"auto": None, "numpy": False, "compiled": True}
-
-
-SERVED = frozenset(
-    {
-        "maximal-leakage", "min-entropy-leakage", "g-leakage", "total-variation", "parity-difference", "max-lift",
-        "local-differential-privacy", "chi-square", "sibson",
-    }
-)  # fmt: skip
-"""Measures besides mutual information."""
 
 
 class Tilt(Unlifted):
@@ -57,7 +51,8 @@ class Tilt(Unlifted):
         citation="discreet, docs/theory.md; predictor–corrector: S. Mehrotra, SIAM J. Optim. 2 (1992) 575–601",
         kinds=frozenset({Kind.ARRAYS, Kind.BLOCKS}),
         method_class="structured",
-        measures=SERVED,
+        measures=OTHERS | frozenset(CONDITIONAL),
+        several=True,
         settings={
             "threads": "cores for the passes over many outcomes (default: all; one for arrays of up to a million outcomes)",
             "kernels": "numpy, compiled (numba), or auto: compiled where that pays (default)",
@@ -107,22 +102,22 @@ def _limits(options: Options) -> Limits:
 
 def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer]:
     """A matrix; outcomes and private values need positive probability."""
-    solved = problem.with_budget(0.0) if precision.unresolved else problem
+    solved, plain = precision.resolvable(problem) if precision.unresolved else problem, is_plain(problem.terms)
     if bayes_answer(problem, precision) or (solved is not problem and bayes_answer(solved, precision)):
         point, ending = Point.bayes(problem), Ending(SLACK)
-        done = not (solved.constraint.perfect and problem.bayes_law.deviation.any())  # else something is nearer to private
+        done = not (plain and solved.constraint.perfect and problem.bayes_law.deviation.any())  # else some are more private
     else:
-        (point, ending), done = solve_whole(solved, precision, precision.bracket, limits), False
+        (point, ending), done = solve_whole(solved, precision, precision.bracket, limits), not plain
     columns = point.columns if done else within_budget(problem, point.columns, precision.bracket)
     return Raw(ending.reason, _answer(columns, point.tilt, point.multiplier, problem), ending.iterations)
 
 
 def _in_blocks(problem: BlockProblem, precision: Precision, limits: Limits, start: Duals | None = None) -> Raw[Answer]:
     """A rule; start: duals that may be nearly optimal."""
-    solved = problem.with_budget(0.0) if precision.unresolved else problem
+    solved = precision.resolvable(problem) if precision.unresolved else problem
     ended = solve_in_rounds(solved, precision, limits, start)
     rule = rule_of(solved, ended, precision, limits)
-    if precision.unresolved:
+    if precision.unresolved and is_plain(problem.terms):
         columns = ended.found.source.scan.columns
         small = Problem(columns[: problem.n], columns[problem.n :], problem.constraint)
         rule = rule.blended(*constant_share(small, ended.found.point.columns))
@@ -130,8 +125,8 @@ def _in_blocks(problem: BlockProblem, precision: Precision, limits: Limits, star
     return Raw(ended.ending.reason, _answer(rule, tilt, multiplier, problem), ended.ending.iterations, ended.passes)
 
 
-def _answer(estimator: Array | Rule, tilt: Array, multiplier: float, problem: Problem | BlockProblem) -> Answer:
+def _answer(estimator: Array | Rule, tilt: Array, multiplier: Multiplier, problem: Problem | BlockProblem) -> Answer:
     """The answer; where perfect privacy was solved for a tiny budget, with the μ that then costs least."""
-    if not math.isinf(multiplier):
+    if isinstance(multiplier, np.ndarray) or not math.isinf(multiplier):
         return Answer(estimator, tilt, multiplier)
     return Answer(estimator, tilt, price_of_perfect(tilt, problem) if problem.budget > 0.0 else None)

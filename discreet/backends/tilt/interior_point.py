@@ -80,7 +80,7 @@ def solve_interior(
             break
         at, law = moved
     point = _point(model, best)
-    if ended == "optimal" and model.outcomes > model.chart.p_x.size and (best.estimator > best.slack).all():
+    if ended == "optimal" and model.outcomes > model.values and (best.estimator > best.slack).all():
         shortcut = None  # all guesses of all outcomes are active, so the tilt tells none apart
     if shortcut is not None and (vertex := shortcut(point)) is not None:
         return vertex, Ending("optimal", iteration, gap)
@@ -92,17 +92,16 @@ def _worth_a_try(model: Model, at: Iterate, width: float, iteration: int) -> boo
 
     Where few can be ties, the start most often leads there. Else the bracket is narrow for as many as still hesitate.
     """
-    most = (model.losses.shape[1] - 1) * (model.chart.p_x.size - model.perfect)
+    most = (model.losses.shape[1] - 1) * (model.values - model.perfect)
     if iteration == 0 or width > _NARROW * most**3:  # too wide even for a single tie
-        return bool(iteration == 0 and most <= 3 + model.perfect and not model.chart.linear)
+        return bool(iteration == 0 and most <= 3 + model.perfect and (model.perfect or not model.chart.apart))
     active = np.add.reduce(model.joined(at.estimator - at.slack) > 0.0, axis=0)
     ties = max(1, int(np.maximum(active - 1, 0).sum()))
     return bool(ties <= most and width * ties**3 <= _NARROW * most**3)
 
 
 def _point(model: Model, at: Iterate) -> Point:
-    multiplier = math.inf if model.perfect else float(at.multiplier.sum())
-    return Point(model.joined(at.estimator), at.tilt @ model.chart.frame.T, multiplier)
+    return Point(model.joined(at.estimator), model.chart.rows(at.tilt), model.chart.prices(at.multiplier))
 
 
 def _ending(merit: float, since_best: int, exhausted: bool, deadline: float) -> str:
@@ -134,7 +133,7 @@ def _start(model: Model) -> Iterate:
     if not model.perfect:
         drawn, errors = (np.matmul(rows, model.mass[:, :, None]).sum(axis=0) for rows in (sharp, model.losses))
         drawn = np.minimum(drawn, unit / (errors - errors.min() + unit))
-        blend, drawn, used = 1.0, drawn / drawn.sum(), _TO_BOUNDARY[0] * chart.levels
+        blend, drawn, used = 1.0, drawn / drawn.sum(), _TO_BOUNDARY[0] * chart.start_levels
         while (share := float((used / np.maximum(chart.leaked(law), Precision.nonzero)).min())) < 1.0:
             blend *= 0.95 * math.sqrt(share)
             estimator = blend * sharp + (1.0 - blend) * drawn
@@ -174,12 +173,13 @@ def _merit(model: Model, at: Iterate, law: Part, gap: float) -> tuple[float, flo
     tilted = model.losses + at.tilt @ model.features
     if model.perfect:
         width = abs(error - model.total(tilted.min(axis=1))) / error
-        leaking = float(np.abs(law.deviation / model.chart.p_x).max())
+        leaking = float(model.chart.leaked(law)[0])
         return max(width / gap, leaking / Precision.leak_free), max(width, leaking), error
     excess = min(1.0, max(0.0, float((model.chart.leaked(law) / model.chart.levels).max()) - 1.0))
     error += excess * max(0.0, model.constant_error - error)
     above, cost = model.chart.bound(at.inner, at.multiplier)
-    lower = model.total((tilted - np.reshape(above, (-1, 1))).min(axis=1)) - cost
+    tilted -= above @ model.features if np.ndim(above) == 2 else np.reshape(above, (-1, 1))
+    lower = model.total(tilted.min(axis=1)) - cost
     width = (error - lower) / error
     return max(width / gap, excess / model.undercut), width, error
 

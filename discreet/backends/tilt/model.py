@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.charts import Chart, Exact, Inner, Part, chart_of
+from discreet.backends.tilt.charts import Chart, Exact, Inner, Part, Single, Stack, chart_of
+from discreet.problems.constraint import Term, is_plain
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -38,7 +39,8 @@ class Model:
     losses    ℓ_il                       [K, m, W]
     features  F                          [K, k, W], first row ones
     weighted  F·w                        [K, k, W]
-    chart     of the measure, less the undercut
+    chart     of the constraints, less the undercut
+    values    n, rows of p_xz
     perfect   whether perfect privacy is asked for
     undercut  relative, of the precision policy
     constant_error  error probability of the best constant guess
@@ -53,6 +55,7 @@ class Model:
     features: Array
     weighted: Array
     chart: Chart
+    values: int
     perfect: bool
     undercut: float
     constant_error: float
@@ -77,14 +80,19 @@ class Model:
 
 def model_of(problem: Problem, precision: Precision) -> Model:
     """Lower a problem whose private values and outcomes all have positive probability."""
-    mass, p_x, measure, perfect = problem.p_z, problem.p_x, problem.measure, problem.constraint.perfect
-    basis = lift = _basis(p_x)
-    if perfect:
-        basis, lift = _independent(problem, precision)
-    directions = basis.T @ (problem.deviations / mass)
-    features = np.concatenate([np.ones((1, problem.N)), directions])
-    frame = np.concatenate([np.ones((problem.n, 1)), basis], axis=1)
-    level = measure.level(problem.budget) * (1.0 - precision.undercut)
+    mass, plain = problem.p_z, is_plain(problem.terms)
+    perfect = plain and problem.constraint.perfect
+    charts, numbers, places, rows = [], [], [], []
+    for number, term in enumerate(problem.terms):
+        for group in term.groups if not term.budget.oblivious else ():
+            total = problem.p_x[group].sum() if term.measure.conditional else 1.0
+            own, features = _chart(problem, term, group, total, precision)
+            charts.append(own)
+            numbers.append(number)
+            places.append(group)
+            rows.append(features)
+    features = np.concatenate(rows)
+    chart: Chart = charts[0] if plain else Stack(charts, numbers, len(problem.terms), places, problem.n)
     width = max(256, _BLOCK_ENTRIES // (problem.m * features.shape[0]))
     return Model(
         problem.N,
@@ -93,11 +101,27 @@ def model_of(problem: Problem, precision: Precision) -> Model:
         _in_blocks(problem.loss / mass, width),
         _in_blocks(features, width),
         _in_blocks(features * mass, width),
-        (Exact if perfect else chart_of(measure))(measure, p_x, level, lift, frame),
+        chart,
+        problem.n,
         perfect,
         precision.undercut,
         problem.constant_error,
     )
+
+
+def _chart(problem: Problem, term: Term, group: slice, total: float, precision: Precision) -> tuple[Single, Array]:
+    """The chart of a group of rows with the prior p_x / total, and its features [k, N]."""
+    p_x, deviations, mass, measure = problem.p_x[group], problem.deviations[group], problem.p_z, term.measure
+    p_x = p_x if total == 1.0 else p_x / total
+    basis = lift = _basis(p_x)
+    if term.budget.perfect:
+        basis, lift = _independent(p_x, deviations / p_x[:, None], mass, precision)
+    directions = basis.T @ (deviations / mass)
+    share = problem.p_xz[group].sum(axis=0) / mass if measure.conditional else np.ones(problem.N)
+    frame = np.concatenate([np.ones((p_x.size, 1)), basis], axis=1)
+    kind = Exact if term.budget.perfect else chart_of(measure)
+    chart = kind(measure, p_x, term.level * (1.0 - precision.undercut), lift, frame)
+    return chart, np.concatenate([share[None], directions])
 
 
 def _in_blocks(rows: Array, width: int, beyond: float = 0.0) -> Array:
@@ -120,18 +144,17 @@ def _basis(p_x: Array) -> Array:
     return np.asarray(np.delete(orthogonal, most, axis=1) / root[:, None])
 
 
-def _independent(problem: Problem, precision: Precision) -> tuple[Array, Array]:
+def _independent(p_x: Array, phi: Array, p_z: Array, precision: Precision) -> tuple[Array, Array]:
     """B [n, k − 1] with π'B = 0 whose coordinates vanish only under perfect privacy, and the lift back.
 
     The rows p(z_l given x_j) / √w_l − √w_l, each at most of length one, are rotated to independent ones.
     """
-    p_x = problem.p_x
-    others = np.arange(problem.n) != p_x.argmax()
-    rows = problem.phi[others] / np.sqrt(problem.p_z)
+    others = np.arange(p_x.size) != p_x.argmax()
+    rows = phi[others] / np.sqrt(p_z)
     sizes = np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None]
     left, values, _ = np.linalg.svd(rows / sizes, full_matrices=False)
     rotation = left[:, values > precision.rank]
-    basis, lift = np.zeros((2, problem.n, rotation.shape[1]))
+    basis, lift = np.zeros((2, p_x.size, rotation.shape[1]))
     basis[others], lift[others] = rotation / sizes / p_x[others, None], rotation * sizes
     lift[~others] = -p_x[others] @ lift[others] / p_x[~others]
     return basis - p_x @ basis, lift

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.problems.constraint import Constrained
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -29,7 +30,12 @@ class Point:
     @classmethod
     def bayes(cls, problem: Problem) -> Point:
         """The Bayes rule under no tilt: the optimum where it keeps the budget."""
-        return cls(problem.bayes_estimator, np.zeros((problem.m, problem.n)), 0.0)
+        return cls(problem.bayes_estimator, np.zeros((problem.m, problem.n)), none_for(problem))
+
+
+def none_for(problem: Constrained) -> Any:
+    """Multipliers of 0: a number, or of several constraints one for each."""
+    return 0.0 if len(problem.terms) == 1 else np.zeros(len(problem.terms))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,11 +34,11 @@ from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.passes import scan, wanted_margin
-from discreet.backends.tilt.point import Ending, Point
+from discreet.backends.tilt.point import Ending, Point, none_for
 from discreet.backends.tilt.sifting import is_linear
 from discreet.problems.blocks import BlockProblem, Blocks, stored
-from discreet.problems.constraint import LeakageBudget
-from discreet.problems.measures.duals import feasible_duals
+from discreet.problems.constraint import LeakageBudget, Term, is_plain
+from discreet.problems.measures.duals import feasible_for
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import least_two
@@ -85,7 +85,7 @@ class Proof:
     """A pass under a feasible tilt with so many outcomes to retain, its multiplier, and the lower bound that they prove."""
 
     scan: Scan
-    multiplier: float
+    multiplier: Any
     wanted: int
     bound: float
 
@@ -137,8 +137,10 @@ def saving_passes(blocks: Blocks) -> int:
 
 def solve_whole(problem: Problem, precision: Precision, gap: float, limits: Limits) -> tuple[Point, Ending]:
     """The interior point with its crossover; the Bayes rule must not keep the budget."""
-    merges = problem.constraint.perfect or problem.measure == MUTUAL_INFORMATION
-    coarse, place = merge_rare_values(problem, precision.merged * problem.budget if merges else 0.0)
+    merges = is_plain(problem.terms) and (problem.constraint.perfect or problem.measure == MUTUAL_INFORMATION)
+    coarse, place = problem, np.arange(problem.n)
+    if is_plain(problem.terms):
+        coarse, place = merge_rare_values(problem, precision.merged * problem.budget if merges else 0.0)
     point, ending = solve_interior(
         model_of(coarse, precision),
         gap=gap,
@@ -234,19 +236,18 @@ class _Rounds:
         the Bayes rule of the sample keeps the budget, the sample's budget is the same share of what that rule leaks.
         """
         problem, strip = self._problem, strip_for(self._problem.N)
-        n, tilt, multiplier = problem.n, np.zeros((problem.m, problem.n)), 0.0
+        tilt, multiplier = np.zeros((problem.m, problem.n)), none_for(problem)
         first = self._scan(tilt, -1.0, screen=0.0, strip=strip)
-        cells = Problem(first.columns[:n], first.columns[n:], problem.constraint)
+        cells = _small(problem, first.columns)
         if bayes_answer(cells, self._precision):
-            return Found(Point.bayes(cells), True, Proof(first, 0.0, 0, first.total), first.total, first.total)
+            return Found(Point.bayes(cells), True, Proof(first, multiplier, 0, first.total), first.total, first.total)
         count = max(self._retained, min(5 * self._retained, problem.N // 8))
         drawn, counts = sample(problem.blocks, first.weights, strip, count, threads=self._limits.threads)
         self._passes += 1
-        total = drawn[:n].sum()
-        small = Problem(drawn[:n] / total, drawn[n:] / total, problem.constraint)
-        if not problem.constraint.perfect and small.bayes_leakage <= problem.budget:
-            small = small.with_budget(problem.budget * small.bayes_leakage / cells.bayes_leakage)
-        if ((small.p_x > 0.0) == (problem.p_x > 0.0)).all() and (problem.constraint.perfect or small.budget > 0.0):
+        total = drawn[problem.terms[0].rows].sum()
+        shares = [_share(problem, term, number, drawn / total, cells) for number, term in enumerate(problem.terms)]
+        small = _small(problem, drawn / total, shares)
+        if ((small.p_x > 0.0) == (problem.p_x > 0.0)).all() and all(shares):
             point, ending = solve_whole(small, self._precision, self._precision.sampled, self._limits)
             self._iterations += ending.iterations
             tilt, multiplier = point.tilt, point.multiplier
@@ -261,7 +262,7 @@ class _Rounds:
         limits = self._limits
         return scan(self._problem.blocks, tilt, threshold, threads=limits.threads, compiled=limits.compiled, **how)
 
-    def _prove(self, tilt: Array, multiplier: float, threshold: float, screens: bool = True) -> Proof:
+    def _prove(self, tilt: Array, multiplier: Any, threshold: float, screens: bool = True) -> Proof:
         """Make duals feasible and pass over the outcomes, of which those far from a boundary may be screened."""
         problem = self._problem
         tilt, multiplier = self._feasible(tilt, multiplier)
@@ -272,16 +273,16 @@ class _Rounds:
         found = self._scan(tilt, threshold, screen=screen, most=self._retained)
         return Proof(found, multiplier, self._retained, found.total - self._price(multiplier))
 
-    def _price(self, multiplier: float) -> float:
-        problem = self._problem
-        return 0.0 if problem.constraint.perfect else multiplier * problem.measure.level(problem.budget)
+    def _price(self, multiplier: Any) -> float:
+        paid = zip(self._problem.terms, np.ravel(multiplier).tolist(), strict=True)
+        return sum((float(price * term.level) for term, price in paid if term.priced), 0.0)
 
-    def _feasible(self, tilt: Array, multiplier: float) -> tuple[Array, float]:
-        problem = self._problem
-        feasible = feasible_duals(tilt, multiplier, problem.p_x, problem.budget, problem.measure)
+    def _feasible(self, tilt: Array, multiplier: Any) -> tuple[Array, Any]:
+        feasible = feasible_for(tilt, multiplier, self._problem.p_x, self._problem.terms)
         if feasible is not None:
             return feasible
-        return np.zeros_like(tilt), math.inf if self._problem.constraint.perfect else 0.0
+        prices = [math.inf if term.budget.perfect else 0.0 for term in self._problem.terms]
+        return np.zeros_like(tilt), np.array(prices) if len(prices) > 1 else prices[0]
 
     def _expected(self, found: Scan, tilt: Array) -> float:
         """The margin up to which about twice as many outcomes lie as are to be retained; too many cost nothing."""
@@ -294,15 +295,13 @@ class _Rounds:
 
     def _small(self, proof: Proof) -> Problem:
         """Retained outcomes and cells; with cells, the budget leaves room for what rounding their sums may leak."""
-        n, budget = self._problem.n, self._problem.budget
-        if proof.scan.counts.size:
-            budget *= 1.0 - self._precision.vertex
-        return Problem(proof.scan.columns[:n], proof.scan.columns[n:], LeakageBudget(budget, self._problem.measure))
+        share = 1.0 - self._precision.vertex if proof.scan.counts.size else 1.0
+        return _small(self._problem, proof.scan.columns, [share] * len(self._problem.terms))
 
     def _crossed(self, proof: Proof) -> Found | None:
         """The vertex of the small problem next to the duals at hand, without an iteration."""
         small = self._small(proof)
-        if is_linear(small) or not (proof.multiplier > 0.0 and small.p_x.all()):  # sifting is quick next to an optimum only
+        if is_linear(small) or not (np.max(proof.multiplier) > 0.0 and small.p_x.all()):  # sifting needs a near tilt
             return None
         vertex = crossover(small, proof.scan.tilt, proof.multiplier, self._precision, gap=self._precision.bracket)
         return None if vertex is None else self._found(small, proof, vertex)
@@ -312,7 +311,8 @@ class _Rounds:
         small = self._small(proof)
         point, ending = solve_whole(small, self._precision, self._precision.small, self._limits)
         self._iterations += ending.iterations
-        return self._found(small, proof, replace(point, columns=within_budget(small, point.columns)))
+        columns = within_budget(small, point.columns) if is_plain(small.terms) else point.columns
+        return self._found(small, proof, replace(point, columns=columns))
 
     def _found(self, small: Problem, proof: Proof, point: Point) -> Found:
         """The point with its bracket."""
@@ -322,7 +322,7 @@ class _Rounds:
         vertex = lower > -math.inf and _decides(small, proof.scan.retained.size, point)
         return Found(replace(point, tilt=tilt, multiplier=multiplier), vertex, proof, upper, lower)
 
-    def _carried(self, small: Problem, proof: Proof, tilt: Array, multiplier: float) -> float:
+    def _carried(self, small: Problem, proof: Proof, tilt: Array, multiplier: Any) -> float:
         """The bound that new duals prove, if no outcome in a cell can have changed its decision; else −inf.
 
         Each pair of an outcome's tilted losses moves apart by at most its mass times the largest change of t_ij − t_kj.
@@ -345,6 +345,25 @@ class _Rounds:
     def _again(self, proof: Proof) -> Proof:
         """The same duals, with none screened and as many outcomes retained as are wanted by now."""
         return self._prove(proof.scan.tilt, proof.multiplier, self._expected(proof.scan, proof.scan.tilt), screens=False)
+
+
+def _small(problem: BlockProblem, columns: Array, shares: Sequence[float] | None = None) -> Problem:
+    """The problem of columns (p_xz, loss) with those shares of its budgets."""
+    terms, n = problem.terms, problem.n
+    if shares is not None:
+        amounts = [term.budget.amount * share for term, share in zip(terms, shares, strict=True)]
+        terms = tuple(
+            replace(term, budget=LeakageBudget(amount, term.measure)) for term, amount in zip(terms, amounts, strict=True)
+        )
+    return Problem.of_rows(columns[:n], columns[n:], terms)
+
+
+def _share(problem: BlockProblem, term: Term, number: int, drawn: Array, cells: Problem) -> float:
+    """Of the budget, for a sample: where its Bayes rule keeps the budget, what that leaks over what all outcomes do."""
+    if not term.priced:
+        return 1.0
+    leaks = _small(problem, drawn).bayes_leakages[number]
+    return leaks / cells.bayes_leakages[number] if leaks <= term.budget.amount else 1.0
 
 
 def _width(found: Found, proof: Proof) -> float:

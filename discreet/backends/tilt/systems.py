@@ -106,7 +106,7 @@ class Perfect(System):
         at, others, tilt = self._at, self._order[:-1], np.zeros_like(reduced)
         right = (reduced + self._law.coordinates)[others, 1:]
         tilt[others, 1:] = self._refined(right.ravel()).reshape(right.shape)
-        return tilt, Inner(tilt, at.inner.slack, at.inner.heights), at.multiplier, at.unused
+        return tilt, Inner(tilt[:, 1:], at.inner.slack, at.inner.heights), at.multiplier, at.unused
 
 
 class _Related(System):
@@ -151,7 +151,7 @@ class _Related(System):
         return right
 
     def _paired(self, pairs: Array) -> Array:
-        """What belongs to multipliers with a slack [m, p'] in the rows of all coordinates [m, p]."""
+        """What belongs to the last coordinates, as those with a slack [m, p'], in the rows of all [m, p]."""
         rows = np.zeros_like(self._relation.residual)
         rows[:, rows.shape[1] - pairs.shape[1] :] = pairs[self._order]
         return rows
@@ -266,10 +266,10 @@ def system_of(model: Model, at: Iterate, law: Part) -> tuple[System, NDArray[np.
     """The system at an iterate, and the order of its guesses."""
     guesses, reference = np.arange(law.mass.size), _reference(model, law)
     order = np.append(guesses[guesses != reference], reference)
-    kind = Perfect if model.perfect else Apart if model.chart.linear else Summed
+    kind = Perfect if model.perfect else Apart if model.chart.apart else Summed
     return kind(model, at, law, order), order
 
 
 def _reference(model: Model, law: Part) -> int:
     """The guess that excludes no private value, even nearly; at perfect privacy none does."""
-    return int((law.mass if model.perfect else (law.joint / model.chart.p_x).min(axis=1)).argmax())
+    return int((law.mass if model.perfect else model.chart.least(law)).argmax())
