@@ -17,7 +17,7 @@ from discreet.backends.tilt.crossover import _ActiveSet, crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.point import Ending, Point
-from discreet.backends.tilt.vertex import Vertex, law_of, proven_width
+from discreet.backends.tilt.vertex import Vertex, plain_law, proven_width
 from discreet.problems import Problem, catalog, certify, reduce
 from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.estimators import one_hot
@@ -147,7 +147,7 @@ def test_the_ties_of_an_optimum_determine_it(n: int, m: int, outcomes: int, seed
     allowed, labels = best.estimator[:, tied] > 0.0, best.estimator.argmax(axis=0)
     start = 0.9 * best.estimator[:, tied] + 0.1 * allowed / allowed.sum(axis=0)
     deviation = np.zeros((m, n)) if problem.constraint.perfect else 0.9 * problem.output_law(best.estimator).deviation
-    vertex = Vertex(problem, law_of(problem, one_hot(labels, m)), tied, labels[tied], start)
+    vertex = Vertex(problem, plain_law(problem, one_hot(labels, m)), tied, labels[tied], start)
     first = vertex.near(deviation)
     assert first is not None
     solved = vertex.solve(first, best.tilt, 1.05 * (best.multiplier or 1.0), Precision.of(problem, 1e-9))
@@ -240,7 +240,7 @@ def test_the_law_that_a_predicted_tilt_announces_leaks_about_the_budget(off: flo
     assert best.tilt is not None
     assert best.multiplier is not None
     active = _ActiveSet(problem, problem.loss + best.tilt @ problem.p_xz)
-    law = law_of(problem, active.certain)
+    law = plain_law(problem, active.certain)
     announced = active.cut(off * best.tilt, best.multiplier)
     assert OutputLaw(law.mass, announced, law.p_x).leakage() == pytest.approx(problem.budget, rel=0.1)
 
@@ -324,6 +324,6 @@ def test_a_start_far_beyond_every_share_raises_nothing() -> None:
     faint = np.array([[6e-122], [4e-122]])
     problem = Problem(np.append(usual.p_xz, faint, axis=1), np.append(usual.loss, 0.5 * faint, axis=1), 0.01)
     labels = problem.bayes_estimator.argmax(axis=0)
-    vertex = Vertex(problem, law_of(problem, problem.bayes_estimator), np.array([16]), labels[[16]], np.full((2, 1), 0.5))
+    vertex = Vertex(problem, plain_law(problem, problem.bayes_estimator), np.array([16]), labels[[16]], np.full((2, 1), 0.5))
     found = vertex.newton(np.array([1e119]), 1.0, 0.012)
     assert found is None or np.isfinite(found[0]).all()

@@ -12,7 +12,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.stationary import Stationary
-from discreet.backends.tilt.vertex import Vertex, law_of, proven_width
+from discreet.backends.tilt.vertex import Vertex, plain_law, proven_width
 from discreet.problems import Problem, certify
 from discreet.problems.numerics.estimators import one_hot
 
@@ -62,7 +62,7 @@ def test_mutual_information_is_one_case(n: int, m: int) -> None:
     labels, ties = best.estimator.argmax(axis=0), np.flatnonzero(best.estimator.max(axis=0) < 1.0)
     own, start, precision = labels[ties], best.estimator[:, ties], Precision.of(problem, 1e-10)
     certain = one_hot(labels, m)
-    one = Vertex(problem, law_of(problem, certain), ties, own, start).solve(start, best.tilt, best.multiplier, precision)
+    one = Vertex(problem, plain_law(problem, certain), ties, own, start).solve(start, best.tilt, best.multiplier, precision)
     two = Stationary(problem, certain, ties, own, start).solve(start, best.tilt, best.multiplier, precision)
     assert one is not None
     assert two is not None

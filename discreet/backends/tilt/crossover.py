@@ -29,7 +29,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt.point import Point
 from discreet.backends.tilt.sifting import is_linear, sifted
 from discreet.backends.tilt.stationary import Stationary
-from discreet.backends.tilt.vertex import Vertex, is_entropic, law_of, proven_width
+from discreet.backends.tilt.vertex import Vertex, is_entropic, plain_law, proven_width
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.measures.registry import LINEAR
 from discreet.problems.numerics.double_double import Array
@@ -131,7 +131,7 @@ class _ActiveSet:
         cannot make up, by which their losses stay equal. After a few, those of the least margins are ties, too.
         """
         problem = self._problem
-        law, most = law_of(problem, self.certain), -Precision.no_evidence
+        law, most = plain_law(problem, self.certain), -Precision.no_evidence
         ratio = np.expm1(np.maximum(np.minimum(tilt / multiplier, most), -most))
         excess = law.mass @ ratio
         ratio = (ratio - excess) / (1.0 + excess)
@@ -163,7 +163,7 @@ class _ActiveSet:
         where = np.array(ties), self.labels[ties], columns / columns.sum(axis=0)
         if not self._plain:
             return Stationary(self._problem, self.certain, *where)
-        return Vertex(self._problem, law_of(self._problem, self.certain), *where)
+        return Vertex(self._problem, plain_law(self._problem, self.certain), *where)
 
     def relabel(self, losses: Array, at: Point, precision: Precision) -> bool:
         """Change what contradicts losses [m, N] beyond rounding; whether there is any.

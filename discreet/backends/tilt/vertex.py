@@ -176,7 +176,7 @@ def is_entropic(problem: Problem) -> bool:
     return len(problem.terms) == 1 and (problem.measure == MUTUAL_INFORMATION or problem.constraint.perfect)
 
 
-def law_of(problem: Problem, estimator: Array) -> OutputLaw:
+def plain_law(problem: Problem, estimator: Array) -> OutputLaw:
     """The law of (X, Ŷ) under an estimator [m, N], by plain sums."""
     return OutputLaw(estimator @ problem.p_z, estimator @ problem.deviations.T, problem.p_x)
 
@@ -185,7 +185,7 @@ def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
     """Relative, of the bracket that a point proves for the budget aimed at, up to rounding."""
     if not is_entropic(problem):
         return _proven_width(problem, at)
-    wasted, law, losses = 0.0, law_of(problem, at.columns), problem.loss + at.tilt @ problem.p_xz
+    wasted, law, losses = 0.0, plain_law(problem, at.columns), problem.loss + at.tilt @ problem.p_xz
     if not problem.constraint.perfect:
         over = np.maximum(at.multiplier * np.log1p(np.expm1(at.tilt / at.multiplier) @ law.p_x), 0.0)  # h_i
         unused = max(0.0, problem.budget * (1.0 - precision.undercut) - law.leakage())
