@@ -23,10 +23,11 @@ from scipy.special import logsumexp
 
 from discreet.backends import solve
 from discreet.backends.repairs import remove_leakage, tilts_from_ratio
+from discreet.problems.constraint import Constraint
 from discreet.problems.inference.adversary import error_of_best, fano_bound, inference
 from discreet.problems.inference.local_estimates import local_inference, local_law
 from discreet.problems.judge import certify
-from discreet.problems.measures.duals import feasible_duals
+from discreet.problems.measures.duals import feasible_duals, feasible_for
 from discreet.problems.measures.mutual_information import phi_divergence
 from discreet.problems.problem import Problem
 from discreet.problems.samples import joint_of_samples
@@ -585,3 +586,22 @@ def test_smoothing_is_a_channel_on_the_cells(seed: int) -> None:
         brackets.append((found.lower, found.upper))
     assert all(less[0] <= more[1] for less, more in itertools.pairwise(brackets))
     assert brackets[0][1] <= brackets[-1][1] + 1e-9
+
+
+def test_the_bounds_of_several_constraints_add_up() -> None:
+    """Section 22: Σ_l min_i F_il − Σ_k μ_k B_k, with a tilt of its own for every constraint, groups lowered one by one."""
+    rng = np.random.default_rng(5)
+    full = rng.dirichlet(np.ones(2 * 3 * 2 * 6)).reshape(2, 3, 2, 6)
+    loss = Problem.from_joint(full.sum(axis=0), math.inf).loss
+    beside = Constraint(full.sum(axis=1).transpose(1, 0, 2), 0.002, "conditional-mutual-information")
+    problem = Problem(loss=loss, constraints=[Constraint(full.sum(axis=(0, 2)), 0.01, "chi-square"), beside])
+    tilt, multiplier = 0.05 * rng.normal(size=(2, 7)), np.array([0.2, 0.3])
+    found = feasible_for(tilt, multiplier, problem.p_x, problem.terms)
+    assert found is not None
+    lowered = tilt - found[0]
+    for group in (slice(0, 3), slice(3, 5), slice(5, 7)):  # one shift for each group and guess
+        np.testing.assert_allclose(lowered[:, group] - lowered[:, group][:, :1], 0.0, atol=1e-15)
+    tilted = loss + found[0] @ problem.p_xz
+    by_hand = tilted.min(axis=0).sum() - 0.2 * 0.01 - 0.3 * 0.002
+    anything = certify(problem, problem.bayes_estimator, tilt, multiplier).certificate
+    assert anything.lower == pytest.approx(max(by_hand, problem.bayes_error), rel=1e-12)

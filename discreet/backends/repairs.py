@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from discreet.problems.blend import least_common_share, least_share
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import is_plain
 from discreet.problems.measures.law import OutputLaw, distance_from_private, output_law
-from discreet.problems.measures.laws import each_of, laws_under, parts_of
+from discreet.problems.measures.laws import Laws, law_of_guess, parts_of
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble
@@ -41,26 +41,40 @@ if TYPE_CHECKING:
 def private_versions(problem: Any, answer: Any) -> list[Array]:
     """The answer moved onto Φ P = 0, if it is a matrix [m, N] and can be moved there; else nothing.
 
-    Of several constraints one may ask for that. What it is moved to is blended with a guess drawn from the law of Ŷ until it
-    keeps the others.
+    Of several constraints, onto that of all who ask for perfect privacy; and that one within the budgets of the others too.
     """
     if not isinstance(problem, Problem) or np.ndim(answer) != 2:
         return []
-    columns, terms = normalise(np.asarray(answer, dtype=np.float64)), problem.terms
-    perfect = [term for term in terms if term.budget.perfect] if len(terms) > 1 else terms
-    if len(perfect) != 1 or perfect[0].measure.conditional:
-        return []
-    rows = perfect[0].rows
-    found = remove_leakage(problem.p_xz[rows], columns, (problem.marginal[0][rows], problem.marginal[1][rows]))
-    if found is None or is_plain(terms):
+    columns = normalise(np.asarray(answer, dtype=np.float64))
+    if is_plain(problem.terms):
+        found = remove_leakage(problem.p_xz, columns, problem.marginal)
         return [] if found is None else [found[0]]
-    ignoring = np.repeat((found[0] @ problem.p_z)[:, None], problem.N, axis=1)
-    budgets = [term.budget.amount if term.priced else math.inf for term in terms]
-    start, end = (laws_under(problem.p_xz, each, problem.marginal, terms) for each in (found[0], normalise(ignoring)))
-    doubts = [law.leakage_ceiling() - law.leakage() for law in each_of(start)]
-    budgets = [budget - Precision.ceiling * doubt for budget, doubt in zip(budgets, doubts, strict=True)]
-    share = least_common_share(start, end, budgets, (problem.m + 1) * Precision.entry)
-    return [] if share is None else [normalise((1.0 - share) * found[0] + share * ignoring)]
+    rows = [group for term in problem.terms if term.budget.perfect for group in term.groups]
+    if not rows:
+        return []
+    deviations = np.concatenate([problem.deviations[group] for group in rows])
+    feature = np.divide(deviations, problem.p_z, out=np.zeros_like(deviations), where=problem.p_z > 0.0)
+
+    def laws(estimator: Array) -> tuple[OutputLaw, ...]:
+        found = zip(problem.terms, problem.laws(estimator), strict=True)
+        return tuple(part for term, law in found if term.budget.perfect for part in parts_of(law))
+
+    moved = _moved(columns, problem.p_z, feature, laws)
+    return [] if moved is None else [moved[0], _within_others(problem, moved[0])]
+
+
+def _within_others(problem: Problem, private: Array) -> Array:
+    """A private estimator blended until it keeps the other budgets, with what costs least of the guesses that ignore the
+    outcome: the best constant one, and a draw from the law of Ŷ.
+    """
+    law = Laws(problem.laws(private))
+    budgets = [term.budget.amount * (1.0 - Precision.searched) if term.priced else math.inf for term in problem.terms]
+    found = []
+    for end in (np.eye(problem.m)[int(np.argmin(problem.constant_errors))], private @ problem.p_z):
+        share = least_common_share(law, law_of_guess(end, law), budgets, (problem.m + 1) * Precision.entry)
+        if share is not None:
+            found.append(normalise((1.0 - share) * private + share * end[:, None]))
+    return min(found, key=problem.error_probability, default=private)
 
 
 def duals_for(problem: Any, answer: Any) -> tuple[Array, float] | None:
@@ -112,7 +126,7 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
         law = problem.output_law(columns)
         frequent = problem.n == 1 or law.mass[law.mass > 0.0].min() >= Precision.no_mass  # where X is known nothing can leak
         near = distance_from_private(law) <= Precision.private and frequent
-        if near and _is_drawn_enough(columns, law):
+        if near and _is_drawn_enough(columns, (law,)):
             return columns
         moved = private_versions(problem, columns)
         most = error * (1.0 + gap) if near else math.inf
@@ -160,14 +174,24 @@ def remove_leakage(p_xz: Array, estimator: Array, marginal: DoubleDouble) -> tup
     p_z = p_xz.sum(axis=0)
     posterior = np.divide(p_xz, p_z, out=np.zeros_like(p_xz), where=p_z > 0)
     feature = np.where(p_z > 0, posterior - marginal[0][:, None], 0.0)
+    found = _moved(estimator, p_z, feature, lambda columns: (output_law(p_xz, columns, marginal),))
+    return None if found is None else (found[0], found[1][0])
+
+
+_LawsOf: TypeAlias = Callable[[Array], tuple[OutputLaw, ...]]
+"""The laws under an estimator of all groups of rows that must be private."""
+
+
+def _moved(estimator: Array, p_z: Array, feature: Array, laws: _LawsOf) -> tuple[Array, tuple[OutputLaw, ...]] | None:
+    """`remove_leakage` by features f_l [·, N] of all rows that must be private."""
     frequent = without_rare(estimator, p_z, Precision.unseen)
     ignoring = (frequent @ p_z)[:, None] / p_z.sum()
     starts = [without_rare(estimator, p_z, Precision.no_mass)] + [frequent] * (frequent is not estimator)
     rooms = [Precision.private, *(Precision.derived * 100.0**k for k in range(5))]  # the least first, as it costs least
-    found = (_project(p_xz, marginal, start, feature) for start in starts)
+    found = (_project(start, p_z, feature, laws) for start in starts)
     own = next((each for each in found if each is not None and _is_drawn_enough(*each)), None)
     mixed = (normalise((1.0 - room) * frequent + room * ignoring) for room in rooms)
-    return own or next(filter(None, (_project(p_xz, marginal, start, feature) for start in mixed)), None)
+    return own or next(filter(None, (_project(start, p_z, feature, laws) for start in mixed)), None)
 
 
 def without_rare(estimator: Array, p_z: Array, least: float) -> Array:
@@ -181,26 +205,27 @@ def without_rare(estimator: Array, p_z: Array, least: float) -> Array:
     return kept
 
 
-def _project(p_xz: Array, marginal: DoubleDouble, estimator: Array, feature: Array) -> tuple[Array, OutputLaw] | None:
-    best: tuple[Array, OutputLaw] | None = None
+def _project(estimator: Array, p_z: Array, feature: Array, laws: _LawsOf) -> tuple[Array, tuple[OutputLaw, ...]] | None:
+    best: tuple[Array, tuple[OutputLaw, ...]] | None = None
     residual = np.inf
     for _ in range(8):
-        law = output_law(p_xz, estimator, marginal)
-        now = distance_from_private(law)
+        found = laws(estimator)
+        now = max(map(distance_from_private, found))
         if now >= 0.5 * residual:
             break
-        best, residual = (estimator, law), now
-        step = _projection_step(p_xz.sum(axis=0), estimator, feature, law.deviation)
+        best, residual = (estimator, found), now
+        deviation = found[0].deviation if len(found) == 1 else np.concatenate([law.deviation for law in found], axis=1)
+        step = _projection_step(p_z, estimator, feature, deviation)
         if not np.isfinite(step).all() or step.min() < -0.5:
             break
         estimator = normalise(estimator * (1.0 + step))
     return best if residual <= Precision.private else None
 
 
-def _is_drawn_enough(estimator: Array, law: OutputLaw) -> bool:
+def _is_drawn_enough(estimator: Array, laws: tuple[OutputLaw, ...]) -> bool:
     """Whether as many probabilities can be moved as Φ P = 0 has equations, so that an exactly private estimator is near."""
     free = (np.count_nonzero(estimator > Precision.private, axis=0) - 1).sum()
-    return bool(free >= (np.count_nonzero(law.mass) - 1) * (np.count_nonzero(law.p_x) - 1))
+    return bool(free >= sum((np.count_nonzero(law.mass) - 1) * (np.count_nonzero(law.p_x) - 1) for law in laws))
 
 
 def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Array) -> Array:

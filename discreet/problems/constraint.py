@@ -13,6 +13,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -75,7 +76,7 @@ class Term:
     @classmethod
     def of(cls, budget: LeakageBudget, sizes: Sequence[int], start: int = 0) -> Term:
         """The term of groups of these sizes, one under the other from row `start` on."""
-        ends = [start, *(start + int(size) for size in np.cumsum(sizes))]
+        ends = list(accumulate(sizes, initial=start))
         return cls(slice(start, ends[-1]), tuple(map(slice, ends[:-1], ends[1:])), budget)
 
     @property
@@ -313,6 +314,13 @@ class Constrained:
         """The paper's H0 = H(X) − ε in nats: the least equivocation asked for (−inf if none is)."""
         informed = len(self.terms) == 1 and self.measure == MUTUAL_INFORMATION
         return self.entropy_x - self.budget if informed else -math.inf
+
+
+def asks_privacy(terms: Sequence[Term]) -> bool:
+    """Whether any of the constraints is perfect privacy."""
+    if len(terms) == 1:  # in a third of the time
+        return terms[0].budget.perfect
+    return any(term.budget.perfect for term in terms)
 
 
 @contextmanager

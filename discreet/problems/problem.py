@@ -36,7 +36,6 @@ from discreet.problems.errors import InputError
 from discreet.problems.measures.law import OutputLaw, faint_lift
 from discreet.problems.measures.laws import TermLaw, each_of, laws_under
 from discreet.problems.measures.measure import Measure
-from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.numerics.rounding import sum_doubt
@@ -45,6 +44,7 @@ from discreet.problems.samples import SampleReport, joint_of_samples
 from discreet.problems.stacking import check_rows, check_same_outcomes, measure_asked, named, private_rows, stacked
 
 ROUNDED_TOTAL = 2.0**-50  # a total this close to one counts as one: dividing by it again would only change last digits
+_UNBOUND = LeakageBudget(math.inf)
 LARGEST_LOSS = 1e100  # keeps every product of the judge within range
 
 
@@ -113,7 +113,7 @@ class Problem(Constrained):
         if constraints is None:
             asked = measure_asked(budget, measure)
             a, sizes = private_rows(p_xz, asked)
-            self._fill(a, loss, (Term.of(LeakageBudget(math.inf, asked or MUTUAL_INFORMATION), sizes),), name, samples)
+            self._fill(a, loss, (Term.of(LeakageBudget(math.inf, asked) if asked else _UNBOUND, sizes),), name, samples)
             freeze(self, terms=(Term.of(constraint_of(budget, equivocation, self.marginal, measure), sizes),))
             return
         if any(each is not None for each in (p_xz, budget, measure, equivocation)):
@@ -138,7 +138,9 @@ class Problem(Constrained):
         found = [_of_total_one(a[term.rows], what) for term, what in zip(terms, named(terms), strict=True)]
         if any(total != 1.0 for *_, total in found):
             a, cost = np.concatenate([own for own, *_ in found]), cost / found[0][2]
-        high, low = (np.concatenate(parts) for parts in zip(*(marginal for _, marginal, _ in found), strict=True))
+        high, low = found[0][1]
+        if len(found) > 1:
+            high, low = (np.concatenate(parts) for parts in zip(*(marginal for _, marginal, _ in found), strict=True))
         check_ceiling(cost, "loss", LARGEST_LOSS, "state losses in a larger unit")
         check_stray_losses(a, cost)
         check_same_outcomes(a, terms)

@@ -23,7 +23,7 @@ from discreet.problems.constraint import Term, is_plain
 from discreet.problems.errors import InputError
 from discreet.problems.judge.conclusion import Duals, End, Inexact, Worth, rounded_up, usable_duals, worth_of, worth_of_guess
 from discreet.problems.judge.privacy import Moves, distance, groups_of
-from discreet.problems.measures.duals import Multiplier, measure_of_tilts
+from discreet.problems.measures.duals import Multiplier, each_price, measure_of_tilts
 from discreet.problems.measures.law import faint_lift, total_error, total_of
 from discreet.problems.measures.laws import blend_of, mass_of
 from discreet.problems.numerics.double_double import Array, DoubleDouble, dd_add
@@ -153,7 +153,7 @@ def private_rows_of(terms: Sequence[Term]) -> tuple[slice, ...]:
 
 def underflow_matters(terms: Sequence[Term]) -> bool:
     """Whether what a guess without mass leaks matters: only if slopes have no bound, and not for perfect privacy."""
-    return any(term.measure.steepness == math.inf and not term.budget.perfect for term in terms)
+    return max([term.measure.steepness for term in terms if not term.budget.perfect], default=0.0) == math.inf
 
 
 class RuleCase:
@@ -298,7 +298,7 @@ class RuleCase:
 
     def _groups(self) -> Iterator[tuple[Term, float, slice, Array]]:
         """Each group of rows with its constraint, multiplier and prior, for the totals found."""
-        for term, multiplier, total in zip(self.terms, np.ravel(self._multiplier).tolist(), self._totals, strict=True):
+        for term, multiplier, total in zip(self.terms, each_price(self._multiplier), self._totals, strict=True):
             for group in term.groups:
                 mass = self._marginal[0][group]
                 yield term, multiplier, group, mass / ((mass.sum() or 1.0) if term.measure.conditional else total)

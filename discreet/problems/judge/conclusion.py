@@ -38,11 +38,11 @@ from numpy.typing import NDArray
 from discreet.problems.blend import blends
 from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage, Verdict
 from discreet.problems.checks import real_numbers
-from discreet.problems.constraint import Term
+from discreet.problems.constraint import Term, asks_privacy
 from discreet.problems.judge.privacy import Moves, Privacy, groups_of, is_private, privacy
-from discreet.problems.measures.duals import Multiplier, feasible_for
+from discreet.problems.measures.duals import Multiplier, each_price, feasible_for
 from discreet.problems.measures.law import OutputLaw, phi_residual
-from discreet.problems.measures.laws import AnyLaw, each_of, law_of_guess, laws_of, mass_of, parts_of
+from discreet.problems.measures.laws import AnyLaw, TermLaw, each_of, law_of_guess, laws_of, mass_of, parts_of
 from discreet.problems.numerics.double_double import Array, DoubleDouble
 from discreet.problems.numerics.estimators import column_error
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
@@ -78,7 +78,8 @@ class Worth:
     @cached_property
     def leakage_ceilings(self) -> tuple[float, ...]:
         """What the answer leaks by each of the constraints, at most."""
-        return tuple(law.leakage_ceiling(self.doubt + self.shaken) for law in each_of(self.law))
+        doubt = self.doubt + self.shaken
+        return tuple([law.leakage_ceiling(doubt) for law in each_of(self.law)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,29 +213,34 @@ def conclude(case: Case, blocks: Blocks | None = None) -> Verdict[Any]:
     duals, bound = max(((each, _bound(case.terms, each, worth)) for each in case.duals()), key=itemgetter(1))
     lower = max(0.0, bound) if bound <= worth.upper else 0.0  # a bound above the upper side would be wrong: claim nothing
     lower, upper = _of_either_total(lower, worth.upper, case.off)
-    stated = _stated(case, worth)
-    sole = stated[0] if len(stated) == 1 else _NO_TERM
-    private = any(term.budget.perfect for term in case.terms)
+    stated = _stated(case, worth) if len(case.terms) > 1 else ()
+    sole = _NO_TERM if stated else _leakages(worth, case.own, 0)
+    private, own = asks_privacy(case.terms), case.own
+    residual = _phi_residual(worth)
     certificate = Certificate(
         lower=lower,
         upper=upper,
-        leakage=sole.leakage,
-        phi_residual=max(map(phi_residual, parts_of(worth.law))),
+        leakage=sole[0],
+        phi_residual=residual,
         private_within=worth.within if private else math.inf,
-        budget=sole.budget,
+        budget=math.nan if stated else case.terms[0].budget.amount,
         blend=share,
-        own_error=case.own.error,
-        own_leakage=sole.own_leakage,
-        own_phi_residual=max(map(phi_residual, parts_of(case.own.law))),
-        own_private_within=case.own.within if private else math.inf,
+        own_error=own.error,
+        own_leakage=sole[2],
+        own_phi_residual=residual if own is worth else _phi_residual(own),
+        own_private_within=own.within if private else math.inf,
         kkt=_residuals(case.terms, worth, duals, case.worst_entry(answer, duals.tilt)),
-        leakage_ceiling=sole.leakage_ceiling,
-        own_leakage_ceiling=sole.own_leakage_ceiling,
-        terms=() if len(stated) == 1 else stated,
+        leakage_ceiling=sole[1],
+        own_leakage_ceiling=sole[3],
+        terms=stated,
     )
     made = worth.moves
     moved = np.array([made.outcomes, made.towards]) if made is not None else np.zeros((2, 0), dtype=np.intp)
     return Verdict(answer, duals.tilt, duals.multiplier, certificate, blocks, moved)
+
+
+def _phi_residual(worth: Worth) -> float:
+    return max(map(phi_residual, parts_of(worth.law)))
 
 
 def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, float]:
@@ -245,26 +251,28 @@ def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, flo
     return max(0.0, lower * (1.0 - share) - SMALLEST), upper * (1.0 + share) + (SMALLEST if upper > 0.0 else 0.0)
 
 
+_NO_TERM = (math.inf, math.inf, math.inf, math.inf)
+"""The leakages of the one constraint where there are several: no comparison with them holds."""
+
+
+def _leakages(worth: Worth, own: Worth, number: int) -> tuple[float, float, float, float]:
+    """Leakage and its ceiling by a constraint, of the repaired answer and of the one that was given."""
+    leaked = each_of(worth.law)[number].leakage(), worth.leakage_ceilings[number]
+    return leaked * 2 if own is worth else (*leaked, each_of(own.law)[number].leakage(), own.leakage_ceilings[number])
+
+
 def _stated(case: Case, worth: Worth) -> tuple[TermLeakage, ...]:
-    """What is proven about the leakage by each of the constraints."""
-    given = (each_of(worth.law), each_of(case.own.law), worth.leakage_ceilings, case.own.leakage_ceilings)
+    """What is proven about the leakage by each of several constraints."""
     return tuple(
         TermLeakage(
-            budget=term.budget.amount,
-            measure=str(term.measure),
-            leakage=law.leakage(),
-            leakage_ceiling=ceiling,
-            own_leakage=own.leakage(),
-            own_leakage_ceiling=own_ceiling,
+            term.budget.amount,
+            str(term.measure),
+            *_leakages(worth, case.own, number),
             own_budget_kept=_keeps(number, term, case.own),
             perfect=term.budget.perfect,
         )
-        for number, (term, law, own, ceiling, own_ceiling) in enumerate(zip(case.terms, *given, strict=True))
+        for number, term in enumerate(case.terms)
     )
-
-
-_NO_TERM = TermLeakage(math.nan, "", math.inf, math.inf, math.inf, math.inf, False, False)
-"""What is said of the one constraint where there are several: nothing, in numbers with which no comparison holds."""
 
 
 def _keeps(number: int, term: Term, worth: Worth) -> bool:
@@ -274,7 +282,10 @@ def _keeps(number: int, term: Term, worth: Worth) -> bool:
 
 
 def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
-    return all(_keeps(number, term, worth) for number, term in enumerate(terms))
+    for number, term in enumerate(terms):  # noqa: SIM110 (a generator takes longer)
+        if not _keeps(number, term, worth):
+            return False
+    return True
 
 
 def _ignoring(case: Case) -> list[End]:
@@ -291,7 +302,7 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
     if _keeps_budgets(case.terms, own):
         return case.answer, own, 0.0
     ends = [*_ignoring(case), *case.anchors]
-    perfect = any(term.budget.perfect for term in case.terms)
+    perfect = asks_privacy(case.terms)
     if perfect and not is_private(own.within, own.doubt):  # no blend of it is private but one of no share
         best = min((end for end in ends if _keeps_budgets(case.terms, end.worth)), key=lambda end: end.worth.error)
         return *case.blended(1.0, best), max(best.moved, SMALLEST)
@@ -336,22 +347,27 @@ def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
 
     μ B holds for a total probability of one; stored problems have it within `TOTAL_ROUNDING`.
     """
-    cost, laws = 0.0, each_of(reached.law)
-    for term, price, law in zip(terms, np.ravel(duals.multiplier).tolist(), laws, strict=True):
+    cost, prices = 0.0, each_price(duals.multiplier)
+    for number, term in enumerate(terms):
         if term.budget.perfect:
             if reached.within != 0.0:
-                cost += reached.within * sum(
-                    float(part.mass.sum() if term.measure.conditional else 1.0) * _spread(duals.tilt[:, group], part.p_x)
-                    for group, part in zip(term.groups, parts_of(law), strict=True)
-                )
-        elif price > 0.0:
-            cost += price * term.level * (1.0 + TOTAL_ROUNDING) + SMALLEST
-    if len(terms) > 1 or terms[0].measure.conditional:
+                cost += reached.within * _spread_of(term, duals.tilt, each_of(reached.law)[number])
+        elif prices[number] > 0.0:
+            cost += prices[number] * term.level * (1.0 + TOTAL_ROUNDING) + SMALLEST
+    if not isinstance(reached.law, OutputLaw):
         cost *= 1.0 + duals.uneven + 8.0 * (len(terms) + 8) * UNIT
     if not all(map(math.isfinite, (cost, *duals.parts))):
         return -math.inf
     bound = math.fsum([*duals.parts, -cost])
     return bound - 4.0 * UNIT * (abs(bound) + cost)
+
+
+def _spread_of(term: Term, tilt: Array, law: TermLaw) -> float:
+    """Of a group `_spread`, of several their sum with the probabilities of the given values."""
+    if isinstance(law, OutputLaw):
+        return _spread(tilt[:, term.rows], law.p_x)
+    each = zip(term.groups, law.parts, strict=True)
+    return sum(float(part.mass.sum()) * _spread(tilt[:, group], part.p_x) for group, part in each)
 
 
 def _spread(tilt: Array, p_x: Array) -> float:
@@ -361,15 +377,15 @@ def _spread(tilt: Array, p_x: Array) -> float:
 
 
 def _residuals(terms: Sequence[Term], worth: Worth, duals: Duals, worst_entry: float) -> KKTResiduals:
-    groups = [group for term in terms for group in term.groups]
-    tilted = 0.0
-    for group, part in zip(groups, parts_of(worth.law), strict=True):
-        tilted += float((duals.tilt[:, group] * (part.mass[:, None] * part.p_x + part.deviation)).sum())
-    spent = unused = 0.0
-    for term, price, law in zip(terms, np.ravel(duals.multiplier).tolist(), each_of(worth.law), strict=True):
+    laws = parts_of(worth.law)
+    joint = [part.mass[:, None] * part.p_x + part.deviation for part in laws]
+    tilted = float((duals.tilt * (joint[0] if len(joint) == 1 else np.concatenate(joint, axis=1))).sum())
+    spent, unused, prices = 0.0, 0.0, each_price(duals.multiplier)
+    for number, term in enumerate(terms):
         if term.priced:
-            spent += price * law.level
-            unused += max(0.0, price * (term.level - law.level))
+            level = each_of(worth.law)[number].level
+            spent += prices[number] * level
+            unused += max(0.0, prices[number] * (term.level - level))
     return KKTResiduals(
         complementarity=max(0.0, math.fsum([worth.error, tilted, *(-part for part in duals.parts)])),
         alignment=max(0.0, spent - tilted),

@@ -76,7 +76,7 @@ class Moves:
     ) -> Moves:
         """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow; drawn [·]: indices of the drawn ones."""
         columns, p_xz, loss = decided.columns, p_xz.take(decided.places, axis=1), loss.take(decided.places, axis=1)
-        columns = columns * p_xz.any(axis=0)
+        columns = columns * (p_xz if len(groups) > 1 else p_xz[groups[0]]).any(axis=0)
         base, every = columns.argmax(axis=0), np.arange(columns.shape[1])
         room = np.minimum(columns, columns.max(axis=0) / max(1, len(columns) - 1))
         room[base, every] = 0.0
@@ -85,7 +85,10 @@ class Moves:
             room[weight < np.partition(weight, -most, axis=1)[:, -most, None]] = 0.0
         towards, place = np.nonzero(room)
         cost = np.abs(loss[towards, place] - loss[base[place], place])
-        made = np.array([(columns * p_xz[group].any(axis=0)).any(axis=1) for group in groups])
+        if len(groups) == 1:
+            made = np.asarray(columns.any(axis=1))[None, :]
+        else:
+            made = np.array([(columns * p_xz[group].any(axis=0)).any(axis=1) for group in groups])
         room = room[towards, place]
         return cls(drawn[place], towards, base[place], room, p_xz[:, place], p_x, cost, made, groups)._spanning()
 
@@ -224,11 +227,12 @@ def _exactly_private(
     if not found:
         return None
     moves = Moves.joined(found) if len(found) > 1 else found[0]
-    systems = [_equations(group, moves, marginal, doubt) for group in private]
-    if any(system is None for system in systems):
+    systems = [each for group in private if (each := _equations(group, moves, marginal, doubt)) is not None]
+    if len(systems) < len(private):
         return None
-    matrix = np.concatenate([system[0] for system in systems if system is not None])
-    right = np.concatenate([system[1] for system in systems if system is not None])
+    matrix, right = systems[0]
+    if len(systems) > 1:
+        matrix, right = (np.concatenate(parts) for parts in zip(*systems, strict=True))
     if len(matrix) > _MOST_MOVES or moves.room.size < len(matrix) or not np.isfinite(matrix).all():
         return None
     chosen = _largest_apart(matrix, len(matrix))

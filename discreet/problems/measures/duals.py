@@ -19,6 +19,11 @@ Multiplier: TypeAlias = float | Array
 """μ of one constraint; of several, one for each [C]."""
 
 
+def each_price(multiplier: Multiplier) -> list[float]:
+    """The multiplier of each constraint."""
+    return multiplier.tolist() if isinstance(multiplier, np.ndarray) else [multiplier]
+
+
 def feasible_for(tilt: Array, multiplier: Multiplier, p_x: Array, terms: Sequence[Term]) -> tuple[Array, Multiplier] | None:
     """`feasible_duals` for each constraint on its rows: tilt [m, n], a multiplier for each, π [n] of all rows.
 
@@ -28,9 +33,9 @@ def feasible_for(tilt: Array, multiplier: Multiplier, p_x: Array, terms: Sequenc
         return feasible_duals(tilt, float(multiplier), p_x, terms[0].budget.amount, terms[0].measure)
     found, prices = np.zeros(tilt.shape), np.array([math.inf if term.budget.perfect else 0.0 for term in terms])
     usable = False
-    for number, (term, price) in enumerate(zip(terms, np.ravel(multiplier), strict=True)):
+    for number, (term, price) in enumerate(zip(terms, each_price(multiplier), strict=True)):
         groups = [group for group in term.groups if p_x[group].any()]
-        each = [_feasible_group(tilt[:, group], float(price), p_x[group], term) for group in groups]
+        each = [_feasible_group(tilt[:, group], price, p_x[group], term) for group in groups]
         if all(one is not None for one in each):
             usable = True
             for group, one in zip(groups, each, strict=True):
