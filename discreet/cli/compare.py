@@ -99,18 +99,20 @@ def _cases_of(spec: str, model: Problem, given: bool) -> list[Case]:
     if PurePath(spec).is_absolute() or PureWindowsPath(spec).is_absolute():
         spec = PureWindowsPath(spec).name  # folders of this machine stay out of pages
     if own:
-        return [Case(f"{spec}, ε = {replace(model.constraint, amount=float(f'{model.budget:.4g}'))}", model)]
-    fractions = (0.5, 0.0) if model.bayes_leakage > 0.0 else (0.0,)
+        limits = (replace(term.budget, amount=float(f"{term.budget.amount:.4g}")) for term in model.terms)
+        return [Case(f"{spec}, ε = {' and '.join(map(str, limits))}", model)]
+    fractions = (0.5, 0.0) if any(model.bayes_leakages) else (0.0,)
     return [_at_fraction(spec, model, fraction) for fraction in fractions]
 
 
 def _at_fraction(spec: str, model: Problem, fraction: float) -> Case:
     from discreet.problems.catalog.registry import Budget
-    from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
+    from discreet.problems.measures.mutual_information import MutualInformation
     from discreet.reports.compare import Case
 
     words = "perfect privacy" if fraction == 0.0 else f"{fraction:g} of the Bayes leakage"
-    measure = "" if model.measure == MUTUAL_INFORMATION else f" by {model.measure}"
+    asked = dict.fromkeys(str(term.measure) for term in model.terms)
+    measure = "" if list(asked) == [MutualInformation.name] else f" by {' and '.join(asked)}"
     return Case(f"{spec}, {words}{measure}", Budget(fraction=fraction).apply(model))
 
 

@@ -158,11 +158,11 @@ def audit_tables(title: str, audited: Solution, found: Inference | None) -> list
         leaks = [words.partition(",")[0].partition(";")[0] for _, words in _leakages(audited)]
         repaired = f"error probability {judged.upper:.12g}, leakage {', '.join(leaks)}"
         lines.append(("its repair", f"{repaired}, made by blending in a share of {judged.blend:.3g}"))
-    return [facts(title, lines), *([_leaks_table(audited)] if audited.own_leaks else [])]
+    return [facts(title, lines), *(_leaks_table(audited, number) for number in range(len(audited.problem.terms)))]
 
 
-def _leaks_table(audited: Solution) -> Table:
-    """What the estimator given leaks by every measure, and the largest change of odds by one guess; 80 columns suffice."""
+def _leaks_table(audited: Solution, secret: int) -> Table:
+    """What the estimator given leaks of a secret by every measure, and its largest change of odds; 80 columns suffice."""
     heads, numbers = ("measure", "guesses", "leaks", "proven ≤", "unit"), ("leaks", "proven ≤")
     lines = [
         (
@@ -173,14 +173,16 @@ def _leaks_table(audited: Solution) -> Table:
             each.unit or wording.NOTHING,
         )
         for each in audited.own_leaks
+        if each.secret == secret
     ]
     caption = "Leaks are computed, right to rounding; the exact leakage is proven to be at most what stands beside it."
-    if (odds := audited.own_odds) is not None:
+    if (odds := audited.own_odds) is not None and odds.secret == secret:
         lines.append(("largest change of odds", "each", wording.number(odds.factor, 6), _proven(odds.ceiling), "factor"))
         before, after = wording.number(odds.before, 4), wording.number(odds.after, 4)
         change = f"Guess {odds.guess} raises the odds of private value {odds.value} most, from {before} to {after}."
         caption = f"{change} {caption}"
-    return listed("What the estimator given leaks", heads, lines, right=numbers, caption=caption)
+    which = f" of secret {secret}" if len(audited.problem.terms) > 1 else ""
+    return listed(f"What the estimator given leaks{which}", heads, lines, right=numbers, caption=caption)
 
 
 def _proven(ceiling: float) -> str:

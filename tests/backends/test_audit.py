@@ -215,3 +215,25 @@ def test_the_table_of_all_measures_fits_eighty_columns() -> None:
             assert sum(line.strip().startswith(leak.measure[:25]) for line in lines) == 1
         first = next(k for k, line in enumerate(lines) if "mutual-information" in line)
         assert "largest change of odds" in lines[first + 11]  # a line each
+
+
+def test_each_of_several_secrets_is_counted_by_every_measure() -> None:
+    problem = ds.problems.census(secrets=2, educations=3, occupations=3, budget=0.02, measure="parity-difference")
+    estimator = _some_estimator(problem)
+    found = ds.audit(problem, estimator)
+    assert [leak.secret for leak in found.own_leaks] == [0] * 10 + [1] * 10
+    largest = []
+    for secret, term in enumerate(problem.terms):
+        alone = ds.audit(ds.Problem(problem.p_xz[term.rows], problem.loss, 0.1), estimator)
+        largest.append(alone.own_odds.factor if alone.own_odds else 0.0)
+        mine = [leak for leak in found.own_leaks if leak.secret == secret]
+        for leak, other in zip(mine, alone.own_leaks, strict=True):
+            assert (leak.measure, leak.leakage) == (other.measure, pytest.approx(other.leakage, rel=1e-12))
+            assert leak.leakage <= leak.ceiling <= other.ceiling * (1 + 1e-9)
+    assert found.own_odds is not None
+    assert found.own_odds.secret == int(np.argmax(largest))
+    assert found.own_odds.factor == pytest.approx(max(largest), rel=1e-12)
+    given = ds.problems.census(educations=3, occupations=3, measure="conditional-mutual-information")
+    (leak,) = ds.audit(given, estimator).own_leaks
+    assert leak.measure == "conditional-mutual-information"
+    assert leak.leakage == pytest.approx(given.leakage(estimator), rel=1e-12)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from discreet.backends.solution import Status
+from discreet.problems import catalog
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
@@ -129,6 +130,17 @@ def test_other_measures_are_compared_in_their_own_unit(trial: None, model: Probl
     default = run_comparison([Case("lift", model.with_budget(0.1, measure="max-lift"))])
     assert {"highs", "conic"} <= {row.backend for row in default.rows}
     assert Status.UNSUPPORTED not in {row.status for row in default.rows}
+
+
+def test_several_secrets_are_compared_by_the_largest_share_of_a_budget() -> None:
+    problem = catalog.build("census", secrets=2, educations=2, occupations=2, fraction=0.5, measure="parity-difference")
+    found = run_comparison([Case("two", problem)], [Configuration("highs"), Configuration("slsqp")])
+    assert [row.status.value for row in found.rows] == ["certified", "unsupported"]
+    row = found.rows[0]
+    assert (row.secrets, row.budget_nats, row.private_values) == (2, 1.0, 6)
+    assert row.leakage_over_budget == pytest.approx(1.0, rel=1e-6)
+    assert "several constraints" in found.rows[1].message
+    assert " and leaks " in wording.facts(problem)
 
 
 def test_bad_plans_are_refused(trial: None, model: Problem) -> None:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.certificate import Verdict
-from discreet.problems.constraint import is_plain
+from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.judge.cases import MatrixCase, Progress, RuleCase
 from discreet.problems.judge.conclusion import Case, conclude
 from discreet.problems.measures.duals import Multiplier
-from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.laws import each_of
 from discreet.problems.measures.leaks import Leak, Odds, leaks_of
+from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.rule import Rule
@@ -59,16 +60,17 @@ def leaks(
 ) -> tuple[tuple[Leak, ...], Odds | None]:
     """What an answer leaks as it was given, by every measure, and its guess that changes odds most; in one pass.
 
-    Nothing is found where X is not one secret with one prior. Raises InputError as `certify` does.
+    Of several secrets each is counted; of a secret given another variable its own measure only. Raises InputError as
+    `certify` does.
     """
-    if not is_plain(problem.terms):
-        return (), None
-    densities = not isinstance(problem, Problem | BlockProblem)
     # Where products underflow mutual information is known and other measures are not, so the judge is asked for another.
-    free = problem.with_budget(math.inf, measure=None if densities else "chi-square")
+    other = measure_of("chi-square")
+    densities = not isinstance(problem, Problem | BlockProblem)
+    asked = [term.measure if densities or term.measure.conditional else other for term in problem.terms]
+    limits = [LeakageBudget(math.inf, each) for each in asked]
+    free = problem.with_budget(limits if len(limits) > 1 else limits[0])
     worth = _case(free, answer, None, None, (), threads, None).own
-    assert isinstance(worth.law, OutputLaw)  # of a plain problem
-    return leaks_of(worth.law, worth.doubt, problem.measure)
+    return leaks_of(each_of(worth.law), worth.doubt, [term.measure for term in problem.terms])
 
 
 def _case(

@@ -1,4 +1,4 @@
-"""What one joint law of (X, Ŷ) leaks by every measure, and the guess that changes somebody's odds most.
+"""What the joint laws of secrets and guess leak by every measure, and the guess that changes somebody's odds most.
 
 A leakage is computed as `OutputLaw` computes it, right to rounding; the ceiling beside it is proven. The odds of a value are
 its probability against that of all other values. Local differential privacy of e^ε bounds every change of odds by e^ε.
@@ -6,11 +6,13 @@ its probability against that of all other values. Local differential privacy of 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from discreet.problems.measures.law import OutputLaw
+from discreet.problems.measures.laws import TermLaw
 from discreet.problems.measures.measure import Measure, Scope
 from discreet.problems.measures.registry import MEASURES
 from discreet.problems.measures.sibson import Sibson
@@ -24,6 +26,7 @@ class Leak:
     guesses   "all": about the sum over guesses, or "each": about the worst of them
     leakage   computed: the exact value up to rounding, inf where a guess excludes a private value
     ceiling   proven: the exact value is at most this; inf where nothing is proven
+    secret    the number of the constraint whose secret it is about, from 0
     """
 
     measure: str
@@ -31,6 +34,7 @@ class Leak:
     guesses: str
     leakage: float
     ceiling: float
+    secret: int = 0
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Odds:
     guess, value    indices i and j
     before, after   odds of x_j before and after the guess: its probability ÷ that of all other values
     factor          after ÷ before; `ceiling` is a proven upper bound of it, for every guess and value
+    secret          the number of the constraint whose secret it is about, from 0
     """
 
     guess: int
@@ -48,6 +53,7 @@ class Odds:
     after: float
     factor: float
     ceiling: float
+    secret: int = 0
 
 
 def every_measure(own: Measure) -> tuple[Measure, ...]:
@@ -57,24 +63,26 @@ def every_measure(own: Measure) -> tuple[Measure, ...]:
     return tuple(sorted(dict.fromkeys([*plain, Sibson(2.0), own]), key=lambda each: order.index(each.name)))
 
 
-def leaks_of(law: OutputLaw, doubt: float, own: Measure) -> tuple[tuple[Leak, ...], Odds | None]:
-    """The leakages of a law, whose entries are known up to a relative `doubt`, by every measure and the problem's own.
+def leaks_of(laws: Iterable[TermLaw], doubt: float, own: Iterable[Measure]) -> tuple[tuple[Leak, ...], Odds | None]:
+    """The leakages of the law of each secret, whose entries are known up to a relative `doubt`, by every measure.
 
-    The odds are None where X has one value only, or no guess is ever made.
+    own: the measures of the constraints. Of a law with groups that is the only one counted, and no odds are. They are None
+    too where X has one value only, or no guess is ever made.
     """
-    found = []
-    for measure in every_measure(own):
-        seen = replace(law, measure=measure)
-        guesses = "all" if measure.scope is Scope.TOTAL else "each"
-        found.append(Leak(str(measure), measure.unit, guesses, seen.leakage(), seen.leakage_ceiling(doubt)))
-    return tuple(found), _largest_odds(law, doubt)
+    found, odds = [], list[Odds]()
+    for secret, (law, measure) in enumerate(zip(laws, own, strict=True)):
+        for each in every_measure(measure) if isinstance(law, OutputLaw) else (measure,):
+            seen = replace(law, measure=each) if isinstance(law, OutputLaw) else law
+            guesses = "all" if each.scope is Scope.TOTAL else "each"
+            found.append(Leak(str(each), each.unit, guesses, seen.leakage(), seen.leakage_ceiling(doubt), secret))
+        if isinstance(law, OutputLaw) and np.count_nonzero(law.p_x) > 1 and law.mass.any():
+            odds.append(_largest_odds(law, doubt, secret))
+    return tuple(found), max(odds, key=lambda each: each.factor, default=None)
 
 
-def _largest_odds(law: OutputLaw, doubt: float) -> Odds | None:
-    if np.count_nonzero(law.p_x) < 2 or not law.mass.any():
-        return None
+def _largest_odds(law: OutputLaw, doubt: float, secret: int) -> Odds:
     factors = law.odds_ratios()
     guess, value = (int(k) for k in np.unravel_index(np.argmax(factors), factors.shape))
     before = float(law.p_x[value] / np.delete(law.p_x, value).sum())
     factor, ceiling = float(factors[guess, value]), float(law.odds_ratios(doubt).max())
-    return Odds(guess, value, before, before * factor, factor, ceiling)
+    return Odds(guess, value, before, before * factor, factor, ceiling, secret)
