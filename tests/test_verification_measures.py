@@ -324,6 +324,20 @@ def test_perfect_privacy_of_several_secrets_is_proven_by_integers(budgets: list[
         assert (term.deviation == term.leakage == (0.0, 0.0)) == (budget == 0.0)
 
 
+def test_an_adversary_of_the_second_secret_gains_by_its_own_rows() -> None:
+    """Also where a value of it has no probability."""
+    second = np.concatenate([SECRETS["chi-square"], np.zeros((1, 12))])
+    gain = GLeakage([[1.0, 0.0, 0.3, 5.0], [0.2, 1.0, 0.0, 0.0], [0.0, 0.1, 2.0, 1.0]])
+    stated = [ds.Constraint(SECRETS["mutual-information"], 0.01), ds.Constraint(second, 0.02, gain)]
+    solution = ds.solve(ds.Problem(loss=LOSS, constraints=stated), "conic", gap=1e-7)
+    assert solution.status is Status.CERTIFIED
+    found, faults = second_opinion(solution, 1e-7)
+    assert faults == []
+    assert found is not None
+    assert found.terms[1].leakage[1] <= 0.02
+    assert found.bracket[1] - found.bracket[0] <= 1e-7 * found.bracket[1]
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32))
 def test_no_duals_of_several_constraints_prove_too_much(seed: int) -> None:
