@@ -1,6 +1,6 @@
 """How accurate `tilt` is under every measure of leakage: random problems, each certificate checked by exact arithmetic.
 
-    python benchmarks/measures.py [--count 10000] [--seed 1] [--gap 1e-12] [--measures A,B] [--out reports/measures]
+    python benchmarks/measures.py [--count 10000] [--seed 1] [--measures A,B] [--out reports/measures]
 
 Writes Markdown and CSV, and exits with 1 if a certificate is false. The problems are those of `campaigns/accuracy.py`. It is
 no suite of asv: it takes minutes.

@@ -173,6 +173,7 @@ def test_the_accuracy_of_measures_is_a_table(load: Any, tmp_path: Path, capsys: 
     assert first.p_xz.tobytes() == again.p_xz.tobytes()
     assert first.budget == again.budget
     assert 1e-4 * first.bayes_leakage <= first.budget <= 0.5 * first.bayes_leakage
+    assert [len(accuracy.drawn(name, 1, 0).terms) for name in accuracy.SECRETS] == [2, 3]
     asked = ["--count", "4", "--measures", "mutual-information,total-variation", "--out", str(tmp_path / "measures")]
     assert accuracy.main(asked) == 0
     lines = list(csv.DictReader((tmp_path / "measures.csv").read_text("utf-8").splitlines()))
