@@ -20,6 +20,8 @@ import numpy as np
 
 from discreet.backends.contract import Duals
 from discreet.problems.constraint import Constrained
+from discreet.problems.measures.measure import Scope
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -78,8 +80,20 @@ def predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
 
 
 def price_of_perfect(tilt: Array, problem: Constrained) -> float:
-    """The μ that costs least with the tilt t of perfect privacy: to second order μ ε + max_i Σ_j π_j t_ij² / (2 μ)."""
-    return math.sqrt(float(((tilt * np.sqrt(problem.p_x)) ** 2).sum(axis=1).max()) / (2.0 * problem.budget))
+    """The μ that costs least with the tilt t of perfect privacy: to second order μ ε + max_i Σ_j π_j t_ij² / (2 μ).
+
+    Under a measure of another kind one of several powers of two; 0 where it reads none.
+    """
+    term = problem.terms[0]
+    if term.measure == MUTUAL_INFORMATION or term.measure.conditional:
+        return math.sqrt(float(((tilt * np.sqrt(problem.p_x)) ** 2).sum(axis=1).max()) / (2.0 * problem.budget))
+    if term.measure.scope is not Scope.TOTAL:
+        return 0.0
+    possible = problem.p_x > 0.0
+    tilt, p_x = tilt[:, possible], problem.p_x[possible]
+    prices = np.abs(tilt).max() * 2.0 ** np.arange(-2.0, 64.0)
+    costs = [price * term.level + term.measure.ceiling(tilt, p_x, price, term.level).max() for price in prices]
+    return float(prices[int(np.argmin(costs))])
 
 
 def _weighted(points: Sequence[Known], place: float) -> Iterator[tuple[float, Known]]:

@@ -122,3 +122,11 @@ def test_a_newton_step_keeps_what_is_linear(text: str) -> None:
         np.testing.assert_allclose(relation.value, -inner.slack, atol=1e-13)
         np.testing.assert_allclose(relation.balance, 0.0, atol=1e-13)
     np.testing.assert_allclose(predicted.sum(axis=0), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("text", [text for text in NAMES if text != "mutual-information"])
+def test_budgets_at_the_edge_of_double_precision_are_certified(text: str) -> None:
+    """Where a budget cannot be told from nothing, perfect privacy is solved; a gain's budget 0 is a constraint."""
+    for budget in (0.0, 1e-14, 1e-12, 50.0):
+        solution = ds.solve(under(text, 3, 0.5).with_budget(budget), "tilt")
+        assert solution.status is ds.Status.CERTIFIED, (budget, solution.message)
