@@ -272,7 +272,8 @@ class Constrained:
     @property
     def constraint(self) -> LeakageBudget:
         """The only constraint; InputError if there are several."""
-        return self.terms[self.only].budget
+        terms = self.terms
+        return terms[0 if len(terms) == 1 else self.only].budget
 
     @property
     def perfect(self) -> bool:

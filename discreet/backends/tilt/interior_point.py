@@ -196,7 +196,7 @@ def _advance(
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         newton, (total, width, error) = Newton(model, at, law), measured
-        total += sum(at.unused * at.multiplier) + (at.inner.products().sum() if at.inner.slack.size else 0.0)
+        total += float(at.unused @ at.multiplier) + (at.inner.products().sum() if at.inner.slack.size else 0.0)
         shown = max(UNIT * total, 2.0 * total - abs(width) * error)  # of the products, by the bracket
         costs = _costs(model, at, law, _ALLOWED * shown)
         predictor = newton.direction(path.times(0.0))
@@ -238,8 +238,9 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
     if length < 1.0:
         length = _affordable(costs, falls)
     if not model.perfect:
-        budgets = zip((*at.unused, *(_CHEAPER * at.multiplier)), (*step.unused, *step.multiplier), strict=True)
-        length = min(length, *(-value / change for value, change in budgets if change < 0.0), length)
+        for values, changes in ((at.unused, step.unused), (_CHEAPER * at.multiplier, step.multiplier)):
+            for value, change in zip(values.tolist(), changes.tolist(), strict=True):
+                length = min(length, -value / change) if change < 0.0 else length
         if at.inner.slack.size:
             for values, changes in ((at.inner.slack, step.inner.slack), (at.inner.multipliers, step.inner.multipliers)):
                 fall = float((changes / values).min())

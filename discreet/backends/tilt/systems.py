@@ -120,13 +120,13 @@ class _Related(System):
         """The matrix without M."""
         at, relation, order = self._at, self._relation, self._order
         (m, p, r), q = relation.null.shape, at.multiplier.size
-        size, every = m * p, range(m)
+        size, every = m * p, np.arange(m)
         block, bent, square = relation.block, relation.bent, relation.square
         if growth is not None:
             block, bent, square = block * growth[:, None, None], bent * growth[:, None, None], square * growth[:, None]
         block, bent = block / relation.price[..., None], bent / relation.price[..., None]
         if at.inner.slack.size:
-            paired = range(p - at.inner.slack.shape[1], p)
+            paired = np.arange(p - at.inner.slack.shape[1], p)
             block[:, paired, paired] += at.inner.slack / at.inner.multipliers
         matrix = np.zeros((size + m * r + q, size + m * r + q))
         rows = matrix[:size].reshape(m, p, -1)
@@ -137,8 +137,9 @@ class _Related(System):
         matrix[size : size + m * r, size + m * r :] = -relation.leak[order].reshape(m * r, q)
         matrix[size:, :size] = matrix[:size, size:].T
         matrix[size + m * r :, size : size + m * r] = matrix[size : size + m * r, size + m * r :].T
-        budgets = range(size + m * r, size + m * r + q)
-        matrix[budgets, budgets] = (square.sum(axis=0) + at.unused) / at.multiplier
+        matrix.ravel()[(size + m * r) * (len(matrix) + 1) :: len(matrix) + 1] = (
+            square.sum(axis=0) + at.unused
+        ) / at.multiplier
         return matrix
 
     def _right(self, towards: Array) -> Array:
@@ -178,7 +179,7 @@ class Summed(_Related):
     def __init__(self, model: Model, at: Iterate, law: Part, order: NDArray[np.intp]) -> None:
         super().__init__(model, at, law, order)
         (m, p, r), q = self._relation.null.shape, at.multiplier.size
-        self._own, self._coordinates = model.chart.own(law), np.eye(m * (p + r) + q)
+        self._own, self._coordinates = model.chart.own(law), None
         if self._own is not None:
             self._own = self._own[order[:-1]]
             self._coordinates = block_diag(*self._own, np.eye(p + m * r + q))
@@ -201,7 +202,8 @@ class Summed(_Related):
         self._fixed = self._right(-residual.ravel() @ matrix[: m * p])
         if self._relation.value.size:
             self._fixed[: m * p] += self._summed(self._relation.value)
-        matrix = self._coordinates.T @ matrix @ self._coordinates
+        if self._coordinates is not None:
+            matrix = self._coordinates.T @ matrix @ self._coordinates
         matrix[:inner, :inner] += outcomes
         scale = 1.0 / np.sqrt(np.maximum.reduce(np.abs(matrix), axis=1))
         self._factorise(matrix, scale, scale)
@@ -213,12 +215,15 @@ class Summed(_Related):
 
     def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
         """All unknowns; the tilt is that of the coordinates."""
-        others, right, multipliers = self._order[:-1], self._fixed.copy(), self._at.inner.multipliers
-        right[: reduced[others].size] += reduced[others].ravel()
-        if multipliers.size:
-            right[: self._relation.residual.size] += self._summed(products / multipliers)
+        others, right, moved = self._order[:-1], self._fixed.copy(), reduced[self._order[:-1]].ravel()
+        right[: moved.size] += moved
+        if products.size:
+            right[: self._relation.residual.size] += self._summed(products / self._at.inner.multipliers)
         right[right.size - budgets.size :] += budgets / self._at.multiplier
-        found = self._coordinates @ self._refined(right @ self._coordinates, times=2)
+        if self._coordinates is None:
+            found = self._refined(right, times=2)
+        else:
+            found = self._coordinates @ self._refined(right @ self._coordinates, times=2)
         change = np.empty(self._relation.residual.shape)
         change[self._order] = found[: change.size].reshape(change.shape)
         change[others] += change[self._order[-1]]
