@@ -90,7 +90,7 @@ def test_a_constraint_stated_twice_is_the_same_constraint() -> None:
 def test_an_inverse_hessian_is_one_off_the_null_vector(text: str) -> None:
     """The gradient at a law and next to it differ by what the inverse Hessian maps to the difference of the laws."""
     model = lowered(under(text, 1, 0.3))
-    chart, law = model.chart, model.law_of(_start(model).estimator)
+    chart, law = model.chart, model.law_of(_start(model)[0].estimator)
     assert isinstance(chart, Entropic | Quadratic | Normed)
     block, bent, square = chart.curved(law)
     null = law.coordinates
@@ -109,7 +109,7 @@ def test_an_inverse_hessian_is_one_off_the_null_vector(text: str) -> None:
 def test_a_newton_step_keeps_what_is_linear(text: str) -> None:
     """A whole step of the coordinates satisfies the relation of the law that it predicts."""
     model = lowered(under(text, 2, 0.3))
-    at = _start(model)
+    at, _ = _start(model)
     law = model.law_of(at.estimator)
     assert isinstance(model.chart, Single)
     target = Targets(1e-2, 0.5 * at.inner.products(), 0.5 * at.unused * at.multiplier)

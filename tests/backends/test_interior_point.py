@@ -28,7 +28,7 @@ def mixture(m: int, fraction: float) -> Problem:
 def test_a_start_is_inside_and_feasible(m: int, fraction: float) -> None:
     problem = mixture(m, fraction)
     model = model_of(problem, Precision.of(problem, 1e-9))
-    at = _start(model)
+    at, _ = _start(model)
     assert at.estimator.min() > 0.0
     assert at.slack.min() > 0.0
     np.testing.assert_allclose(at.estimator.sum(axis=1), 1.0, rtol=1e-14)
@@ -40,7 +40,7 @@ def test_a_start_is_inside_and_feasible(m: int, fraction: float) -> None:
 def test_a_start_keeps_the_budget_and_its_tilt_is_that_of_its_law(fraction: float) -> None:
     problem = mixture(4, fraction)
     model = model_of(problem, Precision.of(problem, 1e-9))
-    at = _start(model)
+    at, _ = _start(model)
     law = model.law_of(at.estimator)
     assert model.chart.leaked(law) + at.unused == pytest.approx(model.chart.level, rel=1e-12)
     assert 0.0 < at.unused < problem.budget
@@ -51,14 +51,14 @@ def test_a_start_errs_hardly_more_than_the_best_constant_guess() -> None:
     """Two guesses are as good at one outcome; at the other, one of them errs 10²⁰ times as much."""
     loss = np.array([[0.0, 1e-20], [0.0, 0.5], [1e-21, 1.0]])
     problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), loss, LeakageBudget(1e-3))
-    at = _start(model_of(problem, Precision.of(problem, 1e-9)))
+    at, _ = _start(model_of(problem, Precision.of(problem, 1e-9)))
     assert problem.error_probability(at.estimator[0]) <= 5.0 * problem.constant_error
 
 
 def test_a_newton_step_does_not_depend_on_its_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = mixture(4, 0.3)
     model = model_of(problem, Precision.of(problem, 1e-9))
-    at = _start(model)
+    at, _ = _start(model)
     steps = []
     for far in (-math.inf, math.inf):
         monkeypatch.setattr(charts, "_FAR", far)

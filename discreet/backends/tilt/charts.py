@@ -164,12 +164,16 @@ class Chart(ABC):
         """For a law strictly within the budgets: tilts of about that size per unit of mass, and the multipliers [q]."""
 
     @abstractmethod
+    def counted(self, at: Inner, part: Part) -> Array:
+        """Leakages of the shared budgets, as its relation counts them [q]."""
+
+    @abstractmethod
     def relation(self, at: Inner, multiplier: Array, part: Part) -> Relation:
         """Linearised about a law."""
 
     @abstractmethod
-    def bound(self, at: Inner, multiplier: Array) -> tuple[Array | float, float]:
-        """By how much the rows of the tilt must be lowered to be feasible [m], and what the multipliers cost."""
+    def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:
+        """By how much the rows of the tilt must be lowered to be feasible [m], [m, k] or [], and what multipliers cost."""
 
     @abstractmethod
     def prices(self, multiplier: Array) -> float | Array:
@@ -230,8 +234,12 @@ class Single(Chart):
     def leaked(self, part: Part) -> Array:
         """The sum, or the most of a guess."""
         if self.shared:
-            return np.asarray(part.leakages.sum(keepdims=True))
+            return np.asarray(np.add.reduce(part.leakages, keepdims=True))
         return np.array([(part.leakages / (1.0 if self.measure.scope is Scope.SHARE else part.mass)).max()])
+
+    def counted(self, at: Inner, part: Part) -> Array:
+        """That of the law, if there is one."""
+        return self.leaked(part)[: self.shared_levels.size]
 
     def prices(self, multiplier: Array) -> float | Array:
         """The multiplier."""
@@ -239,7 +247,7 @@ class Single(Chart):
 
     def least(self, part: Part) -> Array:
         """Of the law."""
-        return np.asarray((part.joint / self.p_x).min(axis=1))
+        return np.asarray(np.minimum.reduce(part.joint / self.p_x, axis=1))
 
     def rows(self, tilt: Array) -> Array:
         """By the frame."""
@@ -293,10 +301,10 @@ class _Smooth(Single):
             at.coordinates - multiplier * part.gradient,
             none,
             none[:, :0],
-            self.leaked(part),
+            self.counted(at, part),
         )
 
-    def bound(self, at: Inner, multiplier: Array) -> tuple[Array | float, float]:
+    def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:
         """The support function of the measure."""
         price = float(multiplier[0])
         tilt = at.coordinates @ self.frame.T
@@ -336,7 +344,7 @@ class Entropic(_Smooth):
         block = bent + part.mass[:, None, None] * np.eye(self.frame.shape[1])  # so that nothing cancels
         return block, tilted, np.add.reduce(ratios * part.slope, axis=1)
 
-    def bound(self, at: Inner, multiplier: Array) -> tuple[Array | float, float]:
+    def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:
         """h_i(t, μ)."""
         price = float(multiplier[0])
         return log_mean(at.coordinates @ self.frame.T / price, self.p_x, price), price * self.level
@@ -453,7 +461,7 @@ class Pointwise(Single):
         empty = np.zeros((m, k + 1, 0))
         return Relation(price, block, null, empty, empty[:, :1], none[:, :0], residual, none, over, np.zeros(0))
 
-    def bound(self, at: Inner, multiplier: Array) -> tuple[Array | float, float]:
+    def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:
         """t·q ≤ μ_i log Σ π e^{t/μ_i} + μ_i B for every posterior that is allowed."""
         price, tilt = at.multipliers, at.coordinates[:, :-1] @ self.frame.T
         return log_mean(tilt / price, self.p_x, price[:, 0]) + self.level * price[:, 0], 0.0
@@ -540,6 +548,10 @@ class Pieces(Single):
         inverse[:, len(inverse.T) - (not self.shared) :] = 1.0
         return Inner(unit * inverse, slack, heights), np.full(int(self.shared), unit)
 
+    def counted(self, at: Inner, part: Part) -> Array:
+        """Heights."""
+        return np.full(self.shared_levels.size, (at.heights @ self.weights).sum())
+
     def relation(self, at: Inner, multiplier: Array, part: Part) -> Relation:
         """Linear."""
         (m, p), q = at.coordinates.shape, multiplier.size
@@ -554,12 +566,12 @@ class Pieces(Single):
             np.zeros((m, p)),
             leak @ multiplier - at.coordinates @ self.below,
             part.gradient - at.heights @ self.below.T - self.offset,
-            np.full(q, (at.heights @ self.weights).sum()),
+            self.counted(at, part),
         )
 
-    def bound(self, at: Inner, multiplier: Array) -> tuple[Array | float, float]:
+    def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:
         """Multipliers ≥ 0 make feasible tilts."""
-        return 0.0, float(multiplier.sum() * self.level + (at.coordinates @ self.offset).sum())
+        return np.zeros(()), float(multiplier.sum() * self.level + (at.coordinates @ self.offset).sum())
 
 
 @final
@@ -611,9 +623,9 @@ class Exact(Single):
             part.coordinates[:, 1:], np.zeros(q),
         )  # fmt: skip
 
-    def bound(self, at: Inner, multiplier: Array) -> tuple[Array | float, float]:
+    def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:
         """Every tilt of mean 0 is feasible."""
-        return 0.0, 0.0
+        return np.zeros(()), 0.0
 
     def prices(self, multiplier: Array) -> float | Array:
         """Infinite."""
@@ -706,6 +718,14 @@ class Stack(Chart):
         multipliers = [found[self._first[budget]][1] for budget in self._shared]  # groups of a constraint agree
         return self._joined([inner for inner, _ in found]), np.concatenate([np.zeros(0), *multipliers])
 
+    def counted(self, at: Inner, part: Parts) -> Array:  # type: ignore[override]
+        """Groups add up."""
+        found = np.zeros(len(self._shared))
+        for number, (chart, each) in enumerate(zip(self._charts, part.each, strict=True)):
+            if (one := chart.counted(self._of(number, at), each)).size:
+                found[self._shared.index(self._budgets[number])] += one[0]
+        return found
+
     def relation(self, at: Inner, multiplier: Array, part: Parts) -> Relation:  # type: ignore[override]
         """In blocks."""
         (m, p), q = at.coordinates.shape, multiplier.size
@@ -730,7 +750,7 @@ class Stack(Chart):
         null, leak, balance = np.concatenate(nulls, axis=2), np.concatenate(leaks, axis=1), np.hstack(balances)
         return Relation(price, block, null, bent, leak, square, residual, balance, value, counted)
 
-    def bound(self, at: Inner, multiplier: Array) -> tuple[Array | float, float]:
+    def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:
         """Of the rows of every chart: of the coordinates of its masses [m, k]."""
         above, cost = np.zeros((len(at.coordinates), self._columns[-1].stop)), 0.0
         for number, (chart, own) in enumerate(zip(self._charts, self._columns, strict=True)):
@@ -783,6 +803,6 @@ def about_posteriors(chart: Single, part: Part) -> Array:
 
 def log_mean(scaled: Array, p_x: Array, multiplier: float | Array) -> Array:
     """h_i(t, μ) = μ log Σ π e^{t_ij/μ} [m] of t/μ [m, n]."""
-    largest = scaled.max(axis=1)[:, None]
+    largest = np.maximum.reduce(scaled, axis=1)[:, None]
     close = largest + np.log(np.exp(scaled - largest) @ p_x)[:, None]  # but for an absolute rounding
     return np.asarray(multiplier * (close[:, 0] + np.log1p(np.expm1(scaled - close) @ p_x)))

@@ -56,13 +56,13 @@ def solve_interior(
     `deadline` is on time.perf_counter's clock. `shortcut` finds a vertex next to an iterate, of a bracket within the gap,
     or None. It is called where `_worth_a_try`, and at the end unless all are ties. An ending's width counts excess leakage.
     """
-    at = _start(model)
+    at, law = _start(model)
     guesses, outcomes = len(at.tilt), _outcome_products(model, at)
     path = Targets(1.0, at.inner.products() * guesses / outcomes, at.unused * at.multiplier * guesses / outcomes)
     best, nearest, lowest, since_best, ended = at, np.inf, np.inf, 0, ""
-    law, untried = model.law_of(at.estimator), True
+    leaked, untried = model.chart.leaked(law), True
     for iteration in range(max_iterations + 1):
-        merit, width, error = _merit(model, at, law, gap)
+        merit, width, error = _merit(model, at, leaked, gap)
         since_best += 1
         lacks = merit if model.perfect or merit <= 1.0 else width / gap
         if lacks < nearest or merit <= 1.0:
@@ -74,11 +74,11 @@ def solve_interior(
             if (vertex := shortcut(_point(model, at))) is not None:
                 return vertex, Ending("optimal", iteration, gap)
         ended = _ending(merit, since_best, iteration == max_iterations, deadline)
-        moved = None if ended else _advance(model, at, law, path, gap, (outcomes, width, error))
+        moved = None if ended else _advance(model, at, law, leaked, path, gap, (outcomes, width, error))
         if moved is None:
             ended = ended or "stalled"
             break
-        at, law = moved
+        at, law, leaked = moved
     point = _point(model, best)
     if ended == "optimal" and model.outcomes > model.values and (best.estimator > best.slack).all():
         shortcut = None  # all guesses of all outcomes are active, so the tilt tells none apart
@@ -117,8 +117,8 @@ def _ending(merit: float, since_best: int, exhausted: bool, deadline: float) -> 
 # -- the start -----------------------------------------------------------------------------------------------------------
 
 
-def _start(model: Model) -> Iterate:
-    """Columns inversely proportional to the slacks under no tilt, blended with a draw from their law within the budget.
+def _start(model: Model) -> tuple[Iterate, Part]:
+    """Columns inversely proportional to the slacks under no tilt, blended with a draw within the budget, and their law.
 
     In the draw no guess adds more to the error than the best constant guess errs. Leakage falls about as the square of the
     blend; a twentieth more than that asks for, so that the search ends. The multiplier has the size that it takes as budgets
@@ -142,8 +142,8 @@ def _start(model: Model) -> Iterate:
     tilt = model.tilt_of(inner)
     if not model.perfect:
         slack = _slack(model, tilt, unit)
-    unused = chart.shared_levels - (chart.relation(inner, multiplier, law).counted if multiplier.size else multiplier)
-    return Iterate(estimator, slack, tilt, inner, multiplier, unused)
+    unused = chart.shared_levels - chart.counted(inner, law)
+    return Iterate(estimator, slack, tilt, inner, multiplier, unused), law
 
 
 def _slack(model: Model, tilt: Array, unit: float) -> Array:
@@ -162,7 +162,7 @@ def _outcome_products(model: Model, at: Iterate) -> float:
     return model.total(np.einsum("bil,bil->bl", at.estimator, at.slack))
 
 
-def _merit(model: Model, at: Iterate, law: Part, gap: float) -> tuple[float, float, float]:
+def _merit(model: Model, at: Iterate, leaked: Array, gap: float) -> tuple[float, float, float]:
     """(merit, width, error); the iteration is done where merit ≤ 1.
 
     error  error probability, plus what blending with a constant guess costs where leakage exceeds the budget
@@ -173,13 +173,13 @@ def _merit(model: Model, at: Iterate, law: Part, gap: float) -> tuple[float, flo
     tilted = model.losses + at.tilt @ model.features
     if model.perfect:
         width = abs(error - model.total(tilted.min(axis=1))) / error
-        leaking = float(model.chart.leaked(law)[0])
+        leaking = float(leaked[0])
         return max(width / gap, leaking / Precision.leak_free), max(width, leaking), error
-    excess = min(1.0, max(0.0, float((model.chart.leaked(law) / model.chart.levels).max()) - 1.0))
+    excess = min(1.0, max(0.0, float(np.maximum.reduce(leaked / model.chart.levels)) - 1.0))
     error += excess * max(0.0, model.constant_error - error)
     above, cost = model.chart.bound(at.inner, at.multiplier)
-    tilted -= above @ model.features if np.ndim(above) == 2 else np.reshape(above, (-1, 1))
-    lower = model.total(tilted.min(axis=1)) - cost
+    tilted -= above @ model.features if above.ndim == 2 else above[..., None]
+    lower = model.total(np.minimum.reduce(tilted, axis=1)) - cost
     width = (error - lower) / error
     return max(width / gap, excess / model.undercut), width, error
 
@@ -188,9 +188,9 @@ def _merit(model: Model, at: Iterate, law: Part, gap: float) -> tuple[float, flo
 
 
 def _advance(
-    model: Model, at: Iterate, law: Part, path: Targets, gap: float, measured: tuple[float, float, float]
-) -> tuple[Iterate, Part] | None:
-    """One predictor–corrector step and the law that it leads to; None when the linear algebra has broken down.
+    model: Model, at: Iterate, law: Part, leaked: Array, path: Targets, gap: float, measured: tuple[float, float, float]
+) -> tuple[Iterate, Part, Array] | None:
+    """One predictor–corrector step, the law that it leads to and what that leaks; None when linear algebra has broken down.
 
     path: the products of the central path, at τ = 1.
     """
@@ -205,16 +205,16 @@ def _advance(
         if not model.perfect:
             newton.anticipate(predictor, ahead)
             left = max(left, _FALL * min(total, _FALL * abs(width) * error))
-            most = _LEAKS * np.maximum(model.chart.levels, model.chart.leaked(law))
+            most = _LEAKS * np.maximum(model.chart.levels, leaked)
         target = path.times(max(Precision.own_gap * gap * error, left) / path.total)
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(width))))
         for shortened in range(30):
             step = newton.direction(target, predictor)
             moved = _moved(model, at, step, 0.25**shortened * min(1.0, share * _length(model, at, costs, step)), share)
             later = model.law_of(moved.estimator)
-            if model.perfect or not (model.chart.leaked(later) > most).any():
+            if not ((leaks := model.chart.leaked(later)) > most).any():
                 break
-    return (moved, later) if moved.estimator.min() > 0.0 and moved.slack.min() > 0.0 else None
+    return (moved, later, leaks) if moved.estimator.min() > 0.0 and moved.slack.min() > 0.0 else None
 
 
 def _costs(model: Model, at: Iterate, law: Part, room: float) -> Array:

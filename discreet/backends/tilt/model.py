@@ -140,8 +140,8 @@ def _basis(p_x: Array) -> Array:
     root, most = np.sqrt(p_x / p_x.sum()), p_x.argmax()  # of the commonest value, so that rare ones stay apart
     reflector = root.copy()
     reflector[most] += 1.0
-    orthogonal = np.eye(root.size) - np.outer(reflector, reflector) / reflector[most]
-    return np.asarray(np.delete(orthogonal, most, axis=1) / root[:, None])
+    orthogonal = np.eye(root.size) - reflector[:, None] * reflector / reflector[most]
+    return np.asarray(orthogonal.take((np.arange(root.size) != most).nonzero()[0], axis=1) / root[:, None])
 
 
 def _independent(p_x: Array, phi: Array, p_z: Array, precision: Precision) -> tuple[Array, Array]:
