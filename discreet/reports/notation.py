@@ -20,6 +20,7 @@ from discreet.problems.catalog.registry import Budget as Budget
 from discreet.problems.checks import brief
 from discreet.problems.errors import InputError
 from discreet.problems.files.records import load_problem
+from discreet.problems.measures.registry import measure_of
 from discreet.problems.problem import Problem
 from discreet.reports.measurements import Configuration
 
@@ -64,7 +65,8 @@ def problem(
         if parameters:
             raise InputError(f"{brief(spec)} is a file and has no parameters to set; leave them out")
         unbound = math.inf if chosen.given else None
-        return chosen.apply(load_problem(spec, budget=unbound, default_budget=default_budget), measure)
+        given = measure if chosen.given and measure is not None and measure_of(measure).conditional else None
+        return chosen.apply(load_problem(spec, budget=unbound, default_budget=default_budget, measure=given), measure)
     name, inline = read(spec, "problem")
     values = {**inline, **(parameters or {}), **({} if measure is None else {"measure": measure})}
     reserved = sorted({"budget", "equivocation", "fraction", "name"} & set(values))

@@ -50,10 +50,12 @@ def load_problem(
     budget: float | None = None,
     equivocation: float | None = None,
     default_budget: float | None = None,
+    measure: str | Measure | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> Problem:
     """Read a problem file. `budget` or `equivocation` (nats) replaces the file's budget, `default_budget` a missing one.
 
+    measure: of the budget given here; a conditional one is about X given Y, which only a joint tells apart.
     max_bytes bounds the array data the file may declare. Raises FileError for anything wrong with the file, or if it has no
     budget and none is given; InputError if the budget given here is out of range.
     """
@@ -65,10 +67,12 @@ def load_problem(
         if terms is not None:
             return Problem.of_rows(arrays.get("p_xz"), arrays.get("loss"), terms, name=name)
         if "joint" in arrays:
-            return Problem.from_joint(arrays["joint"], math.inf, name=name)
+            return Problem.from_joint(arrays["joint"], math.inf, measure=asked, name=name)
         return Problem(arrays["p_xz"], arrays["loss"], math.inf, name=name)
 
-    return under_budget(where, stored, build, budget, equivocation, default_budget)
+    asked = None if measure is None else measure_of(measure)
+    wanted = budget if budget is None or asked is None else LeakageBudget(budget, asked)
+    return under_budget(where, stored, build, wanted, equivocation, default_budget)
 
 
 def stored_model(where: str, max_bytes: int | None) -> Archive:
@@ -100,7 +104,7 @@ def under_budget(
     """
     stated = _own_constraint(where, stored)
     terms, own = (stated, None) if isinstance(stated, tuple) else (None, stated)
-    if own is None and default_budget is not None:
+    if stated is None and default_budget is not None:
         own = LeakageBudget(default_budget)
     name = printable(where, stored.texts.get("name", ""))
     try:

@@ -1,0 +1,60 @@
+"""Problems of several secrets and conditional information on the command line, and how they are shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import refused, run, solving_here
+
+import discreet as ds
+
+FULL = np.random.default_rng(4).dirichlet(np.ones(2 * 3 * 2 * 10)).reshape(2, 3, 2, 10)  # p(x, x', y, z)
+CONDITIONAL = "conditional-mutual-information"
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> str:
+    loss = ds.Problem.from_joint(FULL.sum(axis=0), 0.0).loss
+    secrets = [ds.Constraint(FULL.sum(axis=(1, 2)), 0.0), ds.Constraint(FULL.sum(axis=(0, 2)), 0.002, "chi-square")]
+    path = tmp_path / "two.npz"
+    ds.save_problem(path, ds.Problem(loss=loss, constraints=secrets))
+    return str(path)
+
+
+def test_solve_and_audit_show_every_constraint(two: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    solving_here(monkeypatch)
+    out = str(tmp_path / "answer.npz")
+    shown = run("solve", two, "--backend", "conic", "--gap", "1e-7", "--out", out)
+    assert shown.exit_code == 0, shown.output
+    assert "leakage 0" in shown.output
+    assert "leakage 1" in shown.output
+    assert "budget 0.002 of chi-square" in shown.output
+    audited = run("audit", two, out, "--gap", "1e-7")
+    assert audited.exit_code == 0, audited.output
+    told = json.loads(run("audit", two, out, "--gap", "1e-7", "--json").stdout)
+    assert [each["own_budget_kept"] for each in told["constraints"]] == [True, True]
+    assert told["inference"] is None
+    repaired = run("audit", two, out, "--fraction", "0.0001")
+    assert repaired.exit_code == 1
+    assert "its repair" in repaired.output
+
+
+def test_what_is_about_one_secret_is_refused_in_a_sentence(two: str) -> None:
+    assert "2 constraints" in refused("frontier", two)
+    assert "2 constraints" in refused("solve", two, "--equivocation", "0.1")
+
+
+def test_a_joint_is_conditioned_on_y(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    solving_here(monkeypatch)
+    path = tmp_path / "joint.npz"
+    np.savez(path, joint=FULL.sum(axis=1))
+    shown = run("solve", str(path), "--measure", CONDITIONAL, "--leakage", "0.002", "--backend", "conic", "--gap", "1e-7")
+    assert shown.exit_code == 0, shown.output
+    assert f"0.002 nats of {CONDITIONAL}" in shown.output
+    problem = ds.load_problem(path, budget=0.002, measure=CONDITIONAL)
+    assert problem.terms == ds.Problem.from_joint(FULL.sum(axis=1), 0.002, measure=CONDITIONAL).terms
+    ds.save_problem(tmp_path / "rows.npz", ds.Problem.from_joint(FULL.sum(axis=1), 0.1))
+    assert "no given variable" in refused("solve", str(tmp_path / "rows.npz"), "--measure", CONDITIONAL, "--leakage", "0.1")
