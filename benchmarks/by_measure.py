@@ -1,8 +1,10 @@
 """Who solves which measure of leakage, to what gap and how fast: everything on the page `reports/by-measure.md`, in one run.
 
-    .venv/bin/python benchmarks/by_measure.py [--against OTHER_TREE] [--quick] [--only PART ...] [--out reports/by-measure]
+    .venv/bin/python benchmarks/by_measure.py --against OTHER_TREE --reference discreet/reports/reference/measures.csv.gz
 
-Leave the machine alone meanwhile. The parts of the run have processes of their own:
+It takes 7 to 8 minutes on two cores: leave the machine alone meanwhile. OTHER_TREE is a checkout of a commit from before
+measures; without it that part is left out. `--quick` tries everything in small, `--only PART` measures some parts, and
+`--out STEM` writes elsewhere. The parts have processes of their own:
 
     study     the cells of the study `measures`: small problems, every backend; also the rows behind advice about measures
     sizes     `tilt` on 200,000 outcomes under every measure, in turn with mutual information, n = m = 2 … 6

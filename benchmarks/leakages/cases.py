@@ -22,6 +22,7 @@ MEASURES = (
 """Those without a parameter that depends on n, and Sibson's of order 2."""
 
 GAP = 1e-9
+_LONG = 6.0  # seconds from which a solve is not repeated
 
 
 def sizes(quick: bool) -> list[Row]:
@@ -29,17 +30,26 @@ def sizes(quick: bool) -> list[Row]:
     outcomes, rows = (2_000 if quick else 200_000), []
     ds.solve(ds.problems.mixture(N=2_000, fraction=0.5), "tilt")  # compiles
     for values in (2, 3) if quick else (2, 3, 4, 5, 6):
-        model = ds.problems.mixture(n=values, m=values, N=outcomes, fraction=0.5)
-        asked = [model, *(_half(model, measure) for measure in MEASURES)]
-        found = [_row(f"sizes-{problem.measure}", problem, "tilt") for problem in asked]
+        size: dict[str, Any] = {"n": values, "m": values, "N": outcomes, "fraction": 0.5}
+        model = ds.problems.mixture(**size)
+        stakes = ds.measures.GLeakage(np.vstack([np.eye(values), np.full((1, values), 0.6)]))
+        asked = [model, *(_half(model, measure) for measure in (*MEASURES, stakes))]
+        asked.append(ds.problems.mixture(**size, measure="conditional-mutual-information"))
+        found = [_row(f"sizes-{_name(problem)}", problem, "tilt", limit=30.0) for problem in asked]
         for row, problem in zip(found, asked, strict=True):
-            again = _row(row.case, problem, "tilt") if row.seconds is not None else row
-            row.seconds = again.seconds if row.seconds is None else min(row.seconds, again.seconds)
             row.size = float(values)
+            if row.seconds is not None and row.seconds < _LONG:
+                again = _row(row.case, problem, "tilt", limit=30.0)
+                row.seconds, row.repeats = min(row.seconds, again.seconds or np.inf), 2
         for row in found[1:]:
             row.reference, row.reference_seconds = "mutual information", found[0].seconds
         rows += found
     return rows
+
+
+def _name(problem: ds.Problem) -> str:
+    """Its measure in a word or two."""
+    return "g-leakage" if isinstance(problem.measure, ds.measures.GLeakage) else str(problem.measure)
 
 
 def parity(quick: bool) -> list[Row]:
@@ -125,11 +135,11 @@ def secrets(quick: bool) -> list[Row]:
 # -- one solve -------------------------------------------------------------------------------------------------------------
 
 
-def _row(case: str, problem: Any, backend: str, work: str = "") -> Row:
+def _row(case: str, problem: Any, backend: str, work: str = "", limit: float = 60.0) -> Row:
     """One solve with its judgement, which is part of the seconds."""
     row = Row(case, work or backend, problem.N)
     started = time.perf_counter()
-    found = ds.solve(problem, backend, gap=GAP, time_limit=60.0)
+    found = ds.solve(problem, backend, gap=GAP, time_limit=limit)
     seconds = time.perf_counter() - started
     row.status, row.note = found.status.value, "" if found.certificate else found.message
     if found.certificate is not None:
@@ -152,7 +162,7 @@ def _best(case: str, problem: Any, backend: str, work: str = "", repeats: int = 
     return best
 
 
-def _half(model: ds.Problem, measure: str) -> ds.Problem:
+def _half(model: ds.Problem, measure: Any) -> ds.Problem:
     """The same model under half of what the Bayes rule leaks by a measure."""
     free = model.with_budget(np.inf, measure=measure)
     return free.with_budget(0.5 * free.bayes_leakage)

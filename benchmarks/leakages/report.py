@@ -118,11 +118,11 @@ _AGAINST = """`tilt` under mutual information takes {mean:.2f} times as long as 
 geometric mean over {count} tasks of the study `quick`, and {largest:.2f} times at most: processor time of the two
 checkouts in turn (`benchmarks/against.py`)."""
 
-_STUDY = """The study `measures`: a random joint, a census, a chain of binary variables, the release of X itself, and
-two mixtures, the larger of 100,000 people. A cell says how many of the problems the backend certified to a relative
-gap of 1e-9, the widest gap of its answers, and the geometric mean of its seconds over those it certified. Backends
-may have been asked about different problems; the picture of times is about one. A dash: the backend does not serve
-the measure."""
+_STUDY = """The study `measures`: a random joint, a census, a chain of binary variables, the paper's sensor, a smart
+meter, the release of X itself, and three mixtures, the largest of 100,000 people. A cell says how many of the
+problems the backend certified to a relative gap of 1e-9, the widest gap of its answers, and the geometric mean of its
+seconds over those it certified. Backends may have been asked about different problems; the picture of times is about
+one. A dash: the backend does not serve the measure."""
 
 
 def _head(found: Found) -> str:
