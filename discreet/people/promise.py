@@ -76,9 +76,13 @@ class Promise:
                 f"holds for people, {sure}: the guess leaks at most the budget of {self.budget} ({people}; designed for "
                 f"{self.taken.budget:.4g}, leaked {self.taken.people.leakage.estimate:.4g})"
             )
+        first = self.tried[0].people.leakage
+        why = f"who can promise about {self.least:.2g} at the least"
+        if self.least <= self.budget.amount:
+            why = f"for whom the most private one leaked {first.estimate:.2g} and perhaps {first.high:.2g}"
         return (
             f"holds for people, {sure}: the guess leaks nothing, as it is always the same; no other rule could be shown to "
-            f"keep the budget of {self.budget} with {people}, who can promise about {self.least:.2g} at the least"
+            f"keep the budget of {self.budget} with {people}, {why}"
         )
 
 

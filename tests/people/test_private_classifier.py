@@ -126,7 +126,11 @@ def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget() ->
     assert climbed.asked == pytest.approx([0.1 * part for part in LADDER[:4]])
     assert found.taken is found.tried[2]
     failed = Ladder(0.2, 0.0)
-    assert promised(budget, failed.design, failed.look).taken is None
+    constant = promised(budget, failed.design, failed.look)
+    assert constant.taken is None
+    assert "who can promise about 0.1" in constant.statement
+    large = promised(LeakageBudget(0.19, measure_of("chi-square")), (failed := Ladder(0.2)).design, failed.look)
+    assert "for whom the most private one leaked 0 and perhaps 0.2" in large.statement
     assert LADDER[-1] == 1.0
     assert list(LADDER) == sorted(LADDER)
 
