@@ -152,11 +152,11 @@ class SmoothProgram:
     def slack_gradient(self, x: Array) -> Array:
         """Jacobian of `slack`; of one number −Σ_j a_jl (v_ij − v_mj) / (B sqrt(N w_l)) with the gradients v_i of g(u_i)."""
         law, measure, level = self._law(x), self.problem.measure, self.program.parts[0].level
-        slope = self._slope(law) @ self.problem.p_xz / level
+        slope = self._slope(law) @ self.problem.p_xz
         if measure.scope is not Scope.POSTERIOR:
-            return np.asarray(-((slope[:-1] - slope[-1]) / self.program.scale).ravel()[None, :])
+            return np.asarray(-((slope[:-1] - slope[-1]) / self.program.scale).ravel() / level)[None, :]
         excess = measure.excess(law.ratio_minus_one(), law.p_x)  # the slope is that of s (G(x) − G) at this G
-        own = (self.problem.p_z * (1.0 - excess[:, None] / level) - slope) / self.program.scale
+        own = (self.problem.p_z * (1.0 - excess[:, None] / level) - slope / level) / self.program.scale
         found = np.zeros((self.problem.m, self.free, self.problem.N))
         found[range(self.free), range(self.free)] = own[:-1]
         found[-1] = -own[-1]

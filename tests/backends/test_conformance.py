@@ -28,6 +28,7 @@ from discreet.problems.certificate import Certificate
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.measures.law import distance_from_private
+from discreet.problems.measures.registry import CONDITIONAL
 from discreet.problems.problem import Problem
 
 TIME_LIMIT = 120.0
@@ -324,7 +325,10 @@ def served(name: str, problem: Problem) -> Problem:
     """The problem under a budget that the backend serves, perfect privacy if it does, else of a measure that it serves."""
     able = load_backend(name).capabilities
     under = [problem.with_budget(budget) for budget in (0.0, 0.5 * problem.bayes_leakage, math.inf)]
-    under += [problem.with_budget(0.01, measure=measure) for measure in sorted(able.measures - {"g-leakage", "sibson"})]
+    under += [
+        problem.with_budget(0.01, measure=measure)
+        for measure in sorted(able.measures - {"g-leakage", "sibson", *CONDITIONAL})
+    ]
     return next(each for each in under if not able.refusal(each))
 
 
