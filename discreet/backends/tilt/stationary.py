@@ -18,7 +18,8 @@ Source: discreet, docs/theory.md, sections 14 and 22.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +75,15 @@ class _State:
     levels: dict[_Budget, float]
 
 
+@dataclass(frozen=True, eq=False)
+class _Iterate:
+    """Shares [F], the prices of the budgets that bind, and tilts [m, n] of secrets that must not leak."""
+
+    shares: Array
+    binding: dict[_Budget, float]
+    exact: Array
+
+
 class Stationary:
     """As `Vertex`: labels `certain` [m, N], ties [K] with labels own [K], their columns at first [m, K]."""
 
@@ -94,11 +104,6 @@ class Stationary:
         effect = self._by_deviation.reshape(tied.size, -1) / self._scale
         self._size = sizes(effect)
         self._effect = effect / self._size[:, None]
-
-    @property
-    def shares(self) -> int:
-        """How many there are."""
-        return self._start.size
 
     def columns(self, shares: Array) -> Array:
         """[m, K] the ties' columns for the free shares [F]."""
@@ -128,20 +133,21 @@ class Stationary:
 
     def solve(self, columns: Array, tilt: Array, multiplier: float | Array, precision: Precision) -> Point | None:
         """As `Vertex.solve`."""
-        terms = self._problem.terms
-        prices = np.broadcast_to(np.asarray(multiplier, dtype=np.float64), (len(terms),))
+        prices = np.broadcast_to(np.asarray(multiplier, dtype=np.float64), (len(self._problem.terms),))
         shares, inside = np.maximum(columns[self._guesses, self._places], Precision.settled), precision.vertex
-        exact = tilt * self._exact
-        binding = self._binding(self._state(shares), tilt, prices)
+        state = self._state(shares)
+        if state is None:
+            return None
+        at = _Iterate(shares, self._binding(state, tilt, prices), tilt * self._exact)
         while inside < 1.0:
-            found = self._bound(shares, binding, exact, inside)
-            if found is None:
+            bound = self._bound(at, inside)
+            if bound is None:
                 return None
-            shares, binding, exact = found
-            columns = self.columns(shares)
+            at = bound
+            columns = self.columns(at.shares)
             excess = self._excess(columns[self._guesses, self._places])
             if excess <= 0.0:
-                return self._point(columns, binding, exact, tilt)
+                return self._point(columns, at, tilt)
             inside = 2.0 * (inside + excess)
         return None
 
@@ -157,155 +163,143 @@ class Stationary:
 
     def _budgets(self) -> list[_Budget]:
         """All that may bind."""
-        each, guesses = Scope.POSTERIOR, range(self._problem.m)
-        return [
-            (number, guess)
-            for number, term in enumerate(self._problem.terms)
-            if not (term.budget.perfect or term.budget.oblivious)
-            for guess in (guesses if term.measure.scope is each else [-1])
-        ]
+        guesses, terms = range(self._problem.m), enumerate(self._problem.terms)
+        each = [(k, guesses if term.measure.scope is Scope.POSTERIOR else [-1]) for k, term in terms if term.priced]
+        return [(number, guess) for number, own in each for guess in own]
 
-    def _binding(self, state: _State | None, tilt: Array, prices: Array) -> dict[_Budget, float]:
+    def _binding(self, state: _State, tilt: Array, prices: Array) -> dict[_Budget, float]:
         """Their prices, by the start; a price of each guess is that of the tilt along the gradient of its budget."""
-        found: dict[_Budget, float] = {}
-        if state is None:
-            return found
-        error = max(float(self._problem.constant_error), Precision.nonzero)
+        found, error = dict[_Budget, float](), max(self._problem.constant_error, Precision.nonzero)
         for number, guess in self._budgets():
-            term = self._problem.terms[number]
-            price = float(prices[number])
-            law, mass = state.laws[self._first[number]], 1.0
+            term, law, price, mass = self._problem.terms[number], state.laws[self._first[number]], float(prices[number]), 1.0
             if guess >= 0:
                 slope, own, mass = state.slopes[self._first[number]][guess], tilt[guess, term.rows], float(law.mass[guess])
                 weights = law.mass[guess] * law.p_x + law.deviation[guess]
                 spread = slope - weights @ slope / weights.sum()
                 price = float((weights * spread) @ own / max((weights * spread) @ spread, Precision.nonzero))
-            level = _level(term)
-            unused = 1.0 - state.levels[number, guess] / level
-            if price > 0.0 and price * level * mass / error > unused:
+            unused = 1.0 - state.levels[number, guess] / _level(term)
+            if price > 0.0 and price * _level(term) * mass / error > unused:
                 found[number, guess] = price
         return found
 
-    def _bound(
-        self, shares: Array, binding: dict[_Budget, float], exact: Array, inside: float
-    ) -> tuple[Array, dict[_Budget, float], Array] | None:
-        """Shares, prices and tilts that solve the equations, with the budgets that bind found out."""
+    def _bound(self, at: _Iterate, inside: float) -> _Iterate | None:
+        """What solves the equations, with the budgets that bind found out; levels aim inside budgets by that share."""
         for _ in range(_CHANGES):
-            if not binding and not self._exact.any():
+            if not at.binding and not self._exact.any():
                 return None
-            found = self._newton(shares, binding, exact, inside)
+            found = self._newton(at, inside)
             if found is None:
                 return None
-            shares, binding, exact, state = found
-            dear = {budget: price for budget, price in binding.items() if price > 0.0}
+            at, state = found
+            dear = {budget: price for budget, price in at.binding.items() if price > 0.0}
             for budget in self._budgets():
                 level = _level(self._problem.terms[budget[0]]) * (1.0 - inside)
-                if budget not in binding and state.levels[budget] > level * (1.0 + Precision.searched):
-                    dear[budget] = max(binding.values(), default=1.0) * Precision.certain
-            if dear.keys() == binding.keys():
-                return shares, binding, exact
-            binding = dear
+                if budget not in at.binding and state.levels[budget] > level * (1.0 + Precision.searched):
+                    dear[budget] = max(at.binding.values(), default=1.0) * Precision.certain
+            if dear.keys() == at.binding.keys():
+                return at
+            at = _Iterate(at.shares, dear, at.exact)
         return None
 
     # -- Newton's method -------------------------------------------------------------------------------------------------
 
+    def _laws(self, shares: Array) -> Iterator[tuple[Part, Term, OutputLaw, NDArray[np.bool_], Array]]:
+        """Of every part: its term, its law, which guesses are never made, and masses of guesses by labels alone."""
+        deviation = self._deviation_of(shares)
+        for part, mass, by_mass in zip(self._parts, self._mass, self._by_mass, strict=True):
+            term, own = self._problem.terms[part.term], deviation[:, part.rows]
+            never = (mass == 0.0) & ~by_mass.any(axis=0)
+            law = OutputLaw(
+                mass + shares @ by_mass, own - own.sum(axis=1)[:, None] * part.p_x, part.p_x, measure=term.measure
+            )
+            yield part, term, law, never, mass
+
     def _state(self, shares: Array) -> _State | None:
         """None outside the domain."""
-        deviation, laws, slopes = self._deviation_of(shares), [], []
-        levels = dict.fromkeys(self._budgets(), 0.0)
-        for part, mass, by_mass in zip(self._parts, self._mass, self._by_mass, strict=True):
-            term = self._problem.terms[part.term]
-            s, d = mass + shares @ by_mass, deviation[:, part.rows]
-            d = d - d.sum(axis=1)[:, None] * part.p_x
-            never = (s == 0.0) & ~by_mass.any(axis=0)
-            s = s + never
-            law = OutputLaw(s, d, part.p_x, measure=term.measure)
-            x = d / (s[:, None] * part.p_x)
-            if not (s.min() > 0.0 and x.min() >= -1.0 - Precision.settled):
+        laws, slopes, levels = list[OutputLaw](), list[Array](), dict.fromkeys(self._budgets(), 0.0)
+        for part, term, plain, never, _ in self._laws(shares):
+            law = replace(plain, mass=plain.mass + never)  # any number will do for a guess that never occurs
+            with np.errstate(divide="ignore", invalid="ignore"):
+                least = float((law.deviation / (law.mass[:, None] * part.p_x)).min())
+            if not (law.mass.min() > 0.0 and least >= -1.0 - Precision.settled):
                 return None
+            x = law.ratio_minus_one()
             laws.append(law)
-            slopes.append(term.measure.slope(law.ratio_minus_one(), part.p_x))
-            if term.budget.perfect or term.budget.oblivious:
-                continue
-            excess = np.where(never, 0.0, term.measure.excess(law.ratio_minus_one(), part.p_x))
-            if term.measure.scope is Scope.POSTERIOR:
+            slopes.append(term.measure.slope(x, part.p_x))
+            excess = np.where(never, 0.0, term.measure.excess(x, part.p_x)) if term.priced else np.zeros(0)
+            if term.priced and term.measure.scope is Scope.POSTERIOR:
                 levels |= {(part.term, guess): float(value) for guess, value in enumerate(excess)}
-            else:
-                levels[part.term, -1] += float(s @ excess)
+            elif term.priced:
+                levels[part.term, -1] += float(law.mass @ excess)
         return _State(laws, slopes, levels)
 
-    def _newton(
-        self, shares: Array, binding: dict[_Budget, float], exact: Array, inside: float
-    ) -> tuple[Array, dict[_Budget, float], Array, _State] | None:
+    def _newton(self, at: _Iterate, inside: float) -> tuple[_Iterate, _State] | None:
         size = math.inf
         for _ in range(_STEPS):
-            state = self._state(shares)
-            if state is None:
-                return None
-            moved = self._step(shares, state, binding, exact, inside)
+            state = self._state(at.shares)
+            moved = None if state is None else self._step(at, state, inside)
             if moved is None:
                 return None
-            last, (shares, binding, exact, size) = size, moved
+            last, (at, size) = size, moved
             following = size * (size / last) * (size / last) if last < 1.0 else math.inf
             if size <= Precision.settled or following <= Precision.settled or 0.5 * last <= size <= 1e3 * Precision.settled:
                 break
         else:
             if size > 1e6 * Precision.settled:
                 return None
-        state = self._state(shares)
-        return None if state is None else (shares, binding, exact, state)
+        state = self._state(at.shares)
+        return None if state is None else (at, state)
 
-    def _step(
-        self, shares: Array, state: _State, binding: dict[_Budget, float], exact: Array, inside: float
-    ) -> tuple[Array, dict[_Budget, float], Array, float] | None:
-        """Shares, prices, tilts and the size of the step; None outside the domain."""
-        keys, prices = list(binding), np.array(list(binding.values()))
+    def _step(self, at: _Iterate, state: _State, inside: float) -> tuple[_Iterate, float] | None:
+        """The next iterate and the size of the step; None beyond range."""
+        keys, prices, count = list(at.binding), np.array(list(at.binding.values())), at.shares.size
         unit = float(prices.max(initial=0.0)) or 1.0
-        gradients, unused = np.zeros((len(keys), shares.size)), np.zeros(len(keys))
-        curvature = np.zeros((shares.size, shares.size))
-        for k, part in enumerate(self._parts):
-            term, law = self._problem.terms[part.term], state.laws[k]
-            if not any(number == part.term for number, _ in keys):
-                continue
-            x, by_mass = law.ratio_minus_one(), self._by_mass[k]
-            by_joint = self._by_deviation[:, :, part.rows] + by_mass[:, :, None] * part.p_x
-            slope, per_guess = state.slopes[k], np.zeros(law.mass.size)
-            if term.measure.scope is Scope.POSTERIOR:
-                slope = slope + (term.measure.excess(x, part.p_x) - _level(term) * (1.0 - inside))[:, None]
-            for row, (number, guess) in enumerate(keys):
-                if number == part.term:
-                    chosen = slice(None) if guess < 0 else slice(guess, guess + 1)
-                    gradients[row] += np.einsum("fij,ij->f", by_joint[:, chosen], slope[chosen])
-                    per_guess[chosen] = prices[row] / unit
-            bend, pull = term.measure.curvature(x, part.p_x)
-            change = (by_joint / part.p_x - (1.0 + x) * by_mass[:, :, None]) / law.mass[:, None]
-            weighted = change * (bend * (per_guess * law.mass)[:, None])
-            curvature += np.einsum("fij,gij->fg", weighted, change)
-            pulled = np.einsum("fij,ij->fi", change, pull) * np.sqrt(per_guess * law.mass)
-            curvature -= pulled @ pulled.T
-        for row, (number, guess) in enumerate(keys):
-            unused[row] = _level(self._problem.terms[number]) * (1.0 - inside) - state.levels[number, guess]
-            if guess >= 0:
-                unused[row] *= state.laws[self._first[number]].mass[guess]
-        borders = gradients * (prices / unit)[:, None]
-        private = self._by_deviation[:, :, self._exact].reshape(shares.size, -1)
-        left = -(self._lost / unit + borders.sum(axis=0) + private @ exact[:, self._exact].ravel() / unit)
-        missing = -self._deviation_of(shares)[:, self._exact].ravel()
-        right = np.concatenate([left, unused * prices / unit, missing])
-        count = right.size
-        whole = np.zeros((count, count))
-        whole[: shares.size, : shares.size] = curvature
-        rest = np.concatenate([borders, private.T])
-        whole[shares.size :, : shares.size], whole[: shares.size, shares.size :] = rest, rest.T
+        gradients, curvature = self._curved(at, state, unit, inside)
+        borders, chosen = gradients * (prices / unit)[:, None], self._exact
+        private = self._by_deviation[:, :, chosen].reshape(count, -1)
+        left = -(self._lost / unit + borders.sum(axis=0) + private @ at.exact[:, chosen].ravel() / unit)
+        missing = -self._deviation_of(at.shares)[:, chosen].ravel()
+        right = np.concatenate([left, self._unused(at, state, inside) * prices / unit, missing])
+        rest, whole = np.concatenate([borders, private.T]), np.zeros((right.size, right.size))
+        whole[:count, :count], whole[count:, :count], whole[:count, count:] = curvature, rest, rest.T
         step = equilibrated(whole, right)
         if step is None:
             return None
-        grown = step[shares.size : shares.size + len(keys)]
-        exact = exact.copy()
-        exact[:, self._exact] += unit * step[shares.size + len(keys) :].reshape(len(exact), -1)
-        moved = np.concatenate([step[: shares.size], grown])
-        new = dict(zip(keys, (prices * (1.0 + grown)).tolist(), strict=True))
-        return shares + step[: shares.size], new, exact, float(np.abs(moved).max(initial=0.0))
+        moved, exact = step[: count + len(keys)], at.exact.copy()
+        exact[:, chosen] += unit * step[moved.size :].reshape(len(exact), -1)
+        binding = dict(zip(keys, (prices * (1.0 + moved[count:])).tolist(), strict=True))
+        return _Iterate(at.shares + moved[:count], binding, exact), float(np.abs(moved).max(initial=0.0))
+
+    def _unused(self, at: _Iterate, state: _State, inside: float) -> Array:
+        """What is left of the budgets that bind; of each posterior, by the mass of the guess."""
+        found = []
+        for number, guess in at.binding:
+            left = _level(self._problem.terms[number]) * (1.0 - inside) - state.levels[number, guess]
+            found.append(left if guess < 0 else left * state.laws[self._first[number]].mass[guess])
+        return np.array(found)
+
+    def _curved(self, at: _Iterate, state: _State, unit: float, inside: float) -> tuple[Array, Array]:
+        """Gradients of the budgets that bind [budgets, F], and the second derivative of Σ μ f / unit [F, F]."""
+        gradients, curvature = np.zeros((len(at.binding), at.shares.size)), np.zeros((at.shares.size, at.shares.size))
+        for part, law, slope, by_mass in zip(self._parts, state.laws, state.slopes, self._by_mass, strict=True):
+            term, own = self._problem.terms[part.term], [key[0] == part.term for key in at.binding]
+            if not any(own):
+                continue
+            x, per_guess = law.ratio_minus_one(), np.zeros(law.mass.size)
+            by_joint = self._by_deviation[:, :, part.rows] + by_mass[:, :, None] * part.p_x
+            if term.measure.scope is Scope.POSTERIOR:
+                slope = slope + (term.measure.excess(x, part.p_x) - _level(term) * (1.0 - inside))[:, None]
+            for row, ((_, guess), price) in enumerate(at.binding.items()):
+                if own[row]:
+                    chosen = slice(None) if guess < 0 else slice(guess, guess + 1)
+                    gradients[row] += np.einsum("fij,ij->f", by_joint[:, chosen], slope[chosen])
+                    per_guess[chosen] = price / unit
+            bend, pull = term.measure.curvature(x, part.p_x)
+            change = (by_joint / part.p_x - (1.0 + x) * by_mass[:, :, None]) / law.mass[:, None]
+            curvature += np.einsum("fij,gij->fg", change * (bend * (per_guess * law.mass)[:, None]), change)
+            pulled = np.einsum("fij,ij->fi", change, pull) * np.sqrt(per_guess * law.mass)
+            curvature -= pulled @ pulled.T
+        return gradients, curvature
 
     # -- the answer ------------------------------------------------------------------------------------------------------
 
@@ -314,53 +308,39 @@ class Stationary:
 
         The judge moves those to exact privacy, by up to the rounding of sums, which the other budgets feel.
         """
-        worst, deviation = -math.inf, self._deviation_of(shares)
-        moved = Precision.leak_free if self._exact.any() else Precision.entry
-        ceilings = np.zeros(len(self._problem.terms))
-        for part, mass, by_mass in zip(self._parts, self._mass, self._by_mass, strict=True):
-            term = self._problem.terms[part.term]
-            s, d = mass + shares @ by_mass, deviation[:, part.rows]
-            law = OutputLaw(s, d - d.sum(axis=1)[:, None] * part.p_x, part.p_x, measure=term.measure)
-            if term.budget.perfect:
-                if np.abs(law.ratio_minus_one()).max() > Precision.private:
-                    return math.inf
-                continue
-            if not term.budget.oblivious:
-                cancelled = float((mass[s > 0.0] / s[s > 0.0]).max(initial=1.0))
-                ceilings[part.term] += law.leakage_ceiling(moved * max(1.0, cancelled))
-                worst = max(worst, ceilings[part.term] / term.budget.amount - 1.0)
-        return worst
+        moved, ceilings = Precision.leak_free if self._exact.any() else Precision.entry, np.zeros(len(self._problem.terms))
+        for part, term, law, _, mass in self._laws(shares):
+            if term.budget.perfect and np.abs(law.ratio_minus_one()).max() > Precision.private:
+                return math.inf
+            if term.priced:
+                made = law.mass > 0.0
+                cancelled = float((mass[made] / law.mass[made]).max(initial=1.0))
+                ceilings[part.term] += law.leakage_ceiling(moved * cancelled)
+        terms = zip(self._problem.terms, ceilings.tolist(), strict=True)
+        return max((ceiling / term.budget.amount - 1.0 for term, ceiling in terms if term.priced), default=-math.inf)
 
-    def _point(self, columns: Array, binding: dict[_Budget, float], exact: Array, tilt: Array) -> Point | None:
-        problem = self._problem
-        state = self._state(columns[self._guesses, self._places])
+    def _point(self, columns: Array, at: _Iterate, tilt: Array) -> Point | None:
+        shares = columns[self._guesses, self._places]
+        state = self._state(shares)
         if state is None:
             return None
-        prices, duals, joint = np.zeros(len(problem.terms)), np.zeros_like(tilt), np.zeros_like(tilt)
-        for part, law, slope, mass, by_mass in zip(
-            self._parts, state.laws, state.slopes, self._mass, self._by_mass, strict=True
-        ):
-            term, never = problem.terms[part.term], (mass == 0.0) & ~by_mass.any(axis=0)
-            joint[:, part.rows] = np.maximum(law.mass[:, None] * part.p_x + law.deviation, UNIT * part.p_x)
+        prices = np.array([math.inf if term.budget.perfect else 0.0 for term in self._problem.terms])
+        duals, joint, guesses = np.zeros_like(tilt), np.zeros_like(tilt), range(self._problem.m)
+        for law, slope, (part, term, _, never, _) in zip(state.laws, state.slopes, self._laws(shares), strict=True):
+            rows = part.rows
+            joint[:, rows] = np.maximum(law.mass[:, None] * part.p_x + law.deviation, UNIT * part.p_x)
             if term.budget.perfect:
-                own = exact[:, part.rows]
-                duals[:, part.rows] = own - (own @ part.p_x)[:, None]
-                joint[:, part.rows] = part.p_x
-                prices[part.term] = math.inf
+                duals[:, rows], joint[:, rows] = at.exact[:, rows] - (at.exact[:, rows] @ part.p_x)[:, None], part.p_x
                 continue
-            if term.measure.scope is Scope.POSTERIOR:
-                own = np.array([binding.get((part.term, guess), 0.0) for guess in range(problem.m)])[:, None]
-            else:
-                prices[part.term] = binding.get((part.term, -1), 0.0)
-                own = np.full((problem.m, 1), prices[part.term])
-            duals[:, part.rows] = own * slope
+            if term.measure.scope is Scope.TOTAL:
+                prices[part.term] = at.binding.get((part.term, -1), 0.0)
+            own = [at.binding.get((part.term, guess), prices[part.term]) for guess in guesses]
+            duals[:, rows] = np.array(own)[:, None] * slope
             if never.any():
-                found = tilt[never, part.rows]
-                over = term.measure.ceiling(found, part.p_x, prices[part.term], _level(term))
-                duals[never, part.rows] = found - over[:, None]
+                over = term.measure.ceiling(tilt[never, rows], part.p_x, prices[part.term], _level(term))
+                duals[never, rows] = tilt[never, rows] - over[:, None]
         equal = self._equal(duals, joint)
-        multiplier = prices if prices.size > 1 else float(prices[0])
-        return None if equal is None else Point(columns, equal, multiplier)
+        return None if equal is None else Point(columns, equal, prices if prices.size > 1 else float(prices[0]))
 
     def _equal(self, tilt: Array, joint: Array) -> Array | None:
         """As `Vertex._equal`, for every part."""
