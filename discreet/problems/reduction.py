@@ -9,6 +9,7 @@ about X.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -97,6 +98,9 @@ def merge_rare_values(problem: Problem, most: float) -> tuple[Problem, NDArray[n
     Laws: what keeps the new budget keeps the old one. Duals of X', one for all values merged, are dual feasible for X and
     prove the same bound but for the budget (docs/theory.md, section 13).
     """
+    rare = float(problem.p_x.min())
+    if rare > 0.0 and rare * (1.0 - math.log(rare)) > most * (1.0 + 1e-9):  # the usual case
+        return problem, np.arange(problem.n)
     order = np.argsort(problem.p_x)
     rarest = problem.p_x[order]
     entropy = np.cumsum(rarest * (1.0 - np.log(np.where(rarest > 0.0, rarest, 1.0))))

@@ -148,7 +148,7 @@ def solve_whole(problem: Problem, precision: Precision, gap: float, limits: Limi
         deadline=limits.deadline,
         shortcut=lambda at: crossover(coarse, at.tilt, at.multiplier, precision, at.columns, gap),
     )
-    return replace(point, tilt=point.tilt[:, place]), ending
+    return Point(point.columns, point.tilt[:, place], point.multiplier), ending
 
 
 def solve_in_rounds(problem: BlockProblem, precision: Precision, limits: Limits, start: Duals | None = None) -> Ended:

@@ -38,6 +38,7 @@ from discreet.backends.tilt.point import Point
 from discreet.problems.constraint import Term
 from discreet.problems.measures.laws import each_of, laws_under
 from discreet.problems.measures.measure import Scope
+from discreet.problems.measures.registry import LINEAR
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import one_hot
 from discreet.problems.numerics.rounding import UNIT
@@ -55,9 +56,8 @@ _TOLERANCE = 1e-9  # of HiGHS; a refinement magnifies by its inverse at most
 
 def is_linear(problem: Problem) -> bool:
     """Whether the problem is a linear program, and not that of perfect privacy about a single secret."""
-    if len(problem.terms) == 1 and not problem.terms[0].priced:
-        return False
-    return all(not term.priced or term.measure.pieces(problem.p_x[term.rows], 1.0) is not None for term in problem.terms)
+    linear = [term.measure.name in LINEAR for term in problem.terms if term.priced]
+    return all(linear) and len(linear) + len(problem.terms) > 1
 
 
 def sifted(
