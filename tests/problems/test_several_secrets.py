@@ -274,6 +274,9 @@ def test_the_same_secret_twice_and_one_that_is_slack_change_nothing() -> None:
         assert found.error_probability == pytest.approx(solution.error_probability, rel=1e-12)
         assert found.certificate is not None
         assert found.certificate.lower == pytest.approx(solution.certificate.lower, rel=1e-9)  # type: ignore[union-attr]
+    free = [ds.certify(each, TWO.bayes_estimator[::-1]) for each in (plain, twice.problem)]
+    worst = [each.certificate.kkt.worst_entry for each in free if each.certificate is not None]
+    assert worst[0] == pytest.approx(worst[1], rel=1e-9)
 
 
 def test_an_answer_over_one_of_the_budgets_is_repaired_until_all_are_kept() -> None:

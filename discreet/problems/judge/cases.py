@@ -136,7 +136,8 @@ class MatrixCase:
     def worst_entry(self, answer: Array, tilt: Array) -> float:
         """max_il P_il r_il / w_l."""
         known = answer is self._latest[0] and tilt is self._tilt
-        return (self._latest[1] if known else self._sums_under(answer, tilt)).worst
+        worst = (self._latest[1] if known else self._sums_under(answer, tilt)).worst
+        return worst * len(self.terms)  # the rows of an outcome add up to w_l once for each constraint
 
 
 def _unknown_where(worth: Worth, made: Any) -> Worth:
@@ -353,4 +354,4 @@ class RuleCase:
 
     def worst_entry(self, answer: Rule, tilt: Array) -> float:
         """max_il P_il r_il / w_l; inf (unknown) for a blended rule. `tilt` differs from that of the pass by a shift only."""
-        return math.inf if answer.share > 0.0 else self._sums.worst
+        return math.inf if answer.share > 0.0 else self._sums.worst * len(self.terms)  # as for a matrix
