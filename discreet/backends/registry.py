@@ -82,8 +82,10 @@ def backend_names(kind: Kind | None = None) -> tuple[str, ...]:
 
 def load_backend(name: str) -> AnyBackend | Policy:
     """The backend object, without importing its solver library. Raises InputError for an unknown name, or Broken."""
-    refuse_unknown_names([name])
-    return _load(name, _targets()[name])
+    targets = _targets()
+    if not isinstance(name, str) or name not in targets:
+        refuse_unknown_names([name])
+    return _load(name, targets[name])
 
 
 def refuse_unknown_names(names: Iterable[str]) -> None:

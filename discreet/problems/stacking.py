@@ -72,6 +72,8 @@ def check_rows(terms: Sequence[Term], count: int) -> None:
 
 def kept_terms(terms: Sequence[Term], rows: NDArray[np.intp]) -> tuple[Term, ...]:
     """The terms of fewer rows, those of these increasing indices; groups without any are left out."""
+    if rows.size == terms[-1].rows.stop:
+        return tuple(terms)
     found = list[Term]()
     for term in terms:
         kept = [rows[(group.start <= rows) & (rows < group.stop)] - term.rows.start for group in term.groups]

@@ -15,6 +15,7 @@ Source: docs/theory.md, sections 3, 6 and 10; rounding: N. J. Higham, *Accuracy 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from typing import final
@@ -25,9 +26,19 @@ from discreet.problems.measures.measure import Measure
 from discreet.problems.numerics.double_double import Array, exact_product
 from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 
+
+def _written_out(coefficients: list[float]) -> Callable[[float], float]:
+    """x ↦ Σ_k c_k x^k by Horner's rule without a loop, which would take twice as long."""
+    text = repr(coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        text = f"({text}) * x + {coefficient!r}"
+    return eval(f"lambda x: {text}")  # type: ignore[no-any-return]
+
+
 _SERIES_BELOW = 0.1  # up to this |r − 1| φ is summed as a series
 _SERIES = [(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)]  # further terms round away
 _CURVATURE = [1.0 / math.factorial(k) for k in range(2, 21)]  # e^z − 1 − z; for |z| ≤ 1 further terms round away
+_series, _curvature = _written_out(_SERIES), _written_out(_CURVATURE)
 
 
 def phi_divergence(x: Array) -> Array:
@@ -42,15 +53,8 @@ def phi_divergence(x: Array) -> Array:
 
 def _phi(x: float) -> float:
     if abs(x) <= _SERIES_BELOW:
-        return x * x * _polynomial(x, _SERIES)
+        return x * x * _series(x)
     return (1.0 + x) * math.log1p(x) - x if x > -1.0 else 1.0  # 0 log 0 = 0
-
-
-def _polynomial(x: float, coefficients: list[float]) -> float:
-    total = 0.0
-    for coefficient in reversed(coefficients):
-        total = total * x + coefficient
-    return total
 
 
 @final
@@ -139,7 +143,7 @@ def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float
 def _curved(z: float) -> float:
     """e^z − 1 − z; beyond |z| ≤ 1 with what the rounding of z may change it by, at most 4 |z| 2⁻⁵³ of itself."""
     if abs(z) <= 1.0:
-        return z * z * _polynomial(z, _CURVATURE)
+        return z * z * _curvature(z)
     return (math.expm1(z) - z) * (1.0 + 4.0 * UNIT * abs(z)) if z < 700.0 else math.inf
 
 
