@@ -29,7 +29,7 @@ PRIVACY_TOLERANCE = 1e-6
 """By so much (relative) may a backend's answer exceed a positive budget before its status is `violated-privacy`: it is
 repaired before anybody gets it. An answer judged as it stands, by `certify` and `audit`, may exceed it by nothing."""
 
-_GAIN_TOLERANCE = 1e-12
+GAIN_TOLERANCE = 1e-12
 """As much (absolute, nats) may an answer exceed budget 0 of a measure of an adversary's gain, as the limit of the judge for
 perfect privacy is."""
 
@@ -313,7 +313,7 @@ def derive_status(certificate: Certificate, gap: float, as_given: bool = False) 
     elif as_given or perfect:
         violated = not certificate.own_budget_kept
     elif certificate.budget == 0.0:
-        violated = certificate.own_leakage > _GAIN_TOLERANCE
+        violated = certificate.own_leakage > GAIN_TOLERANCE
     else:
         violated = certificate.own_leakage > certificate.budget * (1.0 + PRIVACY_TOLERANCE)
     if violated:
@@ -325,4 +325,4 @@ def _exceeds(term: TermLeakage) -> bool:
     """Whether the answer as given broke one of several budgets, by more than is tolerated of a backend."""
     if term.perfect:
         return not term.own_budget_kept
-    return term.own_leakage > (term.budget * (1.0 + PRIVACY_TOLERANCE) if term.budget > 0.0 else _GAIN_TOLERANCE)
+    return term.own_leakage > (term.budget * (1.0 + PRIVACY_TOLERANCE) if term.budget > 0.0 else GAIN_TOLERANCE)

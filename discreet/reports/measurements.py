@@ -21,13 +21,14 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from discreet.backends.solution import PRIVACY_TOLERANCE, Status
+from discreet.backends.solution import GAIN_TOLERANCE, PRIVACY_TOLERANCE, Status
 from discreet.problems.checks import brief, shown
 from discreet.problems.errors import FileError
 from discreet.problems.files.texts import read_text
 from discreet.problems.files.writing import marked
 from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.measures.mutual_information import MutualInformation
+from discreet.problems.measures.registry import measure_of
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import csv_text, plain, replace_file, unguarded
 
@@ -184,8 +185,10 @@ class Measurement:
 
     @property
     def regime(self) -> str:
-        """perfect, constrained or oblivious."""
-        return "perfect" if self.budget_nats == 0.0 else "oblivious" if math.isinf(self.budget_nats) else "constrained"
+        """perfect, constrained or oblivious; budget 0 is perfect privacy, but not of the gain of an adversary."""
+        if self.budget_nats == 0.0 and all(measure_of(word).separates for word in self.measure.split(" and ")):
+            return "perfect"
+        return "oblivious" if math.isinf(self.budget_nats) else "constrained"
 
     @property
     def certified(self) -> bool:
@@ -211,12 +214,15 @@ class Measurement:
     def leakage_over_budget(self) -> float:
         """What the own answer leaks ÷ budget; 0 without a constraint.
 
-        At budget 0, to have a scale: its δ ÷ what counts as private, or ‖ΦP‖∞ ÷ 1e-13 in rows of before δ was recorded.
+        At budget 0, to have a scale: its δ ÷ what counts as private, or ‖ΦP‖∞ ÷ 1e-13 in rows of before δ was recorded. Of
+        the gain of an adversary: what it leaks ÷ what counts as nothing.
         """
         if not self.answered:
             return math.inf
         if self.budget_nats > 0.0:
             return self.own_leakage_nats / self.budget_nats
+        if self.regime != "perfect":
+            return self.own_leakage_nats / GAIN_TOLERANCE
         known = math.isfinite(self.own_private_within)
         return self.own_private_within / PRIVATE_LIMIT if known else self.own_phi_residual / 1e-13
 

@@ -71,7 +71,7 @@ _KEPT = {
 
 def _kept(row: Measurement) -> str:
     """The word of `_KEPT` for a row."""
-    if row.budget_nats > 0.0:
+    if row.regime != "perfect":
         return "breaks it" if row.violated else "keeps the budget"
     kept = "exact" if row.own_private_within == 0.0 else "within a tolerance"
     return f"{_PERFECT}{'broken' if row.violated else kept}"

@@ -80,7 +80,7 @@ def excess(row: Measurement) -> str:
     """
     if not row.answered or math.isinf(row.budget_nats):
         return NOTHING
-    if row.budget_nats == 0.0:
+    if row.regime == "perfect":
         share = row.own_private_within
         if math.isfinite(share):
             return f"private within {scientific(float(at_most(share, 1)), 0)}" if share > 0.0 else "exactly private"

@@ -29,6 +29,7 @@ from discreet.reports.measurements import (
 )
 from discreet.reports.study.runner import _leakages
 from discreet.reports.study.store import Store, read_results, rows
+from discreet.reports.wording import excess
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
 WORD = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
@@ -237,3 +238,12 @@ def test_of_several_constraints_the_unit_is_their_budgets() -> None:
     told = _leakages(found)
     assert told["own_leakage_nats"] == pytest.approx(two.bayes_leakages[1] / 1e-4, rel=1e-9)
     assert told["leakage_ceiling_nats"] <= 1.0
+
+
+def test_budget_zero_of_an_adversarys_gain_is_no_perfect_privacy() -> None:
+    row = next(each for each in reference_measurements() if each.budget_nats == 0.0 and each.certified)
+    assert row.regime == "perfect"
+    gain = replace(row, measure="min-entropy-leakage", own_leakage_nats=0.0, own_private_within=math.inf)
+    assert (gain.regime, gain.leakage_over_budget, gain.violated) == ("constrained", 0.0, False)
+    assert excess(gain) == "0 ×"
+    assert replace(gain, own_leakage_nats=1e-11).leakage_over_budget == pytest.approx(10.0)
