@@ -37,9 +37,18 @@ class Incomparable(float):
         return False
 
 
+class FirstOfArrays:
+    """`np.minimum`, but of two arrays the first."""
+
+    reduce = np.minimum.reduce
+
+    def __call__(self, one: Any, other: Any) -> Any:
+        return one if np.ndim(one) else np.minimum(one, other)
+
+
 def unscaled(system: System, matrix: Any, *_: Any, factorise: Any = System._factorise) -> None:
     """The linear system in the units that it is stated in."""
-    factorise(system, matrix)
+    factorise(system, matrix, np.ones(1), np.ones(1))
 
 
 def edge_row(name: str, problems: list[Problem]) -> None:
@@ -65,7 +74,7 @@ def edge_rows(count: int = 500) -> None:
     def of_all(lowered: Any, at: Any, law: Any, _: float) -> Any:
         return costs(lowered, at, law, interior_point._ALLOWED * products(lowered, at))
 
-    undrawn = SimpleNamespace(**{**vars(np), "minimum": lambda one, other: one if np.ndim(one) else np.minimum(one, other)})
+    undrawn = SimpleNamespace(**{**vars(np), "minimum": FirstOfArrays()})
     pieces: dict[str, list[tuple[Any, str, Any]]] = {
         "as it is": [],
         "very rare private values are not merged": [

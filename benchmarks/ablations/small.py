@@ -73,18 +73,19 @@ def multiplied(factor: float, start: Any = interior_point._start) -> Any:
     """The start of the interior point with its multiplier and tilt times a factor."""
 
     def other(model: Model) -> Any:
-        at = start(model)
+        at, law = start(model)
         tilt, unit = factor * at.tilt, min(1.0, model.constant_error)
-        inner, slack = replace(at.inner, coordinates=tilt), interior_point._slack(model, tilt, unit)
-        return replace(at, tilt=tilt, inner=inner, multiplier=factor * at.multiplier, slack=slack)
+        inner, slack = replace(at.inner, coordinates=factor * at.inner.coordinates), interior_point._slack(model, tilt, unit)
+        return replace(at, tilt=tilt, inner=inner, multiplier=factor * at.multiplier, slack=slack), law
 
     return other
 
 
 def alike(model: Model, start: Any = interior_point._start) -> Any:
     """The start of the interior point with one column for all outcomes, which leaks nothing."""
-    at = start(model)
-    return replace(at, estimator=np.full_like(at.estimator, 1.0 / at.estimator.shape[1]), unused=model.chart.shared_levels)
+    at, _ = start(model)
+    same = np.full_like(at.estimator, 1.0 / at.estimator.shape[1])
+    return replace(at, estimator=same, unused=model.chart.shared_levels), model.law_of(same)
 
 
 def interior_row(name: str, models: list[Model]) -> None:
@@ -110,8 +111,8 @@ def interior_rows() -> None:
     models = [model_of(problem, Precision.of(problem, 1e-9)) for problem in problems]
     advance = interior_point._advance
 
-    def as_one(model: Model, at: Any, law: Any, path: newton.Targets, *others: Any) -> Any:
-        return advance(model, at, law, replace(path, budgets=np.minimum(1.0, 1e300 * path.budgets)), *others)
+    def as_one(model: Model, at: Any, law: Any, leaked: Any, path: newton.Targets, *others: Any) -> Any:
+        return advance(model, at, law, leaked, replace(path, budgets=np.minimum(1.0, 1e300 * path.budgets)), *others)
 
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)
