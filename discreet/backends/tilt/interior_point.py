@@ -238,9 +238,10 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
     if length < 1.0:
         length = _affordable(costs, falls)
     if not model.perfect:
-        for values, changes in ((at.unused, step.unused), (_CHEAPER * at.multiplier, step.multiplier)):
-            for value, change in zip(values.tolist(), changes.tolist(), strict=True):
-                length = min(length, -value / change) if change < 0.0 else length
+        for value, change in zip(at.unused.tolist(), step.unused.tolist(), strict=True):
+            length = min(length, -value / change) if change < 0.0 else length
+        for value, change in zip(at.multiplier.tolist(), step.multiplier.tolist(), strict=True):
+            length = min(length, -(_CHEAPER * value) / change) if change < 0.0 else length
         if at.inner.slack.size:
             for values, changes in ((at.inner.slack, step.inner.slack), (at.inner.multipliers, step.inner.multipliers)):
                 fall = float((changes / values).min())
@@ -250,12 +251,12 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
 
 def _affordable(costs: Array, falls: Array) -> float:
     """The longest step, at most 1, with Σ cost × (its excess over an outcome's own longest step) ≤ 1."""
-    order = np.flatnonzero(falls > 1.0)
+    order = (falls > 1.0).ravel().nonzero()[0]
     order = order[(-falls.take(order)).argsort()]
     costs, ends = costs.take(order), 1.0 / falls.take(order)
     reached = (1.0 + (costs * ends).cumsum()) / costs.cumsum()  # with the first, the first two, … left behind
     reached[:-1][reached[:-1] > ends[1:]] = math.inf  # the next ends before
-    return min(1.0, float(reached.min()))
+    return min(1.0, float(np.minimum.reduce(reached)))
 
 
 def _moved(model: Model, at: Iterate, step: Step, length: float, share: float) -> Iterate:
