@@ -63,14 +63,14 @@ def test_the_page_says_what_its_rows_say(load: Any, tmp_path: Path) -> None:
     for row in rows:
         main._judge(row, quick=False)
     assert [row.verdict for row in rows] == ["", "not met: reference × 6, not 5", "met", "not met: tilt does not serve it"]
-    report.write(tmp_path / "page", report.Found(attempts, tuple(rows), (1.01, 1.2, 9), 0.0, False))
+    report.write(tmp_path / "page", report.Found(attempts, tuple(rows), (1.01, 1.2, 9, "abc1234"), 0.0, False))
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     for words in (
         "| max-lift | 1 of 2, gap ≤ 2·10⁻⁸, 2 ms | – |",
         "| chi-square | – | 1 of 1, gap ≤ 5·10⁻¹⁰, 20 ms |",
         "| max-lift | 600 ms (6×) |",
         "HiGHS through cvxpy: 2 s | 100 | certified",
-        "takes 1.01 times as long",
+        "takes 1.01 times as long as at commit abc1234",
         "0 of 1 rows meet the target",
     ):
         assert words in " ".join(page.split()), words

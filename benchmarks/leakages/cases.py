@@ -32,7 +32,7 @@ def sizes(quick: bool) -> list[Row]:
     for values in (2, 3) if quick else (2, 3, 4, 5, 6):
         size: dict[str, Any] = {"n": values, "m": values, "N": outcomes, "fraction": 0.5}
         model = ds.problems.mixture(**size)
-        stakes = ds.measures.GLeakage(np.vstack([np.eye(values), np.full((1, values), 0.6)]))
+        stakes = ds.measures.GLeakage(np.vstack([np.eye(values), np.full((1, values), 1.2 / values)]))
         asked = [model, *(_half(model, measure) for measure in (*MEASURES, stakes))]
         asked.append(ds.problems.mixture(**size, measure="conditional-mutual-information"))
         found = [_row(f"sizes-{_name(problem)}", problem, "tilt", limit=30.0) for problem in asked]

@@ -90,12 +90,13 @@ def _judge(row: Row, *, quick: bool) -> None:
     row.missed = target.missed(row) if row.judged else []
 
 
-def _against(other: Path) -> tuple[float, float, int]:
-    """(geometric mean, largest, number) of the ratios of times, this tree ÷ the other, on the tasks of the study `quick`."""
+def _against(other: Path) -> tuple[float, float, int, str]:
+    """(geometric mean, largest, number) of the ratios of times, this tree ÷ the other, on the study `quick`; its commit."""
     command = [sys.executable, str(_BENCHMARKS / "against.py"), str(other), "--study", "quick"]
     said = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(_ROOT)})
     found = re.search(r"geometric mean ([\d.]+), largest ([\d.]+), above [\d.]+: \d+ of (\d+)", said.stdout)
     if found is None:
         raise SystemExit(f"against.py has said something else: {said.stdout[-300:]}")
     _tell(said.stdout)
-    return float(found[1]), float(found[2]), int(found[3])
+    commit = subprocess.run(["git", "-C", str(other), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return float(found[1]), float(found[2]), int(found[3]), commit.stdout.strip() or "unknown"

@@ -32,12 +32,13 @@ class Found:
     """Everything that a run found.
 
     attempts   of the study; rows: of the timed cases
-    against    geometric mean, largest and number of the ratios of times to another checkout, mutual information alone
+    against    geometric mean, largest and number of the ratios of times to another checkout, mutual information alone;
+               and its commit
     """
 
     attempts: tuple[Measurement, ...]
     rows: tuple[Row, ...]
-    against: tuple[float, float, int] | None
+    against: tuple[float, float, int, str] | None
     started: float
     quick: bool
 
@@ -99,8 +100,9 @@ def _page(found: Found, figures: dict[str, Figure]) -> str:
     if sizes := [row for row in found.rows if row.case.startswith("sizes")]:
         parts += ["## 200,000 outcomes", _SIZES, _by_size(sizes), shown("ratios")]
     if found.against is not None:
-        mean, largest, count = found.against
-        parts += ["## Mutual information alone", _AGAINST.format(count=count, mean=mean, largest=largest)]
+        mean, largest, count, commit = found.against
+        said = _AGAINST.format(count=count, mean=mean, largest=largest, commit=commit)
+        parts += ["## Mutual information alone", said]
     if found.tried:
         parts += ["## Small problems, every backend", _STUDY, _who(found), shown("gaps"), shown("times")]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -114,9 +116,9 @@ _SIZES = """`tilt` on a Gaussian mixture of 200,000 points with n = m private va
 the Bayes rule leaks by the measure. Seconds, judge included, and in brackets how many times as long as mutual
 information took in its turn. Each was certified to 1e-9 unless it says otherwise."""
 
-_AGAINST = """`tilt` under mutual information takes {mean:.2f} times as long as at the commit before measures, in the
-geometric mean over {count} tasks of the study `quick`, and {largest:.2f} times at most: processor time of the two
-checkouts in turn (`benchmarks/against.py`)."""
+_AGAINST = """`tilt` under mutual information takes {mean:.2f} times as long as at commit {commit}, in the geometric
+mean over {count} tasks of the study `quick`, and {largest:.2f} times at most: processor time of the two checkouts in
+turn (`benchmarks/against.py`)."""
 
 _STUDY = """The study `measures`: a random joint, a census, a chain of binary variables, the paper's sensor, a smart
 meter, the release of X itself, and three mixtures, the largest of 100,000 people. A cell says how many of the
