@@ -64,7 +64,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     rule_              the `PeopleRule`, to save and to deploy beside `estimator_` and `private_estimator_`
     design_            the rule with its certificate for the model; None for a constant rule
     promise_           the rules that were tried on the calibration people; None without them
-    evaluation_        what the rule did to them; None without them
+    evaluation_        what the rule did to them, with errors counted; None without them
     statement_         one sentence that says for what, or for whom, the budget holds
     """
 
@@ -115,7 +115,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.groups_, members = self._groups(sensitive_features, people)
         rng = np.random.Generator(np.random.PCG64(check_random_state(self.random_state).randint(2**31, size=4)))
         self.key_ = (os.urandom(16) if self.random_state is None else rng.bytes(16)).hex()
-        apart = self._apart(people, rng) if len(self.groups_) > 1 else np.zeros(people, dtype=bool)
+        promises = len(self.groups_) > 1 and (limit is None or not limit.oblivious)
+        apart = self._apart(people, rng) if promises else np.zeros(people, dtype=bool)
         inside = np.flatnonzero(~apart)
         mine = None if weight is None else weight[inside]
         seen = taken(table, inside)
@@ -156,16 +157,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         def look(rule: PeopleRule) -> Evaluation:
             sure = rule.possible_guesses if len(rule.possible_guesses) == 1 else named.guesses
             guesses = np.array([*self.classes_.tolist(), None], dtype=object)[:-1][rule.decide(p_y, p_x, ids)]
-            found = evaluate(
-                guesses,
-                None,
-                truth,
-                sensitive_features=shown,
-                measure=limit.measure,
-                confidence=self.confidence,
-                labels=sure,
-            )
-            return found
+            asked: dict[str, Any] = {"labels": sure, "group_labels": self.groups_, "measure": limit.measure}
+            return evaluate(guesses, None, truth, sensitive_features=shown, confidence=self.confidence, **asked)
 
         self.promise_ = promised(limit, design, look)
         if self.promise_.taken is not None:

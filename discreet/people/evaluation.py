@@ -182,6 +182,7 @@ def evaluate(
     measure: str | Measure = "mutual-information",
     confidence: float = 0.95,
     labels: Sequence[Any] | None = None,
+    group_labels: Sequence[Any] | None = None,
     loss_matrix: Any = None,
 ) -> Evaluation:
     """What a fixed rule does to people who had no part in its making.
@@ -194,6 +195,7 @@ def evaluate(
     measure              of `leakage`, by name or as an object of `discreet.measures`
     labels               the guesses in the order of the columns of probabilities, or guesses that the rule might also make;
                          without them every value of y and every guess that is seen
+    group_labels         groups that the population has, even if none of these people belongs to one
     loss_matrix          loss of guess i' when the truth is i, in the order of the guesses; 0/1 by default
 
     A rule may list its `possible_guesses`: a rule that always guesses alike then leaks exactly nothing. Raises InputError.
@@ -204,19 +206,24 @@ def evaluate(
     if hasattr(rule_or_predictions, "predict"):
         guesses = rule_or_predictions.predict(*X) if isinstance(X, tuple) else rule_or_predictions.predict(X)
     truth = column(y, "y")
-    group_labels, group_codes = coded(groups(sensitive_features), "sensitive_features")
+    found_groups, group_codes = coded(groups(sensitive_features), "sensitive_features", tuple(group_labels or ()))
     known, weights, counted = _guesses(guesses, truth, known)
     for what, found in (("the guesses", weights.shape[0]), ("sensitive_features", len(group_codes))):
         if found != len(truth):
             raise InputError(f"there are {found} entries of {what} and {len(truth)} of y; give one for each person")
     if not len(truth):
         raise InputError("there are no people; give at least one")
-    table = np.zeros((len(known), len(group_labels)))
+    if len(found_groups) < 2:
+        raise InputError(
+            f"all {len(truth)} people are of one group, of whom no guess can say more; give people of every group, or name "
+            "the others with group_labels="
+        )
+    table = np.zeros((len(known), len(found_groups)))
     for i in range(len(known)):
-        table[i] = np.bincount(group_codes, weights=weights[:, i], minlength=len(group_labels))
+        table[i] = np.bincount(group_codes, weights=weights[:, i], minlength=len(found_groups))
     values, true_codes = coded(truth, "y", known)
     error = _error(weights, true_codes, loss_matrix, len(values), level, counted)
-    return Evaluation(len(truth), level, chosen, known, group_labels, _tidied(table, group_codes), counted, error)
+    return Evaluation(len(truth), level, chosen, known, found_groups, _tidied(table, group_codes), counted, error)
 
 
 def _guesses(guesses: Any, truth: Any, known: tuple[Any, ...]) -> tuple[tuple[Any, ...], Array, bool]:
@@ -244,7 +251,7 @@ def _tidied(table: Array, codes: Codes) -> Array:
     people = np.bincount(codes, minlength=table.shape[1])
     nearest = np.round(table)
     table = np.where(np.abs(table - nearest) < 1e-9, nearest, table)
-    return np.asarray(table * (people / table.sum(axis=0)))
+    return np.asarray(table * (people / np.where(people > 0, table.sum(axis=0), 1.0)))
 
 
 def _error(weights: Array, truth: Codes, loss_matrix: Any, values: int, confidence: float, counted: bool) -> Limits:

@@ -142,6 +142,21 @@ def test_the_sentences_say_for_whom_and_how_surely() -> None:
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+def test_a_group_that_no_one_here_belongs_to_widens_the_limits() -> None:
+    group, truth, guess = people()
+    seen = ds.evaluate(guess, None, truth, sensitive_features=group)
+    more = ds.evaluate(guess, None, truth, sensitive_features=group, group_labels=["c", "b", "a"])
+    assert more.groups == ("c", "b", "a")
+    assert more.table[:, 0].tolist() == [0.0, 0.0]
+    assert more.leakage.estimate == pytest.approx(seen.leakage.estimate)
+    assert more.leakage.high > seen.leakage.high
+    assert more.rates["c"]["yes"].high == 1.0
+    alone = ds.evaluate(
+        guess[:1], None, truth[:1], sensitive_features=group[:1], group_labels=["a", "b"], labels=["no", "yes"]
+    )
+    assert alone.leakage.high > 0.6
+
+
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
@@ -151,6 +166,7 @@ def test_the_sentences_say_for_whom_and_how_surely() -> None:
         ({"sensitive_features": np.linspace(0, 1, PEOPLE)}, "4,000 different values.*cut it into ranges"),
         ({"sensitive_features": "sex"}, "give one entry for each person"),
         ({"sensitive_features": [[1]] * PEOPLE}, "cannot be compared"),
+        ({"sensitive_features": ["a"] * PEOPLE}, "all 4000 people are of one group"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"measure": "mutual"}, "there is no measure"),
         ({"rule_or_predictions": np.full((PEOPLE, 3), 1 / 3)}, "3 columns and there are 2 labels"),

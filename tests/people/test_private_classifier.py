@@ -76,12 +76,23 @@ def test_too_few_people_can_promise_a_constant_and_are_told_what_they_could() ->
     assert private.promise_.least == pytest.approx(0.075, rel=0.02)
 
 
+def test_a_group_that_only_fitted_people_belong_to_is_not_promised_away() -> None:
+    table, truth, group = population(200)
+    group[:3] = "x"
+    private = classifier(budget=0.25).fit(table, truth, sensitive_features=group)
+    assert private.evaluation_.groups == ("f", "m", "x")
+    few = classifier(budget=0.25).fit(table[3:9], truth[3:9], sensitive_features=group[3:9])
+    assert "it is always the same" in few.statement_  # one person apart, who shows nothing
+
+
 def test_without_people_apart_only_the_model_is_certain() -> None:
     table, truth, group = population(500)
     private = classifier(fraction=0.3, calibration=0).fit(table, truth, sensitive_features=group)
     assert private.statement_.startswith("certified for this model: ")
     assert private.promise_ is None
     assert private.evaluation_ is None
+    unlimited = classifier(budget=math.inf).fit(table, truth, sensitive_features=group)
+    assert unlimited.promise_ is None
     leaks = private.design_.solution
     assert leaks.leakage == pytest.approx(0.3 * leaks.problem.bayes_leakage, rel=1e-6)
 
