@@ -134,9 +134,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for measure in asked.measures:
         lines.append(asked_of(measure, asked.seed, range(each)))
         print(lines[-1], flush=True)
-    stem = Path(asked.out)
-    replace_file(stem.with_name(f"{stem.name}.csv"), _csv(lines))
-    replace_file(stem.with_name(f"{stem.name}.md"), _page(lines, asked.seed))
+        stem = Path(asked.out)
+        replace_file(stem.with_name(f"{stem.name}.csv"), _csv(lines))
+        replace_file(stem.with_name(f"{stem.name}.md"), _page(lines, asked.seed))
     return 1 if any(line.false for line in lines) else 0
 
 
