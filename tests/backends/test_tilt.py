@@ -21,6 +21,8 @@ from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.point import Ending, Point
 from discreet.problems import Problem, catalog, reduce
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.constraint import LeakageBudget
+from discreet.problems.measures import GLeakage
 
 T = TypeVar("T")
 
@@ -146,6 +148,15 @@ def test_one_private_value_and_one_guess_need_no_iteration() -> None:
     joint = np.random.default_rng(0).dirichlet(np.ones(12)).reshape(1, 3, 4)
     assert solve(Problem.from_joint(joint, 0.0), "tilt").iterations == 0
     assert solve(Problem.from_joint(joint.reshape(3, 1, 4), 0.0), "tilt").iterations == 0
+
+
+def test_one_guess_keeps_a_budget_that_two_equal_actions_exceed_by_rounding() -> None:
+    gain = GLeakage([[5.0, 8.0, 6.0], [6.0, 8.0, 6.0]])  # the second gains more by 1e-40
+    private = np.array([[0.0, 1e-40, 0.0], [0.02, 0.0, 0.0], [0.0, 0.0, 0.98]])
+    solution = solve(Problem(private, np.zeros((1, 3)), LeakageBudget(1e-44, gain)), "tilt")
+    assert solution.status is Status.CERTIFIED
+    assert solution.certificate is not None
+    assert solution.certificate.leakage_ceiling == solution.certificate.blend == 0.0
 
 
 def test_time_limit_is_honoured_and_the_best_iterate_returned() -> None:

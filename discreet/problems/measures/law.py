@@ -71,8 +71,8 @@ class OutputLaw:
 
     @cached_property
     def level(self) -> float:
-        """What the measure compares with its B: Σ_i s_i G(x_i), or the largest of one guess."""
-        return self._gathered(self.mass, self.measure.excess, self.ratio_minus_one())
+        """What the measure compares with its B: Σ_i s_i G(x_i), or the largest of one guess; 0 where there is but one."""
+        return 0.0 if self.mass.size == 1 else self._gathered(self.mass, self.measure.excess, self.ratio_minus_one())
 
     def _gathered(self, mass: Array, value: Callable[..., Array], *of: Array) -> float:
         """What a value of every guess comes to, as the scope says; that of steep measures may be beyond range."""
@@ -85,12 +85,12 @@ class OutputLaw:
             return float((mass * each if self.measure.scope is Scope.SHARE else np.where(mass > 0.0, each, 0.0)).max())
 
     def leakage_ceiling(self, perturbation: float = 0.0) -> float:
-        """Upper bound of the exact leakage; 0 where X has one value only.
+        """Upper bound of the exact leakage; 0 where X has one value only or there is one guess.
 
         perturbation: the bound also holds for every law whose entries Pr(X = x_j, Ŷ = y_i) differ by that relative amount.
         What an entry may be is an interval around x (docs/theory.md, section 10).
         """
-        if np.count_nonzero(self.p_x) <= 1:
+        if self.mass.size == 1 or np.count_nonzero(self.p_x) <= 1:
             return 0.0
         if self.measure.steepness == np.inf:  # s_i and π_j are sums of entries; mutual information is least with its own
             perturbation = np.inf if isinstance(self.off, np.ndarray) else 4.0 * perturbation * (1.0 + 4.0 * perturbation)
