@@ -22,9 +22,9 @@ import numpy as np
 from discreet.backends.precision import Precision
 from discreet.problems.blend import least_common_share, least_share
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import is_plain
+from discreet.problems.constraint import Term, is_plain
 from discreet.problems.measures.law import OutputLaw, distance_from_private, output_law
-from discreet.problems.measures.laws import Laws, law_of_guess, parts_of
+from discreet.problems.measures.laws import Laws, TermLaw, law_of_guess, parts_of
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble
@@ -115,7 +115,11 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
 
     At budget 0 by what least removes its leakage, where that is in reach; else by blending in the best constant guess. That
     guess itself replaces it if it errs no more than the relative `gap` above it.
+
+    Of several constraints and of conditional measures: a private version where one must be, and else a blend.
     """
+    if not is_plain(problem.terms):
+        return _within_budgets(problem, columns)
     error = float(np.vdot(columns, problem.loss))
     law = OutputLaw(columns @ problem.p_z, columns @ problem.deviations.T, problem.p_x, measure=problem.measure)
     if error < problem.constant_error and 0.0 < law.leakage() <= problem.budget:
@@ -138,6 +142,26 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
         return columns
     share, towards = constant_share(problem, columns)
     return normalise((1.0 - share) * columns + share * towards[:, None])
+
+
+def _within_budgets(problem: Problem, columns: Array) -> Array:
+    """The estimator itself if it keeps all budgets, else what errs least of its versions that do; itself without any."""
+    if _keeps(problem, columns):
+        return columns
+    exact = any(term.budget.perfect for term in problem.terms)
+    moved = private_versions(problem, columns) if exact else [_within_others(problem, normalise(columns))]
+    return min((each for each in moved if _keeps(problem, each)), key=problem.error_probability, default=columns)
+
+
+def _keeps(problem: Problem, columns: Array) -> bool:
+    """Whether an estimator [m, N] keeps all budgets, rounding included."""
+
+    def kept(term: Term, law: TermLaw) -> bool:
+        if term.budget.perfect:
+            return all(distance_from_private(part) <= Precision.private for part in parts_of(law))
+        return term.budget.oblivious or law.leakage_ceiling() <= term.budget.amount
+
+    return all(map(kept, problem.terms, problem.laws(normalise(columns))))
 
 
 def blended(estimator: Array, law: OutputLaw, towards: Array, end: OutputLaw, target: float) -> Array:

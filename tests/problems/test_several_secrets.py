@@ -354,6 +354,27 @@ def test_an_answer_that_is_not_private_is_replaced() -> None:
 # -- blocks, files, records --------------------------------------------------------------------------------------------
 
 
+def test_an_answer_of_tilt_that_is_nearly_private_is_made_private() -> None:
+    """A problem of the campaign of accuracy, drawn("secrets", 1, 178): the interior point moves beliefs by 1e-4."""
+    rng = np.random.default_rng([1, 178])
+    rng.random()  # the number of outcomes and the sizes are drawn first
+    rng.integers(2, 4, size=3)
+    joint = rng.gamma(rng.choice([0.3, 1.0]), size=(2, 2, 2, 8)) + 1e-9
+    joint /= joint.sum()
+    first, second, given = joint.sum(axis=(1, 2)), joint.sum(axis=(0, 2)), joint.sum(axis=1).transpose(1, 0, 2)
+    problem = several(
+        (first, 0.0, "total-variation"),
+        (second, 0.0020856720038778622),
+        (given, 0.0, CONDITIONAL),
+        loss=Problem.from_joint(joint.sum(axis=0), math.inf).loss,
+    )
+    solution = ds.solve(problem, "tilt", gap=1e-9)
+    assert solution.status is ds.Status.CERTIFIED, solution
+    assert solution.certificate is not None
+    assert solution.certificate.blend == 0.0
+    assert all(term.own_budget_kept for term in solution.certificate.terms)
+
+
 def test_blocks_and_arrays_are_judged_alike() -> None:
     for problem in (
         TWO,

@@ -107,7 +107,7 @@ def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer
         point, ending = Point.bayes(problem), Ending(SLACK)
         done = not (plain and solved.constraint.perfect and problem.bayes_law.deviation.any())  # else some are more private
     else:
-        (point, ending), done = solve_whole(solved, precision, precision.bracket, limits), not plain
+        (point, ending), done = solve_whole(solved, precision, precision.bracket, limits), False
     columns = point.columns if done else within_budget(problem, point.columns, precision.bracket)
     return Raw(ending.reason, _answer(columns, point.tilt, point.multiplier, problem), ending.iterations)
 
