@@ -10,7 +10,7 @@ from .backends.run import solve as solve
 from .backends.solution import Solution as Solution
 from .backends.solution import Status as Status
 from .people.classifier import PrivateClassifier as PrivateClassifier
-from .people.deployed import PeopleRule as PeopleRule
+from .people.deployed import Rule as Rule
 from .people.design import RuleDesign as RuleDesign
 from .people.design import design_rule as design_rule
 from .people.evaluation import Evaluation as Evaluation
@@ -30,7 +30,7 @@ from .problems.files.records import save_solution as save_solution
 from .problems.inference.adversary import inference as inference
 from .problems.inference.local_estimates import local_inference as local_inference
 from .problems.problem import Problem as Problem
-from .problems.rule import Rule as Rule
+from .problems.rule import OutcomeRule as OutcomeRule
 from .reports.advice.choose import advise as advise
 from .reports.curve import Frontier as Frontier
 from .reports.curve import frontier as frontier

@@ -15,7 +15,7 @@ from discreet.problems.measures.law import OutputLaw
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 __all__ = ["Repaired", "certify_rule", "lower_bound", "repaired"]
 
@@ -46,13 +46,13 @@ def lower_bound(problem: Problem, tilt: Array, multiplier: float) -> float:
 
 def certify_rule(
     problem: Problem | BlockProblem,
-    rule: Rule,
+    rule: OutcomeRule,
     multiplier: float,
     *,
     threads: int = 0,
     progress: Callable[[int, int], None] | None = None,
     compiled: bool | None = None,
-) -> Verdict[Rule]:
+) -> Verdict[OutcomeRule]:
     """`certify` of a rule with its own tilt, by the NumPy or the compiled pass."""
     case = RuleCase(problem, rule, None, multiplier, threads, progress, compiled)
     return conclude(case, case.blocks)

@@ -28,7 +28,7 @@ import discreet as ds
 from discreet import verification
 from discreet.problems import BlockProblem, blocks_from, write_blocks
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 from discreet.verification import Verification, verify
 
 mpmath.mp.dps = 120
@@ -346,7 +346,7 @@ def test_a_rule_is_verified_as_the_matrix_that_it_makes(problem: Problem, seed: 
     band = float(rng.choice([0.0, 0.1, 10.0])) if m > 1 else 0.0
     share = float(rng.choice([0.0, 0.25]))
     towards = rng.multinomial(16, np.ones(m) / m) / 16
-    rule = Rule(tilt, ties, columns, share, towards, band, classes if band else None)
+    rule = OutcomeRule(tilt, ties, columns, share, towards, band, classes if band else None)
     blocks = BlockProblem.of(problem)
     members = {
         "tilt": tilt,

@@ -51,7 +51,7 @@ def _calls() -> tuple[tuple[Callable[..., Any], dict[str, Any]], ...]:
         (ds.frontier, {"problem": right, "points": 2, "width": 0.5, "backend": "tilt", "gap": 1e-6, "settings": {}}),
         (ds.advise, {"problem": right, "gap": 1e-6, "seconds": 1.0, "results": (), "peers": False}),
         (
-            ds.Rule,
+            ds.OutcomeRule,
             {"tilt": found.tilt, "ties": [1], "columns": [[0.5], [0.5]], "share": 0.1, "towards": [0.5, 0.5], "band": 0.0},
         ),
         (ds.Options, {**limits}),

@@ -1,8 +1,8 @@
 """One backend asked once: reduce, lower, solve, lift, restore. The answer is not judged.
 
 A backend that streams gets arrays of many outcomes unreduced, in blocks, since a search for outcomes to merge would take
-longer than solving. Its answer is then a `Rule`, and the matrix is made only when somebody asks for it. Conversely it gets
-few outcomes in blocks as arrays, reduced as such, and its answer is stated as a rule.
+longer than solving. Its answer is then an `OutcomeRule`, and the matrix is made only when somebody asks for it. Conversely
+it gets few outcomes in blocks as arrays, reduced as such, and its answer is stated as a rule.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from discreet.problems.errors import BackendError
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 _L = TypeVar("_L")  # what `lower` returns
 _F = TypeVar("_F")  # what `solve` finds
@@ -97,9 +97,9 @@ def _reduced(solver: Backend[Any, _L, _F], problem: AnyProblem) -> Reduced | Non
 def _as_rule(problem: Problem, answer: Answer) -> Answer:
     """The answer with its matrix [m, N] stated as a rule. Outcomes of probability zero follow the tilt."""
     tilt = np.zeros((problem.m, problem.n)) if answer.tilt is None else answer.tilt
-    rule = Rule.of(tilt, matrix(problem, answer.estimator), problem.p_xz, problem.loss)
+    rule = OutcomeRule.of(tilt, matrix(problem, answer.estimator), problem.p_xz, problem.loss)
     seen = problem.p_z[rule.ties] > 0.0
-    return Answer(Rule(tilt, rule.ties[seen], rule.columns[:, seen]), answer.tilt, answer.multiplier)
+    return Answer(OutcomeRule(tilt, rule.ties[seen], rule.columns[:, seen]), answer.tilt, answer.multiplier)
 
 
 def _check_shapes(problem: AnyProblem, answer: Answer) -> None:
@@ -127,7 +127,7 @@ def restored(reduced: Reduced, answer: Answer) -> Answer:
 
 def matrix(problem: Problem, estimator: Any) -> Array:
     """The estimator [m, N] of a small problem."""
-    if isinstance(estimator, Rule):
+    if isinstance(estimator, OutcomeRule):
         return estimator.dense(ArrayBlocks(problem.p_xz, problem.loss))
     return np.asarray(estimator)
 

@@ -32,7 +32,7 @@ from discreet.problems.problem import Problem
 if TYPE_CHECKING:
     from discreet.problems.continuous.model import ContinuousProblem
     from discreet.problems.continuous.rule import IntervalRule
-    from discreet.problems.rule import Rule
+    from discreet.problems.rule import OutcomeRule
 
 AnyProblem: TypeAlias = "Problem | BlockProblem | ContinuousProblem"
 """All kinds of problem; `Kind` names them."""
@@ -278,12 +278,12 @@ class Raw(Generic[_Found]):
 class Answer:
     """An estimator with optional duals; the judge checks all of it.
 
-    estimator   a matrix [m, N] or a `Rule`; an `IntervalRule` for densities
+    estimator   a matrix [m, N] or an `OutcomeRule`; an `IntervalRule` for densities
     tilt        [m, n], multiplier ≥ 0 (of several constraints one for each [C]); without them a rule's own tilt counts
     anchors     estimators [m, N] that the backend believes to leak nothing; the judge may repair towards them
     """
 
-    estimator: Array | Rule | IntervalRule
+    estimator: Array | OutcomeRule | IntervalRule
     tilt: Array | None = None
     multiplier: Multiplier | None = None
     anchors: tuple[Array, ...] = ()

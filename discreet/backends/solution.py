@@ -19,7 +19,7 @@ from discreet.problems.errors import FileError, InputError
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 if TYPE_CHECKING:
     from discreet.problems.continuous.rule import IntervalRule
@@ -116,14 +116,14 @@ class Solution:
         return None if self.verdict is None else self.verdict.multiplier
 
     @cached_property
-    def rule(self) -> Rule | IntervalRule | None:
+    def rule(self) -> OutcomeRule | IntervalRule | None:
         """The answer as a rule (for measurements if the problem has densities); None without an answer. Made once."""
         if self.verdict is None:
             return None
         answer = self.verdict.answer
         if isinstance(answer, np.ndarray):
             assert isinstance(self.problem, Problem)  # only arrays are answered by a matrix
-            return Rule.of(self.verdict.tilt, answer, self.problem.p_xz, self.problem.loss)
+            return OutcomeRule.of(self.verdict.tilt, answer, self.problem.p_xz, self.problem.loss)
         return answer  # type: ignore[no-any-return]
 
     @cached_property
@@ -134,7 +134,7 @@ class Solution:
         """
         if self.verdict is None:
             return None
-        if not isinstance(self.verdict.answer, np.ndarray | Rule):
+        if not isinstance(self.verdict.answer, np.ndarray | OutcomeRule):
             raise InputError("a continuous measurement has no estimator matrix; use `solution.rule`")
         return self.verdict.estimator
 
@@ -244,7 +244,7 @@ class Solution:
         return {"own_leaks": [*map(record, self.own_leaks)], "own_odds": self.own_odds and record(self.own_odds)}
 
     @property
-    def _stated(self) -> tuple[Array | Rule, Array, float | Array, dict[int, list[int]]]:
+    def _stated(self) -> tuple[Array | OutcomeRule, Array, float | Array, dict[int, list[int]]]:
         """What a file states: the rule of a problem in blocks, else the estimator; duals; columns of integers at budget 0.
 
         Raises FileError without an answer.
@@ -255,7 +255,7 @@ class Solution:
         found = self.estimator if isinstance(self.problem, Problem) else self.rule
         if self.verdict is None or found is None:
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
-        if not isinstance(found, np.ndarray | Rule):
+        if not isinstance(found, np.ndarray | OutcomeRule):
             raise FileError("no file holds a rule on intervals; keep `rule.edges` and `rule.estimator`")
         judged, blocks = self.verdict, self.verdict.blocks
         if isinstance(self.problem, Problem):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.people.deployed import PeopleRule, coins
+from discreet.people.deployed import Rule, coins
 from discreet.people.design import Labels, RuleDesign, about_people, constant_rule, designed, people_problem
 from discreet.people.evaluation import Evaluation, evaluate
 from discreet.people.labels import coded, groups
@@ -61,7 +61,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Without sensitive features and without a budget it is the plain classifier. After `fit`:
 
     classes_, groups_  labels of the guesses and of the groups
-    rule_              the `PeopleRule`, to save and to deploy beside `estimator_` and `private_estimator_`
+    rule_              the `Rule`, to save and to deploy beside `estimator_` and `private_estimator_`
     design_            the rule with its certificate for the model; None for a constant rule
     promise_           the rules that were tried on the calibration people; None without them
     evaluation_        what the rule did to them, with errors counted; None without them
@@ -154,7 +154,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         p_y, p_x = self.estimator_.probabilities(table), self.private_estimator_.probabilities(table)
         ids, shown = self._ids(table), np.array([*self.groups_, None], dtype=object)[:-1][members]
 
-        def look(rule: PeopleRule) -> Evaluation:
+        def look(rule: Rule) -> Evaluation:
             sure = rule.possible_guesses if len(rule.possible_guesses) == 1 else named.guesses
             guesses = np.array([*self.classes_.tolist(), None], dtype=object)[:-1][rule.decide(p_y, p_x, ids)]
             asked: dict[str, Any] = {"labels": sure, "group_labels": self.groups_, "measure": limit.measure}

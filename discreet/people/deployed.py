@@ -57,7 +57,7 @@ def coins(words: np.ndarray, key: str) -> np.ndarray:
     return np.asarray(((a ^ b ^ c ^ d) >> np.uint64(11)) * 2.0**-53)
 
 
-class PeopleRule:
+class Rule:
     """A rule for people; `document` is what the file holds. Raises ValueError, in a sentence, for what is no such rule."""
 
     def __init__(self, document: dict[str, Any]) -> None:
@@ -78,7 +78,7 @@ class PeopleRule:
             raise ValueError("the tables of the rule do not fit its labels; take the original file")
 
     @classmethod
-    def load(cls, path: Any) -> PeopleRule:
+    def load(cls, path: Any) -> Rule:
         """The rule in a file."""
         try:
             return cls(json.loads(Path(path).read_text(encoding="utf-8")))

@@ -22,7 +22,7 @@ import numpy as np
 
 from discreet.backends.run import certify, solve
 from discreet.backends.solution import Solution, Status
-from discreet.people.deployed import FORMAT, VERSION, PeopleRule, digest_of
+from discreet.people.deployed import FORMAT, VERSION, Rule, digest_of
 from discreet.problems.checks import check_columns, loss_table, mass_array, positive
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
@@ -30,7 +30,7 @@ from discreet.problems.measures.measure import Measure
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 _NEAR = 1e-6
 """Guesses whose scores differ by more are no tie, and a guess of a probability this near to one is certain."""
@@ -50,7 +50,7 @@ class RuleDesign:
     solution   the judge's word on that rule: status, bracket, leakage, all for this model
     """
 
-    rule: PeopleRule
+    rule: Rule
     solution: Solution
 
     @property
@@ -122,7 +122,7 @@ def designed(
     if judged.status is Status.VIOLATED_PRIVACY:  # ties left out, or a rounding: the repair is a rule too
         judged = certify(problem, judged.rule, judged.tilt, judged.multiplier, gap=gap)
     rule = judged.rule
-    assert isinstance(rule, Rule)
+    assert isinstance(rule, OutcomeRule)
     losses = loss_table(loss_matrix, problem.m if loss_matrix is None else len(np.asarray(loss_matrix)))
     named = Labels.of(guesses, groups, truths, losses, problem.n)
     return RuleDesign(people_rule(rule, _points(problem, rule), named, key, _about(judged)), judged)
@@ -152,7 +152,7 @@ class Labels:
         return cls(made, _labels(groups, n), _labels(alike if truths is None else truths, losses.shape[0]), losses)
 
 
-def people_rule(rule: Rule, points: Array, labels: Labels, key: str | None, about: dict[str, Any]) -> PeopleRule:
+def people_rule(rule: OutcomeRule, points: Array, labels: Labels, key: str | None, about: dict[str, Any]) -> Rule:
     """A rule whose ties are at these points [K, guesses + groups] as one for people."""
     ties = [{"point": p, "column": c} for p, c in zip(points.tolist(), rule.columns.T.tolist(), strict=True)]
     distinct = {repr(tie["point"]): tie for tie in ties}
@@ -169,19 +169,19 @@ def people_rule(rule: Rule, points: Array, labels: Labels, key: str | None, abou
         "key": checked_key(key),
         "about": about,
     }
-    return PeopleRule({**document, "digest": digest_of(document)})
+    return Rule({**document, "digest": digest_of(document)})
 
 
-def about_people(rule: PeopleRule, people: dict[str, Any]) -> PeopleRule:
+def about_people(rule: Rule, people: dict[str, Any]) -> Rule:
     """The same rule with what was found out about it on people, in its file."""
     document = {**rule.document, "about": {**rule.document["about"], **people}}
-    return PeopleRule({**document, "digest": digest_of(document)})
+    return Rule({**document, "digest": digest_of(document)})
 
 
-def constant_rule(guess: int, labels: Labels, key: str | None) -> PeopleRule:
+def constant_rule(guess: int, labels: Labels, key: str | None) -> Rule:
     """The rule that always makes this guess, and leaks nothing about anybody."""
     m, n = len(labels.guesses), len(labels.groups)
-    rule = Rule(np.zeros((m, n)), share=1.0, towards=np.eye(m)[guess])
+    rule = OutcomeRule(np.zeros((m, n)), share=1.0, towards=np.eye(m)[guess])
     return people_rule(rule, np.zeros((0, m + n)), labels, key, {})
 
 
@@ -217,28 +217,28 @@ def probabilities(values: Any, what: str) -> Array:
     return np.asarray(array / array.sum(axis=1, keepdims=True))
 
 
-def _with_ties(problem: Problem, estimator: Array, tilt: Array) -> Rule:
+def _with_ties(problem: Problem, estimator: Array, tilt: Array) -> OutcomeRule:
     """An estimator [m, N] as a rule: its ties, and the same column for all who cannot be told apart there."""
     if problem.m == 1:
-        return Rule(tilt)
+        return OutcomeRule(tilt)
     best, least, _, runner = least_two(in_order_losses(problem.p_xz, problem.loss, tilt))
     mass = problem.p_z
     margin = np.divide(runner - least, mass, out=np.full_like(mass, np.inf), where=mass > 0.0)
     drawn = estimator[best, np.arange(problem.N)] < 1.0 - _NEAR
     ties = np.flatnonzero((margin <= _ROUNDING) | (drawn & (margin <= _NEAR)))
     if not ties.size:
-        return Rule(tilt)
-    points = np.round(_points(problem, Rule(tilt, ties, estimator[:, ties])), 9)
+        return OutcomeRule(tilt)
+    points = np.round(_points(problem, OutcomeRule(tilt, ties, estimator[:, ties])), 9)
     kinds = np.unique(points, axis=0, return_inverse=True)[1].reshape(-1)
     weights = np.bincount(kinds, weights=mass[ties])
     sums = np.array([np.bincount(kinds, weights=row) for row in estimator[:, ties] * mass[ties]])
     columns = np.maximum(sums, 0.0)
     columns = columns / columns.sum(axis=0)
     kept = np.isin(kinds, np.argsort(-weights, kind="stable")[:_MOST_TIES])
-    return Rule(tilt, ties[kept], columns[:, kinds[kept]])
+    return OutcomeRule(tilt, ties[kept], columns[:, kinds[kept]])
 
 
-def _points(problem: Problem, rule: Rule) -> Array:
+def _points(problem: Problem, rule: OutcomeRule) -> Array:
     """Where the ties of a rule are: the expected loss of each guess, then p(x_j given z) [K, m + n]."""
     both = np.vstack([problem.loss[:, rule.ties], problem.p_xz[:, rule.ties]])
     return np.asarray((both / problem.p_z[rule.ties]).T)

@@ -54,7 +54,7 @@ from .judge import certify as certify
 from .problem import PhiRank as PhiRank
 from .problem import Problem as Problem
 from .reduction import reduce as reduce
-from .rule import Rule as Rule
+from .rule import OutcomeRule as OutcomeRule
 from .samples import SampleReport as SampleReport
 from .sensors.bins import NormalDensity as NormalDensity
 from .streams.lattice import CountLattice as CountLattice

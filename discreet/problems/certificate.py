@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.problems.blocks import Blocks
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 _Answer = TypeVar("_Answer")
 
@@ -150,7 +150,7 @@ class Verdict(Generic[_Answer]):
 
     answer             of the kind that was judged: a matrix [m, N] or a rule
     tilt, multiplier   t [m, n] and μ, one for each of several constraints [C] (sign conventions of docs/theory.md)
-    blocks             the outcomes that a `Rule` is a rule for
+    blocks             the outcomes that an `OutcomeRule` is a rule for
     moved              at budget 0, of an answer next to which an exactly private one is proven to lie: the outcomes and the
                        guesses of the probabilities in which they differ [2, K], but for the likeliest guess of the outcome
     """
@@ -165,6 +165,6 @@ class Verdict(Generic[_Answer]):
     @property
     def estimator(self) -> Array:
         """The answer as a matrix [m, N], made anew where it is a rule; InputError where that takes more than 2 GiB."""
-        if isinstance(self.answer, Rule) and self.blocks is not None:
+        if isinstance(self.answer, OutcomeRule) and self.blocks is not None:
             return self.answer.dense(self.blocks)
         return np.asarray(self.answer)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from discreet.problems.blocks import Blocks
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import Decisions
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 _PRIME = 2**127 - 1
 
@@ -31,7 +31,7 @@ _Fractions = Any  # numpy arrays of Python fractions
 
 
 def exact_columns(
-    blocks: Blocks, answer: Array | Rule, moved: NDArray[np.intp], groups: Sequence[slice] = (slice(None),)
+    blocks: Blocks, answer: Array | OutcomeRule, moved: NDArray[np.intp], groups: Sequence[slice] = (slice(None),)
 ) -> dict[int, list[int]]:
     """Outcome → integers in proportion to its column, with which an estimator [m, N] or a rule is exactly private.
 
@@ -47,7 +47,7 @@ def exact_columns(
     for chunk in blocks.chunks():
         p_xz, loss = chunk.read()
         here = np.arange(chunk.start, chunk.start + chunk.count)
-        made = answer.decisions(here, p_xz, loss) if isinstance(answer, Rule) else Decisions.of(answer[:, here])
+        made = answer.decisions(here, p_xz, loss) if isinstance(answer, OutcomeRule) else Decisions.of(answer[:, here])
         for guess, certain in enumerate(made.certain > 0.0):
             law[guess] += _exact_sums(p_xz[:, certain])
         tied, drawn = _fractions(p_xz[:, made.places]), _completed(made.columns)

@@ -30,7 +30,7 @@ from discreet.problems.numerics.tilted_losses import first_least, in_order_losse
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Rule:
+class OutcomeRule:
     """A randomised rule for guessing Y from outcomes; immutable.
 
     tilt      t_ij [m, n]
@@ -92,7 +92,7 @@ class Rule:
         freeze(self, share=ignoring, band=near)
 
     @classmethod
-    def of(cls, tilt: Array, estimator: Array, p_xz: Array, loss: Array) -> Rule:
+    def of(cls, tilt: Array, estimator: Array, p_xz: Array, loss: Array) -> OutcomeRule:
         """An estimator [m, N] stated as a rule: its ties are the outcomes that do not follow the tilt with certainty."""
         labels = first_least(in_order_losses(p_xz, loss, tilt))
         ties = np.flatnonzero((estimator != one_hot(labels, len(estimator))).any(axis=0))
@@ -102,7 +102,7 @@ class Rule:
         words = [f"n={self.n}", f"m={self.m}", f"{self.ties.size} ties"]
         words += [f"tie classes within {self.band:g}"] if self.band > 0.0 else []
         words += [f"ignores the outcome with probability {self.share:g}"] if self.share > 0.0 else []
-        return f"Rule({', '.join(words)})"
+        return f"OutcomeRule({', '.join(words)})"
 
     @property
     def n(self) -> int:
@@ -146,7 +146,7 @@ class Rule:
             found += self.share * self.towards[:, None]
         return found
 
-    def blended(self, share: float, towards: Array) -> Rule:
+    def blended(self, share: float, towards: Array) -> OutcomeRule:
         """This rule with probability 1 − share, else a guess drawn from `towards` [m]."""
         if share == 0.0:
             return self
@@ -154,7 +154,7 @@ class Rule:
         guess = (share * towards + (1.0 - share) * self.share * self.towards) / ignoring
         towards = normalise(guess[:, None])[:, 0]
         classes = self.tie_classes if self.band else None
-        return Rule(self.tilt, self.ties, self.columns, min(1.0, ignoring), towards, self.band, classes)
+        return OutcomeRule(self.tilt, self.ties, self.columns, min(1.0, ignoring), towards, self.band, classes)
 
     def dense(self, blocks: Blocks, out: Array | str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> Array:
         """The whole estimator [m, N], made block by block.

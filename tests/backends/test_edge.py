@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.problems import BlockProblem, Problem, Rule
+from discreet.problems import BlockProblem, OutcomeRule, Problem
 from discreet.problems.reduction import merge_rare_values
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -253,5 +253,5 @@ def test_few_outcomes_in_blocks_are_solved_as_well_as_in_arrays(solved: Callable
     blocks = ds.solve(BlockProblem.of(problem), "tilt", gap=1e-9)
     assert blocks.status is arrays.status
     assert blocks.status in (ds.Status.CERTIFIED, ds.Status.INACCURATE)
-    assert isinstance(blocks.rule, Rule)
+    assert isinstance(blocks.rule, OutcomeRule)
     assert problem.p_z[blocks.rule.ties].all()

@@ -136,7 +136,7 @@ def test_many_outcomes_are_answered_by_a_rule_under_every_measure(text: str) -> 
     for given in (problem, ds.BlockProblem.of(problem)):
         solution = ds.solve(given, "tilt")
         assert solution.status is Status.CERTIFIED
-        assert isinstance(solution.rule, ds.Rule)
+        assert isinstance(solution.rule, ds.OutcomeRule)
 
 
 def test_blending_repairs_measures_of_each_guess_too() -> None:

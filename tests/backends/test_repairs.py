@@ -128,7 +128,7 @@ def test_a_rule_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem.from_joint(np.random.default_rng(0).dirichlet(np.full(160, 0.4)).reshape(2, 2, 40), 0.001)
     calls = []
     monkeypatch.setattr(run.judge, "certify", lambda *given, **more: (calls.append(given), certify(*given, **more))[1])
-    judged = ds.certify(problem, ds.Rule(np.zeros((2, 2))), None, 0.0).certificate
+    judged = ds.certify(problem, ds.OutcomeRule(np.zeros((2, 2))), None, 0.0).certificate
     assert judged.blend > 0.0
     assert judged.relative_gap > 1e-9
     assert len(calls) == 1

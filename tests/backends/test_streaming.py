@@ -26,7 +26,7 @@ from discreet.problems.compiled import compiled_available
 from discreet.problems.constraint import LeakageBudget, one_term
 from discreet.problems.errors import InputError
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy
 from discreet.problems.streams.lattice import lattice_problem
 from discreet.reports.tables import solution_table
@@ -53,7 +53,7 @@ def assert_true(problem: Problem, solution: Solution, gap: float = GAP) -> None:
     certificate = solution.certificate
     assert certificate is not None
     assert isinstance(solution.problem, BlockProblem)
-    assert isinstance(solution.rule, Rule)
+    assert isinstance(solution.rule, OutcomeRule)
     assert 0.0 <= certificate.lower <= certificate.upper
     assert solution.status is derive_status(certificate, gap)
     dense = solution.rule.dense(solution.problem.blocks)

@@ -16,9 +16,9 @@ import pytest
 
 import discreet as ds
 from discreet.people import deployed
-from discreet.people.deployed import PeopleRule, coins, digest_of
+from discreet.people.deployed import Rule, coins, digest_of
 from discreet.people.design import Labels, constant_rule, people_rule
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 KEY = bytes(range(16)).hex()
 
@@ -111,7 +111,7 @@ def test_what_cannot_be_designed_is_refused_in_a_sentence(changed: dict[str, Any
 # -- files ---------------------------------------------------------------------------------------------------------------
 
 
-def designed(budget: float = 0.002, **labels: Any) -> tuple[PeopleRule, np.ndarray, np.ndarray]:
+def designed(budget: float = 0.002, **labels: Any) -> tuple[Rule, np.ndarray, np.ndarray]:
     p_y, p_x = people(300)
     return ds.design_rule(p_y, p_x, budget, key=KEY, **labels).rule, p_y, p_x
 
@@ -119,7 +119,7 @@ def designed(budget: float = 0.002, **labels: Any) -> tuple[PeopleRule, np.ndarr
 def test_a_rule_is_the_same_after_it_was_saved(tmp_path: Path) -> None:
     rule, p_y, p_x = designed(guesses=["no", "yes"], groups=[("f", None), ("m", True)])
     rule.save(tmp_path / "rule.json")
-    loaded = ds.PeopleRule.load(tmp_path / "rule.json")
+    loaded = ds.Rule.load(tmp_path / "rule.json")
     assert loaded.document == rule.document
     assert loaded.groups == (("f", None), ("m", True))
     assert (loaded.predict(p_y, p_x) == rule.predict(p_y, p_x)).all()
@@ -137,7 +137,7 @@ def test_a_file_that_was_changed_or_is_something_else_is_refused(tmp_path: Path)
     def said(document: Any) -> str:
         path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
         with pytest.raises(ValueError, match=r"; |: ") as found:
-            PeopleRule.load(path)
+            Rule.load(path)
         return str(found.value)
 
     changed = json.loads(json.dumps(rule.document))
@@ -152,7 +152,7 @@ def test_a_file_that_was_changed_or_is_something_else_is_refused(tmp_path: Path)
     skewed = {**rule.document, "tilt": [[0.0], [0.0]]}
     assert "do not fit its labels" in said({**skewed, "digest": digest_of(skewed)})
     with pytest.raises(ValueError, match="FileNotFoundError"):
-        PeopleRule.load(tmp_path / "nothing.json")
+        Rule.load(tmp_path / "nothing.json")
 
 
 def test_one_file_predicts_with_numpy_alone(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_one_file_predicts_with_numpy_alone(tmp_path: Path) -> None:
     shutil.copy(source, tmp_path / "guess.py")
     code = (
         "import sys; sys.path.insert(0, '.')\nimport guess, numpy\n"
-        "z = numpy.load('people.npz'); print(*guess.PeopleRule.load('rule.json').predict(z['p_y'], z['p_x']))\n"
+        "z = numpy.load('people.npz'); print(*guess.Rule.load('rule.json').predict(z['p_y'], z['p_x']))\n"
         "assert not {'discreet', 'scipy', 'sklearn', 'pandas'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -216,10 +216,10 @@ def test_coins_are_siphash() -> None:
     assert coins(words, KEY).tolist() == expected
 
 
-def drawing(probability: float = 0.3) -> PeopleRule:
+def drawing(probability: float = 0.3) -> Rule:
     """A rule that guesses "yes" with this probability for everyone."""
     labels = Labels.of(["no", "yes"], None, None, 1 - np.eye(2), 2)
-    rule = Rule(np.zeros((2, 2)), share=1.0, towards=[1 - probability, probability])
+    rule = OutcomeRule(np.zeros((2, 2)), share=1.0, towards=[1 - probability, probability])
     return people_rule(rule, np.zeros((0, 4)), labels, KEY, {})
 
 
@@ -244,7 +244,7 @@ def test_coins_of_different_people_are_fair_and_independent_of_order() -> None:
         assert abs((guesses == "yes").mean() - 0.3) < 0.015
         order = np.random.default_rng(1).permutation(count)
         assert (rule.predict(half, half, ids=ids[order]) == guesses[order]).all()
-    other = people_rule(Rule(rule.tilt, share=1.0, towards=rule.towards), np.zeros((0, 4)), Labels.of(
+    other = people_rule(OutcomeRule(rule.tilt, share=1.0, towards=rule.towards), np.zeros((0, 4)), Labels.of(
         ["no", "yes"], None, None, 1 - np.eye(2), 2), "ff" * 16, {})  # fmt: skip
     agree = (other.predict(half, half, ids=np.arange(count)) == rule.predict(half, half, ids=np.arange(count))).mean()
     assert abs(agree - (0.3**2 + 0.7**2)) < 0.015

@@ -229,7 +229,7 @@ def test_the_fitted_rule_is_a_file(tmp_path: Path) -> None:
     table, truth, group = population(800)
     private = classifier(budget=0.3).fit(table, truth, sensitive_features=group)
     private.rule_.save(tmp_path / "rule.json")
-    rule = ds.PeopleRule.load(tmp_path / "rule.json")
+    rule = ds.Rule.load(tmp_path / "rule.json")
     told = rule.document["about"]["people"]
     assert told["statement"] == private.statement_
     assert told["leakage"]["high"] <= 0.3

@@ -47,9 +47,15 @@ joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
         (lambda: ds.certify(MODEL, BAYES, TILT, HUGE), "the multiplier is not an array of real numbers"),
         (lambda: ds.certify(MODEL, BAYES, TILT, [1, 2]), "the multiplier has shape"),  # type: ignore[arg-type]
         (lambda: ds.certify(5, BAYES), "int is no problem"),  # type: ignore[arg-type]
-        (lambda: ds.certify(BLOCKS, BAYES), "the judge was given a matrix for a problem in blocks; give a Rule"),
-        (lambda: ds.certify(DENSITIES, BAYES), "the judge was given a ndarray for densities; give an IntervalRule"),
-        (lambda: ds.audit(DENSITIES, ds.solve(BLOCKS)), "the judge was given a Rule for densities; give an IntervalRule"),
+        (lambda: ds.certify(BLOCKS, BAYES), "the judge was given a matrix for a problem in blocks; give an OutcomeRule"),
+        (
+            lambda: ds.certify(DENSITIES, BAYES),
+            "the judge was given ndarray for densities; give an IntervalRule",
+        ),
+        (
+            lambda: ds.audit(DENSITIES, ds.solve(BLOCKS)),
+            "the judge was given OutcomeRule for densities; give an IntervalRule",
+        ),
         (lambda: ds.solve(MODEL, gap="x"), "the gap is 'x'; give a relative gap"),  # type: ignore[arg-type]
         (lambda: ds.solve(MODEL, time_limit="x"), "the time limit is 'x' s"),  # type: ignore[arg-type]
         (lambda: ds.solve(MODEL, max_iterations="x"), "max_iterations is 'x'"),  # type: ignore[arg-type]
@@ -90,9 +96,9 @@ joint, samples = ds.Problem.from_joint, ds.Problem.from_samples
         (lambda: sensors.grouped_sensors(5, LAW), "groups is empty or no row"),  # type: ignore[arg-type]
         (lambda: sensors.single_sensor([[5.0, 5.0], [5.0, 5.0]], LAW, [0, 1]), "5.0 is no distribution"),  # type: ignore[list-item]
         (lambda: sensors.single_sensor(5, LAW, [0, 1]), "distributions is empty or no row"),  # type: ignore[arg-type]
-        (lambda: ds.Rule(TILT, [[1], [2, 3]]), "ties are not a row of indices"),
-        (lambda: ds.Rule(TILT, towards=[[1.0], [0.5, 0.5]]), "towards is not an array"),
-        (lambda: ds.Rule([[10**400]]), "int too large to convert to float"),
+        (lambda: ds.OutcomeRule(TILT, [[1], [2, 3]]), "ties are not a row of indices"),
+        (lambda: ds.OutcomeRule(TILT, towards=[[1.0], [0.5, 0.5]]), "towards is not an array"),
+        (lambda: ds.OutcomeRule([[10**400]]), "int too large to convert to float"),
         (lambda: samples(range(30_000), range(30_000), range(30_000), 1.0), "make 3,600,000,000 entries"),
         (lambda: samples(MASKED.ravel(), range(8), range(8), 1.0), "x has masked entries"),
         (lambda: samples(range(2), range(2), [10**400, 1], 1.0), "int too large to convert to float"),

@@ -417,7 +417,7 @@ import sys
 import numpy as np
 from discreet.problems.blocks import ArrayBlocks
 from discreet.problems.judge import certify
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 from discreet.problems.streams.sources import blocks_from, map_problem, write_blocks
 
 def anonymous():
@@ -437,10 +437,10 @@ def scaled():
 
 total = sum(a.sum() for a, _ in parts())
 write_blocks(sys.argv[1], blocks_from(scaled, 2, 2, N))
-certify(map_problem(sys.argv[1], 0.01), Rule(np.zeros((2, 2))), None, 0.0)
+certify(map_problem(sys.argv[1], 0.01), OutcomeRule(np.zeros((2, 2))), None, 0.0)
 before = anonymous()
 problem = map_problem(sys.argv[1], 0.01)
-rule = certify(problem, Rule([[0.1, -0.1], [-0.1, 0.1]]), None, 0.2).answer
+rule = certify(problem, OutcomeRule([[0.1, -0.1], [-0.1, 0.1]]), None, 0.2).answer
 rule.dense(problem.blocks, sys.argv[2])
 print(problem.N, anonymous() - before)
 """

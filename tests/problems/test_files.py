@@ -21,7 +21,7 @@ from discreet.problems import Problem, catalog
 from discreet.problems.errors import FileError, InputError
 from discreet.problems.files import archive
 from discreet.problems.files.records import load_problem, load_solution, save_problem, save_solution
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 JOINT = np.arange(1.0, 13.0).reshape(2, 2, 3) / 78.0
 ESTIMATOR = np.array([[1.0, 0.25, 0.0], [0.0, 0.75, 1.0]])
@@ -364,8 +364,8 @@ def test_a_saved_solution_is_loaded_bit_for_bit(tmp_path, multiplier):
 
 
 @pytest.mark.parametrize("rule", [
-    Rule(TILT),
-    Rule(TILT, [2, 0], np.array([[0.5, 0.25], [0.5, 0.75]]), 0.125, [0.0, 1.0], 1e-3, np.full((4, 2), 0.5)),
+    OutcomeRule(TILT),
+    OutcomeRule(TILT, [2, 0], np.array([[0.5, 0.25], [0.5, 0.75]]), 0.125, [0.0, 1.0], 1e-3, np.full((4, 2), 0.5)),
 ])  # fmt: skip
 def test_a_rule_is_saved_and_loaded_bit_for_bit(tmp_path, rule):
     save_solution(tmp_path / "s.npz", rule, TILT, 1.0, {})

@@ -29,7 +29,7 @@ from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.measures.duals import feasible_duals
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy
 from discreet.problems.streams.lattice import lattice_problem
 
@@ -44,21 +44,21 @@ def random_problem(n: int = 2, m: int = 2, outcomes: int = 200, seed: int = 0, b
 SIZES = np.array([0.0, 1e-300, 1e-12, 1e-3, 1.0, 50.0, 1e150])
 
 
-def rule_of(problem: Problem, seed: int) -> Rule:
+def rule_of(problem: Problem, seed: int) -> OutcomeRule:
     """Any rule for a problem: tilts of any size, ties anywhere, sometimes blended."""
     rng = np.random.default_rng(seed)
     tilt = rng.uniform(-1.0, 1.0, (problem.m, problem.n)) * rng.choice(SIZES, (problem.m, problem.n))
     ties = rng.permutation(problem.N)[: rng.integers(0, problem.N + 1)]
     columns = rng.dirichlet(np.full(problem.m, 0.5), size=ties.size).T if ties.size else None
     share = rng.choice([0.0, 0.0, 1e-17, 0.1, 1.0])
-    return Rule(tilt, ties, columns, share, np.eye(problem.m)[rng.integers(problem.m)] if share else None)
+    return OutcomeRule(tilt, ties, columns, share, np.eye(problem.m)[rng.integers(problem.m)] if share else None)
 
 
 MULTIPLIERS = st.sampled_from([0.0, 1e-9, 0.3, 5.0, 1e9, math.inf, math.nan])
 SEEDS = st.integers(0, 10**6)
 
 
-def assert_proven(problem: Problem, verdict: Verdict[Rule]) -> None:
+def assert_proven(problem: Problem, verdict: Verdict[OutcomeRule]) -> None:
     """Check every claim of a certificate about the dense rule with exact arithmetic."""
     judged = verdict.certificate
     dense = verdict.answer.dense(BlockProblem.of(problem).blocks)
@@ -88,7 +88,7 @@ def test_agrees_with_the_judge_in_memory(data: st.DataObject) -> None:
     problem = random_problem(n, m, 40, seed, data.draw(st.sampled_from([0.0, 1e-6, 1e-3, 0.05, 1.0, math.inf])))
     rng = np.random.default_rng(seed)
     ties = rng.choice(40, size=3, replace=False)
-    rule = Rule(0.2 * rng.normal(size=(m, n)), ties, rng.dirichlet(np.ones(m), size=3).T)
+    rule = OutcomeRule(0.2 * rng.normal(size=(m, n)), ties, rng.dirichlet(np.ones(m), size=3).T)
     multiplier = float(rng.random())
     mine = certify_rule(in_blocks(problem, 16), rule, multiplier, threads=1)
     dense = rule.dense(BlockProblem.of(problem).blocks)
@@ -110,7 +110,9 @@ def test_gap_is_the_sum_of_the_three_residuals(budget: float, compiled: bool) ->
     problem = random_problem(3, 3, 500, 4, budget)
     rng = np.random.default_rng(1)
     for share in (0.0, 0.3):
-        rule = Rule(0.05 * rng.normal(size=(3, 3)), [5, 7], [[0.5, 0.0], [0.25, 1.0], [0.25, 0.0]], share, [0.5, 0.5, 0.0])
+        rule = OutcomeRule(
+            0.05 * rng.normal(size=(3, 3)), [5, 7], [[0.5, 0.0], [0.25, 1.0], [0.25, 0.0]], share, [0.5, 0.5, 0.0]
+        )
         judged = certify_rule(in_blocks(problem, 128), rule, 0.2, compiled=compiled).certificate
         kkt = judged.kkt
         if judged.lower > 0.0:
@@ -123,10 +125,10 @@ def test_gap_is_the_sum_of_the_three_residuals(budget: float, compiled: bool) ->
 def test_bracket_is_tight_at_the_optimum(budget: float, outcomes: int, compiled: bool) -> None:
     problem = random_problem(3, 3, outcomes, 3, budget)
     solved = solve(problem, backend="tilt")
-    labels = Rule(solved.tilt).columns_for(0, problem.p_xz, problem.loss)
+    labels = OutcomeRule(solved.tilt).columns_for(0, problem.p_xz, problem.loss)
     ties = np.flatnonzero((solved.estimator != labels).any(axis=0))
     assert ties.size <= 12
-    rule = Rule(solved.tilt, ties, solved.estimator[:, ties])
+    rule = OutcomeRule(solved.tilt, ties, solved.estimator[:, ties])
     judged = certify_rule(in_blocks(problem), rule, solved.multiplier, compiled=compiled).certificate
     assert judged.upper == pytest.approx(solved.certificate.upper, rel=1e-9)
     assert judged.lower == pytest.approx(solved.certificate.lower, rel=1e-9)
@@ -139,7 +141,7 @@ def test_bracket_is_tight_at_the_optimum(budget: float, outcomes: int, compiled:
 @BOTH
 def test_a_rule_that_leaks_too_much_is_blended_just_enough(compiled: bool) -> None:
     problem = random_problem(budget=1e-4)
-    rule = Rule(np.zeros((2, 2)))
+    rule = OutcomeRule(np.zeros((2, 2)))
     verdict = certify_rule(in_blocks(problem), rule, 0.0, compiled=compiled)
     judged = verdict.certificate
     assert judged.own_leakage > problem.budget
@@ -153,7 +155,7 @@ def test_a_rule_that_leaks_too_much_is_blended_just_enough(compiled: bool) -> No
 
 def test_a_blended_rule_is_judged_as_it_is() -> None:
     problem = random_problem(budget=1e-4)
-    once = certify_rule(in_blocks(problem), Rule(np.zeros((2, 2))), 0.0)
+    once = certify_rule(in_blocks(problem), OutcomeRule(np.zeros((2, 2))), 0.0)
     twice = certify_rule(in_blocks(problem), once.answer, 0.0)
     assert twice.certificate.own_leakage == once.certificate.leakage
     assert twice.certificate.blend == 0.0
@@ -162,7 +164,7 @@ def test_a_blended_rule_is_judged_as_it_is() -> None:
 
 def test_at_budget_zero_a_leaking_rule_becomes_the_best_constant() -> None:
     problem = random_problem(budget=0.0)
-    verdict = certify_rule(in_blocks(problem), Rule(np.zeros((2, 2))), math.inf)
+    verdict = certify_rule(in_blocks(problem), OutcomeRule(np.zeros((2, 2))), math.inf)
     assert verdict.answer.share == 1.0
     assert verdict.certificate.upper == pytest.approx(problem.constant_error, rel=1e-14)
     assert verdict.certificate.phi_residual == 0.0
@@ -171,7 +173,7 @@ def test_at_budget_zero_a_leaking_rule_becomes_the_best_constant() -> None:
 def test_tiny_budgets_are_kept() -> None:
     problem = random_problem()
     for budget in (1e-8, 1e-14, 1e-20, 1e-28):
-        judged = certify_rule(in_blocks(problem.with_budget(budget)), Rule(np.zeros((2, 2))), 0.0).certificate
+        judged = certify_rule(in_blocks(problem.with_budget(budget)), OutcomeRule(np.zeros((2, 2))), 0.0).certificate
         assert judged.leakage <= budget
         assert judged.leakage >= 0.999 * budget or budget < 1e-15  # below, 1 − share has no finer steps
 
@@ -182,7 +184,7 @@ def test_tiny_budgets_are_kept() -> None:
 @BOTH
 def test_threads_and_progress(compiled: bool) -> None:
     problem, seen = random_problem(3, 3, 5000), []
-    rule = Rule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 4321], np.eye(3)[:, :2])
+    rule = OutcomeRule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 4321], np.eye(3)[:, :2])
     blocks = in_blocks(problem, 300)
     verdicts = [certify_rule(blocks, rule, 0.5, threads=threads, compiled=compiled) for threads in (1, 2, 5)]
     assert verdicts[0].certificate == verdicts[1].certificate == verdicts[2].certificate
@@ -192,7 +194,7 @@ def test_threads_and_progress(compiled: bool) -> None:
 
 def test_chunk_sizes_change_nothing_but_rounding() -> None:
     problem = random_problem(3, 3, 1000, budget=1e-4)
-    rule = Rule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 432], np.eye(3)[:, :2])
+    rule = OutcomeRule(0.1 * np.random.default_rng(0).normal(size=(3, 3)), [7, 432], np.eye(3)[:, :2])
     found = [certify_rule(in_blocks(problem, size), rule, 0.5).certificate for size in (1, 77, 1000)]
     for judged in found[1:]:
         assert judged.upper == pytest.approx(found[0].upper, rel=1e-15)
@@ -216,7 +218,7 @@ def test_adversarial_masses(compiled: bool) -> None:
         for budget in (0.0, 1e-12, 0.01, math.inf):
             problem = Problem.from_joint(joint / joint.sum(), budget)
             for tilt in (np.zeros((2, 2)), np.array([[0.1, -0.2], [-0.1, 0.2]])):
-                rule = Rule(tilt, [11], [[0.3], [0.7]])
+                rule = OutcomeRule(tilt, [11], [[0.3], [0.7]])
                 mine = certify_rule(in_blocks(problem, 100), rule, 0.4, compiled=compiled).certificate
                 theirs = certify(problem, rule.dense(BlockProblem.of(problem).blocks), tilt, 0.4).certificate
                 assert mine.own_error == pytest.approx(theirs.own_error, rel=1e-14)
@@ -238,7 +240,7 @@ def test_a_truncated_lattice_brackets_the_optimum_of_the_whole_one(tail: float) 
     tilt = np.array([[0.02, -0.05], [-0.03, 0.06]])
     feasible = feasible_duals(tilt, 0.1, whole.p_x, whole.budget)
     assert feasible is not None
-    bound, part = lower_bound(whole, *feasible), certify_rule(cut, Rule(tilt), 0.1)
+    bound, part = lower_bound(whole, *feasible), certify_rule(cut, OutcomeRule(tilt), 0.1)
     assert part.certificate.lower <= bound * (1 + 1e-12)
     assert part.certificate.upper >= bound
     loss = bound - part.certificate.lower
@@ -262,7 +264,7 @@ class _Lying:
 @BOTH
 def test_blocks_that_contradict_the_problem_are_refused(compiled: bool) -> None:
     problem = random_problem()
-    rule, honest = Rule(np.zeros((2, 2))), BlockProblem.of(problem)
+    rule, honest = OutcomeRule(np.zeros((2, 2))), BlockProblem.of(problem)
 
     def refused(words: str, p_xz: Array, loss: Array, outcomes: int | None = None) -> None:
         with pytest.raises(InputError, match=words):
@@ -283,9 +285,9 @@ def test_blocks_that_contradict_the_problem_are_refused(compiled: bool) -> None:
 def test_wrong_shapes_are_refused() -> None:
     problem = BlockProblem.of(random_problem())
     with pytest.raises(InputError, match="tilt has shape"):
-        certify_rule(problem, Rule(np.zeros((2, 3))), 0.1)
+        certify_rule(problem, OutcomeRule(np.zeros((2, 3))), 0.1)
     with pytest.raises(InputError, match="listed as a tie"):
-        certify_rule(problem, Rule(np.zeros((2, 2)), [200], [[1.0], [0.0]]), 0.1)
+        certify_rule(problem, OutcomeRule(np.zeros((2, 2)), [200], [[1.0], [0.0]]), 0.1)
 
 
 # -- memory ----------------------------------------------------------------------------------------------------------------
@@ -293,7 +295,7 @@ def test_wrong_shapes_are_refused() -> None:
 _MEASURE = """
 from judging import certify_rule
 from discreet.problems.compiled import compiled_available
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 from discreet.problems.sensors import PAPER_EDGES, linear_conditional, paper_p_xy
 from discreet.problems.streams.lattice import lattice_problem
 
@@ -304,7 +306,7 @@ def peak():
 def run(sensors):
     law, compiled = linear_conditional(0.4, 0.6, 1.0, PAPER_EDGES), compiled_available()
     problem = lattice_problem(law, paper_p_xy(), sensors, 0.01, compiled=compiled)
-    certify_rule(problem, Rule([[0.1, -0.1], [-0.1, 0.1]]), 0.2, compiled=compiled)
+    certify_rule(problem, OutcomeRule([[0.1, -0.1], [-0.1, 0.1]]), 0.2, compiled=compiled)
     return problem.N
 
 run(60)  # loads the compiler, if there is one
@@ -327,6 +329,6 @@ def test_memory_does_not_grow_with_the_outcomes() -> None:
 def test_judging_a_rule_takes_one_pass_over_the_outcomes(outcomes: int) -> None:
     problem = random_problem(outcomes=outcomes)
     blocks, source = watched(problem)
-    rule = Rule(np.array([[0.1, 0.0], [0.0, 0.2]]), np.array([3, 7]), np.full((2, 2), 0.5))
+    rule = OutcomeRule(np.array([[0.1, 0.0], [0.0, 0.2]]), np.array([3, 7]), np.full((2, 2), 0.5))
     certify(blocks, rule, None, 0.4, threads=1)
     assert source.passes == 1

@@ -16,7 +16,7 @@ from discreet.problems.numerics.estimators import Decisions, normalise
 from discreet.problems.numerics.label_strips import STRIP
 from discreet.problems.numerics.sums import Sums, clear_strips, sums_of_strips, sums_over, totals
 from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 _U = 2.0**-53
 KINDS = ("even", "tails", "empty", "heavy", "tied", "edge", "faint")
@@ -48,7 +48,7 @@ def outcomes(kind: str, n: int, m: int, count: int, tilt: Array, rng: np.random.
 
 def plain(p_xz: Array, loss: Array, decide: Array, tilt: Array) -> tuple[Sums, DoubleDouble]:
     """Sums under the rule with tilt `decide`, and totals, in NumPy."""
-    rule, level = Rule(decide), np.zeros(p_xz.shape[0], dtype=np.int32)
+    rule, level = OutcomeRule(decide), np.zeros(p_xz.shape[0], dtype=np.int32)
 
     def at(block: slice) -> Decisions:
         return rule.decisions(np.arange(p_xz.shape[1])[block], p_xz[:, block], loss[:, block])
@@ -114,7 +114,7 @@ def test_every_member_of_a_tie_class_is_examined(n: int, m: int, count: int, kin
     mass = a.sum(axis=0)
     margins = (runner - least)[mass > 0.0] / mass[mass > 0.0]
     band = float(min(margins[which % margins.size], 1e100)) if margins.size else 0.0
-    rule = Rule(tilt, band=band, tie_classes=np.full((m * m, m), 1.0 / m)) if band > 0.0 else Rule(tilt)
+    rule = OutcomeRule(tilt, band=band, tie_classes=np.full((m * m, m), 1.0 / m)) if band > 0.0 else OutcomeRule(tilt)
     near, every = clear_strips(a, loss, tilt, tilt, band).unclear, rule.decisions(np.arange(count), a, loss)
     if near.size:
         found = rule.decisions(near, a[:, near], loss[:, near])

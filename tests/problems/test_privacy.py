@@ -23,7 +23,7 @@ from discreet.problems.judge.privacy import PRIVATE_LIMIT, Moves, is_private
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import Decisions
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 
 def assert_true(problem: Problem, judged: Certificate) -> None:
@@ -178,7 +178,7 @@ def test_answers_of_tilt_are_exactly_private(n: int, m: int) -> None:
 def test_a_rule_and_its_matrix_prove_the_same() -> None:
     problem = ds.problems.weighted_mixture(n=2, m=5, N=300, budget=0.0)
     solution = ds.solve(problem, "tilt")
-    assert isinstance(solution.rule, Rule)
+    assert isinstance(solution.rule, OutcomeRule)
     for compiled in (False, True):
         judged = certify_rule(problem, solution.rule, np.inf, compiled=compiled).certificate
         assert judged.private_within == 0.0
@@ -199,7 +199,7 @@ def test_a_tie_class_is_exactly_private_through_its_members() -> None:
     margins = np.abs(np.diff(small.loss + solution.tilt @ small.p_xz, axis=0)[0]) / small.p_z
     classes = np.eye(2)[[0, 0, 1, 1]]
     classes[[1, 2]] = solution.estimator[:, drawn[0]]
-    rule = Rule(solution.tilt, band=float(margins[drawn[0]] + 1e-12), tie_classes=classes)
+    rule = OutcomeRule(solution.tilt, band=float(margins[drawn[0]] + 1e-12), tie_classes=classes)
     judged = certify_rule(large, rule, np.inf).certificate
     assert judged.private_within == 0.0
     assert solution.certificate is not None

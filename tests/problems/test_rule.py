@@ -17,7 +17,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.label_strips import strip_sums
 from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 
 def random_problem(n: int, m: int, outcomes: int, seed: int = 0, budget: float = 0.01) -> Problem:
@@ -25,11 +25,11 @@ def random_problem(n: int, m: int, outcomes: int, seed: int = 0, budget: float =
     return Problem.from_joint(joint, budget)
 
 
-def random_rule(problem: Problem, ties: int, seed: int = 0, share: float = 0.0) -> Rule:
+def random_rule(problem: Problem, ties: int, seed: int = 0, share: float = 0.0) -> OutcomeRule:
     rng = np.random.default_rng(seed)
     index = rng.choice(problem.N, size=ties, replace=False)
     columns = rng.dirichlet(np.ones(problem.m), size=ties).T
-    return Rule(
+    return OutcomeRule(
         rng.normal(size=(problem.m, problem.n)) * 0.3,
         index,
         columns,
@@ -47,7 +47,7 @@ def blocks_of(problem: Problem, size: int = 1 << 16) -> ArrayBlocks:
 def test_off_ties_a_rule_is_the_first_least_tilted_loss(data: st.DataObject) -> None:
     problem = data.draw(problems())
     tilt = np.array(data.draw(st.lists(st.floats(-2, 2), min_size=problem.m * problem.n, max_size=problem.m * problem.n)))
-    rule = Rule(tilt.reshape(problem.m, problem.n))
+    rule = OutcomeRule(tilt.reshape(problem.m, problem.n))
     columns = rule.columns_for(0, problem.p_xz, problem.loss)
     losses = in_order_losses(problem.p_xz, problem.loss, rule.tilt)
     np.testing.assert_array_equal(columns.argmax(axis=0), np.argmin(losses, axis=0))
@@ -57,16 +57,16 @@ def test_off_ties_a_rule_is_the_first_least_tilted_loss(data: st.DataObject) -> 
 def test_an_estimator_stated_as_a_rule_loses_no_probability_however_small() -> None:
     problem = random_problem(2, 3, 5)
     tilt = np.zeros((3, 2))
-    estimator = Rule(tilt).dense(blocks_of(problem))
+    estimator = OutcomeRule(tilt).dense(blocks_of(problem))
     rare = int(estimator[:, 2].argmin())
     estimator[rare, 2] = 1e-18  # its label's probability rounds to one
-    rule = Rule.of(tilt, estimator, problem.p_xz, problem.loss)
+    rule = OutcomeRule.of(tilt, estimator, problem.p_xz, problem.loss)
     assert rule.ties.tolist() == [2]
     np.testing.assert_array_equal(rule.dense(blocks_of(problem)), estimator)
 
 
 def test_equal_losses_go_to_the_first_guess() -> None:
-    rule = Rule(np.zeros((3, 2)))
+    rule = OutcomeRule(np.zeros((3, 2)))
     a, loss = np.full((2, 4), 0.125), np.zeros((3, 4))
     np.testing.assert_array_equal(rule.decisions(np.arange(4), a, loss).certain, np.eye(3)[:, [0] * 4])
     loss = np.array([[1.0], [0.5], [0.5]]) * np.ones(4)
@@ -86,7 +86,7 @@ def test_blocks_of_any_size_give_the_same_estimator(size: int) -> None:
 def test_ties_may_come_in_any_order() -> None:
     problem = random_problem(2, 2, 30)
     columns = np.array([[0.25, 0.5], [0.75, 0.5]])
-    left, right = Rule(np.zeros((2, 2)), [20, 3], columns), Rule(np.zeros((2, 2)), [3, 20], columns[:, ::-1])
+    left, right = OutcomeRule(np.zeros((2, 2)), [20, 3], columns), OutcomeRule(np.zeros((2, 2)), [3, 20], columns[:, ::-1])
     np.testing.assert_array_equal(left.dense(blocks_of(problem)), right.dense(blocks_of(problem)))
     assert left.ties.tolist() == [3, 20]
     assert left.ties_in(3, 1) == slice(0, 1)
@@ -115,7 +115,7 @@ def test_the_compiled_pass_has_the_labels_of_the_rule(n: int, m: int, outcomes: 
     joint[0, 0, 0] += 1.0
     problem = Problem.from_joint(joint / joint.sum(), 0.1)
     tilt = rng.integers(-2, 3, size=(m, n)) / 4 if coarse else rng.normal(size=(m, n))
-    labels = Rule(tilt).decisions(np.arange(outcomes), problem.p_xz, problem.loss).certain.argmax(axis=0)
+    labels = OutcomeRule(tilt).decisions(np.arange(outcomes), problem.p_xz, problem.loss).certain.argmax(axis=0)
     found = strip_sums(problem.p_xz, problem.loss, tilt, 0.0)  # all outcomes with mass are clear
     np.testing.assert_array_equal(np.flatnonzero(problem.p_z == 0.0), found.unclear)
     rows = np.concatenate([problem.p_xz, problem.loss])
@@ -165,7 +165,7 @@ def test_a_dense_estimator_that_is_too_large_needs_out() -> None:
             raise AssertionError("must be refused before anything is read")
 
     with pytest.raises(InputError, match="out="):
-        Rule(np.zeros((2, 2))).dense(Huge())
+        OutcomeRule(np.zeros((2, 2))).dense(Huge())
 
 
 # -- refusals --------------------------------------------------------------------------------------------------------------
@@ -191,12 +191,12 @@ def test_a_dense_estimator_that_is_too_large_needs_out() -> None:
 )
 def test_invalid_rules_are_refused(arguments: tuple[Any, ...], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        Rule(*arguments)
+        OutcomeRule(*arguments)
 
 
 def test_rules_are_frozen() -> None:
     columns: Array = np.array([[1.0], [0.0]])
-    rule = Rule(np.zeros((2, 1)), [0], columns)
+    rule = OutcomeRule(np.zeros((2, 1)), [0], columns)
     with pytest.raises(ValueError, match="read-only"):
         rule.tilt[0, 0] = 1.0
     columns[0, 0] = 0.0
@@ -204,8 +204,8 @@ def test_rules_are_frozen() -> None:
 
 
 def test_a_rule_is_shown_in_one_line() -> None:
-    rule = Rule([[0.0, 0.1], [0.2, 0.0]], ties=[3], columns=[[0.5], [0.5]])
-    assert repr(rule) == "Rule(n=2, m=2, 1 ties)"
+    rule = OutcomeRule([[0.0, 0.1], [0.2, 0.0]], ties=[3], columns=[[0.5], [0.5]])
+    assert repr(rule) == "OutcomeRule(n=2, m=2, 1 ties)"
     assert repr(rule.blended(0.25, np.array([1.0, 0.0]))) == (
-        "Rule(n=2, m=2, 1 ties, ignores the outcome with probability 0.25)"
+        "OutcomeRule(n=2, m=2, 1 ties, ignores the outcome with probability 0.25)"
     )

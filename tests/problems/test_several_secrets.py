@@ -30,7 +30,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 from discreet.problems.streams.sources import block_problem, map_problem
 
 CONDITIONAL = "conditional-mutual-information"
@@ -206,7 +206,7 @@ def test_no_certificate_is_false(data: st.DataObject, problem: Problem) -> None:
     multiplier = np.array(prices) if len(prices) > 1 else prices[0]
     error = exactly.error_probability(problem, estimator, normalised=True)
     clipped = np.clip(tilt, -1e150, 1e150)
-    answers: list[Any] = [(case, estimator), (case, Rule.of(clipped, estimator, case.p_xz, case.loss))]
+    answers: list[Any] = [(case, estimator), (case, OutcomeRule.of(clipped, estimator, case.p_xz, case.loss))]
     answers.append((BlockProblem.of(case), answers[1][1]))
     for model, answer in answers:
         judged = certify(model, answer, tilt, multiplier).certificate
@@ -383,7 +383,7 @@ def test_blocks_and_arrays_are_judged_alike() -> None:
     ):
         tilt = 0.1 * np.random.default_rng(0).normal(size=(2, problem.n))
         prices = np.full(len(problem.terms), 0.1) if len(problem.terms) > 1 else 0.1
-        rule = Rule.of(tilt, problem.bayes_estimator, problem.p_xz, problem.loss)
+        rule = OutcomeRule.of(tilt, problem.bayes_estimator, problem.p_xz, problem.loss)
         blocks = block_problem(BlockProblem.of(problem).blocks, terms=problem.terms)
         assert blocks.terms == problem.terms
         inner = certify(problem, rule, tilt, prices).certificate

@@ -22,7 +22,7 @@ from discreet.problems.numerics.double_double import Array
 from discreet.problems.numerics.rounding import sum_doubt
 from discreet.problems.numerics.sums import Sums
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 from discreet.verification import verify
 
 _TINY = 5e-324
@@ -54,7 +54,7 @@ def test_totals_of_many_private_values_do_not_move_the_bracket(n: int, small: fl
     p_x[8::8] = small
     p_xz = np.stack([0.5 * p_x, 0.5 * p_x], axis=1) * scale
     problem = _blocks(p_xz, np.array([[1.0, 0.3], [0.2, 0.7]]) * p_xz.sum(axis=0))
-    judged = certify_rule(problem, Rule(np.zeros((2, n))), 0.0).certificate
+    judged = certify_rule(problem, OutcomeRule(np.zeros((2, n))), 0.0).certificate
     assert Fraction(judged.lower) <= _bayes_error(problem) <= Fraction(judged.upper)
     assert judged.relative_gap < 1e-13
 
@@ -63,7 +63,7 @@ def test_totals_of_many_private_values_do_not_move_the_bracket(n: int, small: fl
 def test_quotients_of_the_smallest_losses_are_rounded_outward(total: float) -> None:
     p_xz = np.array([[0.25, 0.25], [0.25, 0.25]]) * total
     problem = _blocks(p_xz, np.array([[3.0, 9.0], [7.0, 5.0]]) * _TINY)
-    judged = certify_rule(problem, Rule(np.zeros((2, 2))), 0.0).certificate
+    judged = certify_rule(problem, OutcomeRule(np.zeros((2, 2))), 0.0).certificate
     assert Fraction(judged.lower) <= _bayes_error(problem) <= Fraction(judged.upper)
 
 
@@ -86,7 +86,7 @@ def test_a_bracket_holds_for_masses_divided_by_their_total(off: int, scale: floa
 
 
 def test_no_loss_is_none_in_blocks_too() -> None:
-    judged = certify_rule(_blocks(np.full((2, 2), 0.25), np.zeros((2, 2))), Rule(np.zeros((2, 2))), 0.0).certificate
+    judged = certify_rule(_blocks(np.full((2, 2), 0.25), np.zeros((2, 2))), OutcomeRule(np.zeros((2, 2))), 0.0).certificate
     assert (judged.lower, judged.upper) == (0.0, 0.0)
 
 
@@ -96,7 +96,7 @@ def test_a_repair_with_the_smallest_losses_is_rounded_outward(budget: float) -> 
     total = 1.0 - 1e-10
     loss = np.array([[3.0, 9.0], [7.0, 5.0]]) * _TINY
     problem = _blocks(np.diag([0.5, 0.5]) * total, loss, budget)
-    verdict = certify_rule(problem, Rule(np.zeros((2, 2))), 0.0)
+    verdict = certify_rule(problem, OutcomeRule(np.zeros((2, 2))), 0.0)
     assert verdict.certificate.blend > 0.0
     made = verdict.answer.dense(problem.blocks)
     exact = exactly.dot(made, loss)

@@ -34,7 +34,7 @@ from discreet.problems.measures.duals import Multiplier
 from discreet.problems.measures.registry import CONDITIONAL, OTHERS
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 _KERNELS = {"auto": None, "numpy": False, "compiled": True}
 
@@ -125,7 +125,7 @@ def _in_blocks(problem: BlockProblem, precision: Precision, limits: Limits, star
     return Raw(ended.ending.reason, _answer(rule, tilt, multiplier, problem), ended.ending.iterations, ended.passes)
 
 
-def _answer(estimator: Array | Rule, tilt: Array, multiplier: Multiplier, problem: Problem | BlockProblem) -> Answer:
+def _answer(estimator: Array | OutcomeRule, tilt: Array, multiplier: Multiplier, problem: Problem | BlockProblem) -> Answer:
     """The answer; where perfect privacy was solved for a tiny budget, with the μ that then costs least."""
     if isinstance(multiplier, np.ndarray) or not math.isinf(multiplier):
         return Answer(estimator, tilt, multiplier)

@@ -24,10 +24,10 @@ from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import Term
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 
-def rule_of(problem: BlockProblem, ended: Ended, precision: Precision, limits: Limits) -> Rule:
+def rule_of(problem: BlockProblem, ended: Ended, precision: Precision, limits: Limits) -> OutcomeRule:
     """The rule that states what the rounds found."""
     found, (tilt, _), passed = ended.found, ended.duals, ended.proof.scan
     if found.vertex or not found.source.scan.counts.size:
@@ -42,14 +42,14 @@ def rule_of(problem: BlockProblem, ended: Ended, precision: Precision, limits: L
     return _listing(tilt, found.source.scan, found.point.columns) if classes is None else classes[1]
 
 
-def _listing(tilt: Array, passed: Scan, columns: Array) -> Rule:
+def _listing(tilt: Array, passed: Scan, columns: Array) -> OutcomeRule:
     """The rule of a tilt with the columns of those retained outcomes that randomise or, equal in margin, go another way."""
     n, count = tilt.shape[1], passed.retained.size
-    rule = Rule.of(tilt, columns[:, :count], passed.columns[:n, :count], passed.columns[n:, :count])
-    return Rule(tilt, passed.retained[rule.ties], rule.columns)
+    rule = OutcomeRule.of(tilt, columns[:, :count], passed.columns[:n, :count], passed.columns[n:, :count])
+    return OutcomeRule(tilt, passed.retained[rule.ties], rule.columns)
 
 
-def _members(problem: BlockProblem, found: Found, tilt: Array) -> Rule:
+def _members(problem: BlockProblem, found: Found, tilt: Array) -> OutcomeRule:
     """The rule that gives every outcome its column; the outcomes are read all at once."""
     source, columns = found.source.scan, found.point.columns
     chunks = [np.concatenate(chunk.read()) for chunk in problem.blocks.chunks()]
@@ -57,12 +57,12 @@ def _members(problem: BlockProblem, found: Found, tilt: Array) -> Rule:
     key = classified(p_xz, loss, source.tilt, source.screen)[1]
     place = source.retained.size + np.minimum(np.searchsorted(source.keys, key), source.keys.size - 1)
     place[source.retained] = np.arange(source.retained.size)
-    return Rule.of(tilt, columns[:, place], p_xz, loss)
+    return OutcomeRule.of(tilt, columns[:, place], p_xz, loss)
 
 
 def _in_classes(
     problem: BlockProblem, passed: Scan, reached: float, precision: Precision, limits: Limits
-) -> tuple[float, Rule] | None:
+) -> tuple[float, OutcomeRule] | None:
     """Error probability and rule of the best band, the first that reaches that error; None if none meets the budget."""
     n, m, count = problem.n, problem.m, passed.retained.size
     _, retained, _ = classified(passed.columns[:n, :count], passed.columns[n:, :count], passed.tilt)
@@ -70,7 +70,7 @@ def _in_classes(
     label, second = np.divmod(keys // SHELLS, m)
     shell = np.where(label == second, SHELLS, keys % SHELLS)  # what is screened is in no band
     pair = m + np.minimum(label, second) * m + np.maximum(label, second)  # either order is one class
-    best: tuple[float, Rule] | None = None
+    best: tuple[float, OutcomeRule] | None = None
     for last in np.unique(shell[shell < SHELLS]).tolist():
         tried = _drawn(problem, passed.columns, np.where(shell <= last, pair, label), precision, limits)
         if tried is None:
@@ -79,7 +79,7 @@ def _in_classes(
         if best is not None and error > best[0] * (1.0 + precision.gap):
             break
         if best is None or error < best[0]:
-            best = error, Rule(passed.tilt, band=float(shell_top(last)), tie_classes=columns)
+            best = error, OutcomeRule(passed.tilt, band=float(shell_top(last)), tie_classes=columns)
         if best[0] <= reached * (1.0 + precision.small) or limits.late:
             break
     return best

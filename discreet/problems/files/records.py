@@ -34,7 +34,7 @@ from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 _PathLike = str | os.PathLike[str]
 _SOLUTION = {"tilt", "multiplier", "metadata"}  # beside an estimator or a rule
@@ -192,14 +192,18 @@ class StoredSolution:
     metadata     the record of the solution (`Solution.to_dict()`)
     """
 
-    estimator: Array | Rule
+    estimator: Array | OutcomeRule
     tilt: Array
     multiplier: Multiplier
     metadata: Mapping[str, Any]
 
     def matrix(self, problem: Problem) -> Array:
         """The estimator as a matrix [m, N], also of a rule."""
-        return self.estimator.dense(BlockProblem.of(problem).blocks) if isinstance(self.estimator, Rule) else self.estimator
+        return (
+            self.estimator.dense(BlockProblem.of(problem).blocks)
+            if isinstance(self.estimator, OutcomeRule)
+            else self.estimator
+        )
 
 
 def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> StoredSolution:
@@ -222,25 +226,25 @@ def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Sto
 _RULE = ("rule_tilt", "ties", "columns", "share", "towards", "band", "tie_classes")
 
 
-def _rule(where: str, stored: Archive) -> Rule:
+def _rule(where: str, stored: Archive) -> OutcomeRule:
     """The rule of a solution file."""
     tilt, ties, columns, _, towards, _, classes = (stored.arrays[name] for name in _RULE)
     try:
         share, band = _scalar(where, stored, "share"), _scalar(where, stored, "band")
-        return Rule(tilt, ties.astype(np.int64), columns, share, towards, band, classes)
+        return OutcomeRule(tilt, ties.astype(np.int64), columns, share, towards, band, classes)
     except InputError as error:
         raise FileError(f"{where}: {error}") from None
 
 
 def solution_members(
-    estimator: Array | Rule, tilt: Array, multiplier: Multiplier, exact: Mapping[int, Sequence[int]] | None = None
+    estimator: Array | OutcomeRule, tilt: Array, multiplier: Multiplier, exact: Mapping[int, Sequence[int]] | None = None
 ) -> dict[str, Any]:
     """What a solution file holds beside its record, by name: an estimator [m, N] or a rule, the duals, and exact columns.
 
     exact: outcome → integers in proportion to its column, which replaces the one of the estimator.
     """
     members = {"tilt": tilt, "multiplier": np.asarray(multiplier, dtype=np.float64)}
-    if isinstance(estimator, Rule):
+    if isinstance(estimator, OutcomeRule):
         members |= {name: np.asarray(getattr(estimator, name.removeprefix("rule_"))) for name in _RULE}
     else:
         members["estimator"] = estimator
@@ -252,7 +256,7 @@ def solution_members(
 
 def save_solution(
     path: _PathLike,
-    estimator: Array | Rule,
+    estimator: Array | OutcomeRule,
     tilt: Array,
     multiplier: Multiplier,
     metadata: Mapping[str, Any],
@@ -269,7 +273,7 @@ def save_solution(
     """
     where = path_text(path)
     try:
-        if not isinstance(estimator, Rule):
+        if not isinstance(estimator, OutcomeRule):
             estimator = as_numbers(estimator, "estimator", "[m, N]")
         tilt = as_numbers(tilt, "tilt", "[m, n]")
         multiplier = _one_or_several(as_numbers(multiplier, "multiplier", "[C] or one number"))
@@ -291,8 +295,8 @@ def is_solution(path: Path) -> bool:
     return member_names(path) >= _SOLUTION
 
 
-def _check_solution(where: str, estimator: Array | Rule, tilt: Array, multiplier: Multiplier) -> None:
-    estimator = estimator.tilt if (rule := isinstance(estimator, Rule)) else estimator  # a rule has checked itself
+def _check_solution(where: str, estimator: Array | OutcomeRule, tilt: Array, multiplier: Multiplier) -> None:
+    estimator = estimator.tilt if (rule := isinstance(estimator, OutcomeRule)) else estimator  # a rule has checked itself
     if estimator.ndim != 2 or tilt.ndim != 2 or 0 in estimator.shape + tilt.shape or len(estimator) != len(tilt):
         raise FileError(
             f"{where}: estimator has shape {list(estimator.shape)} and tilt {list(tilt.shape)}; "

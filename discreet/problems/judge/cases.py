@@ -33,7 +33,7 @@ from discreet.problems.numerics.rounding import SMALLEST, UNIT
 from discreet.problems.numerics.sums import Sums, clear_strips, sums_of_strips, sums_over, totals
 from discreet.problems.numerics.tilted_losses import in_order_losses
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 Progress = Callable[[int, int], None]
 _NOT_COUNTED: DoubleDouble = (np.zeros(0), np.zeros(0))
@@ -165,7 +165,7 @@ class RuleCase:
     def __init__(
         self,
         problem: Problem | BlockProblem,
-        rule: Rule,
+        rule: OutcomeRule,
         tilt: Array | None,
         multiplier: Multiplier | None,
         threads: int,
@@ -262,7 +262,7 @@ class RuleCase:
             p_xz[:, ties] = 0.0
         return p_xz
 
-    def _worth(self, rule: Rule) -> Worth:
+    def _worth(self, rule: OutcomeRule) -> Worth:
         """The worth of the rule blended towards a guess that ignores the outcome, by the rule's share."""
         plain, share = self._plain, rule.share
         if share == 0.0:
@@ -278,7 +278,7 @@ class RuleCase:
         private = [group.law for group in groups_of(law, self.terms) if group.perfect]
         return Worth(law, error, upper, doubt, max([distance(each, doubt) for each in private], default=math.inf))
 
-    def blended(self, share: float, end: End) -> tuple[Rule, Worth]:
+    def blended(self, share: float, end: End) -> tuple[OutcomeRule, Worth]:
         """The rule that ignores the outcome with a larger probability."""
         rule = self.answer.blended(share, end.answer)
         return rule, self._worth(rule)
@@ -352,6 +352,6 @@ class RuleCase:
         possible = float(np.maximum(-self._tilt, 0.0).max(axis=0) @ mass)
         return max(0.0, reached + possible) * (1.0 + 2.0**-30) + (abs(reached) + possible) * 2.0**-40
 
-    def worst_entry(self, answer: Rule, tilt: Array) -> float:
+    def worst_entry(self, answer: OutcomeRule, tilt: Array) -> float:
         """max_il P_il r_il / w_l; inf (unknown) for a blended rule. `tilt` differs from that of the pass by a shift only."""
         return math.inf if answer.share > 0.0 else self._sums.worst * len(self.terms)  # as for a matrix

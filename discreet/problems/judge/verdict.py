@@ -18,7 +18,7 @@ from discreet.problems.measures.leaks import Leak, Odds, leaks_of
 from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Rule
+from discreet.problems.rule import OutcomeRule
 
 if TYPE_CHECKING:
     from discreet.problems.continuous.model import ContinuousProblem
@@ -87,10 +87,10 @@ def _case(
         from discreet.problems.judge.densities import DensityCase
 
         if not isinstance(answer, IntervalRule):
-            raise InputError(f"the judge was given a {type(answer).__name__} for densities; give an IntervalRule")
+            raise InputError(f"the judge was given {type(answer).__name__} for densities; give an IntervalRule")
         return DensityCase(problem, answer, tilt, multiplier)
-    if isinstance(answer, Rule):
+    if isinstance(answer, OutcomeRule):
         return RuleCase(problem, answer, tilt, multiplier, threads, progress)
     if isinstance(problem, Problem):
         return MatrixCase(problem, cast("Array", answer), tilt, multiplier, anchors)
-    raise InputError("the judge was given a matrix for a problem in blocks; give a Rule, or a Problem in memory")
+    raise InputError("the judge was given a matrix for a problem in blocks; give an OutcomeRule, or a Problem in memory")
