@@ -120,9 +120,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         inside = np.flatnonzero(~apart)
         mine = None if weight is None else weight[inside]
         seen = taken(table, inside)
-        self.estimator_, p_y = calibrated(self.estimator, seen, truths[inside], self.classes_.size, mine, rng)
+        first, second = self._weighed(sample_weight)
+        self.estimator_, p_y = calibrated(self.estimator, seen, truths[inside], self.classes_.size, mine, rng, weighed=first)
         self.private_estimator_, p_x = calibrated(
-            self.private_estimator, seen, members[inside], len(self.groups_), mine, rng
+            self.private_estimator, seen, members[inside], len(self.groups_), mine, rng, weighed=second
         )
         losses = loss_table(self.loss_matrix, self.classes_.size)
         if losses.shape[1] != self.classes_.size:
@@ -215,6 +216,30 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         apart = np.zeros(people, dtype=bool)
         apart[rng.permutation(people)[: min(int(share * people), people - 2)]] = True
         return apart
+
+    def _weighed(self, sample_weight: Any) -> tuple[bool, bool]:
+        """Whether each classifier is given the weights: with metadata routing as it requests, else always."""
+        from sklearn import get_config
+        from sklearn.utils.metadata_routing import process_routing
+
+        if sample_weight is None or not get_config()["enable_metadata_routing"]:
+            return True, True
+        routed = process_routing(self, "fit", sample_weight=sample_weight)
+        asked = ((each, routed[name].fit) for name, each in self._classifiers())
+        first, second = (given is None or "sample_weight" in found for given, found in asked)
+        return first, second
+
+    def _classifiers(self) -> list[tuple[str, Any]]:
+        return [("estimator", self.estimator), ("private_estimator", self.private_estimator)]
+
+    def get_metadata_routing(self) -> Any:
+        """What `fit` asks for itself, and what it passes on to both classifiers."""
+        from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+
+        router = MetadataRouter(owner=self).add_self_request(self)
+        for name, each in self._classifiers():
+            router.add(**{name: each}, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        return router
 
     # -- guesses ---------------------------------------------------------------------------------------------------------
 

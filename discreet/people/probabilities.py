@@ -4,8 +4,9 @@ A third of the people at a time gets probabilities from a copy of the classifier
 them a calibration p → softmax(a log p + b) is fitted, which has one slope and an offset for each label. The classifier that
 is used afterwards is fitted on everybody and calibrated by the same numbers.
 
-By default the classifier is scikit-learn's histogram gradient boosting. Columns of a data frame become numbers first: texts,
-categories and mixtures are categories, of which the rarest share a code and unseen ones count as missing; times are seconds.
+By default the classifier is scikit-learn's histogram gradient boosting. The columns of a data frame go through its
+`ColumnTransformer` first: numbers pass, times are seconds, and an `OrdinalEncoder` takes texts, categories and mixtures, of
+which the rarest share a code and unseen ones count as missing.
 
 Source: J. Platt, Probabilistic Outputs for Support Vector Machines, in *Advances in Large Margin Classifiers* (1999); C. Guo
 et al., On Calibration of Modern Neural Networks, ICML 2017, arXiv:1706.04599.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -35,13 +37,11 @@ class Calibrated:
     """A fitted classifier with its calibration.
 
     model         None where all people have the same label
-    columns       how a data frame becomes numbers, for the default classifier
     known         the codes of the labels that the model knows, in its order
     slope, offset of the calibration; offset [labels]
     """
 
     model: Any
-    columns: Columns | None
     known: Codes
     slope: float
     offset: Array
@@ -50,35 +50,40 @@ class Calibrated:
         """p(label given features) of each row [people, labels]."""
         if self.model is None:
             return np.tile(np.exp(self.offset), (_rows(table), 1))
-        raw = _raw(self.model, self.columns, table, self.known, self.offset.size)
+        raw = _raw(self.model, table, self.known, self.offset.size)
         return _softmax(self.slope * np.log(raw) + self.offset)
 
 
 def calibrated(
-    estimator: Any, table: Any, codes: Codes, labels: int, weight: Array | None, rng: np.random.Generator
+    estimator: Any,
+    table: Any,
+    codes: Codes,
+    labels: int,
+    weight: Array | None,
+    rng: np.random.Generator,
+    *,
+    weighed: bool = True,
 ) -> tuple[Calibrated, Array]:
     """A classifier of these codes, calibrated, and cross-fitted probabilities of these people [people, labels].
 
     estimator: one with `fit` and `predict_proba`, which is copied; None for the default. weight [people], or None for equal.
+    weighed: whether the classifier is given the weights, as the calibration is.
     """
     known = np.unique(codes)
     if known.size == 1:
         offset = np.where(np.arange(labels) == known[0], 0.0, -np.inf)
-        return Calibrated(None, None, known, 1.0, offset), np.tile(np.exp(offset), (codes.size, 1))
-    columns = Columns.of(table) if estimator is None and hasattr(table, "iloc") else None
-    raw = np.empty((codes.size, labels))
+        return Calibrated(None, known, 1.0, offset), np.tile(np.exp(offset), (codes.size, 1))
+    raw, own = np.empty((codes.size, labels)), weight if weighed else None
     for inside, outside in _folds(codes, rng):
         seen = np.unique(codes[inside])
         if seen.size == 1:
             raw[outside] = np.clip(np.arange(labels) == seen[0], _LEAST, 1.0)
             continue
-        part = _fitted(
-            estimator, columns, taken(table, inside), codes[inside], None if weight is None else weight[inside], rng
-        )
-        raw[outside] = _raw(part, columns, taken(table, outside), seen, labels)
+        part = _fitted(estimator, taken(table, inside), codes[inside], None if own is None else own[inside], rng)
+        raw[outside] = _raw(part, taken(table, outside), seen, labels)
     slope, offset = _calibration(np.log(raw), codes, known, np.ones(codes.size) if weight is None else weight)
-    model = _fitted(estimator, columns, table, codes, weight, rng)
-    return Calibrated(model, columns, known, slope, offset), _softmax(slope * np.log(raw) + offset)
+    model = _fitted(estimator, table, codes, own, rng)
+    return Calibrated(model, known, slope, offset), _softmax(slope * np.log(raw) + offset)
 
 
 def _folds(codes: Codes, rng: np.random.Generator) -> Iterator[tuple[Codes, Codes]]:
@@ -92,27 +97,24 @@ def _folds(codes: Codes, rng: np.random.Generator) -> Iterator[tuple[Codes, Code
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
 
-def _fitted(
-    estimator: Any, columns: Columns | None, table: Any, codes: Codes, weight: Array | None, rng: np.random.Generator
-) -> Any:
+def _fitted(estimator: Any, table: Any, codes: Codes, weight: Array | None, rng: np.random.Generator) -> Any:
     from sklearn.base import clone
 
     seed = int(rng.integers(2**31))
     if estimator is None:
-        mask = None if columns is None else [each is not None for each in columns.categories]
-        model = _boosting(mask, bool(np.bincount(codes)[np.unique(codes)].min() >= _ENOUGH), seed)
+        model = classifier_of(table, bool(np.bincount(codes)[np.unique(codes)].min() >= _ENOUGH), seed)
     else:
         model = clone(estimator)
         _seeded(model, seed)
-    given = {} if weight is None else {_weight_name(model): weight}
-    return model.fit(table if columns is None else columns.numbers(table), codes, **given)
+    return model.fit(table, codes, **_weights(model, weight))
 
 
 def _boosting(categories: list[bool] | None, enough: bool, seed: int) -> Any:
     """Small steps of small trees, stopped early where there are enough people of each label to tell when."""
+    from sklearn import get_config
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    return HistGradientBoostingClassifier(
+    model = HistGradientBoostingClassifier(
         learning_rate=0.05,
         max_leaf_nodes=15,
         max_iter=300 if enough else 50,
@@ -120,6 +122,7 @@ def _boosting(categories: list[bool] | None, enough: bool, seed: int) -> Any:
         categorical_features=categories,
         random_state=seed,
     )
+    return model.set_fit_request(sample_weight=True) if get_config()["enable_metadata_routing"] else model
 
 
 def _seeded(model: Any, seed: int) -> None:
@@ -132,21 +135,34 @@ def _seeded(model: Any, seed: int) -> None:
     model.set_params(**unset)
 
 
-def _weight_name(model: Any) -> str:
-    """The argument of `fit` that takes weights: that of the last step of a pipeline."""
+def _weights(model: Any, weight: Array | None) -> dict[str, Any]:
+    """The arguments of `fit` that hold the weights: named as routing does, or by the last step of a pipeline."""
+    from sklearn import get_config
     from sklearn.utils.validation import has_fit_parameter
 
+    if weight is None:
+        return {}
+    if get_config()["enable_metadata_routing"]:
+        return {"sample_weight": weight}
     steps = getattr(model, "steps", None)
     last, name = (steps[-1][1], f"{steps[-1][0]}__sample_weight") if steps else (model, "sample_weight")
-    if not has_fit_parameter(last, "sample_weight"):
+    if not has_fit_parameter(last, "sample_weight") and not _takes_anything(last):
         raise InputError(f"{type(last).__name__} takes no sample_weight; leave it out, or take another estimator")
-    return name
+    return {name: weight}
 
 
-def _raw(model: Any, columns: Columns | None, table: Any, known: Codes, labels: int) -> Array:
+def _takes_anything(model: Any) -> bool:
+    """Whether `fit` passes on what it does not know, as searches do."""
+    return any(each.kind is each.VAR_KEYWORD for each in signature(model.fit).parameters.values())
+
+
+def _raw(model: Any, table: Any, known: Codes, labels: int) -> Array:
     """What the model says, in columns of all labels, none of probability 0."""
     found = np.full((_rows(table), labels), _LEAST)
-    said = np.asarray(model.predict_proba(table if columns is None else columns.numbers(table)), dtype=np.float64)
+    try:
+        said = np.asarray(model.predict_proba(table), dtype=np.float64)
+    except ValueError as error:
+        raise InputError(f"these people have other columns than those fitted on: {error}; give columns alike") from error
     found[:, known] = np.maximum(said, _LEAST)
     return found
 
@@ -192,45 +208,66 @@ def taken(table: Any, rows: Codes) -> Any:
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
-@dataclass(frozen=True)
-class Columns:
-    """How the columns of a data frame become numbers: for each its categories by code, or None for a number."""
+def classifier_of(table: Any, enough: bool, seed: int) -> Any:
+    """The default classifier of a table: gradient boosting, after the encoders that the columns of a data frame need."""
+    if not hasattr(table, "iloc"):
+        return _boosting(None, enough, seed)
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
-    categories: tuple[dict[Any, int] | None, ...]
+    missing = float("nan")
+    encoder = OrdinalEncoder(
+        handle_unknown="use_encoded_value",
+        unknown_value=missing,
+        encoded_missing_value=missing,
+        max_categories=_MOST_CATEGORIES,
+    )
+    tools = {
+        "plain": "passthrough",
+        "numbers": FunctionTransformer(_numbers),
+        "labels": encoder,
+        "mixed": make_pipeline(FunctionTransformer(_texts), encoder),
+    }
+    kinds = [_kind(part) for _, part in table.items()]
+    used = {kind: [k for k, each in enumerate(kinds) if each == kind] for kind in tools if kind in kinds}
+    mask = [kind in ("labels", "mixed") for kind, places in used.items() for _ in places]
+    return make_pipeline(
+        make_column_transformer(*((tools[kind], places) for kind, places in used.items())), _boosting(mask, enough, seed)
+    )
 
-    @classmethod
-    def of(cls, frame: Any) -> Columns:
-        """Columns that hold anything but numbers, truth values and times are categories; the rarer ones share a code."""
-        return cls(tuple(_categories(part) for _, part in frame.items()))
 
-    def numbers(self, frame: Any) -> Array:
-        """The frame as numbers [people, columns]; NaN where a value is missing or a category is unseen."""
-        columns = []
-        for (name, part), codes in zip(frame.items(), self.categories, strict=True):
-            if codes is None:
-                numbers = _as_numbers(part)
-                if numbers is None:
-                    raise InputError(f"column {name!r} held numbers when the rule was fitted and now holds something else")
-                columns.append(numbers)
-            else:
-                columns.append(np.array([codes.get(value, np.nan) for value in _values(part)], dtype=np.float64))
-        return np.column_stack(columns)
-
-
-def _categories(part: Any) -> dict[Any, int] | None:
+def _kind(part: Any) -> str:
+    """What a column needs: nothing, to be made numbers, to be encoded, or to be encoded as texts."""
+    kind, name = getattr(part.dtype, "kind", "O"), type(part.dtype).__name__
+    if isinstance(part.dtype, np.dtype) and kind in "biuf":
+        return "plain"
     if _as_numbers(part) is not None:
-        return None
-    counts: dict[Any, int] = {}
-    for value in _values(part):
-        if not _is_missing(value):
-            counts[value] = counts.get(value, 0) + 1
-    common = sorted(counts, key=lambda value: (-counts[value], type(value).__name__, repr(value)))
-    return {value: min(code, _MOST_CATEGORIES - 1) for code, value in enumerate(common)}
+        return "numbers"
+    values = part.cat.categories.tolist() if name == "CategoricalDtype" else part.tolist()
+    alike = all(isinstance(value, str) or value is None or value != value for value in values if not _is_na(value))
+    if name == "CategoricalDtype":
+        alike = alike or len({type(value) for value in values}) == 1
+    return "labels" if alike and not any(map(_is_na, values)) else "mixed"
 
 
-def _values(part: Any) -> list[Any]:
-    """The values of a column; those that cannot be looked up as texts."""
-    return [value if getattr(value, "__hash__", None) else repr(value) for value in part.tolist()]
+def _numbers(frame: Any) -> Array:
+    """Columns of numbers and times as numbers [people, columns]; NaN where a value is missing."""
+    columns = []
+    for name, part in frame.items():
+        numbers = _as_numbers(part)
+        if numbers is None:
+            raise InputError(f"column {name!r} held numbers when the rule was fitted and now holds something else")
+        columns.append(numbers)
+    return np.column_stack(columns)
+
+
+def _texts(frame: Any) -> NDArray[Any]:
+    """Values of any types as texts that differ where these do; None where a value is missing."""
+    found = np.empty(frame.shape, dtype=object)
+    for k, (_, part) in enumerate(frame.items()):
+        found[:, k] = [None if _is_missing(value) else value if isinstance(value, str) else repr(value) for value in part]
+    return found
 
 
 def _as_numbers(part: Any) -> NDArray[np.float64] | None:
@@ -252,5 +289,9 @@ def _as_numbers(part: Any) -> NDArray[np.float64] | None:
     return None
 
 
+def _is_na(value: Any) -> bool:
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
 def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    return value is None or _is_na(value) or (isinstance(value, float) and value != value)

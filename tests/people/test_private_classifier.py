@@ -14,6 +14,7 @@ import pytest
 
 import discreet as ds
 from discreet.people.evaluation import Evaluation, Limits
+from discreet.people.probabilities import classifier_of
 from discreet.people.promise import LADDER, promised
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.measures.registry import measure_of
@@ -25,6 +26,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -170,18 +172,46 @@ def test_it_is_part_of_pipelines_cross_validation_and_searches() -> None:
     table, truth, group = population(240)
     private = classifier(budget=0.2, calibration=0)
     pipe = make_pipeline(StandardScaler(), private)
+    parts = {"estimator": GaussianNB(), "private_estimator": GaussianNB()}
     pipe.fit(table, truth, privateclassifier__sensitive_features=group)
     assert pipe.score(table, truth) > 0.6
     plain = cross_validate(private, table, truth, cv=2, params={"sensitive_features": group})
     assert len(plain["test_score"]) == 2
     with config_context(enable_metadata_routing=True):
-        asking = clone(private).set_fit_request(sensitive_features=True, sample_weight=True)
+        weighed = {name: each.set_fit_request(sample_weight=True) for name, each in parts.items()}
+        asking = clone(private).set_params(**weighed).set_fit_request(sensitive_features=True, sample_weight=True)
         asking.set_score_request(sample_weight=True)
         search = GridSearchCV(asking, {"budget": [0.05, 0.2]}, cv=2)
         search.fit(table, truth, sensitive_features=group, sample_weight=np.ones(240))
         assert search.best_params_["budget"] in (0.05, 0.2)
         routed = make_pipeline(StandardScaler(), asking)
         assert len(cross_validate(routed, table, truth, cv=2, params={"sensitive_features": group})["test_score"]) == 2
+
+
+def test_weights_are_routed_to_the_classifiers_that_ask_for_them() -> None:
+    table, truth, group = population(300)
+    weight = np.where(truth == "yes", 9.0, 1.0)
+    with config_context(enable_metadata_routing=True):
+
+        def fitted(first: Any, second: Any) -> ds.PrivateClassifier:
+            given = {"sensitive_features": group, "sample_weight": weight}
+            return ds.PrivateClassifier(first, second, budget=math.inf, random_state=0).fit(table, truth, **given)
+
+        asks = GaussianNB().set_fit_request(sample_weight=True)
+        declines = GaussianNB().set_fit_request(sample_weight=False)
+        with pytest.raises(ValueError, match=r"not explicitly set as requested or not requested for GaussianNB\.fit"):
+            fitted(GaussianNB(), asks)
+        one, other = fitted(asks, declines), fitted(declines, declines)
+        assert one.estimator_.model.class_prior_.tolist() != other.estimator_.model.class_prior_.tolist()
+        assert one.private_estimator_.model.class_prior_.tolist() == other.private_estimator_.model.class_prior_.tolist()
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        piped = fitted(
+            make_pipeline(scaler, LogisticRegression().set_fit_request(sample_weight=True)), KNeighborsClassifier()
+        )
+        assert (piped.predict(table) == "yes").mean() > 0.7
+    search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-3]}, cv=2)  # without routing it passes all on
+    found = ds.PrivateClassifier(search, random_state=0).fit(table, truth, sample_weight=weight)
+    assert found.estimator_.model.best_estimator_.class_prior_ == pytest.approx(one.estimator_.model.class_prior_)
 
 
 def test_frames_with_texts_missing_values_times_and_unseen_categories() -> None:
@@ -210,8 +240,51 @@ def test_frames_with_texts_missing_values_times_and_unseen_categories() -> None:
     assert set(private.predict(new).tolist()) <= {"no", "yes"}
     with pytest.raises(ValueError, match="feature names"):
         private.predict(frame.rename(columns={"town": "city"}))
-    with pytest.raises(ds.InputError, match="'score' held numbers"):
+    with pytest.raises(ds.InputError, match="other columns than those fitted on: could not convert string to float: 'high'"):
         private.predict(frame.assign(score="high"))
+    with pytest.raises(ds.InputError, match="'asked' held numbers"):
+        private.predict(frame.assign(asked="often"))
+
+
+KINDS: dict[str, Any] = {
+    "text": ["a", "b", None, "a"],
+    "string": ("string", ["a", "b", None, "a"]),
+    "category": ("category", ["a", "b", None, "a"]),
+    "numbered": ("category", [1, 2, None, 1]),
+    "truth": [True, False, True, True],
+    "boolean": ("boolean", [True, False, None, True]),
+    "Int64": ("Int64", [1, 2, None, 1]),
+    "Float64": ("Float64", [1.5, 2.5, None, 1.5]),
+    "objects": ("object", [1, 2.5, None, 1]),
+    "mixed": ("object", ["a", 1, None, "a"]),
+    "moment": ("datetime64[s]", ["2020-01-01", "2021-06-01", None, "2020-01-01"]),
+    "zone": ("datetime64[s, UTC]", ["2020-01-01", "2021-06-01", None, "2020-01-01"]),
+    "span": ("timedelta64[s]", [10, 20, None, 10]),
+    "period": ("period[M]", ["2020-01", "2021-06", None, "2020-01"]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_every_kind_tell_what_they_hold(kind: str) -> None:
+    """The second of four people differs, the third has nothing, and what was never seen counts as missing."""
+    pandas = pytest.importorskip("pandas")
+    dtype, values = KINDS[kind] if isinstance(KINDS[kind], tuple) else (None, KINDS[kind])
+    frame = pandas.DataFrame({"other": [0.0] * 200, "it": pandas.Series(values * 50, dtype=dtype)})
+    differs = np.arange(200) % 4 == 1
+    model = classifier_of(frame, False, 0).fit(frame, differs)
+    assert (model.predict(frame) == differs).all()
+    if kind in ("text", "string", "mixed"):
+        unseen = frame.head(4).assign(it=pandas.Series(["c"] * 4, dtype=dtype))
+        missing = frame.head(4).assign(it=pandas.Series([None] * 4, dtype=dtype))
+        assert (model.predict_proba(unseen) == model.predict_proba(missing)).all()
+
+
+def test_a_table_of_many_rare_categories_keeps_the_common_ones() -> None:
+    pandas = pytest.importorskip("pandas")
+    codes = np.concatenate([np.arange(400), np.zeros(200), np.ones(200)])
+    frame = pandas.DataFrame({"it": [f"k{code:.0f}" for code in codes]})
+    model = classifier_of(frame, False, 0).fit(frame, codes == 1)
+    assert (model.predict(frame)[400:] == (codes == 1)[400:]).all()
 
 
 def test_weights_reach_the_classifiers_and_sticky_coins_come_from_rows_or_ids() -> None:
@@ -260,8 +333,6 @@ def test_what_cannot_be_fitted_is_refused_in_a_sentence(given: dict[str, Any], f
 
 
 def test_an_estimator_without_weights_says_so() -> None:
-    from sklearn.neighbors import KNeighborsClassifier
-
     table, truth, _ = population(100)
     with pytest.raises(ds.InputError, match="KNeighborsClassifier takes no sample_weight"):
         ds.PrivateClassifier(KNeighborsClassifier()).fit(table, truth, sample_weight=np.ones(100))
