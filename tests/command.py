@@ -25,6 +25,8 @@ from discreet.reports.study import runner
 
 __all__ = ["COMMAND", "Said", "environment", "files_limited_to", "process", "refused", "run", "solving_here"]
 
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it; a pipe has its usual width
+
 COMMAND = get_command(app)
 """Built once, since that takes longer than most command lines."""
 

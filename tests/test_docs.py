@@ -182,7 +182,7 @@ def driver() -> Iterator[subprocess.Popen[str]]:
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]),
-        "COLUMNS": "120",
+        "COLUMNS": "150",
         "PYTHONWARNINGS": "error::RuntimeWarning",
         "NO_COLOR": "1",
     }

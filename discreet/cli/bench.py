@@ -222,9 +222,8 @@ def _answer(place: Path, sql: str, as_json: bool) -> None:
     names, found = query(place, sql)
 
     def drawn(tables: Any) -> list[Any]:
-        table = tables.listed("", names, [["" if value is None else str(value) for value in row] for row in found])
-        table.box = None
-        return [table]
+        lines = (tuple("" if value is None else str(value) for value in row) for row in found)
+        return [tables.Listing("", tuple(names), tuple(lines), ruled=False)]
 
     screen.show(lambda: [plain(dict(zip(names, row, strict=True))) for row in found], drawn, as_json=as_json)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,10 @@ _PIPED_WIDTH = 150  # columns where the output is no terminal
 
 
 def output() -> Console:
-    """The console of standard output; wide when it is a file or a pipe. It prints text as it is, without markup."""
+    """The console of standard output; a file or a pipe is wide, unless COLUMNS says otherwise. It reads no markup."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else _PIPED_WIDTH
+    width = None if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit() else _PIPED_WIDTH
     return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
@@ -54,7 +55,7 @@ def progress() -> Iterator[Callable[[int, int | None, str], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    columns = (BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)

@@ -1,19 +1,17 @@
 """The tables of the terminal, for rich: solutions, audits, curves, comparisons, advice, the catalog, doctor.
 
-Two shapes serve them all: `facts`, a line per number, and `listed`, a line per thing. Words are shown as they are, since
-`cli.screen` reads no markup; what has a colour is a `Text`.
+Two shapes of `layout` serve them all: `facts`, a line per number, and `listed`, a line per thing. Words are shown as they
+are, since `cli.screen` reads no markup; what has a colour is a `Text`.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from discreet.backends.contract import Kind
@@ -22,6 +20,7 @@ from discreet.problems.checks import at_most, shown
 from discreet.problems.constraint import LeakageBudget, is_plain
 from discreet.problems.measures.registry import measure_of
 from discreet.reports import wording
+from discreet.reports.layout import Cell, Facts, Listing, facts, listed
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.agreement import summarise
 
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from discreet.reports.curve import Frontier, FrontierPoint
     from discreet.verification import TermVerification, Verification
 
-_Cell = str | Text
 _STYLES = {
     Status.CERTIFIED: "green",
     Status.INACCURATE: "yellow",
@@ -51,39 +49,13 @@ _STYLES = {
 _STATES = {"available": "green", "absent": "yellow", "broken": "bold red"}
 
 
-def facts(title: str, lines: Iterable[tuple[_Cell, _Cell]]) -> Table:
-    """A line per fact: its name and its words."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    for name, words in lines:
-        table.add_row(name, words)
-    return table
-
-
-def listed(
-    title: str, heads: Sequence[str], lines: Iterable[Sequence[_Cell]], *, right: Collection[str] = (), caption: str = ""
-) -> Table:
-    """A line per thing under headings, its name first; the columns named in `right` hold numbers."""
-    table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    if caption:
-        table.caption, table.caption_justify, table.caption_style = caption, "left", "dim"
-    for k, head in enumerate(heads):
-        named: dict[str, Any] = {"style": "bold", "no_wrap": True} if k == 0 else {}
-        numbers: dict[str, Any] = {"justify": "right", "overflow": "fold"} if head in right else {}  # no digit is left out
-        table.add_column(head, **named, **numbers)
-    for line in lines:
-        table.add_row(*line)
-    return table
-
-
 # -- answers -------------------------------------------------------------------------------------------------------------
 
 
-def solution_table(solution: Solution) -> Table:
+def solution_table(solution: Solution) -> Facts:
     """One solution, a line per number."""
     timings = solution.timings
-    lines: list[tuple[_Cell, _Cell]] = [
+    lines: list[tuple[Cell, Cell]] = [
         ("status", Text(f"{solution.status.value}: {solution.message}", _STYLES[solution.status])),
         ("backend", f"{solution.backend}, which claimed {solution.claimed or 'nothing'}"),
     ]
@@ -132,14 +104,14 @@ def _kept_secret(solution: Solution) -> list[tuple[str, str]]:
     return [] if math.isnan(kept) else [("equivocation", f"{kept:.12g} of {solution.problem.entropy_x:.12g} nats")]
 
 
-def audit_tables(title: str, audited: Solution, found: Inference | None) -> list[Table]:
+def audit_tables(title: str, audited: Solution, found: Inference | None) -> list[Facts | Listing]:
     """What the judge says of a given estimator, what its guess reveals, and what it leaks by every measure.
 
     found: None where X is not one secret with one prior.
     """
     judged = audited.certificate
     assert judged is not None  # an estimator was given
-    lines: list[tuple[_Cell, _Cell]] = [
+    lines: list[tuple[Cell, Cell]] = [
         ("status", Text(f"{audited.status.value}: {audited.message}", _STYLES[audited.status])),
         ("error probability", f"{judged.own_error:.12g}"),
         ("best within the budget", _bracket_words(judged)),
@@ -161,12 +133,12 @@ def audit_tables(title: str, audited: Solution, found: Inference | None) -> list
     return [facts(title, lines), *(_leaks_table(audited, number) for number in range(len(audited.problem.terms)))]
 
 
-def _leaks_table(audited: Solution, secret: int) -> Table:
-    """What the estimator given leaks of a secret by every measure, and its largest change of odds; 80 columns suffice."""
+def _leaks_table(audited: Solution, secret: int) -> Listing:
+    """What the estimator given leaks of a secret by every measure, and its largest change of odds."""
     heads, numbers = ("measure", "guesses", "leaks", "proven ≤", "unit"), ("leaks", "proven ≤")
     lines = [
         (
-            each.measure if len(each.measure) <= 26 else f"{each.measure[:25]}…",
+            each.measure,
             each.guesses,
             wording.number(each.leakage, 6),
             _proven(each.ceiling),
@@ -201,7 +173,7 @@ def _revealed(solution: Solution) -> str:
     return f"{words}, private within {at_most(judged.own_private_within, 2)}" if perfect else words
 
 
-def verification_table(title: str, found: Verification) -> Table:
+def verification_table(title: str, found: Verification) -> Facts:
     """What `verify` proves of a solution."""
     kept = {
         True: Text("proven to be kept", "green"),
@@ -209,7 +181,7 @@ def verification_table(title: str, found: Verification) -> Table:
         None: Text("undecided", "yellow"),
     }
     each: Sequence[Verification | TermVerification] = found.terms or (found,)
-    lines: list[tuple[_Cell, _Cell]] = []
+    lines: list[tuple[Cell, Cell]] = []
     for k, term in enumerate(each):
         measure, number = measure_of(term.measure), f" {k}" if found.terms else ""
         lines += [
@@ -229,15 +201,16 @@ def verification_table(title: str, found: Verification) -> Table:
     )
 
 
-def curve_table(curve: Frontier) -> Table:
+def curve_table(curve: Frontier) -> Listing:
     """The solved points of a privacy–utility curve."""
     numbers = ("budget, nats", "error probability", "leakage, nats", "equivocation, nats", "multiplier", "s")
     title = f"Privacy and utility: {curve.problem or 'problem'}"
-    return listed(title, (*numbers, "status"), map(_curve_line, curve.rows), right=numbers)
+    spare = ("equivocation, nats", "s", "multiplier", "leakage, nats")
+    return listed(title, (*numbers, "status"), map(_curve_line, curve.rows), right=numbers, spare=spare)
 
 
-def _curve_line(point: FrontierPoint) -> Sequence[_Cell]:
-    answer: tuple[_Cell, ...] = (wording.NOTHING,) * 3
+def _curve_line(point: FrontierPoint) -> Sequence[Cell]:
+    answer: tuple[Cell, ...] = (wording.NOTHING,) * 3
     if math.isfinite(point.leakage_nats):
         leakage = wording.number(point.leakage_nats, 6)
         answer = wording.bracket(point.lower, point.upper), leakage, f"{point.equivocation_nats:.10g}"
@@ -250,7 +223,7 @@ def _curve_line(point: FrontierPoint) -> Sequence[_Cell]:
     )
 
 
-def status_table(title: str, found: Iterable[tuple[str, Status]]) -> Table:
+def status_table(title: str, found: Iterable[tuple[str, Status]]) -> Listing:
     """How often each solver configuration came to each status, from (configuration, status) of every attempt."""
     counts = Counter((label, status.value) for label, status in found)
     labels, statuses = (sorted(set(words)) for words in zip(*counts, strict=True)) if counts else ([], [])
@@ -262,7 +235,7 @@ def _bracket_words(judged: Certificate) -> str:
     return f"[{judged.lower:.12g}, {judged.upper:.12g}], relative gap {judged.relative_gap:.1e}"
 
 
-def case_tables(comparison: Comparison) -> list[Table]:
+def case_tables(comparison: Comparison) -> list[Listing]:
     """Claim against truth, one table per case."""
     numbers = ("error probability", "gap", "true leakage ÷ budget", "seconds")
     heads = ("backend", "status", "claimed", *numbers)
@@ -272,13 +245,13 @@ def case_tables(comparison: Comparison) -> list[Table]:
     ]
 
 
-def _case_line(row: Measurement) -> Sequence[_Cell]:
+def _case_line(row: Measurement) -> Sequence[Cell]:
     style = _STYLES[row.status]
     told = row.claimed or (wording.NOTHING if row.answered else row.message)
     return (
         row.label,
         Text(row.status.value, style),
-        told if len(told) <= 60 else f"{told[:59]}…",
+        told,
         wording.bracket(row.lower, row.upper),
         wording.scientific(row.relative_gap),
         Text(wording.excess(row), style if row.status is Status.VIOLATED_PRIVACY else ""),
@@ -286,12 +259,12 @@ def _case_line(row: Measurement) -> Sequence[_Cell]:
     )
 
 
-def agreement_table(comparison: Comparison) -> Table:
+def agreement_table(comparison: Comparison) -> Listing:
     """On how many common cases two certified brackets do not exclude one another, and their largest |difference|."""
     names = comparison.labels
     pairs = {frozenset((pair.first, pair.second)): pair for pair in summarise(comparison.agreements)}
 
-    def cell(one: str, other: str) -> _Cell:
+    def cell(one: str, other: str) -> Cell:
         pair = pairs.get(frozenset((one, other)))
         if pair is None or names.index(other) < names.index(one):
             return ""
@@ -306,7 +279,7 @@ def agreement_table(comparison: Comparison) -> Table:
 # -- what there is -------------------------------------------------------------------------------------------------------
 
 
-def catalog_table(entries: Iterable[Entry]) -> Table:
+def catalog_table(entries: Iterable[Entry]) -> Listing:
     """The catalog: name, what it is, parameters with their defaults."""
     lines = [
         (
@@ -320,9 +293,9 @@ def catalog_table(entries: Iterable[Entry]) -> Table:
     return listed("Catalog", ("problem", "family", "what", "parameters"), lines)
 
 
-def entry_table(entry: Entry, problem: Problem | None, trouble: str) -> Table:
+def entry_table(entry: Entry, problem: Problem | None, trouble: str) -> Facts:
     """One catalog entry: its parameters, and the problem it builds (or why it cannot be built here)."""
-    lines: list[tuple[_Cell, _Cell]] = [(f"{each.name}={shown(each.default)}", each.meaning) for each in entry.parameters]
+    lines: list[tuple[Cell, Cell]] = [(f"{each.name}={shown(each.default)}", each.meaning) for each in entry.parameters]
     if problem is None:
         lines.append(("", Text(trouble, "yellow")))
     else:
@@ -336,13 +309,13 @@ def entry_table(entry: Entry, problem: Problem | None, trouble: str) -> Table:
     return facts(f"{entry.name}: {entry.summary}", lines)
 
 
-def doctor_table(probes: Sequence[Availability]) -> Table:
+def doctor_table(probes: Sequence[Availability]) -> Listing:
     """Every backend: whether it can run here, what it can do, and what to do about it if it cannot."""
     heads = ("backend", "state", "budgets", "measures", "problems", "largest N", "versions, or the reason")
     return listed("Backends", heads, map(_doctor_line, probes), right=("largest N",))
 
 
-def _doctor_line(probe: Availability) -> Sequence[_Cell]:
+def _doctor_line(probe: Availability) -> Sequence[Cell]:
     found, able = probe, probe.capabilities
     state = Text(found.state, _STATES[found.state])
     if able is None:
@@ -360,15 +333,15 @@ def _doctor_line(probe: Availability) -> Sequence[_Cell]:
     )
 
 
-def advice_tables(advice: Advice) -> list[Table]:
+def advice_tables(advice: Advice) -> list[Facts | Listing]:
     """The advice, its evidence, and the others with the reason against each."""
     not_chosen = listed("Not chosen", ("backend", "why"), advice.not_chosen.items())
     evidence = [_evidence_table(advice.chosen)] if advice.chosen and advice.chosen.evidence else []
     return [_advised(advice), *evidence, not_chosen]
 
 
-def _advised(advice: Advice) -> Table:
-    lines: list[tuple[_Cell, _Cell]] = []
+def _advised(advice: Advice) -> Facts:
+    lines: list[tuple[Cell, Cell]] = []
     best, second = advice.chosen, advice.runner_up
     if best is not None:
         asked = "" if best.option.gap == advice.gap else f", asked for a gap of {best.option.gap:g}"
@@ -386,7 +359,7 @@ def _advised(advice: Advice) -> Table:
     return facts(f"Advice for {advice.problem or 'this problem'}", lines)
 
 
-def _evidence_table(prospect: Prospect) -> Table:
+def _evidence_table(prospect: Prospect) -> Listing:
     heads = ("problem", "outcomes", "came to", "time", "gap", "distance")
     lines = [
         (

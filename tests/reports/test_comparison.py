@@ -170,7 +170,7 @@ def test_a_disagreement_is_said_in_words(comparison: Comparison) -> None:
 
 def test_the_terminal_shows_every_case_and_who_agrees(comparison: Comparison) -> None:
     shown = [*tables.case_tables(comparison), tables.agreement_table(comparison)]
-    assert [table.row_count for table in shown] == [4, 4, 4, 3]
+    assert [len(table.lines) for table in shown] == [4, 4, 4, 3]
 
 
 def test_a_narrow_terminal_shows_every_digit(comparison: Comparison) -> None:
