@@ -52,6 +52,8 @@ class Precision:
                 many outcomes
     private     largest |p(x_j given ŷ_i) / p(x_j) − 1| of an answer at budget 0: 2⁻⁴¹, about half of the 10⁻¹² that the
                 judge allows, since restoring the outcomes rounds once more
+    felt        64: how many times as much as a secret that must not leak is off exact privacy the laws of other secrets may
+                change when the judge moves it there: 2 to 43 times on random problems
     contradicted  by how much another guess must be better before a label counts as wrong, relative to the sizes summed into
                 a tilted loss (and to μ w / 8, as tilts μ log r round r): 2⁻⁵⁰ = 8 u, the rounding of n + 1 terms
     searched    width, relative to a budget or a bound, at which a search in one number ends: 2⁻³⁶ ≈ 1.5e-11, which by fact 2
@@ -108,6 +110,7 @@ class Precision:
     compared = 1e-10
     leak_free = 2.0**-44
     private = 2.0**-41
+    felt = 64.0
     contradicted = 2.0**-50
     off_budget = 2.0**-10
     longest = 2.0**60

@@ -28,7 +28,7 @@ from discreet.problems.measures.laws import Laws, TermLaw, law_of_guess, parts_o
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array, DoubleDouble
-from discreet.problems.numerics.estimators import normalise
+from discreet.problems.numerics.estimators import column_error, normalise, summing_to_one
 from discreet.problems.numerics.rounding import LARGEST_TILT
 from discreet.problems.problem import Problem
 from discreet.problems.roots import midpoints
@@ -60,7 +60,10 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
         return tuple(part for term, law in found if term.budget.perfect for part in parts_of(law))
 
     moved = _moved(columns, problem.p_z, feature, laws)
-    return [] if moved is None else [moved[0], _within_others(problem, moved[0])]
+    if moved is None:
+        return []
+    private = min((moved[0], summing_to_one(moved[0])), key=partial(_uncertain, problem))
+    return [private, _within_others(problem, private)]
 
 
 def _within_others(problem: Problem, private: Array) -> Array:
@@ -69,12 +72,23 @@ def _within_others(problem: Problem, private: Array) -> Array:
     """
     law = Laws(problem.laws(private))
     budgets = [term.budget.amount * (1.0 - Precision.searched) if term.priced else math.inf for term in problem.terms]
-    found = []
+    found, slack = [], _uncertain(problem, private) + Precision.entry
     for end in (np.eye(problem.m)[int(np.argmin(problem.constant_errors))], private @ problem.p_z):
-        share = least_common_share(law, law_of_guess(end, law), budgets, (problem.m + 1) * Precision.entry)
+        share = least_common_share(law, law_of_guess(end, law), budgets, slack)
         if share is not None:
-            found.append(normalise((1.0 - share) * private + share * end[:, None]))
+            blend = normalise((1.0 - share) * private + share * end[:, None])
+            found.append(min((blend, summing_to_one(blend)), key=partial(_uncertain, problem)))
     return min(found, key=problem.error_probability, default=private)
+
+
+def _uncertain(problem: Problem, columns: Array) -> float:
+    """By how much entries of the law of an estimator [m, N] may be other than they look, relatively.
+
+    Its columns may not sum to one. The judge moves secrets that must not leak to exact privacy, which the others feel.
+    """
+    off, laws = column_error(columns), zip(problem.terms, problem.laws(columns), strict=True)
+    leaks = [distance_from_private(part) for term, law in laws if term.budget.perfect for part in parts_of(law)]
+    return Precision.felt * (max(leaks) + 5.0 * off) if leaks else off
 
 
 def duals_for(problem: Any, answer: Any) -> tuple[Array, float] | None:
@@ -145,23 +159,26 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
 
 
 def _within_budgets(problem: Problem, columns: Array) -> Array:
-    """The estimator itself if it keeps all budgets, else what errs least of its versions that do; itself without any."""
-    if _keeps(problem, columns):
+    """What errs least of the versions of an estimator that keep all budgets, itself among them; itself without any."""
+    if any(term.budget.perfect for term in problem.terms):
+        versions = private_versions(problem, columns)
+    elif _keeps(problem, columns):
         return columns
-    exact = any(term.budget.perfect for term in problem.terms)
-    moved = private_versions(problem, columns) if exact else [_within_others(problem, normalise(columns))]
-    return min((each for each in moved if _keeps(problem, each)), key=problem.error_probability, default=columns)
+    else:
+        versions = [_within_others(problem, normalise(columns))]
+    return min((each for each in versions if _keeps(problem, each)), key=problem.error_probability, default=columns)
 
 
 def _keeps(problem: Problem, columns: Array) -> bool:
-    """Whether an estimator [m, N] keeps all budgets, rounding included."""
+    """Whether a normalised estimator [m, N] keeps all budgets, rounding included."""
+    uncertain = _uncertain(problem, columns)
 
     def kept(term: Term, law: TermLaw) -> bool:
         if term.budget.perfect:
             return all(distance_from_private(part) <= Precision.private for part in parts_of(law))
-        return term.budget.oblivious or law.leakage_ceiling() <= term.budget.amount
+        return term.budget.oblivious or law.leakage_ceiling(uncertain) <= term.budget.amount
 
-    return all(map(kept, problem.terms, problem.laws(normalise(columns))))
+    return all(map(kept, problem.terms, problem.laws(columns)))
 
 
 def blended(estimator: Array, law: OutputLaw, towards: Array, end: OutputLaw, target: float) -> Array:

@@ -103,23 +103,27 @@ def blends(
     """Proposals, each the index of an end and its share; `leaked` gives the leakage of the last one by each constraint.
 
     What raises the error probability least comes first. If a blend leaks more than a budget because of rounding, the next
-    proposal for its end aims further below it; where each guess has the budget that may cost more than another end.
+    proposal for its end aims further below it; where each guess has the budget that may cost more than another end. Below a
+    budget of 0 nothing can be aimed for, so there the law counts as less certain.
     slack: the relative uncertainty of a blend's law.
     """
-    proposals: list[tuple[float, int, float, int, list[float]]] = []  # cost, index, share, how often it failed, targets
+    proposals: list[tuple[float, int, float, int, list[float], float]] = []  # cost, index, share, how often it failed, aims
 
-    def propose(which: int, failed: int, targets: list[float]) -> None:
+    def propose(which: int, failed: int, targets: list[float], slack: float) -> None:
         rise = ends[which].error - error
         share = least_common_share(start, ends[which].law, targets, slack)
         if share is not None:  # where the end errs no more than the answer, it is the better answer
-            heapq.heappush(proposals, (min(share * rise, rise), which, share if rise > 0.0 else 1.0, failed, targets))
+            proposal = (min(share * rise, rise), which, share if rise > 0.0 else 1.0, failed, targets, slack)
+            heapq.heappush(proposals, proposal)
 
     for which in range(len(ends)):
-        propose(which, 0, list(budgets))
+        propose(which, 0, list(budgets), slack)
     while proposals:
-        _, which, share, failed, targets = heapq.heappop(proposals)
+        _, which, share, failed, targets, slack = heapq.heappop(proposals)
         yield which, share
         over = [leakage - budget for leakage, budget in zip(leaked(), budgets, strict=True)]
-        targets = [target - 2.0 * more if more > 0.0 else target for target, more in zip(targets, over, strict=True)]
-        if share < 1.0 and failed < 7 and min(targets) > 0.0:
-            propose(which, failed + 1, targets)
+        aims = [target - 2.0 * more if more > 0.0 else target for target, more in zip(targets, over, strict=True)]
+        aims = [aim if budget > 0.0 else 0.0 for aim, budget in zip(aims, budgets, strict=True)]
+        slack *= 4.0 if any(more > 0.0 and budget == 0.0 for more, budget in zip(over, budgets, strict=True)) else 1.0
+        if share < 1.0 and failed < 7 and all(aim > 0.0 or budget == 0.0 for aim, budget in zip(aims, budgets, strict=True)):
+            propose(which, failed + 1, aims, slack)

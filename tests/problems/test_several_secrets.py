@@ -375,6 +375,34 @@ def test_an_answer_of_tilt_that_is_nearly_private_is_made_private() -> None:
     assert all(term.own_budget_kept for term in solution.certificate.terms)
 
 
+def three_secrets(seed: int, budget: float) -> Problem:
+    """One with a budget, an adversary's gain that must be 0, and one that must not leak."""
+    joint = np.random.default_rng(seed).gamma(0.5, size=(2, 2, 2, 2, 12)) + 1e-9
+    joint /= joint.sum()
+    first, second, third = (joint.sum(axis=tuple({0, 1, 2, 3} - {k})) for k in range(3))
+    return several(
+        (first, budget, "pointwise-information"),
+        (second, 0.0, "min-entropy-leakage"),
+        (third, 0.0, "total-variation"),
+        loss=Problem.from_joint(joint.sum(axis=(0, 1)), math.inf).loss,
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 6, 13, 25])
+def test_tilt_keeps_a_budget_beside_no_gain_and_no_leak(seed: int) -> None:
+    solution = ds.solve(three_secrets(seed, 1e-4), "tilt", gap=1e-9)
+    assert solution.status is ds.Status.CERTIFIED, solution
+    assert solution.certificate is not None
+    assert solution.certificate.blend == 0.0
+
+
+def test_an_answer_a_little_over_its_budget_is_blended_a_little_beside_a_budget_of_no_gain() -> None:
+    estimator = ds.solve(three_secrets(1, 1e-4), "tilt", gap=1e-9).estimator
+    certificate = certify(three_secrets(1, 1e-4 * (1.0 - 1e-9)), estimator).certificate
+    assert 0.0 < certificate.blend < 1e-3
+    assert all(term.leakage_ceiling <= term.budget or term.perfect for term in certificate.terms)
+
+
 def test_blocks_and_arrays_are_judged_alike() -> None:
     for problem in (
         TWO,

@@ -312,7 +312,8 @@ def _within_budget(case: Case) -> tuple[Any, Worth, float]:
 
     ends = [end for end in ends if not perfect or is_private(end.worth.within, end.worth.doubt)]
     budgets = [term.budget.amount if term.priced else math.inf for term in case.terms]
-    for which, share in blends(own.law, own.error, [end.worth for end in ends], budgets, case.blended_doubt, leaked):
+    slack = case.blended_doubt + own.shaken
+    for which, share in blends(own.law, own.error, [end.worth for end in ends], budgets, slack, leaked):
         answer, worth = case.blended(share, ends[which])
         if _keeps_budgets(case.terms, worth):
             return answer, worth, max(share, SMALLEST)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.problems.numerics.double_double import Array, DoubleDouble, Split, dd_add, dd_dot, dd_sum, dd_sum_chosen
+from discreet.problems.numerics.rounding import UNIT
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +96,15 @@ def normalise(estimator: Array) -> Array:
     clipped /= largest
     clipped /= np.where(stochastic, 1.0, clipped.sum(axis=0))
     return np.asarray(clipped)
+
+
+def summing_to_one(estimator: Array) -> Array:
+    """A normalised estimator [m, N] with columns of multiples of 2⁻⁵³ that sum to one exactly: the likeliest is the rest."""
+    found, every = np.rint(estimator / UNIT) * UNIT, np.arange(estimator.shape[1])
+    likeliest = found.argmax(axis=0)
+    found[likeliest, every] = 0.0
+    found[likeliest, every] = 1.0 - found.sum(axis=0)
+    return np.asarray(found)
 
 
 def column_error(estimator: Array) -> float:
