@@ -22,6 +22,7 @@ from discreet.backends.contract import AnyBackend, AnyProblem, Backend, Capabili
 from discreet.backends.declared import declared
 from discreet.problems.checks import brief
 from discreet.problems.errors import Absent, Broken, DiscreetError, InputError, Unsupported
+from discreet.problems.provenance import version_of
 
 ENTRY_POINT_GROUP = "discreet.backends"
 TRIAL_VARIABLE = "DISCREET_BACKENDS"
@@ -166,14 +167,3 @@ def availability(name: str) -> Availability:
 def versions_of(backend: AnyBackend | Policy) -> dict[str, str]:
     """Versions of discreet, numpy, scipy and the backend's libraries, for the record of a solution."""
     return {library: version_of(library) for library in ("discreet", "numpy", "scipy", *backend.capabilities.libraries)}
-
-
-@cache
-def version_of(library: str) -> str:
-    """Version of an installed library, without importing it, or "absent". Read once: it takes milliseconds."""
-    try:
-        return importlib.metadata.version(library)
-    except importlib.metadata.PackageNotFoundError:
-        if library == "discreet":  # a checkout that is not installed still knows its own version
-            return str(importlib.import_module(library).__version__)
-        return "absent" if importlib.util.find_spec(library) is None else "unknown"

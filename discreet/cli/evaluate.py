@@ -12,7 +12,7 @@ from discreet.cli.flags import Json, Measure
 if TYPE_CHECKING:
     from discreet.people.evaluation import Evaluation
 
-Table = Annotated[str, typer.Argument(metavar="PEOPLE.csv", help="A table with a header and a line for each person.")]
+Table = Annotated[str, typer.Argument(metavar="PEOPLE.csv", help="CSV or Parquet, a line for each person.")]
 Hide = Annotated[list[str], typer.Option(metavar="COLUMN", help="Sensitive column; may be repeated.")]
 Truth = Annotated[str, typer.Option(metavar="COLUMN", help="Column of what was to be guessed.")]
 Guesses = Annotated[str, typer.Option(metavar="COLUMN", help="Column of the guesses.")]
@@ -43,11 +43,11 @@ def evaluate(
     import numpy as np
 
     from discreet.people.evaluation import evaluate as evaluated
-    from discreet.people.files import read_columns
+    from discreet.problems.files.tables import read_table
     from discreet.problems.measures.registry import measure_of
 
     chosen = measure_of(measure or "mutual-information")
-    columns = read_columns(table, [*hide, truth, guesses])
+    columns = read_table(table, [*hide, truth, guesses])
     sensitive: Any = columns[hide[0]] if len(hide) == 1 else np.column_stack([columns[name] for name in hide])
     found = evaluated(
         columns[guesses], None, columns[truth], sensitive_features=sensitive, measure=chosen, confidence=confidence

@@ -16,7 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from discreet.backends.registry import capabilities_of, version_of
+from discreet.backends.registry import capabilities_of
+from discreet.problems.provenance import version_of
 from discreet.reports.measurements import Measurement
 
 _ROOT = Path(__file__).resolve().parents[3]

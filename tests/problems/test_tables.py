@@ -1,0 +1,83 @@
+"""Tables of people in files: which columns are numbers, what is missing, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.problems.errors import FileError
+from discreet.problems.files.tables import is_table, read_table
+
+TEXT = "age,zip,name,score\n40,01234,Ann,1.5\n,99,,-2e3\n\n7,3,Bo,.5\n"
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def test_numbers_are_numbers_and_codes_with_leading_zeros_are_texts(people: Path) -> None:
+    found = read_table(people)
+    assert list(found) == ["age", "zip", "name", "score"]
+    np.testing.assert_array_equal(found["age"], [40.0, np.nan, 7.0])
+    assert found["zip"].tolist() == ["01234", "99", "3"]
+    assert found["name"].tolist() == ["Ann", None, "Bo"]
+    assert found["score"].tolist() == [1.5, -2000.0, 0.5]
+    whole = read_table(people, ["score", "age"])
+    assert list(whole) == ["score", "age"]
+
+
+def test_parquet_and_packed_csv_hold_the_same_columns(people: Path) -> None:
+    import duckdb
+
+    parquet = people.with_suffix(".parquet")
+    with duckdb.connect() as engine:
+        engine.execute(f"COPY (SELECT * FROM read_csv('{people}', types={{'zip': 'VARCHAR'}})) TO '{parquet}'")
+    packed = people.with_suffix(".csv.gz")
+    packed.write_bytes(gzip.compress(TEXT.encode()))
+    assert all(map(is_table, (people, parquet, packed)))
+    for other in (read_table(parquet), read_table(packed)):
+        assert list(other) == ["age", "zip", "name", "score"]
+        assert [None if value != value else value for value in other["age"].tolist()] == [40, None, 7]
+        assert other["zip"].tolist() == ["01234", "99", "3"]
+        assert other["name"].tolist() == ["Ann", None, "Bo"]
+
+
+def test_a_parquet_column_keeps_its_missing_whole_numbers_and_truth_values(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "few.parquet"
+    with duckdb.connect() as engine:
+        rows = "(VALUES (1, true, TIMESTAMP '2024-01-05'), (NULL, NULL, NULL)) t(i, b, d)"
+        engine.execute(f"COPY (SELECT * FROM {rows}) TO '{path}'")
+    found = read_table(path)
+    assert found["i"].tolist() == [1, None]
+    assert found["b"].tolist() == [True, None]
+    assert np.isnat(found["d"]).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.csv", "", "it has none"),
+        ("a.csv", "a,b\n", "has no people"),
+        ("a.csv", "a,b\n1,2\n3\n", "line 3 has 1 cells and the header 2"),
+        ("a.csv", 'a,b\n1,"2\n', "is not CSV"),
+        ("a.csv", "b,c\n1,2\n", "has no column 'a'"),
+        ("a.csv", "a,a\n1,2\n", "has 2 columns 'a'"),
+        ("a.parquet", TEXT, "is not Parquet"),
+        (None, "", "cannot be read"),
+    ],
+)
+def test_bad_tables_are_refused_in_one_sentence(tmp_path: Path, name: str | None, text: str, said: str) -> None:
+    path = tmp_path / (name or "none.parquet")
+    if name is not None:
+        path.write_text(text, encoding="utf-8")
+    with pytest.raises(FileError, match=said) as caught:
+        read_table(path, ["a"])
+    assert "\n" not in str(caught.value)
