@@ -53,7 +53,7 @@ class _Curves:
         broken = [row for row in found.rows if row.status in (ds.Status.FAILED, ds.Status.TIMED_OUT)]
         if broken:
             print(f"{len(broken)} of {len(found.rows)} points have no answer", file=sys.stderr)
-            raise RuntimeError(f"{backend}: {broken[0].status.value} at budget {broken[0].budget_nats:g} nats")
+            raise RuntimeError(f"{backend}: {broken[0].status.value} at budget {broken[0].budget:g} nats")
         return found
 
 

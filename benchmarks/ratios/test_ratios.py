@@ -91,6 +91,6 @@ def test_solving_and_judging(benchmark: Any) -> None:
 
 def test_a_curve_and_its_points_alone(benchmark: Any) -> None:
     problem = ds.problems.paper_single(bins=1_000, budget=0.01)
-    budgets = [point.budget_nats for point in ds.frontier(problem, points=12).rows]
+    budgets = [point.budget for point in ds.frontier(problem, points=12).rows]
     alone = [solver(problem.with_budget(budget), "tilt") for budget in budgets]
     compare(benchmark, curve=lambda: ds.frontier(problem, points=12), points=lambda: [turn() for turn in alone])

@@ -39,13 +39,13 @@ class Sweep:
         self._reduced = reduce(problem)
         self._known: dict[float, Known] = {}
 
-    def solve(self, budget: float) -> tuple[Solution, float]:
-        """The judged solution at a budget in nats, and the seconds it took."""
+    def solve(self, budget: Any) -> tuple[Solution, float]:
+        """The judged solution at a budget, or at those of all constraints, and the seconds it took."""
         started = time.perf_counter()
         self._reduced = self._reduced.with_budget(budget)  # keeps what has been computed about the model
         problem, options = self._reduced.original, self._options
         solution = self._continued() or conclude(problem, attempt(problem, self._backend, options, self._reduced), options)
-        if solution.status is Status.CERTIFIED and solution.tilt is not None and solution.multiplier is not None:
+        if solution.status is Status.CERTIFIED and solution.tilt is not None and isinstance(solution.multiplier, float):
             tilt = solution.tilt[:, self._reduced.private_values]
             self._known[budget] = Known(budget, tilt, float(solution.multiplier))
         return solution, time.perf_counter() - started

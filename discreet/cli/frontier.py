@@ -50,6 +50,8 @@ def frontier(
       discreet frontier paper-multi:sensors=10 --width 0.001 --out curve
 
       discreet frontier model.npz --points 20 --csv curve.csv --svg curve.svg
+
+      discreet frontier paper-single --measure maximal-leakage
     """
     from discreet.problems.files.writing import check_output
     from discreet.reports import notation

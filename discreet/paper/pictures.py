@@ -23,7 +23,7 @@ def tables(study: Study) -> dict[str, str]:
     """CSV text by name: sensors.csv, guesses.csv, curves.csv."""
     columns = ["sensors", "fraction_of_bayes_leakage", "budget_nats", "lower", "upper", "multiplier", "status"]
     lines = [
-        (count, row.budget_nats / curve.bayes_leakage_nats, *(plain(getattr(row, name)) for name in columns[2:]))
+        (count, row.budget / curve.bayes_leakage, row.budget, *(plain(getattr(row, name)) for name in columns[3:]))
         for count, curve in study.curves
         for row in curve.rows
     ]
@@ -113,7 +113,7 @@ def _curves(study: Study) -> Figure:
         series=_lines(study, relative=False),
         description="; ".join(
             f"M = {count}: from {wording.number(curve.rows[0].upper, 3)} at perfect privacy to "
-            f"{wording.number(curve.bayes_error_probability, 3)} at {wording.number(curve.bayes_leakage_nats, 3)} nats"
+            f"{wording.number(curve.bayes_error_probability, 3)} at {wording.number(curve.bayes_leakage, 3)} nats"
             for count, curve in study.curves
         )
         + ".",

@@ -1,13 +1,17 @@
 """A bracket of the whole privacy–utility curve from finitely many certificates.
 
-The best error probability E(ε) is convex and non-increasing in the budget ε. So certificates at a few budgets bracket it at
-*every* budget: above by chords, as a mixture of estimators keeps the mixed budget; below by tangents, as feasible duals (t,
-μ) prove E(ε) ≥ D(t, μ) − μ ε for every ε. Without any certificate E lies between the error probability of the Bayes rule,
-which it reaches at I_MAP, and that of the best constant guess. Duals of perfect privacy (μ = ∞) give a bound at budget 0
-only. An estimator that is private only within a number leaks a little, so it counts at what it leaks. All bounds are
-rounded outward. The bracket is widest where two tangents cross.
+The best error probability E is convex and non-increasing in the *level* B: the budget as its measure compares it with sums
+over guesses, which is the budget itself unless the measure is a logarithm (`Measure.level`). So certificates at a few
+budgets bracket E at *every* budget: above by chords, as a mixture of estimators keeps the mixed level; below by tangents, as
+feasible duals (t, μ) prove E ≥ D(t, μ) − μ B for every B. Of several secrets all levels are in proportion, and the curve is
+over their common factor. Measures that bound each guess by its posterior have no such curve, and refuse.
 
-Source: docs/theory.md §3 and §6; sandwich algorithms: G. Rote, "The convergence rate of the sandwich algorithm for
+Without any certificate E lies between the error probability of the Bayes rule, which it reaches at what that rule leaks
+(I_MAP), and that of the best constant guess. Duals of perfect privacy (μ = ∞) give a bound at budget 0 only. An estimator
+that is private only within a number leaks a little, so it counts at what it leaks. All bounds are rounded outward. The
+bracket is widest where two tangents cross.
+
+Source: docs/theory.md §3, §6 and §22; sandwich algorithms: G. Rote, "The convergence rate of the sandwich algorithm for
 approximating convex functions", Computing 48 (1992) 337–361.
 """
 
@@ -21,17 +25,23 @@ from typing import Any
 import numpy as np
 
 from discreet.problems.certificate import Certificate
+from discreet.problems.constraint import Term
 from discreet.problems.errors import InputError
+from discreet.problems.measures.duals import Multiplier, each_price
+from discreet.problems.measures.measure import Scope
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.rounding import TOTAL_ROUNDING, UNIT
+from discreet.problems.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 from discreet.problems.problem import Problem
+
+_LEAST = 1e-100  # levels that a curve of several secrets scales, at least
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What one certificate proves of the curve: E(budget) ≤ upper; E(ε) ≥ lower − multiplier·(ε − budget) for every ε.
+    """What one certificate proves of the curve, on its scale: E ≤ upper and E ≥ lower at `budget`, and a tangent there.
 
-    reached_at: at budget 0, of an answer that is private only within a number, what it leaks at most: E(reached_at) ≤ upper
+    multiplier   E ≥ lower − multiplier·(B − the level of the budget) at every level B
+    reached_at   at budget 0, of an answer that is private only within a number, what it leaks at most: E(reached_at) ≤ upper
     """
 
     budget: float
@@ -40,34 +50,115 @@ class Bound:
     multiplier: float
     reached_at: float = 0.0
 
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """The axis of a curve: one budget, or of several secrets a common factor of their levels, which is 1 as they are stated.
+
+    terms     the constraints as the problem states them
+    horizon   from there on the Bayes rule keeps all budgets, and E is constant
+    """
+
+    terms: tuple[Term, ...]
+    horizon: float
+
     @classmethod
-    def of(cls, certificate: Certificate, multiplier: float) -> Bound:
-        """From the judge's certificate and the multiplier of the duals that prove its lower bound."""
-        tolerant = 0.0 < certificate.private_within < math.inf
-        at = certificate.leakage_ceiling if tolerant else 0.0
-        return cls(certificate.budget, certificate.lower, certificate.upper, multiplier, at)
+    def of(cls, problem: Problem) -> Scale:
+        """InputError where E need not be convex, or where several budgets have no common factor."""
+        terms = problem.terms
+        for term in terms:
+            if term.measure.scope is Scope.POSTERIOR:
+                raise InputError(
+                    f"a budget of {term.measure.name} bounds each guess, however rare, so the least error probability need "
+                    "not be convex in it and nothing would be proven between solved budgets; solve single budgets instead "
+                    "(problem.with_budget)"
+                )
+        if len(terms) == 1:
+            return cls(terms, problem.bayes_leakage)
+        unscaled = [number for number, term in enumerate(terms) if not _LEAST < term.level < 1.0 / _LEAST]
+        if unscaled:
+            raise InputError(
+                f"the budget of constraints[{unscaled[0]}] is {terms[unscaled[0]].budget}, and a curve of several secrets "
+                "scales all budgets together; give each a positive, finite one (1e-100 or more), or solve single problems"
+            )
+        leaks = zip(terms, problem.bayes_leakages, strict=True)
+        factors = [term.measure.level(leaked) / term.level for term, leaked in leaks if leaked > 0.0]
+        return cls(terms, max(factors, default=0.0) * (1.0 + 2.0**-40))  # amounts at the horizon are rounded, too
+
+    @property
+    def own(self) -> float:
+        """Where the problem's own budgets are."""
+        return self.terms[0].budget.amount if len(self.terms) == 1 else 1.0
+
+    def budgets(self, at: float) -> Any:
+        """The budget there, or those of all constraints."""
+        if len(self.terms) == 1:
+            return at
+        if at == 1.0:
+            return [term.budget.amount for term in self.terms]
+        return [term.measure.amount(at * term.level) for term in self.terms]
+
+    def price(self, multiplier: Multiplier) -> float:
+        """What a unit of the level costs in the bound of these duals."""
+        if len(self.terms) == 1:
+            return float(multiplier)
+        return sum(price * term.level for term, price in zip(self.terms, each_price(multiplier), strict=True))
+
+    def ends(self, at: Any) -> tuple[Array, Array]:
+        """The least and the largest that the levels there may be, up to the horizon; one where budgets are levels."""
+        asked = np.asarray(np.minimum(at, self.horizon))
+        if len(self.terms) == 1 and self.terms[0].measure.growth == 0.0:
+            return asked, asked
+        exponents = [math.log1p(term.level * self.horizon) for term in self.terms if term.measure.growth > 0.0]
+        if len(self.terms) > 1:  # the levels of the budgets there differ from their share of those that are stated
+            doubt = (8.0 + 8.0 * max(exponents, default=0.0)) * UNIT
+            return asked * (1.0 - doubt), asked * (1.0 + doubt)
+        high = np.vectorize(self.terms[0].measure.level, otypes=[np.float64])(asked) * (asked > 0.0)
+        doubt = (20.0 + 4.0 * self.terms[0].measure.growth * self.horizon) * UNIT
+        return np.asarray(np.maximum(high * (1.0 - doubt) - 2.0 * SMALLEST, 0.0)), high
+
+    def at(self, levels: Array) -> Array:
+        """Where these levels are, rounded to some units in the last place, and never beyond the horizon."""
+        if len(self.terms) > 1 or self.terms[0].measure.growth == 0.0:
+            return levels
+        return np.asarray(np.minimum(np.vectorize(self.terms[0].measure.amount, otypes=[np.float64])(levels), self.horizon))
+
+    def bound(self, certificate: Certificate, multiplier: Multiplier, at: float) -> Bound:
+        """What the judge's certificate there proves, with the multiplier of the duals that prove its lower bound."""
+        leaked = 0.0
+        if 0.0 < certificate.private_within < math.inf:
+            leaked = certificate.leakage_ceiling
+        if leaked > 0.0 and len(self.terms) > 1:
+            leaks = zip(self.terms, certificate.terms, strict=True)
+            leaked = max(term.measure.level(leak.leakage_ceiling) / term.level for term, leak in leaks) * (1.0 + 8.0 * UNIT)
+        return Bound(at, certificate.lower, certificate.upper, self.price(multiplier), leaked)
 
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """Two convex, non-increasing functions with lower(ε) ≤ E(ε) ≤ upper(ε) at every ε ≥ 0, and lower ≤ upper.
+    """Two non-increasing functions with lower(ε) ≤ E(ε) ≤ upper(ε) at every ε ≥ 0, convex in the level, and lower ≤ upper.
 
-    vertices   (ε, error probability) [k, 2] of the upper function, from ε = 0 on; constant after the last
-    tangents   (ε, error probability, slope ≥ 0) [r, 3]: the lower function is the greatest of error − slope·(· − ε)
+    vertices   (level, error probability) [k, 2] of the upper function, from level 0 on; constant after the last
+    tangents   (level, error probability, slope ≥ 0) [r, 3]: the lower function is the greatest of error − slope·(· − level)
     at_zero    the lower bound at ε = 0, where the lower function may jump
-    horizon    I_MAP, rounded upward: E is constant beyond it
+    scale      what budgets are, and their levels
     start      what the answer at budget 0 leaks at most; below it nothing better than a constant guess may be proven
     """
 
     vertices: Array
     tangents: Array
     at_zero: float
-    horizon: float
+    scale: Scale
     start: float = 0.0
 
+    @property
+    def horizon(self) -> float:
+        """I_MAP, rounded upward: E is constant beyond it."""
+        return self.scale.horizon
+
     def upper(self, budgets: Any) -> Array:
-        """An error probability reached at each budget (nats, ≥ 0), rounded upward."""
-        asked = _budgets(budgets)
+        """An error probability reached at each budget (≥ 0, in the measure's unit), rounded upward."""
+        asked = self.scale.ends(_budgets(budgets))[0]
         at, value = self.vertices.T
         if at.size == 1:
             return np.full(asked.shape, value[0])
@@ -79,15 +170,15 @@ class Envelope:
         return np.asarray(np.where(share >= 1.0, value[left], np.where(share <= 0.0, value[right], mixed)))
 
     def lower(self, budgets: Any) -> Array:
-        """An error probability that no estimator beats at each budget (nats, ≥ 0), rounded downward."""
+        """An error probability that no estimator beats at each budget (≥ 0, in the measure's unit), rounded downward."""
         asked = _budgets(budgets)
-        proven = self._tangential(np.minimum(asked, self.horizon))
+        proven = self._tangential(self.scale.ends(asked)[1])
         return np.asarray(np.where(asked == 0.0, np.maximum(proven, self.at_zero), proven))
 
     def width(self, budgets: Any) -> Array:
         """upper − lower ≥ 0 at each budget; at budget 0 its limit from the right."""
         asked = _budgets(budgets)
-        return np.asarray(np.maximum(0.0, self.upper(asked) - self._tangential(np.minimum(asked, self.horizon))))
+        return np.asarray(np.maximum(0.0, self.upper(asked) - self._tangential(self.scale.ends(asked)[1])))
 
     @property
     def height(self) -> float:
@@ -97,10 +188,10 @@ class Envelope:
     def candidates(self) -> tuple[Array, Array]:
         """Budgets from `start` to I_MAP among which the bracket is widest, widest first, and its widths there.
 
-        Between two kinks of the lower function the width is convex, as the upper function is. So the width is largest at a
-        kink of the lower function or at an end.
+        Between two kinks of the lower function the width is convex in the level, as the upper function is. So the width is
+        largest at a kink of the lower function or at an end.
         """
-        kinks = np.sort(np.concatenate([[self.start, self.horizon], _kinks(self.tangents)]))
+        kinks = np.sort(np.concatenate([[self.start, self.horizon], self.scale.at(_kinks(self.tangents))]))
         kinks = kinks[(kinks >= self.start) & (kinks <= self.horizon)]
         widths = self.width(kinks)
         order = np.argsort(-widths, kind="stable")
@@ -114,33 +205,36 @@ class Envelope:
 def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
     """The tightest envelope that certificates of one model prove; the problem's own budget is not used.
 
-    Law: with more certificates the bracket is nowhere wider (up to rounding).
+    Law: with more certificates the bracket is nowhere wider (up to rounding). Raises InputError as `Scale.of`.
     """
-    problem.refuse_other_measures("curves are")
-    horizon = problem.bayes_leakage
-    known = [bound for bound in bounds if bound.budget <= horizon]
+    scale = Scale.of(problem)
+    known = [bound for bound in bounds if bound.budget <= scale.horizon]
     floor = problem.bayes_error * (1.0 - 16.0 * UNIT)  # a total may differ from one by 8
-    tangents = [(horizon, floor, 0.0)]
-    perfect = [bound.lower for bound in known if bound.budget == 0.0]
-    for bound in known:
+    least, most = scale.ends([bound.budget for bound in known])
+    reached_at = scale.ends([bound.reached_at for bound in known])[1]
+    end = float(scale.ends(scale.horizon)[1])
+    tangents = [(end, floor, 0.0)]
+    for bound, at in zip(known, least.tolist(), strict=True):
         if bound.lower > 0.0 and math.isfinite(bound.multiplier):  # a lower bound of 0 stands for "nothing proven"
-            terms = bound.lower + bound.multiplier * horizon
+            terms = bound.lower + bound.multiplier * end
             rounding = 4.0 * TOTAL_ROUNDING * terms  # of the terms, and of Σ π, which is one within TOTAL_ROUNDING
-            tangents.append((bound.budget, bound.lower - rounding, bound.multiplier))
+            tangents.append((at, bound.lower - rounding, bound.multiplier))
     lines = np.array(tangents)
     at_zero = float((lines[:, 1] + lines[:, 2] * lines[:, 0]).max())
-    reached = [(bound.budget, bound.upper) for bound in known if math.isfinite(bound.upper) and bound.budget > 0.0]
-    private = [(bound.reached_at, max(bound.upper, at_zero)) for bound in known if bound.budget == 0.0]
-    reached += [*private, (0.0, problem.constant_error), (horizon, problem.bayes_error)]
-    vertices = _lower_hull((budget, value * (1.0 + 16.0 * UNIT)) for budget, value in reached)
-    start = min((at for at, _ in private), default=0.0)
-    return Envelope(vertices, lines, min(max([at_zero, *perfect]), float(vertices[0, 1])), horizon, min(start, horizon))
+    perfect = [bound.lower for bound in known if bound.budget == 0.0]
+    each = zip(known, most.tolist(), reached_at.tolist(), strict=True)
+    reached = [(at or leaked, max(bound.upper, 0.0 if at else at_zero)) for bound, at, leaked in each]
+    reached = [(at, value) for at, value in reached if math.isfinite(value)]
+    reached += [(0.0, problem.constant_error), (end, problem.bayes_error)]
+    vertices = _lower_hull((level, value * (1.0 + 16.0 * UNIT)) for level, value in reached)
+    start = min((bound.reached_at for bound in known if bound.budget == 0.0), default=0.0)
+    return Envelope(vertices, lines, min(max([at_zero, *perfect]), float(vertices[0, 1])), scale, min(start, scale.horizon))
 
 
 def _budgets(values: Any) -> Array:
     asked = np.asarray(values, dtype=np.float64)
     if not (asked >= 0.0).all():
-        raise InputError("a budget asked of the curve is negative or not a number; give nats ≥ 0")
+        raise InputError("a budget asked of the curve is negative or not a number; give numbers ≥ 0")
     return asked
 
 

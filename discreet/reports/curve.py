@@ -4,7 +4,8 @@
 perfect privacy and I_MAP (what the Bayes rule leaks; more budget buys nothing), and with the problem's own budget. Every
 further point is put where the bracket is widest, until a given width or number of points is reached.
 
-Near ε = 0 the curve falls like √ε, so tangents say little there, and points approach 0 in a fixed ratio.
+Near ε = 0 the curve falls like √ε under smooth measures, so tangents say little there, and points approach 0 in a fixed
+ratio. Under linear measures it is a chain of segments between kinks, where tangents cross: the next points.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from discreet.backends.contract import refuse_all_but_arrays
 from discreet.backends.solution import Solution, Status
 from discreet.backends.sweep import Sweep
 from discreet.problems.checks import positive, whole
-from discreet.problems.envelope import Bound, Envelope, envelope_of
+from discreet.problems.constraint import Term, is_plain
+from discreet.problems.envelope import Bound, Envelope, Scale, envelope_of
 from discreet.problems.files.writing import marked
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
-from discreet.reports.outputs import Watch, plain, records_csv
+from discreet.reports.outputs import Watch, csv_text, plain
 
 DEFAULT_WIDTH = 0.01
 LARGEST_POINTS = 1000
@@ -38,20 +41,20 @@ _NARROWEST = 1e-9  # intervals narrower than this share of their budgets are not
 class FrontierPoint:
     """One solved budget. Undefined numbers are inf (−inf for lower and equivocation), so that comparisons fail safe.
 
-    budget_nats        ε
+    budget             ε in the measure's unit; of several secrets the factor of all budgets, 1 as they are stated
     lower, upper       certified bracket of the best error probability at ε; `upper` is reached
-    leakage_nats       of the estimator that reaches it
-    equivocation_nats  H(X given Ŷ) of that estimator
-    multiplier         μ: the tangent's slope is −μ (inf at perfect privacy)
+    leakage            of the estimator that reaches it, in the measure's unit; undefined for several secrets
+    equivocation_nats  H(X given Ŷ) of that estimator, where leakage is mutual information
+    multiplier         μ: the tangent's slope in the measure's level is −μ (inf at perfect privacy)
     seconds            that solving and judging took
     status             what became of the attempt
     private_within     at budget 0, δ: the bracket is about the estimators private within it (0: exactly); inf elsewhere
     """
 
-    budget_nats: float
+    budget: float
     lower: float
     upper: float
-    leakage_nats: float
+    leakage: float
     equivocation_nats: float
     multiplier: float
     seconds: float
@@ -59,22 +62,28 @@ class FrontierPoint:
     private_within: float = math.inf
 
     @classmethod
-    def of(cls, solution: Solution, seconds: float) -> FrontierPoint:
-        """The point of a solution."""
+    def of(cls, solution: Solution, seconds: float, scale: Scale, at: float) -> FrontierPoint:
+        """The point of a solution there on the scale."""
+        equivocation = solution.equivocation
         return cls(
-            budget_nats=solution.problem.budget,
+            budget=at,
             lower=solution.certificate.lower if solution.certificate else -math.inf,
             upper=solution.error_probability,
-            leakage_nats=solution.leakage,
-            equivocation_nats=solution.equivocation,
-            multiplier=math.inf if solution.multiplier is None else float(solution.multiplier),
+            leakage=solution.leakage,
+            equivocation_nats=-math.inf if math.isnan(equivocation) else equivocation,
+            multiplier=math.inf if solution.multiplier is None else scale.price(solution.multiplier),
             seconds=seconds,
             status=solution.status,
             private_within=solution.certificate.private_within if solution.certificate else math.inf,
         )
 
 
-IS_CURVE = marked(records_csv(FrontierPoint, ()))
+def _columns(suffix: str) -> list[str]:
+    """Names of a point's numbers in files, with the unit of budgets."""
+    return [f"{each.name}{suffix * (each.name in ('budget', 'leakage'))}" for each in fields(FrontierPoint)]
+
+
+IS_CURVE = marked(*(",".join(_columns(suffix)) for suffix in ("_nats", "")))
 """Recognises the file of a curve's points."""
 
 
@@ -82,10 +91,12 @@ IS_CURVE = marked(records_csv(FrontierPoint, ()))
 class Frontier:
     """The curve of one model: solved points, and envelopes that hold at every budget, not only there.
 
+    terms              the constraints of the problem: the measure of each, and its own budget
     rows               the solved points by increasing budget, the first at 0 and the last at I_MAP
     envelope           what they prove; `upper` and `lower` evaluate it
-    entropy_x_nats, bayes_leakage_nats, bayes_error_probability, constant_error_probability
-                       landmarks of the model
+    bayes_leakage      I_MAP in the measure's unit; of several secrets the factor from which on none binds
+    entropy_x_nats, bayes_error_probability, constant_error_probability
+                       other landmarks of the model; H(X) is undefined, inf, unless there is one secret with one prior
     asked_width        as a share of the curve's height, or None when only a number of points was asked for
     gap                relative certified gap aimed at in every point
     seconds            of everything
@@ -93,10 +104,11 @@ class Frontier:
 
     problem: str
     backend: str
+    terms: tuple[Term, ...]
     rows: tuple[FrontierPoint, ...]
     envelope: Envelope
     entropy_x_nats: float
-    bayes_leakage_nats: float
+    bayes_leakage: float
     bayes_error_probability: float
     constant_error_probability: float
     asked_width: float | None
@@ -104,11 +116,11 @@ class Frontier:
     seconds: float
 
     def upper(self, budgets: Any) -> Array:
-        """An error probability that can be reached at each budget (nats, ≥ 0): convex, non-increasing."""
+        """An error probability that can be reached at each budget (≥ 0, as those of points): non-increasing."""
         return self.envelope.upper(budgets)
 
     def lower(self, budgets: Any) -> Array:
-        """An error probability that no estimator beats at each budget (nats, ≥ 0): convex, non-increasing."""
+        """An error probability that no estimator beats at each budget (≥ 0, as those of points): non-increasing."""
         return self.envelope.lower(budgets)
 
     @property
@@ -131,23 +143,62 @@ class Frontier:
         """Whether every point is certified to the asked gap. The envelopes hold in any case."""
         return all(row.status is Status.CERTIFIED for row in self.rows)
 
+    @property
+    def measure(self) -> str:
+        """What budgets are about: a measure, or of several secrets the budgets that are scaled."""
+        if len(self.terms) == 1:
+            return str(self.terms[0].measure)
+        return " and ".join(str(term.budget) for term in self.terms)
+
+    @property
+    def unit(self) -> str:
+        """Of budgets; empty for those that are plain numbers, as factors are."""
+        return self.terms[0].measure.unit if len(self.terms) == 1 else ""
+
+    @property
+    def axis(self) -> str:
+        """What budgets are, as axes and titles say it."""
+        if len(self.terms) > 1:
+            return f"factor of the budgets {self.measure}"
+        named = f"budget of {self.measure}" if self.is_other else "leakage budget ε"
+        return f"{named}, {self.unit}" if self.unit else named
+
+    @property
+    def _suffix(self) -> str:
+        return f"_{self.unit}" if self.unit else ""
+
+    @property
+    def is_other(self) -> bool:
+        """Whether it is about anything but mutual information, so that records name it."""
+        return len(self.terms) > 1 or self.terms[0].measure != MUTUAL_INFORMATION
+
     def to_dict(self) -> dict[str, Any]:
-        """The record for machines: plain numbers and strings, units in the names, None where undefined."""
+        """The record for machines: plain numbers and strings, units in the names, None where undefined.
+
+        A measure other than mutual information is named, as are the budgets that a curve of several secrets scales.
+        """
         named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: plain(value) for name, value in named.items() if name not in ("rows", "envelope")} | {
+        named |= {f"bayes_leakage{self._suffix}": named.pop("bayes_leakage")}
+        columns = _columns(self._suffix)
+        return {
+            **{name: plain(value) for name, value in named.items() if name not in ("terms", "rows", "envelope")},
+            **({"measure": self.measure} if self.is_other else {}),
             "width": self.width,
             "reached": self.reached,
             "certified": self.certified,
-            "points": plain(self.rows),
+            "points": [dict(zip(columns, plain(row).values(), strict=True)) for row in self.rows],
         }
 
     def to_csv(self) -> str:
         """The points, a line each; columns as in `FrontierPoint`, what is not finite left empty.
 
-        They hold both envelopes: chords between (budget_nats, upper), tangents of slope −multiplier through
-        (budget_nats, lower).
+        The names of budget and leakage end with their unit; another measure than mutual information is the last column.
+        The points hold both envelopes: chords between (level, upper), tangents of slope −multiplier through (level, lower),
+        where the level is the budget ε, or e^{cε} − 1 under a measure that is a logarithm.
         """
-        return records_csv(FrontierPoint, self.rows)
+        named = [self.measure] * self.is_other
+        columns = [*_columns(self._suffix), *(["measure"] * self.is_other)]
+        return csv_text(columns, ([*plain(row).values(), *named] for row in self.rows))
 
     def __repr__(self) -> str:
         return f"Frontier({self.problem!r}, {len(self.rows)} points, width {self.width:.2g} of the height)"
@@ -166,6 +217,9 @@ def frontier(
 ) -> Frontier:
     """The privacy–utility curve of a model; the problem's own budget is only one of its points.
 
+    Of several secrets all budgets have one factor, and the curve is over it. Under a measure that is a logarithm the factor
+    is that of e^{cε} − 1, in which the curve is convex.
+
     points      most budgets to solve, ≥ 2; default 1000
     width       stop when the bracket is nowhere wider than this share of the curve's height (its fall from perfect
                 privacy to I_MAP); default 0.01, or none when `points` is given
@@ -173,20 +227,21 @@ def frontier(
     watch       called with (points done, most points, what happens now)
 
     A point that fails leaves the envelopes wider, never wrong. Raises InputError for values out of range, an unknown
-    backend or setting.
+    backend or setting, and for measures that bound each guess by its posterior, which have no convex curve.
     """
     started = time.perf_counter()
     refuse_all_but_arrays("frontier", problem)
-    problem.refuse_other_measures("curves are")
+    scale = Scale.of(problem)
     most = LARGEST_POINTS if points is None else whole(points, "points", 2)
     target = DEFAULT_WIDTH if width is None and points is None else width
     wanted = None if target is None else positive(target, "width")
-    search = _Search(problem, gap, Sweep(problem, backend, gap=gap, time_limit=time_limit, settings=settings))
+    search = _Search(problem, scale, gap, Sweep(problem, backend, gap=gap, time_limit=time_limit, settings=settings))
+    unit = f" {problem.terms[0].measure.unit}".rstrip() if len(problem.terms) == 1 else " times those stated"
     waiting = [0.0]
     while waiting:
         budget = waiting.pop(0)
         if watch is not None:
-            watch(len(search.points), most, f"budget {budget:.4g} nats")
+            watch(len(search.points), most, f"budget {budget:.4g}{unit}")
         search.add(budget)
         if len(search.points) == most:
             break
@@ -195,10 +250,11 @@ def frontier(
     return Frontier(
         problem=problem.name,
         backend=backend,
+        terms=problem.terms,
         rows=tuple(search.points[budget] for budget in sorted(search.points)),
         envelope=envelope,
-        entropy_x_nats=problem.entropy_x,
-        bayes_leakage_nats=problem.bayes_leakage,
+        entropy_x_nats=problem.entropy_x if is_plain(problem.terms) else math.inf,
+        bayes_leakage=scale.horizon,
         bayes_error_probability=problem.bayes_error,
         constant_error_probability=problem.constant_error,
         asked_width=wanted,
@@ -210,17 +266,17 @@ def frontier(
 class _Search:
     """Points so far, what they prove, and where the next ones should be."""
 
-    def __init__(self, problem: Problem, gap: float, sweep: Sweep) -> None:
-        self._problem, self._gap, self._sweep = problem, gap, sweep
+    def __init__(self, problem: Problem, scale: Scale, gap: float, sweep: Sweep) -> None:
+        self._problem, self._scale, self._gap, self._sweep = problem, scale, gap, sweep
         self._bounds: list[Bound] = []
         self.points: dict[float, FrontierPoint] = {}
 
     def add(self, budget: float) -> None:
         """Solve one more budget."""
-        solution, seconds = self._sweep.solve(budget)
-        self.points[budget] = FrontierPoint.of(solution, seconds)
+        solution, seconds = self._sweep.solve(self._scale.budgets(budget))
+        self.points[budget] = FrontierPoint.of(solution, seconds, self._scale, budget)
         if solution.certificate is not None and solution.multiplier is not None:
-            self._bounds.append(Bound.of(solution.certificate, float(solution.multiplier)))
+            self._bounds.append(self._scale.bound(solution.certificate, solution.multiplier, budget))
 
     def envelope(self) -> Envelope:
         """What the points prove."""
@@ -232,9 +288,7 @@ class _Search:
         One for each interval at least a quarter as wide as the widest: cut in the middle, that leaves about a quarter.
         """
         envelope = self.envelope()
-        ends = [
-            end for end in (envelope.horizon, self._problem.budget) if end <= envelope.horizon and end not in self.points
-        ]
+        ends = [end for end in (envelope.horizon, self._scale.own) if end <= envelope.horizon and end not in self.points]
         if ends:
             return [float(ends[0])]
         least = max(self._gap * float(envelope.upper(envelope.start)), wanted * envelope.height if wanted else 0.0)
@@ -251,7 +305,7 @@ class _Search:
 
     def _place(self, left: float, right: float, budget: float, width: float) -> float | None:
         """Where to cut the interval of points around a budget; None where a point could not help."""
-        if right - left <= _NARROWEST * right or budget == right < self._problem.bayes_leakage:
+        if right - left <= _NARROWEST * right or budget == right < self._scale.horizon:
             return None
         if width <= 2.0 * max(self.points[end].upper - self.points[end].lower for end in (left, right)):
             return None  # no other point will narrow the bracket at the ends

@@ -201,12 +201,13 @@ def profile_figure(name: str, profiles: Sequence[Profile], tone: Mapping[str, in
 
 def curve_figure(curve: Frontier) -> Figure:
     """The curve over budgets from 0 to I_MAP, with the solved ones."""
+    unit = f" {curve.unit}".rstrip()
     envelope, grid, bayes_error = curve.envelope, curve_grid(curve), curve.bayes_error_probability
     upper, lower = envelope.upper(grid), envelope.lower(grid)
     solved, x, high = _solved(curve), tuple(grid.tolist()), tuple(upper.tolist())
     at = envelope.upper(solved)
     hints = tuple(
-        f"budget {wording.number(float(budget), 4)} nats: error probability {wording.bracket(float(low), float(high))}"
+        f"budget {wording.number(float(budget), 4)}{unit}: error probability {wording.bracket(float(low), float(high))}"
         for budget, low, high in zip(solved, envelope.lower(solved), at, strict=True)
     )
     perfect, free = float(at[0]) if solved.size else float(upper[0]), float(upper[-1])
@@ -214,7 +215,7 @@ def curve_figure(curve: Frontier) -> Figure:
         name="frontier",
         title=f"Privacy and utility: {curve.problem or 'problem'}",
         subtitle=f"{len(curve.rows)} points; certified within {wording.number(100 * curve.width, 2)} % of its height",
-        x_label="leakage budget ε, nats",
+        x_label=curve.axis,
         y_label="error probability",
         series=(
             Series("between the envelopes", x, high, "line", 0, tuple(lower.tolist()), high),
@@ -222,8 +223,8 @@ def curve_figure(curve: Frontier) -> Figure:
             Series("the Bayes rule, no privacy", (0.0, envelope.horizon), (bayes_error, bayes_error), "line", 5),
         ),
         description=(
-            f"The best error probability falls from {wording.number(perfect, 4)} at perfect privacy to "
-            f"{wording.number(free, 4)} at {wording.number(envelope.horizon, 4)} nats, convex in between."
+            f"The best error probability falls from {wording.number(perfect, 4)} at budget 0 to "
+            f"{wording.number(free, 4)} at {wording.number(envelope.horizon, 4)}{unit}; {curve.axis}."
         ),
     )
 
@@ -231,10 +232,10 @@ def curve_figure(curve: Frontier) -> Figure:
 def curve_grid(curve: Frontier) -> Array:
     """Budgets from the curve's start to I_MAP, dense where the curve is steep; among them vertices and solved ones."""
     even = curve.envelope.horizon * np.linspace(0.0, 1.0, 160) ** 2
-    inner = np.unique(np.concatenate([even, curve.envelope.vertices[:, 0], _solved(curve)]))
+    inner = np.unique(np.concatenate([even, curve.envelope.scale.at(curve.envelope.vertices[:, 0]), _solved(curve)]))
     return inner[inner >= curve.envelope.start]
 
 
 def _solved(curve: Frontier) -> Array:
-    solved = [row.budget_nats for row in curve.rows if row.budget_nats <= curve.envelope.horizon]
+    solved = [row.budget for row in curve.rows if row.budget <= curve.envelope.horizon]
     return np.asarray(np.maximum(solved, curve.envelope.start))

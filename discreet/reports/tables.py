@@ -203,19 +203,22 @@ def verification_table(title: str, found: Verification) -> Facts:
 
 def curve_table(curve: Frontier) -> Listing:
     """The solved points of a privacy–utility curve."""
-    numbers = ("budget, nats", "error probability", "leakage, nats", "equivocation, nats", "multiplier", "s")
-    title = f"Privacy and utility: {curve.problem or 'problem'}"
-    spare = ("equivocation, nats", "s", "multiplier", "leakage, nats")
-    return listed(title, (*numbers, "status"), map(_curve_line, curve.rows), right=numbers, spare=spare)
+    unit, about = f", {curve.unit}" if curve.unit else "", f"; {curve.axis}" if curve.is_other else ""
+    heads = [f"budget{unit}", "error probability", f"leakage{unit}", "equivocation, nats", "multiplier", "s", "status"]
+    lines, spare = [_curve_line(row) for row in curve.rows], (heads[3], heads[5], heads[4], heads[2])
+    if curve.is_other:  # nothing is known of H(X given Ŷ)
+        heads, lines = heads[:3] + heads[4:], [line[:3] + line[4:] for line in lines]
+    title = f"Privacy and utility: {curve.problem or 'problem'}{about}"
+    return listed(title, heads, lines, right=heads[:-1], spare=[head for head in spare if head in heads])
 
 
-def _curve_line(point: FrontierPoint) -> Sequence[Cell]:
+def _curve_line(point: FrontierPoint) -> tuple[Cell, ...]:
     answer: tuple[Cell, ...] = (wording.NOTHING,) * 3
-    if math.isfinite(point.leakage_nats):
-        leakage = wording.number(point.leakage_nats, 6)
+    if math.isfinite(point.upper):
+        leakage = wording.number(point.leakage, 6) if math.isfinite(point.leakage) else wording.NOTHING
         answer = wording.bracket(point.lower, point.upper), leakage, f"{point.equivocation_nats:.10g}"
     return (
-        wording.number(point.budget_nats, 6),
+        wording.number(point.budget, 6),
         *answer,
         wording.number(point.multiplier, 5) if math.isfinite(point.multiplier) else "∞",
         wording.seconds(point.seconds),

@@ -43,7 +43,7 @@ def test_solve_and_audit_show_every_constraint(two: str, tmp_path: Path, monkeyp
 
 
 def test_what_is_about_one_secret_is_refused_in_a_sentence(two: str) -> None:
-    assert "2 constraints" in refused("frontier", two)
+    assert "scales all budgets together" in refused("frontier", two)
     assert "2 constraints" in refused("solve", two, "--equivocation", "0.1")
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import budgets, estimators, problems, tilts
 
 from discreet.problems.catalog import build
-from discreet.problems.envelope import Bound, Envelope, envelope_of
+from discreet.problems.envelope import Bound, Envelope, Scale, envelope_of
 from discreet.problems.errors import InputError
 from discreet.problems.judge import certify
 from discreet.problems.numerics.double_double import Array
@@ -35,7 +35,7 @@ def judged(draw: st.DrawFn) -> tuple[Problem, list[Bound]]:
         problem = model.with_budget(draw(BUDGETS) * (max(model.bayes_leakage, 1e-300) if kind % 2 else 1.0))
         duals = (draw(tilts((model.m, model.n))), draw(MULTIPLIERS)) if kind >= 2 else ()
         verdict = certify(problem, draw(estimators((model.m, model.N))), *duals)
-        bounds.append(Bound.of(verdict.certificate, verdict.multiplier))
+        bounds.append(Scale.of(model).bound(verdict.certificate, verdict.multiplier, problem.budget))
     return model, bounds
 
 
@@ -155,7 +155,7 @@ def test_an_answer_private_within_a_number_counts_at_what_it_leaks() -> None:
     model = Problem(p_xz, p_xz[::-1].sum(axis=0) * np.array([[0.0, 1.0], [1.0, 0.0]]), budget=0.0)
     certificate = certify(model, model.bayes_estimator).certificate
     assert certificate.upper == 0.0 < certificate.private_within
-    found = envelope_of(model, [Bound.of(certificate, math.inf)])
+    found = envelope_of(model, [Scale.of(model).bound(certificate, math.inf, 0.0)])
     assert found.upper(0.0) == pytest.approx(0.5, rel=1e-14)
     assert found.upper(found.start) == 0.0 < model.leakage(model.bayes_estimator) <= found.start
     assert found.candidates()[1].max() == 0.0
@@ -168,5 +168,5 @@ def test_an_answer_private_within_a_number_counts_at_what_it_leaks() -> None:
 def test_an_invalid_budget_is_refused(bad: object) -> None:
     found = envelope_of(build("paper-single"), ())
     for side in (found.upper, found.lower, found.width):
-        with pytest.raises(InputError, match="nats ≥ 0"):
+        with pytest.raises(InputError, match="numbers ≥ 0"):
             side(bad)

@@ -82,7 +82,7 @@ def test_what_is_about_one_budget_names_the_terms() -> None:
         lambda: TWO.measure,
         lambda: TWO.bayes_leakage,
         lambda: TWO.leakage(TWO.bayes_estimator),
-        lambda: TWO.refuse_other_measures("curves are"),
+        lambda: TWO.refuse_other_measures("densities are"),
     ):
         with pytest.raises(InputError, match=r"2 constraints, so no one budget or measure; read those of its \.terms"):
             ask()

@@ -30,7 +30,7 @@ models = st.builds(model, st.integers(0, 10_000), st.tuples(st.integers(2, 3), s
 
 def grid(curve: ds.Frontier) -> Array:
     """Budgets over and beyond the curve, among them its points and the middles between them."""
-    solved = np.array([row.budget_nats for row in curve.rows])
+    solved = np.array([row.budget for row in curve.rows])
     even = 1.2 * curve.envelope.horizon * np.linspace(0.0, 1.0, 101) ** 2
     return np.unique(np.concatenate([even, solved, 0.5 * (solved[1:] + solved[:-1])]))
 
@@ -75,10 +75,10 @@ def test_points_are_ends_own_budget_and_then_where_the_bracket_is_widest() -> No
     two, three, four = (ds.frontier(problem, points=k) for k in (2, 3, 4))
     horizon = two.envelope.horizon
     assert horizon == pytest.approx(problem.bayes_leakage, rel=1e-12)
-    assert [row.budget_nats for row in two.rows] == [0.0, horizon]
-    assert [row.budget_nats for row in three.rows] == [0.0, 0.005, horizon]
+    assert [row.budget for row in two.rows] == [0.0, horizon]
+    assert [row.budget for row in three.rows] == [0.0, 0.005, horizon]
     assert two.width > three.width > four.width
-    assert {row.budget_nats for row in four.rows} > {row.budget_nats for row in three.rows}
+    assert {row.budget for row in four.rows} > {row.budget for row in three.rows}
     assert three.reached  # only a number was asked for
 
 
@@ -111,7 +111,7 @@ def test_a_model_that_leaks_nothing_has_a_flat_curve() -> None:
 def test_a_backend_that_fails_leaves_the_envelopes_wide_and_right() -> None:
     problem = ds.problems.paper_single(bins=16)
     curve = ds.frontier(problem, points=5, backend="highs")  # serves perfect privacy only
-    statuses = {row.budget_nats: row.status for row in curve.rows}
+    statuses = {row.budget: row.status for row in curve.rows}
     assert statuses[0.0] is Status.CERTIFIED
     assert Status.UNSUPPORTED in statuses.values()
     assert not curve.certified
@@ -159,7 +159,7 @@ def test_records_are_strict_json_and_csv_that_hold_the_envelopes() -> None:
     assert record["points"][0]["multiplier"] is None
     assert record["points"][0]["status"] == "certified"
     table = list(csv.DictReader(io.StringIO(curve.to_csv())))
-    assert [float(line["budget_nats"]) for line in table] == [row.budget_nats for row in curve.rows]
+    assert [float(line["budget_nats"]) for line in table] == [row.budget for row in curve.rows]
     assert table[0]["multiplier"] == ""
     chords = np.interp(0.004, [float(t["budget_nats"]) for t in table], [float(t["upper"]) for t in table])
     assert curve.upper(0.004) == pytest.approx(chords, rel=1e-12)
@@ -189,7 +189,7 @@ def test_a_curve_lowers_hardly_any_interior_point(monkeypatch: pytest.MonkeyPatc
     """Each point alone lowers a problem for the interior point; a sweep goes on from the duals of other budgets."""
     problem, lowered = ds.problems.paper_single(bins=1_000, budget=0.01), []
     monkeypatch.setattr(rounds, "model_of", lambda *given: lowered.append(given) or model_of(*given))
-    budgets = [row.budget_nats for row in ds.frontier(problem, points=12).rows]
+    budgets = [row.budget for row in ds.frontier(problem, points=12).rows]
     together = len(lowered)
     for budget in budgets:
         ds.solve(problem.with_budget(budget), "tilt")

@@ -164,7 +164,7 @@ def test_without_matplotlib_one_sentence_says_what_to_do(monkeypatch: pytest.Mon
 
 def test_the_picture_of_a_curve_shows_both_envelopes_and_every_point() -> None:
     curve = ds.frontier(ds.problems.paper_single(bins=16), points=6)
-    budgets = [row.budget_nats for row in curve.rows]
+    budgets = [row.budget for row in curve.rows]
     figure = curve_figure(curve)
     band, solved, bayes = figure.series
     assert (np.array(band.low) <= np.array(band.high)).all()

@@ -43,8 +43,8 @@ def shown_path(path: PathLike) -> str:
     return text if text.isprintable() and 0 < len(text) <= 200 else brief(text)
 
 
-def marked(mark: str) -> Made:
-    """Recognises text files, also compressed ones, by a mark within their first 4096 bytes."""
+def marked(*marks: str) -> Made:
+    """Recognises text files, also compressed ones, by one of the marks within their first 4096 bytes."""
 
     def made(path: Path) -> bool:
         with path.open("rb") as stream:
@@ -52,7 +52,7 @@ def marked(mark: str) -> Made:
         if start.startswith(b"\x1f\x8b"):
             with contextlib.suppress(zlib.error):
                 start = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(start, 4096)
-        return mark.encode() in start
+        return any(mark.encode() in start for mark in marks)
 
     return made
 

@@ -1,0 +1,177 @@
+"""Curves under other measures and of several secrets: convex in the level, each point a solution, each end known."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.backends.solution import Status
+from discreet.backends.sweep import Sweep
+from discreet.problems.envelope import Scale, envelope_of
+from discreet.problems.measures import measure_of
+from discreet.problems.measures.measure import Scope
+from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES
+from discreet.reports.curve import IS_CURVE
+from discreet.reports.pictures import curve_figure
+from discreet.reports.second_opinion import second_opinion
+
+FULL = np.random.default_rng(1).dirichlet(np.full(2 * 3 * 3 * 40, 0.7)).reshape(2, 3, 3, 40)  # p(x, x', y, z)
+JOINT = FULL.sum(axis=0)
+LOSS = ds.Problem.from_joint(JOINT, math.inf).loss
+TEXTS = {"sibson": "sibson:alpha=3", "g-leakage": "g-leakage:gain=[[1,0,0.5],[0,1,0.5],[0,0,1]]"}
+NAMES = [TEXTS.get(name, name) for name in (*MEASURES, *CONDITIONAL) if name != "mutual-information"]
+EACH = [text for text in NAMES if measure_of(text).scope is Scope.POSTERIOR]
+TOTALS = [text for text in NAMES if text not in EACH]
+
+
+def model(text: str) -> ds.Problem:
+    return ds.Problem.from_joint(JOINT, math.inf, measure=text)
+
+
+def two(first: tuple[float, str], second: tuple[float, str]) -> ds.Problem:
+    secrets = FULL.sum(axis=(1, 2)), FULL.sum(axis=(0, 2))
+    stated = [ds.Constraint(p_xz, *each) for p_xz, each in zip(secrets, (first, second), strict=True)]
+    return ds.Problem(loss=LOSS, constraints=stated)
+
+
+SEVERAL = {
+    "linear": two((0.01, "maximal-leakage"), (0.02, "total-variation")),
+    "smooth": two((0.0005, "mutual-information"), (0.001, "chi-square")),
+    "mixed": two((0.01, "sibson:alpha=2"), (0.01, "parity-difference")),
+}
+PROBLEMS = {text: model(text) for text in TOTALS} | SEVERAL
+CURVES: dict[str, ds.Frontier] = {}
+
+
+def traced(name: str) -> ds.Frontier:
+    """A curve of twelve points; every law is asked of the same."""
+    if name not in CURVES:
+        CURVES[name] = ds.frontier(PROBLEMS[name], points=12)
+    return CURVES[name]
+
+
+def levels(curve: ds.Frontier, budgets: Any) -> np.ndarray:
+    if len(curve.terms) > 1:
+        return np.asarray(budgets)
+    return np.array([curve.terms[0].measure.level(budget) for budget in budgets])
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_curve_is_convex_in_the_level_and_does_not_rise(name: str) -> None:
+    curve = traced(name)
+    assert curve.certified
+    end = curve.bayes_leakage
+    at = np.unique(np.concatenate([[row.budget for row in curve.rows], 1.2 * end * np.linspace(0.0, 1.0, 41) ** 2]))
+    upper, lower, level = curve.upper(at), curve.lower(at), levels(curve, at)
+    slack = 1e-13 * upper[0]
+    assert (lower <= upper).all()
+    for values in (upper, lower):
+        assert (np.diff(values) <= slack).all()
+        share = (level[2:] - level[1:-1]) / (level[2:] - level[:-2])
+        start = 1 if values is lower else 0  # at 0 alone the lower one may jump up
+        chords = share * values[:-2] + (1.0 - share) * values[2:]
+        assert (values[1:-1][start:] <= chords[start:] + slack).all()
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_point_is_that_of_a_single_solve(name: str) -> None:
+    curve, problem = traced(name), PROBLEMS[name]
+    within = 1e-12 if all(term.measure.name in LINEAR for term in problem.terms) else 1e-9
+    scale = Scale.of(problem)
+    for row in curve.rows[:: 3 if len(problem.terms) > 1 else 1]:
+        alone = ds.solve(problem.with_budget(scale.budgets(row.budget)), "tilt")
+        assert row.upper == pytest.approx(alone.error_probability, rel=within)
+        assert alone.certificate is not None
+        assert curve.lower(row.budget) <= alone.certificate.upper
+        assert curve.upper(row.budget) >= alone.certificate.lower
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_its_ends_are_budget_0_and_the_bayes_rule(name: str) -> None:
+    curve, problem = traced(name), PROBLEMS[name]
+    assert curve.rows[-1].upper == pytest.approx(problem.bayes_error, rel=1e-12)
+    assert curve.upper(10.0 * curve.bayes_leakage) == pytest.approx(problem.bayes_error, rel=1e-12)
+    if len(problem.terms) == 1 and not problem.measure.conditional:
+        perfect = ds.solve(ds.Problem.from_joint(JOINT, 0.0), "tilt").error_probability
+        if problem.measure.separates:
+            assert curve.rows[0].upper == pytest.approx(perfect, rel=1e-9)
+        else:
+            assert curve.rows[0].upper <= perfect * (1.0 + 1e-9)
+            assert math.isfinite(curve.rows[0].multiplier)  # a linear constraint like any other
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_points_are_confirmed_by_exact_arithmetic(name: str) -> None:
+    problem, budgets = PROBLEMS[name], [row.budget for row in traced(name).rows]
+    sweep, scale = Sweep(problem, "tilt", gap=1e-9), Scale.of(problem)
+    for budget in budgets[1:-1:3]:
+        solution, _ = sweep.solve(scale.budgets(budget))
+        assert solution.status is Status.CERTIFIED
+        found, faults = second_opinion(solution, 1e-9)
+        assert faults == []
+        assert found is not None
+        assert found.budget_kept
+
+
+@pytest.mark.parametrize("text", EACH)
+def test_measures_of_posteriors_have_no_curve_and_say_why(text: str) -> None:
+    problem = model(text)
+    for ask in (lambda: ds.frontier(problem), lambda: envelope_of(problem, ())):
+        with pytest.raises(
+            ds.InputError, match=r"each guess, however rare, so .* need not be convex .* solve single budgets"
+        ):
+            ask()
+
+
+@pytest.mark.parametrize("budget", [0.0, math.inf, 1e-200])
+def test_budgets_that_no_factor_changes_are_refused(budget: float) -> None:
+    with pytest.raises(ds.InputError, match=r"the budget of constraints\[1\] is .* scales all budgets together"):
+        ds.frontier(two((0.01, "chi-square"), (budget, "mutual-information")))
+
+
+def test_linear_measures_have_chains_of_segments_which_are_found_exactly() -> None:
+    for name in ("total-variation", "parity-difference"):
+        curve = ds.frontier(PROBLEMS[name], width=1e-10)
+        assert curve.reached
+        assert curve.width <= 1e-10
+        assert len(curve.rows) < 120
+
+
+def test_a_curve_of_several_secrets_is_over_the_factor_of_their_levels() -> None:
+    problem = SEVERAL["smooth"]
+    curve = traced("smooth")
+    assert 1.0 in [row.budget for row in curve.rows]
+    assert curve.axis == "factor of the budgets 0.0005 nats and 0.001 of chi-square"
+    half = ds.solve(problem.with_budget([0.00025, 0.0005]), "tilt")
+    assert half.certificate is not None
+    assert curve.lower(0.5) <= half.certificate.upper
+    assert half.certificate.lower <= curve.upper(0.5)
+
+
+def test_records_name_the_measure_and_its_unit() -> None:
+    for name, budget in (("chi-square", "budget"), ("maximal-leakage", "budget_nats")):
+        curve = traced(name)
+        record = json.loads(json.dumps(curve.to_dict(), allow_nan=False))
+        assert record["measure"] == name
+        assert budget in record["points"][0]
+        assert record["points"][3]["equivocation_nats"] is None
+        assert record[budget.replace("budget", "bayes_leakage")] == PROBLEMS[name].bayes_leakage
+        table = list(csv.DictReader(io.StringIO(curve.to_csv())))
+        assert [float(line[budget]) for line in table] == [row.budget for row in curve.rows]
+        assert {line["measure"] for line in table} == {name}
+        assert name in curve_figure(curve).x_label
+        assert ("nats" in curve_figure(curve).x_label) == (name == "maximal-leakage")
+    assert "nats" not in curve_figure(traced("chi-square")).description
+
+
+def test_files_of_every_unit_are_known_again(tmp_path: Any) -> None:
+    for name in ("chi-square", "maximal-leakage", "smooth"):
+        (tmp_path / "curve.csv").write_text(traced(name).to_csv())
+        assert IS_CURVE(tmp_path / "curve.csv")
