@@ -1,9 +1,7 @@
 """A rule for people, as it is deployed: it reads `rule.json` and predicts. It needs NumPy and no other file, so copy it.
 
 Classifiers give p(y given z) [people, truths] and p(x given z) [people, groups]. The guess is the i with the least score
-
-    Σ_k loss_ki p(y_k given z) + Σ_j tilt_ij p(x_j given z).
-
+Σ_k loss_ki p(y_k given z) + Σ_j tilt_ij p(x_j given z). Where just the guesses of `ties.second` tie, a second tilt decides.
 At the few `ties.points` (the first sum for each guess, then the p(x_j given z)) it is drawn from a column instead, and with
 probability `ignore.probability` from `ignore.towards`, whatever the scores are. X itself is not read.
 Coins are sticky: SipHash-1-3 under the rule's key of the person's id, or without ids of the person's probabilities.
@@ -23,8 +21,8 @@ FORMAT, VERSION = "discreet people rule", 1
 
 def digest_of(document: dict[str, Any]) -> str:
     """SHA-256 of the document without its digest, as JSON with sorted keys and no blanks."""
-    plain = {key: value for key, value in document.items() if key != "digest"}
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    told = {key: value for key, value in document.items() if key != "digest"}
+    text = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -72,7 +70,7 @@ class Rule:
         self.guesses, self.truths, self.groups = (tuple(tuple(v) if isinstance(v, list) else v for v in k) for k in kinds)
         self.loss, self.tilt = (np.array(document[key], dtype=np.float64) for key in ("loss", "tilt"))
         self.ties = tuple((np.array(tie["point"]), np.array(tie["column"])) for tie in document["ties"]["points"])
-        self.within, m = float(document["ties"]["within"]), len(self.guesses)
+        self.within, self.second, m = float(document["ties"]["within"]), document["ties"]["second"], len(self.guesses)
         self.share, self.towards = float(document["ignore"]["probability"]), np.array(document["ignore"]["towards"])
         if self.loss.shape != (len(self.truths), m) or self.tilt.shape != (m, len(self.groups)):
             raise ValueError("the tables of the rule do not fit its labels; take the original file")
@@ -101,15 +99,14 @@ class Rule:
         p_y, p_x = _checked(p_y, "p_y", len(self.truths)), _checked(p_x, "p_x", len(self.groups))
         if len(p_y) != len(p_x):
             raise ValueError(f"p_y has {len(p_y)} rows and p_x {len(p_x)}; give one for each person")
-        scores = np.zeros((len(self.guesses), len(p_y)))
-        for row, costs in zip(scores, self.loss.T, strict=True):  # in one order, on every machine
-            for cost, column in zip(costs, p_y.T, strict=True):
-                row += cost * column
-        seen = np.vstack([scores, p_x.T]).T
-        for row, tilts in zip(scores, self.tilt, strict=True):
-            for tilt, column in zip(tilts, p_x.T, strict=True):
-                row += tilt * column
+        losses = _sums(self.loss.T, p_y)
+        scores, seen = losses + _sums(self.tilt, p_x), np.vstack([losses, p_x.T]).T
         found = np.eye(len(scores))[scores.argmin(axis=0)]
+        if (second := self.second) is not None:  # decides where just the guesses `among` tie
+            among, towards = np.array(second["among"]), second["share"] * np.array(second["towards"])
+            tied = np.flatnonzero(((scores <= scores.min(axis=0) + second["band"]) == among[:, None]).all(axis=0))
+            least = np.where(among, _sums(np.array(second["tilt"]), p_x[tied]).T, np.inf).argmin(axis=1)
+            found[tied] = (1.0 - second["share"]) * np.eye(len(among))[least] + towards
         for point, column in self.ties:
             near = np.flatnonzero(np.abs(seen[:, 0] - point[0]) <= self.within)
             found[near[(np.abs(seen[near] - point) <= self.within).all(axis=1)]] = column
@@ -117,13 +114,11 @@ class Rule:
 
     def predict(self, p_y: Any, p_x: Any, ids: Any = None, fresh: np.random.Generator | None = None) -> np.ndarray:
         """The guesses. Coins are tossed by ids (an integer or a text for each person), or afresh by a generator."""
-        labels = np.array([*self.guesses, None], dtype=object)[:-1]
-        return np.asarray(labels[self.decide(p_y, p_x, ids, fresh)])
+        return np.asarray(np.array([*self.guesses, None], dtype=object)[:-1][self.decide(p_y, p_x, ids, fresh)])
 
     def decide(self, p_y: Any, p_x: Any, ids: Any = None, fresh: np.random.Generator | None = None) -> np.ndarray:
         """The positions of the guesses among `guesses`."""
-        columns = self.predict_proba(p_y, p_x)
-        chosen = columns.argmax(axis=1)
+        chosen = (columns := self.predict_proba(p_y, p_x)).argmax(axis=1)
         drawn = np.flatnonzero(columns[np.arange(len(columns)), chosen] < 1.0)
         if drawn.size:
             coin = self._coins(drawn, p_y, p_x, ids) if fresh is None else fresh.random(drawn.size)
@@ -141,6 +136,11 @@ class Rule:
             texts = [hashlib.blake2b(str(each).encode(), digest_size=16).digest() for each in ids[drawn].tolist()]
             words = np.frombuffer(b"".join(texts), dtype="<u8").reshape(-1, 2)
         return coins(words, str(self.document["key"]))
+
+
+def _sums(table: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """table · seen [guesses, people], added up in one order on every machine."""
+    return np.array([sum((t * column for t, column in zip(row, seen.T, strict=True)), np.zeros(len(seen))) for row in table])
 
 
 def _checked(values: Any, what: str, columns: int) -> np.ndarray:

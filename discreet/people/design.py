@@ -23,23 +23,14 @@ import numpy as np
 from discreet.backends.run import certify, solve
 from discreet.backends.solution import Solution, Status
 from discreet.people.deployed import FORMAT, VERSION, Rule, digest_of
+from discreet.people.ties import ROUNDING, SecondTilt, points_of, with_ties
 from discreet.problems.checks import check_columns, loss_table, mass_array, positive
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.errors import InputError
 from discreet.problems.measures.measure import Measure
 from discreet.problems.numerics.double_double import Array
-from discreet.problems.numerics.tilted_losses import in_order_losses, least_two
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
-
-_NEAR = 1e-6
-"""Guesses whose scores differ by more are no tie, and a guess of a probability this near to one is certain."""
-
-_ROUNDING = 1e-9
-"""By so much the probabilities of one person may differ from one process to the next."""
-
-_MOST_TIES = 256
-"""Distinct ties that are listed; an optimal vertex has at most (m − 1)(n − 1) that are drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,14 +109,21 @@ def designed(
         raise InputError(
             f"the rule cannot be designed: {found.status.value}, {found.message}; choose another budget or measure"
         )
-    judged = certify(problem, _with_ties(problem, found.estimator, found.tilt), found.tilt, found.multiplier, gap=gap)
+    tied = with_ties(problem, found.estimator, found.tilt)
+    judged = certify(problem, tied.rule, found.tilt, found.multiplier, gap=gap)
     if judged.status is Status.VIOLATED_PRIVACY:  # ties left out, or a rounding: the repair is a rule too
         judged = certify(problem, judged.rule, judged.tilt, judged.multiplier, gap=gap)
     rule = judged.rule
     assert isinstance(rule, OutcomeRule)
     losses = loss_table(loss_matrix, problem.m if loss_matrix is None else len(np.asarray(loss_matrix)))
     named = Labels.of(guesses, groups, truths, losses, problem.n)
-    return RuleDesign(people_rule(rule, _points(problem, rule), named, key, _about(judged)), judged)
+    second = tied.second
+    if second is not None and np.array_equal(rule.columns, tied.rule.columns):
+        few = tied.listed
+        rule = OutcomeRule(rule.tilt, rule.ties[few], rule.columns[:, few], rule.share, rule.towards)
+    else:  # without a second tilt, or where the repair does not follow it
+        second = None
+    return RuleDesign(people_rule(rule, points_of(problem, rule.ties), named, key, _about(judged), second), judged)
 
 
 @dataclass(frozen=True)
@@ -152,7 +150,14 @@ class Labels:
         return cls(made, _labels(groups, n), _labels(alike if truths is None else truths, losses.shape[0]), losses)
 
 
-def people_rule(rule: OutcomeRule, points: Array, labels: Labels, key: str | None, about: dict[str, Any]) -> Rule:
+def people_rule(
+    rule: OutcomeRule,
+    points: Array,
+    labels: Labels,
+    key: str | None,
+    about: dict[str, Any],
+    second: SecondTilt | None = None,
+) -> Rule:
     """A rule whose ties are at these points [K, guesses + groups] as one for people."""
     ties = [{"point": p, "column": c} for p, c in zip(points.tolist(), rule.columns.T.tolist(), strict=True)]
     distinct = {repr(tie["point"]): tie for tie in ties}
@@ -164,7 +169,7 @@ def people_rule(rule: OutcomeRule, points: Array, labels: Labels, key: str | Non
         "truths": labels.truths,
         "loss": labels.losses.tolist(),
         "tilt": rule.tilt.tolist(),
-        "ties": {"within": _ROUNDING, "points": list(distinct.values())},
+        "ties": {"within": ROUNDING, "points": list(distinct.values()), "second": second and second.to_dict()},
         "ignore": {"probability": rule.share, "towards": rule.towards.tolist()},
         "key": checked_key(key),
         "about": about,
@@ -215,33 +220,6 @@ def probabilities(values: Any, what: str) -> Array:
     array = mass_array(values, what, 2, "[people, labels]")
     check_columns(array.T, f"{what}, transposed")
     return np.asarray(array / array.sum(axis=1, keepdims=True))
-
-
-def _with_ties(problem: Problem, estimator: Array, tilt: Array) -> OutcomeRule:
-    """An estimator [m, N] as a rule: its ties, and the same column for all who cannot be told apart there."""
-    if problem.m == 1:
-        return OutcomeRule(tilt)
-    best, least, _, runner = least_two(in_order_losses(problem.p_xz, problem.loss, tilt))
-    mass = problem.p_z
-    margin = np.divide(runner - least, mass, out=np.full_like(mass, np.inf), where=mass > 0.0)
-    drawn = estimator[best, np.arange(problem.N)] < 1.0 - _NEAR
-    ties = np.flatnonzero((margin <= _ROUNDING) | (drawn & (margin <= _NEAR)))
-    if not ties.size:
-        return OutcomeRule(tilt)
-    points = np.round(_points(problem, OutcomeRule(tilt, ties, estimator[:, ties])), 9)
-    kinds = np.unique(points, axis=0, return_inverse=True)[1].reshape(-1)
-    weights = np.bincount(kinds, weights=mass[ties])
-    sums = np.array([np.bincount(kinds, weights=row) for row in estimator[:, ties] * mass[ties]])
-    columns = np.maximum(sums, 0.0)
-    columns = columns / columns.sum(axis=0)
-    kept = np.isin(kinds, np.argsort(-weights, kind="stable")[:_MOST_TIES])
-    return OutcomeRule(tilt, ties[kept], columns[:, kinds[kept]])
-
-
-def _points(problem: Problem, rule: OutcomeRule) -> Array:
-    """Where the ties of a rule are: the expected loss of each guess, then p(x_j given z) [K, m + n]."""
-    both = np.vstack([problem.loss[:, rule.ties], problem.p_xz[:, rule.ties]])
-    return np.asarray((both / problem.p_z[rule.ties]).T)
 
 
 def _labels(given: Sequence[Any] | None, count: int) -> list[Any]:

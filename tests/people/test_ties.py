@@ -1,0 +1,71 @@
+"""Ties of designs, above all where a whole group ties."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.people.design import designed
+from discreet.people.ties import NEAR
+
+
+def aware(people: int, guesses: int, seed: int = 1) -> np.ndarray:
+    """p(y_k, x_j given z, x) of people whose group is seen [people, guesses, 2]; the second is easier to tell apart."""
+    rng = np.random.default_rng(seed)
+    group = rng.random(people) < 0.4
+    scores = rng.normal(size=(people, guesses)) * np.where(group, 2.5, 0.7)[:, None] + 0.4 * np.arange(guesses)
+    p_y = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    return p_y[:, :, None] * np.eye(2)[group.astype(int)][:, None, :]
+
+
+def equalized(joint: np.ndarray, budget: float = 0.0) -> ds.Problem:
+    mass = 1.0 / len(joint)
+    given = ds.Constraint(mass * np.moveaxis(joint, 0, 2), budget, "conditional-mutual-information")
+    return ds.Problem(loss=mass * (1.0 - joint.sum(axis=2)).T, constraints=[given])
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-3])
+def test_a_group_that_ties_as_a_whole_is_treated_by_a_second_tilt(budget: float) -> None:
+    joint = aware(1500, 2)
+    problem = equalized(joint, budget)
+    made = designed(problem, None, None, None, None, key="0" * 32)
+    assert made.solution.status is ds.Status.CERTIFIED
+    ties = made.rule.document["ties"]
+    assert ties["second"] is not None
+    assert len(ties["points"]) <= 2 * problem.n
+    # what is deployed is what was judged, for everybody
+    columns = made.rule.predict_proba(joint.sum(axis=2), joint.reshape(len(joint), -1)).T
+    again = ds.certify(problem, columns, made.solution.tilt, made.solution.multiplier)
+    assert again.status is ds.Status.CERTIFIED
+    assert again.error_probability == pytest.approx(made.solution.error_probability, rel=1e-12)
+    # other people of the same population: error and rates are near those of the design, though a whole group ties
+    others = aware(20_000, 2, seed=2)
+    columns = made.rule.predict_proba(others.sum(axis=2), others.reshape(len(others), -1))
+    error = 1.0 - (columns * others.sum(axis=2)).sum(axis=1).mean()
+    assert error == pytest.approx(made.solution.error_probability, abs=0.02)
+    law = np.einsum("lk,lij->kij", columns, others)
+    rates = law / law.sum(axis=0)
+    assert np.abs(rates[..., 0] - rates[..., 1]).max() < 0.05 + budget**0.5
+
+
+def test_where_three_guesses_tie_the_rule_still_keeps_its_budget() -> None:
+    made = designed(equalized(aware(400, 3)), None, None, None, None, key="0" * 32)
+    assert made.solution.leakage == 0.0
+    assert made.solution.status in (ds.Status.CERTIFIED, ds.Status.INACCURATE)
+
+
+def test_the_second_tilt_decides_only_where_its_guesses_tie() -> None:
+    joint = aware(1500, 2)
+    made = designed(equalized(joint), None, None, None, None, key="0" * 32)
+    tilts = np.array(made.rule.document["tilt"])
+    group = joint.sum(axis=1).argmax(axis=1)
+    scores = (1.0 - joint.sum(axis=2)) + joint.reshape(len(joint), -1) @ tilts.T
+    tied = np.abs(scores[:, 0] - scores[:, 1]) <= NEAR
+    assert set(group[tied]) == {1}  # the group that is easier to tell apart has no price of its own
+    assert tied[group == 1].all()
+    columns = made.rule.predict_proba(joint.sum(axis=2), joint.reshape(len(joint), -1))
+    second = made.rule.document["ties"]["second"]
+    low = second["share"] * np.array(second["towards"])
+    assert (columns[tied] >= low - 1e-12).all()
+    assert (np.isin(columns[~tied], [0.0, 1.0]).all(axis=1)).sum() >= (~tied).sum() - 4
