@@ -5,16 +5,20 @@ bounds are taken, each valid for every π of the region:
 
 - corners: let b(W_i) ≥ g(u_i) for all these π, b convex. Whatever the numbers λ_j, as the rates of a group add up to one,
   Σ_i b(W_i) ≤ Σ_j λ_j + Σ_i max over the corners of the box of (b(W_i) − λ·W_i). A linear program proposes the λ.
-  A measure of single guesses has the largest corner of any guess.
+  A measure of single guesses has the largest corner of any guess. Where the ratio of odds is limited the region is covered by
+  small boxes along it, and the sum over guesses is convex, so it is largest at a corner of one of them.
 - cells: g is at most a sum of convex functions f_ij of single rates, those about a fixed law of Ŷ. With θ ≥ 0 for the ball,
   Σ f_ij(W_ij) ≤ θ r + Σ_ij max over the interval of (f_ij(w) − θ N_j (Ŵ_ij log(Ŵ_ij/w) + w − Ŵ_ij)).
 - what no law exceeds.
 
-Downward g lies above its tangents, whose least value over box and simplex is found by filling up the cheapest rates.
+Downward g lies above its tangents, whose least value over box and simplex is found by filling up the cheapest rates. Where
+the ratio of odds is limited, processing the guess makes it the least informative corner of a small box.
 
 Shares: with Π = Σ_j high_j, π⁺ = high/Π and s⁺ = π⁺·W_i, every π of the region has π ≤ Π π⁺ and, as the entries of π − π⁺
 add up to 0, |π·W_i − s⁺| ≤ e = Σ_j h_j |W_ij − s⁺|, h_j the largest |π_j − π⁺_j|. Mutual information and Sibson's are least
 sums of nonnegative terms that are linear in π, so they grow by the factor Π at most.
+
+Information given another variable is a sum over its values, each with the shares of its groups among all people.
 
 Source: docs/theory.md, section 23.
 """
@@ -52,11 +56,20 @@ MOST_GROUPS = 14
 """So many groups have 2^14 corners; with more only measures that are bounded cell by cell have limits."""
 
 _FEW_ROWS = 4096  # of the linear program for λ; with more, λ = 0
+_PIECES = 256  # of an interval of rates: the limit of an independent guess is 1 % larger than with infinitely many
 _OUTWARD = 1e-9  # relative: far above what rounding changes, far below what a person changes
 
 
-def leakage_of(measure: Measure, rates: Array, shares: Array) -> float:
-    """The leakage of the law with rates W [m, n] and shares π [n]."""
+def leakage_of(measure: Measure, rates: Array, shares: Array, given: int = 1) -> float:
+    """The leakage of the law with rates W [m, n · given] and shares π, the groups of each given value one after another."""
+    if measure.conditional:
+        n = shares.size // given
+        parts = [slice(k * n, (k + 1) * n) for k in range(given) if shares[k * n : (k + 1) * n].any()]
+        masses = [float(shares[own].sum()) for own in parts]
+        return sum(
+            mass * leakage_of(MUTUAL_INFORMATION, rates[:, own], shares[own] / mass)
+            for own, mass in zip(parts, masses, strict=True)
+        )
     seen = shares > 0
     measure, rates, shares = measure.on(np.flatnonzero(seen), seen.size), rates[:, seen], shares[seen]
     values = _values(measure, rates, shares)
@@ -64,19 +77,28 @@ def leakage_of(measure: Measure, rates: Array, shares: Array) -> float:
 
 
 def limits_of(measure: Measure, region: Region) -> tuple[float, float]:
-    """The least and the largest leakage in the region; the true law is among those, with its confidence."""
-    m, n = region.rates.shape
+    """The least and the largest leakage in the region; the true law is among those, with its confidence.
+
+    The region of a conditional measure has the groups of each given value, one value after another.
+    """
+    m, n = len(region.rates), region.people.size // region.given
     measure.on(np.arange(n), n)
     if m == 1 or n == 1:
         return 0.0, 0.0
+    if measure.conditional:
+        measure = MUTUAL_INFORMATION
+    elif region.given > 1:
+        raise InputError(f"{measure} is not about a given variable; ask for conditional-mutual-information")
     if n > MOST_GROUPS and not isinstance(measure, _BY_CELLS):
         raise InputError(
             f"there are {n} groups, and limits of {measure} are known for up to {MOST_GROUPS}; merge groups, "
             "or use mutual-information"
         )
-    shares = _Shares.of(region)
-    level = _highest(measure, region, shares)
-    return _lowest(measure, region), measure.amount(level * (1.0 + _OUTWARD))
+    parts = [region.part(value) for value in range(region.given)]
+    level = sum(_highest(measure, part, _Shares.of(part)) for part in parts)
+    if isinstance(measure, _BY_CELLS):
+        level = min(level, _highest_by_cells(measure, region))
+    return float(sum(_lowest(measure, part) for part in parts)), measure.amount(level * (1.0 + _OUTWARD))
 
 
 def _values(measure: Measure, rates: Array, shares: Array) -> Array:
@@ -111,12 +133,10 @@ class _Shares:
 def _highest(measure: Measure, region: Region, shares: _Shares) -> float:
     """An upper bound of what the measure compares with its level."""
     m, n = region.rates.shape
-    level = math.inf
-    if isinstance(measure, _BY_CELLS):
-        level = _highest_by_cells(measure, region, shares)
+    level = _most(measure, m, n, shares)
     if n <= MOST_GROUPS:
         level = min(level, _highest_by_corners(measure, region, shares))
-    return min(level, _most(measure, m, n, shares))
+    return level if region.odds is None else min(level, _highest_by_odds(measure, region, shares))
 
 
 def _most(measure: Measure, m: int, n: int, shares: _Shares) -> float:
@@ -124,7 +144,7 @@ def _most(measure: Measure, m: int, n: int, shares: _Shares) -> float:
     alphabet = min(m, n)
     rarest = float(shares.low.min())
     if isinstance(measure, MutualInformation):
-        return math.log(alphabet)
+        return math.log(alphabet) * min(1.0, shares.total)
     if isinstance(measure, TotalVariation | ParityDifference):
         return 1.0
     if isinstance(measure, Sibson):  # at most maximal leakage
@@ -134,6 +154,34 @@ def _most(measure: Measure, m: int, n: int, shares: _Shares) -> float:
     if isinstance(measure, MaxLift | PointwiseInformation) and rarest > 0.0:
         return 1.0 / rarest - 1.0 if isinstance(measure, MaxLift) else -math.log(rarest)
     return math.inf
+
+
+def _along_odds(region: Region) -> tuple[Array, Array, Array, Array]:
+    """Boxes that cover the rates (w, v) of the first guess in two groups: least and largest w, least and largest v [k].
+
+    The interval of w is cut into pieces. With the ratio r of the odds of w and v it is v = w/(w + (1 − w) r), which rises with
+    w and falls with r.
+    """
+    assert region.odds is not None
+    w = np.linspace(region.low[0, 0], region.high[0, 0], _PIECES + 1)
+    (least, most), (lowest, highest) = region.odds[0], (region.low[0, 1], region.high[0, 1])
+    with np.errstate(over="ignore"):
+        low = w[:-1] / (w[:-1] + (1.0 - w[:-1]) * np.exp(most)) if most < np.inf else np.zeros(_PIECES)
+        high = w[1:] / (w[1:] + (1.0 - w[1:]) * np.exp(least)) if least > -np.inf else np.ones(_PIECES)
+    low, high = np.maximum(low, lowest), np.minimum(high, highest)
+    met = low <= high
+    return w[:-1][met], w[1:][met], low[met], high[met]
+
+
+def _highest_by_odds(measure: Measure, region: Region, shares: _Shares) -> float:
+    w_low, w_high, v_low, v_high = _along_odds(region)
+    if not w_low.size:
+        return math.inf  # odds and box have no law in common, which the other bounds may answer
+    corners = np.array([np.stack(pair) for pair in product((w_low, w_high), (v_low, v_high))])  # [4, 2, k]
+    first = corners.transpose(0, 2, 1).reshape(-1, 2)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        values = [_bound(measure, rates, shares, region) for rates in (first, 1.0 - first)]
+    return float(np.max(values[0] + values[1] if measure.scope is Scope.TOTAL else np.maximum(*values)))
 
 
 def _highest_by_corners(measure: Measure, region: Region, shares: _Shares) -> float:
@@ -204,13 +252,16 @@ def _bound(measure: Measure, rates: Array, shares: _Shares, region: Region) -> A
 _BY_CELLS = (MutualInformation, Sibson, ChiSquare)
 
 
-def _highest_by_cells(measure: Measure, region: Region, shares: _Shares) -> float:
-    """The bound by cells, for the θ that makes it least."""
+def _highest_by_cells(measure: Measure, region: Region) -> float:
+    """The bound by cells, for the θ that makes it least; about a law of Ŷ for each given value."""
     from scipy.optimize import minimize_scalar
 
-    m = len(region.rates)
-    law = (region.rates @ region.people + 0.5) / (region.people.sum() + 0.5 * m)  # positive: any law of Ŷ will do
-    cell, slope, turn = _cell_functions(measure, law[:, None], shares.high[None, :], region, shares)
+    if math.isinf(region.radius):
+        return math.inf
+    m, parts = len(region.rates), [region.part(value) for value in range(region.given)]
+    n = region.people.size // region.given
+    laws = [(each.rates @ each.people + 0.5) / (each.people.sum() + 0.5 * m) for each in parts]  # positive: any law will do
+    cell, slope, turn = _cell_functions(measure, np.repeat(np.array(laws).T, n, axis=1), region)
 
     def bound(exponent: float) -> float:
         weight = math.exp(exponent) * region.people
@@ -243,16 +294,15 @@ def _distance(rates: Array, w: Array, weight: Array) -> Array:
 _Function = Callable[[Array], Array]
 
 
-def _cell_functions(
-    measure: Measure, law: Array, most: Array, region: Region, shares: _Shares
-) -> tuple[_Function, _Function, _Function]:
-    """f, f' and, for a pull c, the w at which f'(w) + c/w is least; law q [m, 1], largest shares a [1, n].
+def _cell_functions(measure: Measure, law: Array, region: Region) -> tuple[_Function, _Function, _Function]:
+    """f, f' and, for a pull c, the w at which f'(w) + c/w is least; law q [m, n], largest shares a.
 
     Mutual information: a (w log(w/q) − w + q). Sibson: a ((w^α q^{1−α} − q)/α − w + q). Chi-square: a (w − q)²/s, where s is
     the least mass of the guess.
     """
     from scipy.special import kl_div
 
+    most = region.share_high
     if isinstance(measure, Sibson):
         order = measure.alpha
         return (
@@ -261,7 +311,7 @@ def _cell_functions(
             lambda c: (c / most * law ** (order - 1.0) / (order - 1.0)) ** (1.0 / order),
         )
     if isinstance(measure, ChiSquare):
-        mass = (region.low @ shares.low)[:, None]
+        mass = (region.low @ region.share_low)[:, None]
         return (
             lambda w: most * (w - law) ** 2 / mass,
             lambda w: 2.0 * most * (w - law) / mass,
@@ -277,6 +327,8 @@ def _lowest(measure: Measure, region: Region) -> float:
     """A lower bound of the leakage. What has none of its own is bounded by one that it is never below."""
     low, high = region.low, region.high
     apart = float((low.max(axis=1) - high.min(axis=1)).max())
+    if region.odds is not None:
+        apart = max(apart, float(np.ptp(_least_apart(region), axis=1).min()))
     if isinstance(measure, ParityDifference):
         return max(apart, 0.0)
     if isinstance(measure, LocalDifferentialPrivacy):
@@ -291,11 +343,22 @@ def _lowest(measure: Measure, region: Region) -> float:
     if isinstance(measure, ChiSquare):  # Sibson's of order 2 is log Σ_ij π_j W_ij²/q_i for the q that makes it least
         return math.expm1(Sibson(2.0).amount(_above_tangents(Sibson(2.0), region)))
     if isinstance(measure, TotalVariation):  # a guess's deviations above its mean, and the others deviate as much together
-        return max(0.0, max(_variation(low[i], high[i], region) for i in range(len(low))))
+        spread = 2.0 * max(apart, 0.0) * float(np.prod(region.share_low)) if len(region.shares) == 2 else 0.0
+        return max(spread, max(_variation(low[i], high[i], region) for i in range(len(low))))
     information = _above_tangents(MUTUAL_INFORMATION, region)
     mass = np.minimum(high @ region.share_high, 1.0)
     lift = float(np.log(np.maximum((low.max(axis=1) / mass).max(), 1.0)))
     return max(information, lift) if isinstance(measure, MaxLift) else information
+
+
+def _least_apart(region: Region) -> Array:
+    """Rates (w, v) of the first guess [k, 2] of which one can be made from any law of the region by processing the guess.
+
+    What is processed leaks no more: of a box the corner that is least apart, or any equal rates if w and v may be equal.
+    """
+    w_low, w_high, v_low, v_high = _along_odds(region)
+    rates = np.where(w_high < v_low, [w_high, v_low], np.where(v_high < w_low, [w_low, v_high], 0.5))
+    return np.asarray(rates.T) if rates.size else np.array([[0.5, 0.5]])
 
 
 def _variation(low: Array, high: Array, region: Region) -> float:
@@ -315,6 +378,10 @@ def _above_tangents(measure: Measure, region: Region) -> float:
         return 0.0
     shares, low, high = shares[possible], region.low[:, possible], region.high[:, possible]
     rates, best = region.rates[:, possible], 0.0
+    if region.odds is not None and possible.all():
+        first = _least_apart(region)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            best = float((_values(measure, first, shares) + _values(measure, 1.0 - first, shares)).min())
     flat = (rates @ shares)[:, None]
     for part in np.linspace(0.0, 1.0, 25)[:-1]:
         at = (1.0 - part) * rates + part * flat

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import rel_entr
 
 from discreet.people.extremes import MOST_GROUPS, leakage_of, limits_of
-from discreet.people.region import Region, ball_radius, binomial_limits, region_of
+from discreet.people.region import Fisher, Region, ball_radius, binomial_limits, levels_of, odds_limits, region_of
 from discreet.problems.errors import InputError
 from discreet.problems.inference.adversary import confidence_interval
 from discreet.problems.measures.g_leakage import GLeakage
 from discreet.problems.measures.measure import Measure
 from discreet.problems.measures.registry import MEASURES, measure_of
 
+MUTUAL, CONDITIONAL = measure_of("mutual-information"), measure_of("conditional-mutual-information")
 Law = tuple[np.ndarray, np.ndarray]
 
 
@@ -50,17 +53,31 @@ def distance(region: Region, rates: np.ndarray) -> float:
     return float((region.people * rel_entr(region.rates, rates)).sum())
 
 
+def log_odds(rates: np.ndarray) -> np.ndarray:
+    """The log of the odds ratio of rates [2, 2 · given] for each given value."""
+    first = np.log(rates[0]) - np.log(rates[1])
+    return np.asarray(first[0::2] - first[1::2])
+
+
+def holds(region: Region, rates: np.ndarray) -> bool:
+    """Whether rates are within the ball and the odds."""
+    if region.odds is None:
+        return distance(region, rates) <= region.radius
+    found = log_odds(rates)
+    return bool((region.odds[:, 0] <= found + 1e-12).all() and (found <= region.odds[:, 1] + 1e-12).all())
+
+
 def laws_in(region: Region, count: int, rng: np.random.Generator) -> Iterator[Law]:
-    """Laws in a region, most of them on its border: vertices, moved towards the table until they are in the ball."""
+    """Laws in a region, most of them on its border: vertices, moved towards the table until they are in ball and odds."""
     for _ in range(count):
         columns = [filled(low, high, rng) for low, high in zip(region.low.T, region.high.T, strict=True)]
         shares = filled(region.share_low, region.share_high, rng)
         rates, inside = np.array(columns).T, 1.0
-        if distance(region, rates) > region.radius:
+        if not holds(region, rates):
             inside, outside = 0.0, 1.0
             for _ in range(30):
                 middle = 0.5 * (inside + outside)
-                within = distance(region, middle * rates + (1 - middle) * region.rates) <= region.radius
+                within = holds(region, middle * rates + (1 - middle) * region.rates)
                 inside, outside = (middle, outside) if within else (inside, middle)
         yield inside * rates + (1.0 - inside) * region.rates, shares
 
@@ -79,6 +96,21 @@ def test_no_law_in_the_region_leaks_beyond_the_limits(m: int, n: int, people: in
         assert max(values) <= high * (1.0 + 1e-9) + 1e-12, measure
 
 
+@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize(("m", "n", "given", "people"), [(2, 2, 2, 900), (2, 2, 3, 60), (3, 2, 2, 3000), (2, 3, 4, 5000)])
+def test_no_law_in_the_region_says_more_to_who_knows_another_variable(
+    m: int, n: int, given: int, people: int, counted: bool
+) -> None:
+    rng = np.random.default_rng([m, n, given, counted])
+    region = region_of(table_of(drawn_law(m, n * given, rng, null=False), people, rng) + 1.0, 0.95, counted, given)
+    low, high = limits_of(CONDITIONAL, region)
+    for rates, shares in [(region.rates, region.shares), *laws_in(region, 60, rng)]:
+        parts = [slice(k * n, (k + 1) * n) for k in range(given)]
+        value = sum(leakage_of(MUTUAL, rates[:, own], shares[own] / shares[own].sum()) * shares[own].sum() for own in parts)
+        assert low - 1e-12 <= value <= high * (1 + 1e-9)
+        assert leakage_of(CONDITIONAL, rates, shares, given) == pytest.approx(value, rel=1e-9)
+
+
 def test_the_limits_are_near_what_laws_in_the_region_reach() -> None:
     """Two groups, two guesses: of the measures that people ask for most the bound is no more than 6 % above a law."""
     rng = np.random.default_rng(3)
@@ -88,32 +120,83 @@ def test_the_limits_are_near_what_laws_in_the_region_reach() -> None:
         assert limits_of(measure_of(name), region)[1] <= 1.06 * reached
 
 
-CASES = {
+CASES: dict[str, tuple[Any, Any, int]] = {  # rates [guesses, groups], shares, people
     "null": ([[0.7, 0.7], [0.3, 0.3]], [0.5, 0.5], 500),
     "rare group": ([[0.9, 0.6], [0.1, 0.4]], [0.98, 0.02], 1000),
     "rare guess": ([[0.995, 0.999], [0.005, 0.001]], [0.4, 0.6], 2000),
     "ten classes": (np.full((10, 2), 0.1), [0.7, 0.3], 3000),
     "sixteen groups": (np.full((2, 16), 0.5), np.full(16, 1 / 16), 4000),
+    "given a variable": ([[0.7, 0.7, 0.2, 0.3], [0.3, 0.3, 0.8, 0.7]], [0.3, 0.4, 0.2, 0.1], 800),
 }
+DRAWS = 10_000
 
 
-@pytest.mark.parametrize("counted", [True, False])
 @pytest.mark.parametrize("case", CASES)
-def test_the_region_holds_the_law_as_often_as_it_says(case: str, counted: bool) -> None:
-    """Some tables each; benchmarks/people_coverage.py draws 10,000. What a rule states is drawn from Dirichlet's law."""
+def test_the_region_holds_the_law_as_often_as_it_says(case: str) -> None:
+    """10,000 tables each: all intervals at once, as the region divides the level. What limits say follows from the region."""
     rates, shares, people = (np.asarray(each) for each in CASES[case])
-    rng, held, draws = np.random.default_rng(7), 0, 100 if counted else 40
+    (m, n), given = rates.shape, 2 if case == "given a variable" else 1
+    tables = np.random.default_rng(7).multinomial(people, (rates * shares).ravel(), size=DRAWS).reshape(DRAWS, m, n) * 1.0
+    groups = tables.sum(axis=1)
+    of_shares, of_odds, of_box, of_ball = levels_of(m, n, 0.05, True, given)
+    low, high = limits_by_value(tables, np.broadcast_to(groups[:, None, :], tables.shape), of_box / (n if m == 2 else n * m))
+    inside = ((low <= rates) & (rates <= high)).all(axis=(1, 2))
+    low, high = limits_by_value(groups, np.full_like(groups, float(people)), of_shares / (n - 1 if n == 2 else n))
+    inside &= ((low <= shares) & (shares <= high)).all(axis=1)
+    if of_odds > 0.0:
+        for k, truth in enumerate(log_odds(rates)):
+            tails = Fisher.of(tables[:, :, 2 * k : 2 * k + 2]).tails(np.full(DRAWS, truth))
+            inside &= np.minimum(*tails) > 0.5 * of_odds / given
+    if of_ball > 0.0:
+        spread = rel_entr(tables / groups[:, None, :], rates) * groups[:, None, :]
+        inside &= spread.sum(axis=(1, 2)) <= ball_radius(n * (m - 1), of_ball)
+    assert inside.mean() >= 0.95
+    for table, held in zip(tables[:20], inside[:20], strict=True):  # the region is made of the same intervals
+        region = region_of(table, 0.95, True, given)
+        within = (region.low <= rates).all() and (rates <= region.high).all()
+        within &= (region.share_low <= shares).all() and (shares <= region.share_high).all()
+        assert bool(within and holds(region, rates)) == held
+
+
+def limits_by_value(hits: np.ndarray, trials: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Limits of many probabilities, each pair of numbers looked up once."""
+    distinct, place = np.unique(hits + 1j * trials, return_inverse=True)
+    return tuple(each[place].reshape(hits.shape) for each in binomial_limits(distinct.real, distinct.imag, level))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_region_holds_the_law_of_stated_probabilities(case: str) -> None:
+    """Each person's guess has a probability of its own, of mean W_j, drawn from Dirichlet's law."""
+    rates, shares, people = (np.asarray(each) for each in CASES[case])
+    rng, held, draws, given = np.random.default_rng(7), 0, 40, 2 if case == "given a variable" else 1
     for _ in range(draws):
-        if counted:
-            table = table_of((rates, shares), int(people), rng)
-        else:  # each person's guess has a probability of its own, of mean W_j
-            groups = rng.multinomial(int(people), shares)
-            table = np.array([rng.dirichlet(4.0 * rates[:, j], size=k).sum(axis=0) for j, k in enumerate(groups)]).T
-        region = region_of(table, 0.95, counted)
+        groups = rng.multinomial(int(people), shares)
+        table = np.array([rng.dirichlet(4.0 * rates[:, j], size=k).sum(axis=0) for j, k in enumerate(groups)]).T
+        region = region_of(table, 0.95, False, given)
         inside = (region.low <= rates + 1e-12).all() and (rates <= region.high + 1e-12).all()
         inside &= (region.share_low <= shares).all() and (shares <= region.share_high).all()
         held += bool(inside) and distance(region, rates) <= region.radius
     assert held >= 0.95 * draws - 2.6 * math.sqrt(draws * 0.95 * 0.05)  # so few once in 200 times, if it were just 95 %
+
+
+def test_limits_of_an_odds_ratio_are_those_of_fisher() -> None:
+    """As `scipy.stats.contingency.odds_ratio` has them; and where a margin leaves no room there is no limit."""
+    from scipy.stats.contingency import odds_ratio
+
+    tables = np.array([[[30, 20], [10, 40]], [[0, 5], [10, 3]], [[3, 1], [0, 4]], [[5, 0], [5, 0]], [[0, 0], [3, 4]]])
+    for table, (low, high) in zip(tables, np.exp(odds_limits(tables * 1.0, 0.05)), strict=True):
+        assert (low, high) == pytest.approx(tuple(odds_ratio(table).confidence_interval(0.95)), rel=1e-9)
+    (low, high), (mirrored, _) = odds_limits(np.array([[[300.0, 5e5], [200, 4e5]], [[5e5, 300.0], [4e5, 200]]]), 0.01)
+    assert mirrored == pytest.approx(-high, abs=1e-12)
+    assert low < math.log(300 * 4 / (200 * 5)) < high
+
+
+def test_odds_make_the_limit_of_an_independent_guess_less_than_half_of_what_boxes_do() -> None:
+    """About 2.3/N nats for two guesses and two groups; boxes alone have 5.4/N."""
+    region = region_of(np.full((2, 2), 12500.0), 0.95)
+    assert 50_000 * limits_of(MUTUAL, region)[1] == pytest.approx(2.31, abs=0.05)
+    alone = replace(region_of(np.full((2, 2), 12500.0), 0.95, True), odds=None)
+    assert limits_of(MUTUAL, alone)[1] > 2.0 * limits_of(MUTUAL, region)[1]
 
 
 def test_limits_of_a_probability_are_those_of_clopper_and_pearson_and_chernoffs_are_wider() -> None:
