@@ -5,7 +5,8 @@ all alike: whatever the rule sees, what it leaks depends on the law of (X, Ŷ) a
 (`discreet.people.region`). The rule must not have been chosen with the help of these people.
 
 All numbers of an evaluation that are functions of the law of (X, Ŷ) hold together with probability `confidence`: leakage by
-every measure, odds, rates and shares. The error holds with that probability on its own.
+every measure, odds, rates and shares. Three things hold with that probability on their own: the error, what the guess says
+to who knows the truth (conditional information, equalized odds), and the evaluation of each sensitive column alone.
 
 Source: docs/theory.md, section 23.
 """
@@ -13,14 +14,14 @@ Source: docs/theory.md, section 23.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from discreet.people.extremes import MOST_GROUPS, leakage_of, limits_of
-from discreet.people.labels import Codes, coded, column, groups
+from discreet.people.labels import Codes, coded, column, columns_of, groups
 from discreet.people.region import Region, binomial_limits, region_of
 from discreet.problems.checks import as_numbers, check_columns, loss_table
 from discreet.problems.constraint import LeakageBudget
@@ -28,7 +29,8 @@ from discreet.problems.errors import InputError
 from discreet.problems.inference.adversary import check_confidence
 from discreet.problems.measures.each_guess import LocalDifferentialPrivacy
 from discreet.problems.measures.measure import Measure
-from discreet.problems.measures.registry import MEASURES, measure_of
+from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.problems.measures.registry import CONDITIONAL, MEASURES, measure_of
 from discreet.problems.numerics.double_double import Array
 
 
@@ -48,24 +50,46 @@ class Limits:
 class Evaluation:
     """What a rule does to people, estimated from N of them, with limits.
 
-    people       N
     confidence   probability with which the limits hold
     measure      by which `leakage` is counted
-    guesses      labels of the guesses, the rows of `table`
-    groups       labels of the groups, the columns of `table`
-    table        how many people of each group got each guess [m, n], or sums of the probabilities
+    guesses      labels of the guesses
+    groups       labels of the groups
+    truths       labels of the truths
+    by_truth     how many people of each truth and group got each guess [truths, m, n], or sums of the probabilities
+    losses       loss of guess i when the truth is k [truths, m]
     counted      whether guesses were counted, not probabilities summed
-    error        share of wrong guesses (mean loss with a loss matrix)
+    secrets      column → the evaluation of that sensitive column alone, where there are several
     """
 
-    people: int
     confidence: float
     measure: Measure
     guesses: tuple[Any, ...]
     groups: tuple[Any, ...]
-    table: Array
+    truths: tuple[Any, ...]
+    by_truth: Array
+    losses: Array
     counted: bool
-    error: Limits
+    secrets: Mapping[Any, Evaluation] = field(default_factory=dict)
+
+    @cached_property
+    def table(self) -> Array:
+        """How many people of each group got each guess [m, n], or sums of the probabilities."""
+        return np.asarray(self.by_truth.sum(axis=0))
+
+    @cached_property
+    def people(self) -> int:
+        """N."""
+        return int(np.round(self.table.sum()))
+
+    @cached_property
+    def error(self) -> Limits:
+        """Share of wrong guesses (mean loss with a loss matrix)."""
+        most = float(self.losses.max())
+        counted = self.counted and bool(((self.losses == 0.0) | (self.losses == most)).all())
+        total = float((self.by_truth.sum(axis=2) * self.losses).sum()) / (most or 1.0)
+        people, total = float(self.people), min(total, float(self.people))
+        low, high = binomial_limits(np.array([total]), np.array([people]), 1.0 - self.confidence, counted)
+        return Limits(most * total / people, most * float(low[0]), most * float(high[0]))
 
     @cached_property
     def region(self) -> Region:
@@ -73,24 +97,45 @@ class Evaluation:
         return region_of(self.table, self.confidence, self.counted)
 
     @cached_property
+    def region_given_truth(self) -> Region:
+        """Where the law of (X, Ŷ) given each truth lies with the confidence."""
+        return region_of(np.concatenate([*self.by_truth], axis=1), self.confidence, self.counted, len(self.by_truth))
+
+    @cached_property
+    def given(self) -> Mapping[Any, Evaluation]:
+        """Truth → the evaluation of the people with that truth alone: their rates, leakage and errors."""
+        own = MUTUAL_INFORMATION if self.measure.conditional else self.measure
+        facts = zip(self.truths, self.by_truth, self.losses, strict=True)
+        return {
+            truth: replace(self, measure=own, truths=(truth,), by_truth=table[None], losses=losses[None], secrets={})
+            for truth, table, losses in facts
+            if table.any()
+        }
+
+    @cached_property
     def leakage(self) -> Limits:
         """What a guess says about the group, by the evaluation's measure and in its unit."""
         return self.leakage_by(self.measure)
 
     def leakage_by(self, measure: str | Measure) -> Limits:
-        """The same by any measure. All of them hold together, so choosing one afterwards costs nothing."""
+        """The same by any measure. All of them hold together, so choosing one afterwards costs nothing.
+
+        A conditional measure is about those who know the truth, and holds on its own.
+        """
         chosen = measure_of(measure)
-        low, high = limits_of(chosen, self.region)
-        estimate = leakage_of(chosen, self.region.rates, self.region.shares) if len(self.guesses) > 1 else 0.0
+        region = self.region_given_truth if chosen.conditional else self.region
+        low, high = limits_of(chosen, region)
+        estimate = leakage_of(chosen, region.rates, region.shares, region.given) if len(self.guesses) > 1 else 0.0
         return Limits(estimate, min(low, estimate), high)
 
     @cached_property
     def leakages(self) -> Mapping[str, Limits]:
-        """By every measure that needs no parameter, and Sibson's of order 2."""
+        """By every measure that needs no parameter, and Sibson's of order 2; conditional on the truth if there are two."""
         names = [name for name in MEASURES if name not in ("sibson", "g-leakage")]
         if len(self.groups) > MOST_GROUPS:
             names = ["mutual-information", "chi-square"]
-        return {name: self.leakage_by(name) for name in (*names, "sibson:alpha=2.0")}
+        given = CONDITIONAL if len(self.truths) > 1 else ()
+        return {name: self.leakage_by(name) for name in (*names, "sibson:alpha=2.0", *given)}
 
     @cached_property
     def odds(self) -> Limits:
@@ -118,8 +163,14 @@ class Evaluation:
         numbers = zip(found.shares.tolist(), found.share_low.tolist(), found.share_high.tolist(), strict=True)
         return {group: Limits(*each) for group, each in zip(self.groups, numbers, strict=True)}
 
-    def holds(self, budget: float) -> bool:
-        """Whether the leakage is at most the budget, with the confidence."""
+    def holds(self, budget: float | Mapping[Any, float]) -> bool:
+        """Whether the leakage is at most the budget, with the confidence; of several sensitive columns, each its own."""
+        if isinstance(budget, Mapping):
+            if unknown := [name for name in budget if name not in self.secrets]:
+                raise InputError(
+                    f"there is no sensitive column {unknown[0]!r}; there are {', '.join(map(repr, self.secrets))}"
+                )
+            return all(self.secrets[name].holds(amount) for name, amount in budget.items())
         return self.leakage.high <= LeakageBudget(budget, self.measure).amount
 
     def statement(self, budget: float | None = None) -> str:
@@ -163,7 +214,7 @@ class Evaluation:
                 | {"guesses": {str(guess): plain(limits) for guess, limits in row.items()}}
                 for group, row in self.rates.items()
             ],
-        }
+        } | ({"secrets": {str(name): each.to_dict() for name, each in self.secrets.items()}} if self.secrets else {})
 
     def __repr__(self) -> str:
         unit = f" {self.measure.unit}".rstrip()
@@ -191,7 +242,8 @@ def evaluate(
                          draws, the probabilities of their guesses [people, guesses]
     X                    what the rule sees of each person (a tuple: several arguments); not read beside predictions
     y                    the truth for each person
-    sensitive_features   the group of each person: one column or several; a missing value is a group of its own
+    sensitive_features   the group of each person; of several columns the groups are the combinations, and `secrets` has
+                         the evaluation of each alone; a missing value is a group of its own
     measure              of `leakage`, by name or as an object of `discreet.measures`
     labels               the guesses in the order of the columns of probabilities, or guesses that the rule might also make;
                          without them every value of y and every guess that is seen
@@ -205,10 +257,10 @@ def evaluate(
     known = tuple(labels) if labels is not None else tuple(getattr(rule_or_predictions, "possible_guesses", ()))
     if hasattr(rule_or_predictions, "predict"):
         guesses = rule_or_predictions.predict(*X) if isinstance(X, tuple) else rule_or_predictions.predict(X)
-    truth = column(y, "y")
-    found_groups, group_codes = coded(groups(sensitive_features), "sensitive_features", tuple(group_labels or ()))
+    truth, joined = column(y, "y"), groups(sensitive_features)
+    found_groups, codes = coded(joined, "sensitive_features", tuple(group_labels or ()))
     known, weights, counted = _guesses(guesses, truth, known)
-    for what, found in (("the guesses", weights.shape[0]), ("sensitive_features", len(group_codes))):
+    for what, found in (("the guesses", weights.shape[0]), ("sensitive_features", len(codes))):
         if found != len(truth):
             raise InputError(f"there are {found} entries of {what} and {len(truth)} of y; give one for each person")
     if not len(truth):
@@ -218,12 +270,20 @@ def evaluate(
             f"all {len(truth)} people are of one group, of whom no guess can say more; give people of every group, or name "
             "the others with group_labels="
         )
-    table = np.zeros((len(known), len(found_groups)))
-    for i in range(len(known)):
-        table[i] = np.bincount(group_codes, weights=weights[:, i], minlength=len(found_groups))
-    values, true_codes = coded(truth, "y", known)
-    error = _error(weights, true_codes, loss_matrix, len(values), level, counted)
-    return Evaluation(len(truth), level, chosen, known, found_groups, _tidied(table, group_codes), counted, error)
+    truths, true_codes = coded(truth, "y", known)
+    losses = _losses(loss_matrix, len(truths), len(known))
+
+    def evaluation(labels: tuple[Any, ...], codes: Codes, secrets: Mapping[Any, Evaluation]) -> Evaluation:
+        tables = _tables(weights, true_codes, len(truths), codes, len(labels))
+        return Evaluation(level, chosen, known, labels, truths, tables, losses, counted, secrets)
+
+    alone = {}
+    for place, (name, part) in enumerate(columns_of(sensitive_features)):
+        more = tuple(dict.fromkeys(each[place] for each in group_labels or ()))
+        own, own_codes = coded(part, f"sensitive_features {name!r}", more)
+        if len(own) > 1:
+            alone[name] = evaluation(own, own_codes, {})
+    return evaluation(found_groups, codes, alone)
 
 
 def _guesses(guesses: Any, truth: Any, known: tuple[Any, ...]) -> tuple[tuple[Any, ...], Array, bool]:
@@ -246,26 +306,21 @@ def _guesses(guesses: Any, truth: Any, known: tuple[Any, ...]) -> tuple[tuple[An
     return found, np.asarray(np.equal.outer(codes, np.arange(len(found))), dtype=np.float64), True
 
 
-def _tidied(table: Array, codes: Codes) -> Array:
-    """The table with columns that add up to whole people, as rounding may have lost a last digit."""
-    people = np.bincount(codes, minlength=table.shape[1])
-    nearest = np.round(table)
-    table = np.where(np.abs(table - nearest) < 1e-9, nearest, table)
-    return np.asarray(table * (people / np.where(people > 0, table.sum(axis=0), 1.0)))
+def _tables(weights: Array, truths: Codes, values: int, codes: Codes, n: int) -> Array:
+    """How many people of each truth and group got each guess [truths, m, n], or sums of probabilities."""
+    cell, m = truths * n + codes, weights.shape[1]
+    sums = np.array([np.bincount(cell, weights=column, minlength=values * n) for column in weights.T])
+    people = np.bincount(cell, minlength=values * n)
+    sums = np.where(np.abs(sums - np.round(sums)) < 1e-9, np.round(sums), sums)  # rounding may have lost a last digit
+    sums = sums * (people / np.where(people > 0, sums.sum(axis=0), 1.0))
+    return np.asarray(sums.reshape(m, values, n).swapaxes(0, 1))
 
 
-def _error(weights: Array, truth: Codes, loss_matrix: Any, values: int, confidence: float, counted: bool) -> Limits:
-    m, most = weights.shape[1], 1.0
+def _losses(loss_matrix: Any, values: int, m: int) -> Array:
+    """Loss of guess i when the truth is k [truths, m]: the first truths are the guesses."""
     if loss_matrix is None:
-        right = np.where(truth < m, weights[np.arange(len(truth)), np.minimum(truth, m - 1)], 0.0)
-        losses = 1.0 - right
-    else:
-        matrix = loss_table(loss_matrix, values)
-        if matrix.shape[1] != m:
-            raise InputError(f"loss_matrix has {matrix.shape[1]} columns and there are {m} guesses; give one for each guess")
-        most = float(matrix.max())
-        losses = (weights * matrix[truth]).sum(axis=1) / (most or 1.0)
-        counted = counted and bool(((matrix == 0.0) | (matrix == most)).all())
-    total = np.array([min(losses.sum(), len(losses))])
-    low, high = binomial_limits(total, np.array([float(len(losses))]), 1.0 - confidence, counted)
-    return Limits(most * float(total[0]) / len(losses), most * float(low[0]), most * float(high[0]))
+        return 1.0 - np.eye(values, m)
+    matrix = loss_table(loss_matrix, values)
+    if matrix.shape[1] != m:
+        raise InputError(f"loss_matrix has {matrix.shape[1]} columns and there are {m} guesses; give one for each guess")
+    return matrix

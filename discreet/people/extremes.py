@@ -5,8 +5,8 @@ bounds are taken, each valid for every π of the region:
 
 - corners: let b(W_i) ≥ g(u_i) for all these π, b convex. Whatever the numbers λ_j, as the rates of a group add up to one,
   Σ_i b(W_i) ≤ Σ_j λ_j + Σ_i max over the corners of the box of (b(W_i) − λ·W_i). A linear program proposes the λ.
-  A measure of single guesses has the largest corner of any guess. Where the ratio of odds is limited the region is covered by
-  small boxes along it, and the sum over guesses is convex, so it is largest at a corner of one of them.
+  A measure of single guesses has the largest corner of any guess. Where the ratio of odds is limited, small boxes cover
+  the region, and the sum over guesses, which is convex, is largest at a corner of one of them.
 - cells: g is at most a sum of convex functions f_ij of single rates, those about a fixed law of Ŷ. With θ ≥ 0 for the ball,
   Σ f_ij(W_ij) ≤ θ r + Σ_ij max over the interval of (f_ij(w) − θ N_j (Ŵ_ij log(Ŵ_ij/w) + w − Ŵ_ij)).
 - what no law exceeds.
@@ -159,8 +159,8 @@ def _most(measure: Measure, m: int, n: int, shares: _Shares) -> float:
 def _along_odds(region: Region) -> tuple[Array, Array, Array, Array]:
     """Boxes that cover the rates (w, v) of the first guess in two groups: least and largest w, least and largest v [k].
 
-    The interval of w is cut into pieces. With the ratio r of the odds of w and v it is v = w/(w + (1 − w) r), which rises with
-    w and falls with r.
+    The interval of w is cut into pieces. With the ratio r of the odds of w and v it is v = w/(w + (1 − w) r), which rises
+    with w and falls with r.
     """
     assert region.odds is not None
     w = np.linspace(region.low[0, 0], region.high[0, 0], _PIECES + 1)
@@ -332,7 +332,12 @@ def _lowest(measure: Measure, region: Region) -> float:
     if isinstance(measure, ParityDifference):
         return max(apart, 0.0)
     if isinstance(measure, LocalDifferentialPrivacy):
-        return float(np.log(np.maximum((low.max(axis=1) / np.maximum(high.min(axis=1), 1e-300)).max(), 1.0)))
+        ratio = float((low.max(axis=1) / np.maximum(high.min(axis=1), 1e-300)).max())
+        if region.odds is not None:
+            first = _least_apart(region)
+            both = np.stack([first, 1.0 - first])
+            ratio = max(ratio, float((both.max(axis=2) / np.maximum(both.min(axis=2), 1e-300)).max(axis=0).min()))
+        return math.log(max(ratio, 1.0)) * (1.0 - _OUTWARD)
     if isinstance(measure, MutualInformation | Sibson | MaximalLeakage):
         return measure.amount(_above_tangents(measure, region))
     if isinstance(measure, MinEntropyLeakage | GLeakage):

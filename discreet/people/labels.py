@@ -48,17 +48,25 @@ def groups(values: Any, what: str = "sensitive_features") -> NDArray[Any]:
     """The group of each person: a value or, of several columns (a data frame, an array [people, k]), a tuple of values."""
     if values is None:
         raise InputError(f"{what} is missing; give the group of each person")
-    if hasattr(values, "items") and hasattr(values, "columns"):
-        parts = [column(part, f"{what} {name!r}") for name, part in values.items()]
-    elif getattr(values, "ndim", 1) == 2:
-        parts = list(np.asarray(values).T)
-    else:
+    parts = [part for _, part in columns_of(values, what)]
+    if not parts:
         return column(values, what)
     if len(parts) == 1:
         return parts[0]
     joined = np.empty(len(parts[0]) if parts else 0, dtype=object)
     joined[:] = list(zip(*([_plain(value) for value in part.tolist()] for part in parts), strict=True))
     return joined
+
+
+def columns_of(values: Any, what: str = "sensitive_features") -> list[tuple[Any, NDArray[Any]]]:
+    """Name and values of each column of a data frame or an array [people, k], named by number; none of a single column."""
+    if hasattr(values, "items") and hasattr(values, "columns"):
+        found = [(name, column(part, f"{what} {name!r}")) for name, part in values.items()]
+    elif getattr(values, "ndim", 1) == 2:
+        found = list(enumerate(np.asarray(values).T))
+    else:
+        return []
+    return found
 
 
 def coded(values: NDArray[Any], what: str, known: Sequence[Any] = ()) -> tuple[tuple[Any, ...], Codes]:

@@ -13,15 +13,13 @@ Calibrating Predictive Algorithms to Achieve Risk Control, Annals of Applied Sta
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from discreet.people.design import RuleDesign
 from discreet.people.evaluation import Evaluation
-from discreet.people.extremes import limits_of
-from discreet.people.region import region_of
 from discreet.problems.constraint import LeakageBudget
 
 LADDER = tuple(float(0.02 ** (1.0 - k / 19.0)) for k in range(20))
@@ -101,6 +99,8 @@ def promised(budget: LeakageBudget, design: Callable[[float], RuleDesign], look:
 
 
 def _least(found: Evaluation) -> float:
-    """The limit for guesses of the same frequencies that are independent of the group."""
-    table = np.outer(found.table.sum(axis=1), found.table.sum(axis=0)) / found.people
-    return limits_of(found.measure, region_of(table, found.confidence, found.counted))[1]
+    """The limit for guesses of the same frequencies that are independent of the group, given the truth if the measure is."""
+    tables = found.by_truth if found.measure.conditional else found.table[None]
+    people = np.maximum(tables.sum(axis=(1, 2), keepdims=True), 1.0)
+    independent = np.round(tables.sum(axis=2, keepdims=True) * tables.sum(axis=1, keepdims=True) / people)
+    return replace(found, by_truth=independent, secrets={}).leakage.high

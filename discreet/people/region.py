@@ -6,8 +6,8 @@ N_j each group has, their guesses are independent multinomials, so three stateme
 - box: every rate and every share lies in its Clopper–Pearson interval, at a level divided by the number of intervals;
 - ball: Σ_j N_j KL(Ŵ_j ‖ W_j) ≤ r. The left side has a moment generating function below (1 − t)^{−d}, d = n (m − 1), so it
   exceeds r with probability at most (e r/d)^d e^{−r} (Agrawal);
-- odds, for two guesses and two groups: the ratio of the odds of a guess in both groups lies in Fisher's exact interval, given
-  how many people got each guess.
+- odds, for two guesses and two groups: the ratio of the odds of a guess in both groups lies in Fisher's exact interval,
+  given how many people got each guess.
 
 Where a rule states probabilities instead of guesses, Ŵ are means of numbers from 0 to 1. Drawing the guesses would only
 spread them, and exponential moments of distance are convex functions of Ŵ. So the ball holds as it stands (Jensen), and
@@ -18,7 +18,8 @@ guesses and two groups; else nine tenths to whichever of box and ball is narrowe
 other. Given another variable, the columns are the groups of each of its values, one after another.
 
 Source: docs/theory.md, section 23; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413; W. Hoeffding, JASA 58 (1963)
-13–30; R. A. Fisher, J. Royal Statistical Society 98 (1935) 39–82; R. Agrawal, Finite-Sample Concentration of the Multinomial in Relative Entropy, IEEE TIT 66 (2020), arXiv:1904.02291.
+13–30; R. A. Fisher, Journal of the Royal Statistical Society 98 (1935) 39–82; R. Agrawal, Finite-Sample Concentration of the
+Multinomial in Relative Entropy, IEEE TIT 66 (2020), arXiv:1904.02291.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,10 +65,10 @@ class Region:
         """Of one value of the given variable: its columns. The shares are those among all people."""
         n = self.people.size // self.given
         own = slice(value * n, (value + 1) * n)
-        tables = (each[:, own] for each in (self.rates, self.low, self.high))
-        shares = (each[own] for each in (self.shares, self.share_low, self.share_high))
         odds = None if self.odds is None else self.odds[value : value + 1]
-        return Region(self.people[own], *tables, *shares, self.radius, 1, odds)
+        names = ("people", "rates", "low", "high", "shares", "share_low", "share_high")
+        columns: dict[str, Any] = {name: getattr(self, name)[..., own] for name in names}
+        return Region(**columns, radius=self.radius, odds=odds)
 
 
 def region_of(table: Array, confidence: float, counted: bool = True, given: int = 1) -> Region:
@@ -109,9 +111,9 @@ def levels_of(m: int, n: int, level: float, counted: bool, given: int) -> tuple[
 
 
 def odds_limits(tables: Array, level: float) -> Array:
-    """Least and largest log of the odds ratio [K, 2] of tables [K, 2, 2] of counts, each pair wrong with probability `level`.
+    """Least and largest log of the odds ratio [K, 2] of tables of counts [K, 2, 2], each pair wrong with this probability.
 
-    Given the margins the first entry has Fisher's noncentral law. −inf and inf where the margins leave no room below or above.
+    Given the margins the first entry has Fisher's noncentral law. −inf and inf where they leave no room below or above.
     """
     law = Fisher.of(tables)
     (a, b), (c, d) = tables.transpose(1, 2, 0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.problems.measures.registry import MEASURES
+from discreet.problems.measures.registry import CONDITIONAL, MEASURES
 
 PEOPLE = 4000
 
@@ -45,11 +45,53 @@ def test_an_evaluation_counts_what_the_table_says() -> None:
 def test_every_leakage_and_the_odds_lie_between_their_limits() -> None:
     group, truth, guess = people()
     found = ds.evaluate(guess, None, truth, sensitive_features=group, measure="chi-square")
-    assert set(found.leakages) == (set(MEASURES) - {"sibson", "g-leakage"}) | {"sibson:alpha=2.0"}
+    assert set(found.leakages) == (set(MEASURES) - {"sibson", "g-leakage"}) | {"sibson:alpha=2.0", *CONDITIONAL}
     for limits in (*found.leakages.values(), found.odds, found.error, found.leakage_by("g-leakage:gain=[[1,0],[0,2]]")):
         assert limits.low <= limits.estimate <= limits.high
     assert found.leakage == found.leakages["chi-square"]
     assert found.odds.high == pytest.approx(math.exp(found.leakages["local-differential-privacy"].high))
+
+
+def test_equalized_odds_are_what_the_guess_says_to_who_knows_the_truth() -> None:
+    group, truth, guess = people()
+    found = ds.evaluate(guess, None, truth, sensitive_features=group, measure="conditional-mutual-information")
+    joint = np.array(
+        [[[((truth == k) & (group == j) & (guess == i)).mean() for i in found.guesses] for j in "ab"] for k in ("no", "yes")]
+    )
+    model = ds.Problem(joint, np.zeros((2, 2)), budget=1.0, measure="conditional-mutual-information")
+    assert found.leakage.estimate == pytest.approx(model.leakage(np.eye(2)), rel=1e-9)
+    assert (
+        found.leakage.low <= found.leakage.estimate < found.leakage.high < 0.003 < found.leakages["mutual-information"].low
+    )
+    assert "of conditional-mutual-information" in found.statement(1.0)
+    assert found.given["yes"].rates["b"]["yes"].estimate == pytest.approx(joint[1, 1, 1] / joint[1, 1].sum())
+    assert found.given["no"].error.estimate == pytest.approx(joint[0, :, 1].sum() / joint[0].sum())
+    assert sum(each.people for each in found.given.values()) == PEOPLE
+    unfair = np.where((truth == "yes") & (group == "b"), "no", guess)
+    assert ds.evaluate(unfair, None, truth, sensitive_features=group).given["yes"].leakages["parity-difference"].low > 0.7
+    lone = ds.evaluate(guess, None, np.full(PEOPLE, "no"), sensitive_features=group, measure=found.measure)
+    assert list(lone.given) == ["no"]
+    assert lone.leakage.high > lone.given["no"].leakage.high  # the other guess is a truth that some people may have
+
+
+def test_every_sensitive_column_is_evaluated_alone_too() -> None:
+    pandas = pytest.importorskip("pandas")
+    group, truth, guess = people()
+    other = np.random.default_rng(5).choice(["x", "y", "z"], PEOPLE)
+    frame = pandas.DataFrame({"group": group, "other": other, "same": "all"})
+    found = ds.evaluate(guess, None, truth, sensitive_features=frame)
+    assert list(found.secrets) == ["group", "other"]
+    alone = ds.evaluate(guess, None, truth, sensitive_features=group)
+    assert found.secrets["group"].to_dict() == alone.to_dict()
+    assert found.secrets["other"].leakage.high < 0.006 < found.leakage.high
+    assert found.error == found.secrets["other"].error
+    assert found.holds({"group": 0.2, "other": 0.006})
+    assert not found.holds({"group": 0.003, "other": 0.006})
+    with pytest.raises(ds.InputError, match="no sensitive column 'sex'; there are 'group', 'other'"):
+        found.holds({"sex": 0.1})
+    assert list(found.to_dict()["secrets"]) == ["group", "other"]
+    named = ds.evaluate(guess, None, truth, sensitive_features=frame[["group", "other"]], group_labels=[("c", "x")])
+    assert named.secrets["group"].groups == ("c", "a", "b")
 
 
 def test_more_people_and_less_confidence_give_narrower_limits() -> None:

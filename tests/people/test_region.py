@@ -133,7 +133,7 @@ DRAWS = 10_000
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_region_holds_the_law_as_often_as_it_says(case: str) -> None:
-    """10,000 tables each: all intervals at once, as the region divides the level. What limits say follows from the region."""
+    """10,000 tables each: all intervals at once, as the region divides the level. Limits follow from the region."""
     rates, shares, people = (np.asarray(each) for each in CASES[case])
     (m, n), given = rates.shape, 2 if case == "given a variable" else 1
     tables = np.random.default_rng(7).multinomial(people, (rates * shares).ravel(), size=DRAWS).reshape(DRAWS, m, n) * 1.0
