@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Asked, Gap, Json, Problem
+from discreet.cli.flags import Asked, Gap, Json, Problem, backend_list
 
 
 def advise(
@@ -24,6 +24,14 @@ def advise(
     peers: Annotated[
         bool, typer.Option("--peers", help="Also consider peers: backends that exist only for comparison.")
     ] = False,
+    among: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Only these, for those who may not use everything. Default: all.",
+            autocompletion=backend_list,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Which backend to use for a problem, how long it will take, and the measurements behind the advice. Nothing is solved.
@@ -38,11 +46,15 @@ def advise(
       discreet advise model.npz --perfect --gap 1e-6 --seconds 0.5 --json
 
       discreet advise model.npz --results studies/mine
+
+      discreet advise model.npz --among conic,highs
     """
+    from discreet.reports import notation
     from discreet.reports.advice.choose import advise as ask
 
+    allowed = None if among is None else [each.label for each in notation.configurations(among)]
     with screen.waiting("reading the measurements"):
-        advice = ask(asked.problem(problem), gap, seconds, results=results or (), peers=peers)
+        advice = ask(asked.problem(problem), gap, seconds, results=results or (), peers=peers, among=allowed)
     screen.show(advice.to_dict, lambda tables: tables.advice_tables(advice), as_json=as_json)
     if not advice.safe:
         raise typer.Exit(1)

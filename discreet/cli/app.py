@@ -93,7 +93,6 @@ def _drop_stdout() -> None:
 app = typer.Typer(
     cls=_Commands,
     name="discreet",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Force, Gap, Json
+from discreet.cli.flags import Force, Gap, Json, backend_list
 
 if TYPE_CHECKING:
     from discreet.reports.crosscheck.gate import Crosscheck
@@ -20,7 +20,9 @@ def crosscheck(
     size: Annotated[
         int | None, typer.Option(help="Number of instances. Default: every family in every regime of the budget, once.")
     ] = None,
-    backends: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these. Default: all but peers.")] = None,
+    backends: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Only these. Default: all but peers.", autocompletion=backend_list)
+    ] = None,
     require: Annotated[
         str | None,
         typer.Option(metavar="A,B,...", help="Fail if one of these is skipped. Default: DISCREET_REQUIRED_BACKENDS."),

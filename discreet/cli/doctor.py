@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Json
+from discreet.cli.flags import Json, backend_list
 
 if TYPE_CHECKING:
     from discreet.backends.registry import Availability
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def doctor(
     require: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="Exit with 1 unless these backends can run here.")
+        str | None,
+        typer.Option(metavar="A,B,...", help="Exit with 1 unless these backends can run here.", autocompletion=backend_list),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -13,9 +13,32 @@ import typer
 if TYPE_CHECKING:
     from discreet import problems
 
-Problem = Annotated[str, typer.Argument(metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.")]
+
+def problem_names(typed: str) -> list[str]:
+    """Catalog names that begin like this, for the completion of shells, which complete names of files themselves."""
+    from discreet.problems.catalog import entries
+
+    return [each.name for each in entries() if each.name.startswith(typed)]
+
+
+def backend_list(typed: str) -> list[str]:
+    """Completions of names of backends with commas between them."""
+    from discreet.backends.registry import backend_names
+
+    before, comma, last = typed.rpartition(",")
+    return [f"{before}{comma}{name}" for name in backend_names() if name.startswith(last)]
+
+
+Problem = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROBLEM", help="A catalog name, name:key=value,..., or a .npz file.", autocompletion=problem_names
+    ),
+]
 SolutionFile = Annotated[str, typer.Argument(metavar="SOLUTION.npz", help="A solution file; only its arrays are read.")]
-Backend = Annotated[str, typer.Option(metavar="NAME", help="Which backend; see discreet doctor.")]
+Backend = Annotated[
+    str, typer.Option(metavar="NAME", help="Which backend; see discreet doctor.", autocompletion=backend_list)
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Parameter of a catalog problem; may be repeated."),

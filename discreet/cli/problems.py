@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Json, Set
+from discreet.cli.flags import Json, Set, problem_names
 
 if TYPE_CHECKING:
     from discreet.problems.catalog import Entry
 
 
 def problems(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show this one, with its parameters.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Show this one, with its parameters.", autocompletion=problem_names),
+    ] = None,
     parameters: Set = None,
     as_json: Json = False,
 ) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.backends.contract import Kind
-from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
+from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names, version_of
 from discreet.backends.solution import Status
 from discreet.problems.checks import at_most
 from discreet.problems.errors import InputError
@@ -112,11 +112,11 @@ class Comparison:
         if broken:
             worst = max(
                 (row for row in rows if row.status.value == "violated-privacy"),
-                key=lambda row: (row.budget_nats > 0.0, row.leakage_over_budget),
+                key=lambda row: (row.budget_nats > 0.0, row.own_leakage_nats - row.budget_nats),
             )
             sentences.append(
                 f"{_count(broken, 'answer')} of {answers} leaked more than the budget; the worst is {worst.label} on "
-                f"{worst.instance}, which called itself {worst.claimed!r} ({wording.excess(worst)})."
+                f"{worst.instance}, which called itself {worst.claimed!r} ({wording.excess(worst)}{wording.beyond(worst)})."
             )
         else:
             sentences.append(
@@ -134,12 +134,35 @@ class Comparison:
                 sentences.append(f"{_count(counts[value], 'attempt')} {words}: {', '.join(who)}.")
         if self.uncertified_cases:
             sentences.append(f"No answer is certified on {'; '.join(self.uncertified_cases)}.")
-        return sentences
+        return [*sentences, self.advice()]
+
+    def advice(self) -> str:
+        """What to use, in a sentence: the configuration that was certified on most problems, and of several the fastest.
+
+        Fastest is the one that took least time on the problems that all of them solved.
+        """
+        solved = {
+            label: {row.instance for row in self.rows if row.certified and row.label == label} for label in self.labels
+        }
+        most = max(map(len, solved.values()))
+        if most == 0:
+            return "Use none of them: no answer is certified."
+        best = [label for label in self.labels if len(solved[label]) == most]
+        common = set.intersection(*(solved[label] for label in best)) or solved[best[0]]
+        spent = {
+            label: sum(row.seconds for row in self.rows if row.label == label and row.instance in common) for label in best
+        }
+        first, *others = sorted(best, key=spent.__getitem__)
+        asked = len(self.cases)
+        where = f"{most} of {asked} problems" if most < asked else f"all {asked} problems" if asked > 1 else "the problem"
+        also = f"; so was {others[0]}, in {wording.span(spent[others[0]])}" if others else ""
+        return f"Use {first}: certified on {where}, in {wording.span(spent[first])}{' together' if most > 1 else ''}{also}."
 
     def to_dict(self) -> dict[str, Any]:
         """The record for machines: plain numbers and strings, units in the names, None where undefined."""
         return {
             "made_by": "discreet compare",
+            "version": version_of("discreet"),
             "gap": self.gap,
             "time_limit_seconds": self.time_limit_seconds,
             "seconds": self.seconds,

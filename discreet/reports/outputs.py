@@ -19,6 +19,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.backends.registry import version_of
 from discreet.problems.errors import FileError
 from discreet.problems.files.writing import PathLike, check_output, refusals, replacing
 
@@ -123,7 +124,7 @@ def write_folder(
 
 
 def _manifest(record: Mapping[str, Any], digests: Mapping[str, list[str]]) -> str:
-    entries = {"made_by": "discreet", **record, "sha256": dict(sorted(digests.items()))}
+    entries = {"made_by": "discreet", "version": version_of("discreet"), **record, "sha256": dict(sorted(digests.items()))}
     return json.dumps(entries, indent=1, allow_nan=False) + "\n"
 
 

@@ -269,8 +269,10 @@ def agreement_table(comparison: Comparison) -> Listing:
 
     def cell(one: str, other: str) -> Cell:
         pair = pairs.get(frozenset((one, other)))
-        if pair is None or names.index(other) < names.index(one):
+        if names.index(other) <= names.index(one):
             return ""
+        if pair is None:
+            return wording.NOTHING
         words = f"{pair.agreeing}/{pair.cases}  {wording.scientific(pair.largest_difference, 0)}"
         return Text(words, "" if pair.agreeing == pair.cases else "bold red")
 
@@ -338,9 +340,9 @@ def _doctor_line(probe: Availability) -> Sequence[Cell]:
 
 def advice_tables(advice: Advice) -> list[Facts | Listing]:
     """The advice, its evidence, and the others with the reason against each."""
-    not_chosen = listed("Not chosen", ("backend", "why"), advice.not_chosen.items())
+    others = [listed("Not chosen", ("backend", "why"), advice.not_chosen.items())] if advice.not_chosen else []
     evidence = [_evidence_table(advice.chosen)] if advice.chosen and advice.chosen.evidence else []
-    return [_advised(advice), *evidence, not_chosen]
+    return [_advised(advice), *evidence, *others]
 
 
 def _advised(advice: Advice) -> Facts:
@@ -351,7 +353,7 @@ def _advised(advice: Advice) -> Facts:
         lines += [
             ("use", Text(f"{best.option.label}{asked}", "green" if advice.safe else "yellow")),
             ("time", _time_words(best)),
-            ("certainty", f"at least {best.certainty:.0%} to be certified within a gap of {advice.gap:g}"),
+            ("certainty", f"{best.record} within a gap of {advice.gap:g}"),
         ]
     if second is not None:
         lines.append(("runner-up", f"{second.option.label}: {_time_words(second)}"))

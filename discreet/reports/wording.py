@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.problems.checks import at_most
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES, OTHERS
+from discreet.problems.measures.registry import CONDITIONAL, LINEAR, MEASURES, OTHERS, measure_of
 
 if TYPE_CHECKING:
     from discreet.backends.contract import Capabilities
@@ -94,6 +94,14 @@ def excess(row: Measurement) -> str:
     return f"1 {'+' if over > 0.0 else '−'} {scientific(abs(over), 0)}"
 
 
+def beyond(row: Measurement) -> str:
+    """By how much a row's own answer leaks more than its budget, after a comma; nothing for perfect privacy."""
+    if row.regime == "perfect" or row.own_leakage_nats <= row.budget_nats:
+        return ""
+    unit = "times its budget" if row.secrets > 1 else measure_of(row.measure).unit
+    return f", {scientific(row.own_leakage_nats - row.budget_nats)} {unit} beyond".replace("  ", " ")
+
+
 def seconds(value: float) -> str:
     """At most three significant digits, down to milliseconds; a dash for 0, the time of a step that was not reached."""
     if value == 0.0:
@@ -134,7 +142,7 @@ def measures(able: Capabilities) -> str:
 def agreement(pairs: int, against: int) -> str:
     """How many pairs of certified brackets exclude one another, in a sentence."""
     if not pairs:
-        return "No two backends answered the same problem."
+        return "No two backends answered the same problem with brackets that are tight enough to compare."
     if against:
         return f"{against} of {pairs} pairs of certified brackets exclude one another: at least one certificate is wrong."
     return f"No pair of certified brackets, of {pairs}, excludes one another."

@@ -10,6 +10,7 @@ import command
 import pytest
 
 import discreet as ds
+from discreet.problems.errors import InputError
 from discreet.reports.measurements import reference_measurements, write_csv
 from discreet.reports.wording import span
 
@@ -48,6 +49,26 @@ def test_local_results_are_taken_into_account(tmp_path: Path) -> None:
     write_csv(rows, path)
     record = json.loads(run("paper-single", "--results", str(path), "--json").stdout)
     assert record["local_rows"] == len(rows)
+
+
+def test_advice_among_those_that_may_be_used() -> None:
+    problem = ("paper-single:bins=64", "--fraction", "0.5")
+    found = run(*problem, "--among", "conic:solver=scs,blahut-arimoto", "--json")
+    record = json.loads(found.stdout)
+    assert (found.exit_code, record["chosen"]["backend"]) == (0, "blahut-arimoto")
+    assert list(record["not_chosen"]) == ["conic:solver=scs"]
+    assert record["chosen"]["certified"] <= record["chosen"]["cases"]
+    assert "comparable cases certified (at least " in run(*problem).stdout
+    none = run(*problem, "--among", "highs", "--json")
+    told = json.loads(none.stdout)
+    assert (none.exit_code, told["chosen"], list(told["not_chosen"])) == (1, None, ["highs"])
+    assert told["notes"] == ["of highs nothing can be advised here; the reasons are below, and others may serve"]
+    assert (
+        json.loads(run(*problem, "--among", "ipopt", "--json").stdout)["chosen"]["backend"] == "ipopt"
+    )  # a peer, but named
+    assert "there is no backend 'nobody'" in command.refused("advise", *problem, "--among", "nobody")
+    with pytest.raises(InputError, match="among is empty or no row"):
+        ds.advise(ds.problems.paper_single(bins=4), among=[])
 
 
 def test_nothing_safe_exits_with_one() -> None:

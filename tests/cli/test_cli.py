@@ -125,7 +125,7 @@ def test_compare_shows_claim_against_truth_and_writes_a_report(tmp_path: Path, m
     asked = ("compare", "paper-single:bins=6", "--backends", "fake-bayes,fake-constant,fake-crashes", "--out", str(out))
     result = run(*asked, "--fraction", "0.5", "--fail-on-disagreement")
     assert result.exit_code == 1  # no backend is certified
-    for word in ("violated-privacy", "inaccurate", "failed", "Agreement", "2 ×", "1/1"):
+    for word in ("violated-privacy", "inaccurate", "failed", "Agreement", "2 ×", "Use none of them"):
         assert word in result.stdout
     assert "wrote" in result.stderr
     assert (out / "index.html").exists()
@@ -263,6 +263,23 @@ def test_no_parameter_gives_a_traceback(key: str, value: str, name: str) -> None
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("discreet au", ["audit"]),
+        ("discreet solve paper", ["paper-single", "paper-multi"]),
+        ("discreet advise p.npz --among tilt,hi", ["tilt,highs"]),
+    ],
+)
+def test_shells_complete_commands_problems_and_backends(
+    words: str, wanted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_DISCREET_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+    assert run().stdout.split() == wanted
+
+
 # -- real processes -------------------------------------------------------------------------------------------------------
 
 
@@ -275,6 +292,8 @@ def test_exit_codes_of_real_processes(tmp_path: Path) -> None:
 
 def test_the_bare_command_and_its_version() -> None:
     assert run("--version").stdout == f"discreet {discreet.__version__}\n"
+    for flag in ("--show-completion", "--install-completion"):
+        assert flag in run("--help").stdout
     bare = run()
     assert bare.exit_code == 0
     assert all(command in bare.stdout for command in ("solve", "compare", "problems", "doctor"))

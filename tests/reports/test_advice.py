@@ -108,7 +108,9 @@ def test_a_failure_lowers_the_bound_and_a_near_one_more_than_a_far_one() -> None
         bad = row(sensor(bins), "tilt", 1.0, entry="another", status=Status.VIOLATED_PRIVACY)
         return certainty([*cells, *cells_of([bad])], here, 1e-9).bound
 
-    clean = certainty(cells, here, 1e-9).bound
+    near = certainty(cells, here, 1e-9)
+    assert near.certified == near.cases == round(near.successes) > 0
+    clean = near.bound
     assert clean > POLICY.safe
     assert with_failure(16) < with_failure(4000) < clean
     assert certainty([], here, 1e-9).bound == 0.0

@@ -100,7 +100,7 @@ def test_brackets_at_budget_0_are_mixed_only_where_that_proves_something(compari
     case = comparison.cases[2]
     known = {"lower": 0.4, "upper": 0.5, "private_within": 0.0, "own_private_within": 0.0}
     within = {"lower": 0.0, "upper": 0.1, "private_within": 1.2e-14, "own_private_within": 1.2e-14}
-    one = replace(comparison.rows_of(case)[1], status=Status.INACCURATE)
+    one = replace(comparison.rows_of(case)[1], status=Status.INACCURATE, relative_gap=0.2, constant_error=0.6)
     rows = tuple(replace(one, backend=name, **told) for name, told in (("a", known), ("b", within)))
     found = replace(comparison, rows=rows)
     assert found.bracket(case) in {(0.4, 0.5), (0.0, 0.1)}
@@ -166,6 +166,32 @@ def test_a_disagreement_is_said_in_words(comparison: Comparison) -> None:
     told = " ".join(changed.verdict())
     assert "exclude one another" in told
     assert "at least one certificate is wrong" in told
+
+
+def test_it_ends_with_what_to_use(comparison: Comparison) -> None:
+    def told(*rows: tuple[str, int, float]) -> str:
+        """The advice after these were certified: backend, number of the case, seconds."""
+        first = comparison.rows[0]
+        made = (
+            replace(
+                first,
+                backend=name,
+                settings={},
+                problem=comparison.cases[k].title,
+                budget_word="",
+                status=Status.CERTIFIED,
+                solve_seconds=s,
+            )
+            for name, k, s in rows
+        )
+        return replace(comparison, rows=tuple(replace(row, lower_seconds=0.0, lift_seconds=0.0) for row in made)).advice()
+
+    assert comparison.verdict()[-1] == comparison.advice()
+    assert told(("a", 0, 1.0), ("b", 0, 0.5), ("b", 1, 8.0)) == "Use b: certified on 2 of 3 problems, in 8.5 s together."
+    both = told(*(("a", k, 1.0) for k in range(3)), *(("b", k, 0.5) for k in range(3)))
+    assert both == "Use b: certified on all 3 problems, in 1.5 s together; so was a, in 3 s."
+    none = replace(comparison, rows=tuple(row for row in comparison.rows if row.label == "fake-crashes"))
+    assert none.advice() == "Use none of them: no answer is certified."
 
 
 def test_the_terminal_shows_every_case_and_who_agrees(comparison: Comparison) -> None:

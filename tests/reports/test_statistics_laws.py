@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -222,6 +223,19 @@ def test_brackets_that_exclude_one_another_are_named() -> None:
     assert len(found) == 3
     assert {(pair.first, pair.second) for pair in found if not pair.agree} == {("a", "b"), ("b", "c")}
     assert [pair.agreeing for pair in summarise(found)] == [0, 1, 0]
+
+
+def test_a_vacuous_bracket_agrees_with_nobody() -> None:
+    good, unsure = (
+        measured("a", lower=0.2, upper=0.2),
+        {"bayes_error": 0.1, "constant_error": 0.5, "status": Status.INACCURATE},
+    )
+    for lower, upper, gap in ((0.1, 0.5, 0.8), (0.15, 0.4, 0.625), (0.05, 0.6, 0.4)):
+        bad = replace(measured("b", lower=lower, upper=upper), relative_gap=gap, **unsure)
+        assert agreements([good, bad]) == ()
+        assert len(agreements([good, bad, replace(bad, lower=0.19, upper=0.25, relative_gap=0.24)])) == 1
+    wrong = replace(measured("b", lower=0.3, upper=0.9), relative_gap=2 / 3, **unsure)
+    assert not agreements([good, wrong])[0].agree  # at least one proof is wrong
 
 
 def test_pairs_are_summed_up_over_the_cases_both_answered() -> None:

@@ -17,13 +17,13 @@ from typing import Any
 
 from discreet.backends.contract import Options, refuse_all_but_arrays
 from discreet.backends.isolated import probe
-from discreet.backends.registry import backend_names, capabilities, load_backend, refuse_unserved
+from discreet.backends.registry import backend_names, capabilities, load_backend, refuse_unknown_names, refuse_unserved
 from discreet.problems.checks import listed
 from discreet.problems.errors import InputError, Unsupported
 from discreet.problems.problem import Problem
 from discreet.reports.advice.evidence import FEATURES, Cell, Features, Option, cells_of, joined
 from discreet.reports.advice.prediction import Prospect, TimeModel, comparable_kind, prospects, rank
-from discreet.reports.measurements import Measurement, Stakes, grouped, reference_measurements
+from discreet.reports.measurements import Configuration, Measurement, Stakes, grouped, reference_measurements
 from discreet.reports.outputs import plain
 
 
@@ -88,6 +88,7 @@ def advise(
     *,
     results: Iterable[Measurement | str | Path] = (),
     peers: bool = False,
+    among: Sequence[str] | None = None,
     reference: Sequence[Measurement] | None = None,
 ) -> Advice:
     """Which backend to use for a problem in production, from what was measured on problems like it. Solves nothing.
@@ -97,12 +98,17 @@ def advise(
     results    what was measured on this machine: rows, or study folders, .parquet, .csv and .csv.gz files of them. They
                count like shipped rows, replace those of the same cell, and tell how fast this machine is
     peers      also consider backends that are for comparison only
+    among      only these: names of backends, peers too, or labels such as conic:solver=scs; None: all
     reference  rows to use instead of those shipped with the package
 
-    Raises InputError for a gap outside (0, 1) or a time that is not positive, FileError for results that cannot be read.
+    Raises InputError for a gap outside (0, 1), a time that is not positive or an unknown backend, FileError for results that
+    cannot be read.
     """
     Options(gap=gap, time_limit=seconds)  # refuses what is out of range
     refuse_all_but_arrays("advise", problem)
+    asked = None if among is None else tuple(listed(among, "among", "names of backends"))
+    refuse_unknown_names(name.partition(":")[0] for name in asked or ())
+    peers = peers or asked is not None
     own = _rows(results)
     every = _reference_cells() if reference is None else tuple(cells_of(reference))
     every_local = cells_of(own, local=True)
@@ -111,6 +117,10 @@ def advise(
     features = Features.of_problem(problem)
     cells = joined(shipped, local, factor)
     considered = prospects(cells, features, gap) if cells else _by_capability(problem, gap)
+    if asked is not None:
+        considered = [
+            each for each in considered if Configuration(each.option.backend, each.option.settings).named_in(asked)
+        ]
     judged = _runnable([replace(each, refusal=_refusal(each.option, problem, peers)) for each in considered])
     ranked = rank(judged)
     chosen = ranked[0] if ranked else None
@@ -123,8 +133,8 @@ def advise(
         seconds=seconds,
         chosen=chosen,
         runner_up=runner_up,
-        not_chosen=_reasons(chosen, runner_up, [*ranked, *(each for each in judged if each.refusal)], problem, peers),
-        notes=_notes(chosen, features, gap, seconds, [*shipped, *local], Stakes.of(problem)),
+        not_chosen=_reasons(chosen, runner_up, [*ranked, *(each for each in judged if each.refusal)], problem, peers, asked),
+        notes=_notes(chosen, features, gap, seconds, [*shipped, *local], Stakes.of(problem), asked),
         measured_rows=sum(len(cell.samples) for cell in shipped),
         local_rows=len(own),
         machine_factor=factor,
@@ -222,7 +232,12 @@ def _trouble(name: str) -> str:
 
 
 def _reasons(
-    chosen: Prospect | None, runner_up: Prospect | None, considered: Sequence[Prospect], problem: Problem, peers: bool
+    chosen: Prospect | None,
+    runner_up: Prospect | None,
+    considered: Sequence[Prospect],
+    problem: Problem,
+    peers: bool,
+    among: Sequence[str] | None,
 ) -> dict[str, str]:
     """Why every other label was not chosen; a label measured at several gaps is represented by its best."""
     named = {each.option.label for each in (chosen, runner_up) if each}
@@ -232,7 +247,7 @@ def _reasons(
             reasons[each.option.label] = each.refusal or _why_not(each, chosen)
     seen = {label.partition(":")[0] for label in (*reasons, *named)}
     for name in backend_names():
-        if name not in seen and name != "auto":
+        if name not in seen and (name in among if among is not None else name != "auto"):
             refusal = _refusal(Option(name, "{}", Options().gap), problem, peers)
             reasons[name] = refusal or _absence(name) or "never measured under this kind of budget"
     return reasons
@@ -248,7 +263,7 @@ def _why_not(prospect: Prospect, chosen: Prospect | None) -> str:
         bad = next((each for each in prospect.evidence if not each["suffices"]), None)
         failing = "its gap was too wide" if bad and bad["outcome"] == "certified" else f"it was {bad and bad['outcome']}"
         told = f"; on {bad['instance']} {failing}" if bad else ""
-        return f"not safe: only at least {prospect.certainty:.0%} sure to be certified here{told}"
+        return f"not safe: {prospect.record}{told}"
     factor = prospect.seconds / chosen.seconds if chosen else math.inf
     return f"safe, but predicted {factor:.2g} times slower"
 
@@ -260,8 +275,11 @@ def _notes(
     seconds: float | None,
     cells: Sequence[Cell],
     stakes: Stakes,
+    among: Sequence[str] | None,
 ) -> tuple[str, ...]:
     """The sentences on a choice; `cells` are all that were considered, shipped and local."""
+    if chosen is None and among is not None:
+        return (f"of {', '.join(among)} nothing can be advised here; the reasons are below, and others may serve",)
     if not cells:
         asked = stakes.measure if stakes.secrets == 1 else f"{stakes.secrets} constraints on {stakes.measure}"
         if chosen is None:
@@ -280,8 +298,8 @@ def _notes(
         )
     if not chosen.safe:
         found.append(
-            f"no backend is safe by what was measured; {chosen.option.label} is the most certain, at least "
-            f"{chosen.certainty:.0%}: look at the certificate before you use its answer"
+            f"no backend is safe by what was measured; {chosen.option.label} is the most certain, {chosen.record}: look at "
+            "the certificate before you use its answer"
         )
     kind = comparable_kind(cells, features)
     key = chosen.option.backend, chosen.option.settings_json

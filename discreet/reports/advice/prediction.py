@@ -73,12 +73,17 @@ POLICY = Policy()
 
 @dataclass(frozen=True, eq=False)
 class Certainty:
-    """successes and failures are weighted counts of entries; `nearest` are the cells that count, nearest first."""
+    """successes and failures are weighted counts of entries; `nearest` are the cells that count, nearest first.
+
+    cases   the nearest success and the nearest failure of every entry, but for times that ran out far away
+    """
 
     bound: float
     successes: float
     failures: float
     nearest: tuple[tuple[float, Cell], ...]
+    certified: int = 0
+    cases: int = 0
 
 
 def certainty(cells: Sequence[Cell], features: Features, gap: float) -> Certainty:
@@ -97,7 +102,8 @@ def certainty(cells: Sequence[Cell], features: Features, gap: float) -> Certaint
     successes, failures = sum(good.values()), sum(bad.values())
     bound = float(betaincinv(0.5 + successes, 0.5 + failures, POLICY.quantile))
     order = sorted(zip(distances.tolist(), cells, strict=True), key=lambda pair: pair[0])
-    return Certainty(bound, successes, failures, tuple(order))
+    cases = len(good) + sum(weight >= POLICY.far for weight in bad.values())
+    return Certainty(bound, successes, failures, tuple(order), len(good), cases)
 
 
 class TimeModel:
@@ -180,6 +186,7 @@ class Prospect:
     remote           the nearest measurement where it is too far for a prediction, else empty: then the seconds are an
                      extrapolation that orders options and is not shown; inf where nothing was measured
     refusal          why it is ruled out; empty when it is not
+    certified, cases measured entries behind the certainty, counted: certified ones, and all
     """
 
     option: Option
@@ -192,6 +199,14 @@ class Prospect:
     evidence: tuple[Mapping[str, Any], ...] = ()
     remote: str = ""
     refusal: str = ""
+    certified: int = 0
+    cases: int = 0
+
+    @property
+    def record(self) -> str:
+        """How many comparable cases it certified, and the chance that this leaves it at least, in words."""
+        least = f"at least {100.0 * self.certainty:.0f} % at {100.0 * (1.0 - POLICY.quantile):.0f} %"
+        return f"{self.certified} of {self.cases} comparable cases certified ({least})"
 
     @property
     def safe(self) -> bool:
@@ -208,6 +223,8 @@ class Prospect:
             "certainty": self.certainty,
             "successes": self.successes,
             "failures": self.failures,
+            "certified": self.certified,
+            "cases": self.cases,
             **dict(zip(("predicted_seconds", "low_seconds", "high_seconds"), map(plain, seconds), strict=True)),
             "evidence": [dict(each) for each in self.evidence],
         }
@@ -260,7 +277,13 @@ def _prospect(option: Option, cells: Sequence[Cell], features: Features, gap: fl
         near = model.nearest(features)
         remote = f"{near.instance} (N = {near.features.outcomes:,}, n·m = {near.features.products})"
     return Prospect(
-        option, sure.bound, sure.successes, sure.failures, *model.predict(features), evidence=evidence, remote=remote
+        option,
+        *(sure.bound, sure.successes, sure.failures),
+        *model.predict(features),
+        evidence=evidence,
+        remote=remote,
+        certified=sure.certified,
+        cases=sure.cases,
     )
 
 

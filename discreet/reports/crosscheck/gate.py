@@ -20,7 +20,7 @@ from typing import Any
 from discreet.backends import run
 from discreet.backends.contract import ACCURACY, COLUMNS, Kind, Options
 from discreet.backends.isolated import NOT_BEGUN, attempt_all
-from discreet.backends.registry import backend_names, capabilities, own_backends, peers, refuse_unknown_names
+from discreet.backends.registry import backend_names, capabilities, own_backends, peers, refuse_unknown_names, version_of
 from discreet.backends.solution import Solution, Status
 from discreet.problems.certificate import Certificate
 from discreet.problems.errors import InputError
@@ -63,6 +63,7 @@ class Crosscheck:
         ]
         return {
             "made_by": "discreet crosscheck",
+            "version": version_of("discreet"),
             "seconds": self.seconds,
             "backends": list(self.backends),
             "left_out": list(self.selection.left_out),

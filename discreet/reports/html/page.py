@@ -14,6 +14,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from discreet.backends.registry import version_of
 from discreet.problems.errors import InputError
 from discreet.problems.files.writing import check_output, marked
 from discreet.reports.asv_results import AsvRecord
@@ -54,7 +55,7 @@ def document(*, mark: str, brand: str, title: str, heading: str, lead: str, body
         "BRAND": f'{brand}</p><button type="button" id="theme"></button>' if script else f"{brand}</p>",
         "HEADING": heading,
         "LEAD": lead,
-        "FOOTER": footer,
+        "FOOTER": f"{footer}<p>Made by discreet {version_of('discreet')}.</p>",
         "SCRIPT": f"<script>{script}</script>" if script else "",
         "BODY": body,
     }

@@ -5,6 +5,8 @@ never a matter of accuracy. How far apart the error probabilities are is a matte
 
 At budget 0 a bracket is about all estimators that are private within a number δ of its own. A lower bound for one δ and an
 upper bound for a larger one cannot contradict each other, so they are not compared. Nor are rows that do not record δ.
+
+A vacuous bracket, which excludes hardly anything, agrees with nobody; that it excludes another one is still said.
 """
 
 from __future__ import annotations
@@ -42,11 +44,12 @@ class Pair:
 def agreements(rows: Iterable[Measurement]) -> tuple[Agreement, ...]:
     """Every pair of configurations on every problem that both answered, with all repeats and gaps of both."""
     found = grouped((row for row in rows if row.answered), lambda row: (row.problem_hash, row.instance))
-    return tuple(
+    pairs = (
         _agreement(key[1], *one, *other)
         for key in sorted(found)
         for one, other in combinations(sorted(grouped(found[key], lambda row: row.label).items()), 2)
     )
+    return tuple(pair for pair in pairs if pair is not None)
 
 
 def summarise(pairs: Sequence[Agreement]) -> list[Pair]:
@@ -58,10 +61,22 @@ def summarise(pairs: Sequence[Agreement]) -> list[Pair]:
     ]
 
 
-def _agreement(case: str, first: str, ones: list[Measurement], second: str, others: list[Measurement]) -> Agreement:
+def _agreement(case: str, first: str, ones: list[Measurement], second: str, others: list[Measurement]) -> Agreement | None:
+    """What two configurations say of one case; None where no bracket excludes another and all of one are vacuous."""
     excluded = any(_excludes(one, other) or _excludes(other, one) for one, other in product(ones, others))
+    if not excluded and (all(map(_vacuous, ones)) or all(map(_vacuous, others))):
+        return None
     difference = abs(min(row.upper for row in ones) - min(row.upper for row in others))
     return Agreement(case, first, second, not excluded, difference)
+
+
+def _vacuous(row: Measurement) -> bool:
+    """Whether a bracket says little: its ends differ by more than a factor of two, or it holds all that was known before.
+
+    Known before are the errors of the Bayes rule and of the best constant guess.
+    """
+    known_before = row.lower <= row.bayes_error and row.constant_error <= row.upper
+    return not row.certified and (row.relative_gap > 0.5 or known_before)
 
 
 def _excludes(one: Measurement, other: Measurement) -> bool:
