@@ -29,14 +29,14 @@ from discreet.reports.figure_svg import standalone
 from discreet.reports.html.page import report_page
 from discreet.reports.measurements import Configuration, Measurement, landmarks
 from discreet.reports.outputs import Watch, plain, write_folder
-from discreet.reports.pictures import gap_figure, leakage_figure
+from discreet.reports.pictures import gap_figure, leakage_figure, perfect_figure
 from discreet.reports.statistics.agreement import Agreement, agreements
 from discreet.reports.study.cells import Cell, Instance, serves
 from discreet.reports.study.plan import Limits, Profile
 from discreet.reports.study.runner import measure
 
-NAMES = ("index.html", "leakage.svg", "brackets.svg", "comparison.json")
-"""Every file that a comparison writes, beside the manifest."""
+NAMES = ("index.html", "leakage.svg", "perfect.svg", "brackets.svg", "comparison.json")
+"""Every file that a comparison may write, beside the manifest."""
 
 
 @dataclass(frozen=True)
@@ -275,15 +275,18 @@ def _refuse_repetition(what: str, names: Sequence[str]) -> None:
 
 
 def write_comparison(comparison: Comparison, folder: str | Path, *, overwrite: bool = False) -> tuple[Path, ...]:
-    """Write index.html, leakage.svg, brackets.svg and comparison.json into a folder, made if need be; see `write_folder`."""
+    """Write the page, the pictures and the record into a folder, made if need be; see `write_folder`.
+
+    perfect.svg is about answers at perfect privacy, so it is only written where there are some.
+    """
+    figures = [leakage_figure(comparison.rows), perfect_figure(comparison.rows), gap_figure(comparison.rows)]
     contents = {
         "index.html": report_page(
             comparison.rows,
             source=f"a comparison that asked for a relative gap of {wording.scientific(comparison.gap)}",
             verdict=comparison.verdict(),
         ),
-        "leakage.svg": standalone(leakage_figure(comparison.rows)),
-        "brackets.svg": standalone(gap_figure(comparison.rows)),
+        **{f"{each.name}.svg": standalone(each) for each in figures if each.series or each.name != "perfect"},
         "comparison.json": json.dumps(comparison.to_dict(), indent=1, allow_nan=False) + "\n",
     }
     return write_folder(folder, contents, {"command": "discreet compare"}, overwrite=overwrite)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from discreet.backends.solution import PRIVACY_TOLERANCE
+from discreet.problems.judge.privacy import PRIVATE_LIMIT
+from discreet.problems.measures.registry import measure_of
 from discreet.problems.numerics.double_double import Array
 from discreet.reports import wording
 from discreet.reports.curve import Frontier
 from discreet.reports.figures import Figure, Series
-from discreet.reports.measurements import Measurement
+from discreet.reports.measurements import Measurement, grouped
 from discreet.reports.statistics.claims import weighed
 from discreet.reports.statistics.profiles import Profile
 from discreet.reports.statistics.scaling import Sweep
@@ -29,52 +32,115 @@ def tones(found: Sequence[Trial]) -> dict[str, int]:
     return {name: tone for tone, name in enumerate(names)}
 
 
+_FLOOR = 1e-16
+"""Nats beyond a budget, and deviations, that are drawn as none: what rounding leaves of probabilities."""
+
+_KEPT = {"keeps the budget": 2, "up to 1 % beyond": 3, "more than 1 % beyond": 1}
+"""What an answer does to a positive budget, and the tone of its mark."""
+
+_PRIVATE = {"exactly private": 2, "within a tolerance": 3, "not private": 1}
+"""The same at perfect privacy."""
+
+
 def leakage_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figure:
-    """What every answer called solved really leaks, as a multiple of its budget: one line for each configuration.
+    """What every answer called solved leaks beyond its positive budget: one line for each configuration, in nats.
 
-    What lies right of 1 breaks the budget. At budget 0 marks are hollow, and those of answers that are private only
-    within a tolerance differ. The words beside a line count its marks, except on a page, where the filters change them.
+    The amount says how much harm is done; its tone, whether it is more than a solver's rounding. The words beside a line
+    count its marks, except on a page, where the filters change them.
     """
-    leaks = [(number, row, row.leakage_over_budget) for number, row in enumerate(rows) if weighed(row)]
-    every, broken = Counter(row.label for _, row, _ in leaks), Counter(row.label for _, row, _ in leaks if row.violated)
-    worst = {name: max(ratio for _, row, ratio in leaks if row.label == name) for name in every}
-    names = sorted(worst, key=lambda name: (worst[name], name))
+    leaks = [(number, row) for number, row in enumerate(rows) if weighed(row) and row.regime != "perfect"]
+    units = {measure_of(row.measure).unit if row.secrets == 1 else "" for _, row in leaks}
+    unit = "nats" if units <= {"nats"} else "leakage"
 
-    def strip(words: str, tone: int) -> Series:
-        told = "{0.label} on {0.instance}: claimed {0.claimed!r}, true leakage ÷ budget: {1}"
-        own = [each for each in leaks if _kept(each[1]) == words]
-        marks = ((row.label, max(ratio, 1e-2), told.format(row, wording.excess(row)), n) for n, row, ratio in own)
-        return _strip(words, tone, names, marks, hollow=words.startswith(_PERFECT))
+    def kept(row: Measurement) -> str:
+        if not row.violated:
+            return "keeps the budget"
+        return "more than 1 % beyond" if row.own_leakage_nats > 1.01 * row.budget_nats else "up to 1 % beyond"
 
-    told = "; ".join(f"{name}: largest {wording.scientific(worst[name])} ×" for name in names) or "none was called solved"
-    return Figure(
+    return _claims_figure(
         "leakage",
-        'What answers called "optimal" really leak',
-        "true leakage ÷ budget; at perfect privacy, the deviation ÷ what counts as none",
-        "right of 1 the budget is broken; ratios below 0.01 are drawn at 0.01",
-        "",
-        tuple(each for each in map(strip, _KEPT, _KEPT.values()) if each.x),
-        f"True leakage over budget of claimed successes. {told}.",
-        log_x=True,
-        rows=tuple(f"{name}: {broken[name]} of {every[name]} broken" if counted else name for name in names),
-        zone_from=1.0,
+        'How far answers called "optimal" break their budget',
+        f"positive budgets, the judge's numbers; up to {wording.scientific(PRIVACY_TOLERANCE)} of it beyond counts as kept",
+        f"{unit} leaked beyond the budget; less than {wording.scientific(_FLOOR)} is drawn at the left edge",
+        [(number, row, row.own_leakage_nats - row.budget_nats, kept(row)) for number, row in leaks],
+        _KEPT,
+        lambda row: f"true leakage ÷ budget: {wording.excess(row)}{wording.beyond(row)}",
+        "break it" if counted else "",
     )
 
 
-_PERFECT = "perfect privacy: "
-_KEPT = {
-    "keeps the budget": 2, "breaks it": 1,
-    f"{_PERFECT}exact": 2, f"{_PERFECT}within a tolerance": 3, f"{_PERFECT}broken": 1,
-}  # fmt: skip
-"""What an answer does to its budget, and the tone of its mark."""
+def perfect_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figure:
+    """What every answer called solved reveals at perfect privacy: the largest relative change of a probability by a guess.
+
+    Rows that do not record it are left out.
+    """
+    known = [
+        (number, row)
+        for number, row in enumerate(rows)
+        if weighed(row) and row.regime == "perfect" and math.isfinite(row.own_private_within)
+    ]
+
+    def kept(row: Measurement) -> str:
+        return "not private" if row.violated else "within a tolerance" if row.own_private_within > 0.0 else "exactly private"
+
+    return _claims_figure(
+        "perfect",
+        'What answers called "optimal" reveal at perfect privacy',
+        f"budget 0, the judge's numbers; up to {wording.scientific(PRIVATE_LIMIT)} counts as private",
+        f"largest relative change of p(x) by a guess; less than {wording.scientific(_FLOOR)} at the left edge",
+        [(number, row, row.own_private_within, kept(row)) for number, row in known],
+        _PRIVATE,
+        wording.excess,
+        "not private" if counted else "",
+        zone_from=PRIVATE_LIMIT,
+    )
 
 
-def _kept(row: Measurement) -> str:
-    """The word of `_KEPT` for a row."""
-    if row.regime != "perfect":
-        return "breaks it" if row.violated else "keeps the budget"
-    kept = "exact" if row.own_private_within == 0.0 else "within a tolerance"
-    return f"{_PERFECT}{'broken' if row.violated else kept}"
+def _claims_figure(
+    name: str,
+    title: str,
+    subtitle: str,
+    x_label: str,
+    marks: Sequence[tuple[int, Measurement, float, str]],
+    tones_of: Mapping[str, int],
+    told: Callable[[Measurement], str],
+    broken: str,
+    zone_from: float | None = None,
+) -> Figure:
+    """One line for each configuration, the worst below, and on it a mark for each of (number, row, amount, what it does).
+
+    broken   the words after the number of marks that break what was asked for; empty: none
+    """
+    own = grouped(marks, lambda mark: mark[1].label)
+    worst = {label: max(_FLOOR, *(amount for _, _, amount, _ in own[label])) for label in own}
+    names = sorted(own, key=lambda label: (worst[label], label))
+
+    def line(label: str) -> str:
+        violated = sum(row.violated for _, row, _, _ in own[label])
+        return f"{label}: {violated} of {len(own[label])} {broken}" if broken else label
+
+    def strip(words: str, tone: int) -> Series:
+        hint = "{0.label} on {0.instance}: claimed {0.claimed!r}, {1}"
+        drawn = (
+            (row.label, max(amount, _FLOOR), hint.format(row, told(row)), number)
+            for number, row, amount, kept in marks
+            if kept == words
+        )
+        return _strip(words, tone, names, drawn, hollow=tone == 3)
+
+    found = "; ".join(f"{label}: at most {wording.scientific(worst[label])}" for label in names)
+    return Figure(
+        name,
+        title,
+        subtitle,
+        x_label,
+        "",
+        tuple(each for each in map(strip, tones_of, tones_of.values()) if each.x),
+        f"{x_label}. {found or 'None was called solved'}.",
+        log_x=True,
+        rows=tuple(map(line, names)),
+        zone_from=zone_from,
+    )
 
 
 def gap_figure(rows: Sequence[Measurement]) -> Figure:

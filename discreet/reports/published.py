@@ -19,15 +19,23 @@ from discreet.reports.html.data import cleaned
 from discreet.reports.html.page import asset
 from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import csv_text, plain, write_folder
-from discreet.reports.pictures import SIZE_WORDS, leakage_figure, precision_figure, profile_figure, sweep_figure, tones
+from discreet.reports.pictures import (
+    SIZE_WORDS,
+    leakage_figure,
+    perfect_figure,
+    precision_figure,
+    profile_figure,
+    sweep_figure,
+    tones,
+)
 from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE
 from discreet.reports.statistics.numbers import statistics_of
 from discreet.reports.statistics.scaling import WIDEST
 from discreet.reports.statistics.trials import NOT_TRIED, Trial, trials
 
 NAMES = (
-    "README.md", "leakage.svg", "time.svg", "performance.svg", "data.svg", "precision.svg", "commits.svg", "results.csv",
-    "commits.csv",
+    "README.md", "leakage.svg", "perfect.svg", "time.svg", "performance.svg", "data.svg", "precision.svg", "commits.svg",
+    "results.csv", "commits.csv",
 )  # fmt: skip
 """Every file a snapshot may hold."""
 
@@ -49,6 +57,7 @@ def publish(
     sweep = next((each for each in statistics["sweeps"] if each.size == "outcomes" and each.constrained), None)
     figures = [
         leakage_figure(ordered),
+        perfect if (perfect := perfect_figure(ordered)).series else None,
         sweep and sweep_figure(sweep, tone),
         profile_figure("performance", statistics["performance"], tone),
         profile_figure("data", statistics["data"], tone),
@@ -108,6 +117,7 @@ def _page(numbers: Mapping[str, Any], pictures: Collection[str], commits: Sequen
 _CLAIMS = {
     "backend": "contestant", "attempts": "attempts", "claimed": "claims", "true": "true_claims",
     "correct rate": "correct_rate", "broke the budget": "violations", "worst leakage ÷ budget": "worst_leakage",
+    "largest deviation at budget 0": "worst_deviation",
     "certified, not claimed": "unclaimed",
 }  # fmt: skip
 _FITS = {"backend": "contestant", "exponent": "exponent", "from": "low", "to": "high", "sizes": "points"}

@@ -26,7 +26,7 @@ from discreet.reports import tables, wording
 from discreet.reports.compare import Case, Comparison, run_comparison, write_comparison
 from discreet.reports.figure_svg import standalone
 from discreet.reports.measurements import Configuration
-from discreet.reports.pictures import gap_figure, leakage_figure
+from discreet.reports.pictures import gap_figure, leakage_figure, perfect_figure
 from discreet.reports.statistics.claims import claimed_leaks
 
 NAMES = ("fake-bayes", "fake-constant", "fake-crashes")
@@ -249,7 +249,12 @@ def test_numbers_in_words() -> None:
 def test_the_pictures_have_a_mark_for_every_answer(comparison: Comparison) -> None:
     leaks = claimed_leaks(comparison.rows)
     answered = [row for row in comparison.rows if row.answered]
-    for figure, marks in ((leakage_figure(comparison.rows), len(leaks)), (gap_figure(comparison.rows), len(answered))):
+    perfect = [row for row in leaks if row.regime == "perfect"]
+    for figure, marks in (
+        (leakage_figure(comparison.rows), len(leaks) - len(perfect)),
+        (perfect_figure(comparison.rows), len(perfect)),
+        (gap_figure(comparison.rows), len(answered)),
+    ):
         root = ElementTree.fromstring(standalone(figure))
         hints = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}title")]
         assert len(hints) == marks
@@ -260,13 +265,13 @@ def test_the_pictures_have_a_mark_for_every_answer(comparison: Comparison) -> No
 def test_a_comparison_is_written_twice_but_never_over_foreign_files(comparison: Comparison, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "report"
     first = write_comparison(comparison, folder)
-    assert [path.name for path in first] == ["index.html", "leakage.svg", "brackets.svg", "comparison.json"]
+    assert [path.name for path in first] == ["index.html", "leakage.svg", "perfect.svg", "brackets.svg", "comparison.json"]
     assert write_comparison(comparison, folder) == first
     page = first[0].read_text(encoding="utf-8")
     assert "no <constraint>" not in page
     for sentence in comparison.verdict():
         assert sentence.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#x27;") in page
-    assert json.loads(first[3].read_text(encoding="utf-8"))["gap"] == comparison.gap
+    assert json.loads(first[4].read_text(encoding="utf-8"))["gap"] == comparison.gap
     (folder / "leakage.svg").write_text("<svg>mine</svg>")
     before = (folder / "index.html").stat().st_mtime_ns
     with pytest.raises(FileError, match=r"leakage\.svg was not made here, or was changed since, and is left alone"):

@@ -16,7 +16,7 @@ from discreet.problems.judge.privacy import PRIVATE_LIMIT
 from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.measurements import Measurement
-from discreet.reports.pictures import leakage_figure
+from discreet.reports.pictures import leakage_figure, perfect_figure
 from discreet.reports.published import NAMES, publish
 
 HOME = "/" + "/".join(("home", "someone"))
@@ -59,8 +59,8 @@ def test_equal_rows_give_equal_bytes_in_any_order(tmp_path: Path) -> None:
 def test_the_page_says_what_was_measured(tmp_path: Path) -> None:
     publish(ROWS, tmp_path)
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "| conic | 5 | 4 | 2 | 0.5 | 2 | 100 | 0 |" in page
-    assert "| tilt | 5 | 5 | 5 | 1 | 0 | 0.5 | 0 |" in page
+    assert "| conic | 5 | 4 | 2 | 0.5 | 2 | 100 | – | 0 |" in page
+    assert "| tilt | 5 | 5 | 5 | 1 | 0 | 0.5 | – | 0 |" in page
     assert "Time by outcomes N:\n\n" in page
     assert "| tilt | 0.477 | 0.477 | 0.477 | 4 |" in page
     assert "no progress after # steps \\| in …" in page
@@ -103,14 +103,31 @@ def test_privacy_within_a_tolerance_has_a_mark_of_its_own_at_budget_0(tmp_path: 
         rows = [replace(base, backend=backend, own_private_within=share)]
         publish(rows, tmp_path / backend)
         assert wording.excess(rows[0]) == words
-        drawn = (tmp_path / backend / "leakage.svg").read_text(encoding="utf-8")
-        assert words in drawn
-        kept = "broken" if base is broken else "exact" if backend == "exact" else "within a tolerance"
-        assert [f"perfect privacy: {each}<" in drawn for each in ("exact", "within a tolerance", "broken")] == [
-            each == kept for each in ("exact", "within a tolerance", "broken")
-        ]
-    (mark,) = (series for series in leakage_figure([replace(broken, own_private_within=0.5)]).series)
-    assert mark.x == (0.5 / PRIVATE_LIMIT,)  # right of 1, where the budget is broken
+        assert leakage_figure(rows).series == ()
+        assert (tmp_path / backend / "perfect.svg").exists() == (backend != "old")  # it was not recorded
+        if backend != "old":
+            (series,) = perfect_figure(rows).series
+            assert words in series.hints[0]
+            kept = "not private" if base is broken else "exactly private" if backend == "exact" else "within a tolerance"
+            assert series.label == kept
+    figure = perfect_figure([replace(broken, own_private_within=0.5)])
+    assert figure.series[0].x == (0.5,)
+    assert figure.zone_from == PRIVATE_LIMIT
+
+
+def test_the_lead_picture_tells_rounding_from_harm() -> None:
+    """In nats beyond the budget: a tenth of a picobit is not millions of times a budget."""
+    leaks = {1e-14: 0.01 * (1 + 1e-12), 1e-8: 0.01 * (1 + 1e-6 + 1e-9), 1e-5: 0.01005, 0.01: 0.02}
+    rows = [replace(row("conic", k, 1.0, ratio=2.0), own_leakage_nats=leaked) for k, leaked in enumerate(leaks.values(), 2)]
+    figure = leakage_figure(rows)
+    assert {series.label: len(series.x) for series in figure.series} == {
+        "keeps the budget": 1, "up to 1 % beyond": 2, "more than 1 % beyond": 1,
+    }  # fmt: skip
+    drawn = sorted(value for series in figure.series for value in series.x)
+    assert drawn == pytest.approx([leaked - 0.01 for leaked in leaks.values()], rel=1e-9)
+    assert figure.x_label.startswith("nats leaked beyond the budget")
+    assert figure.rows == ("conic: 3 of 4 break it",)
+    assert "0.01 nats beyond" in figure.series[-1].hints[0]
 
 
 def record(

@@ -52,6 +52,7 @@ def page_data(
         "source": source,
         "rows": _columns(rows, _ROW, others),
         "leakage": page.figure(pictures.leakage_figure(rows, counted=False)),
+        "perfect": page.figure(pictures.perfect_figure(rows, counted=False)),
         "precision": page.figure(pictures.precision_figure(rows, page.tone)),
         "sizes": pictures.SIZE_WORDS,
         "choices": CHOICES,

@@ -55,6 +55,8 @@ class ClaimRecord:
     attempts    attempts that were tried
     claims      said to be solved;   true_claims  of these, certified;   violations  of these, beyond the budget
     unclaimed   certified although the backend did not say solved
+    worst_leakage     largest leakage ÷ budget of a claim under a positive budget
+    worst_deviation   largest relative change of a probability by a guess, of a claim of perfect privacy
     """
 
     contestant: str
@@ -64,6 +66,7 @@ class ClaimRecord:
     violations: int
     unclaimed: int
     worst_leakage: float
+    worst_deviation: float
 
     @property
     def correct_rate(self) -> float:
@@ -112,7 +115,8 @@ def reason_of(row: Measurement) -> str:
 
 def _record(label: str, rows: list[Measurement]) -> ClaimRecord:
     solved = [row for row in rows if claims_success(row.claimed)]
-    ratios = [row.leakage_over_budget for row in rows if weighed(row)]
+    ratios = [row.leakage_over_budget for row in rows if weighed(row) and row.regime != "perfect"]
+    deviations = [row.own_private_within for row in rows if weighed(row) and row.regime == "perfect"]
     return ClaimRecord(
         label,
         attempts=len(rows),
@@ -121,4 +125,5 @@ def _record(label: str, rows: list[Measurement]) -> ClaimRecord:
         violations=sum(row.violated for row in solved),
         unclaimed=sum(row.certified for row in rows) - sum(row.certified for row in solved),
         worst_leakage=max(ratios, default=math.nan),
+        worst_deviation=max(deviations, default=math.nan),
     )
