@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from discreet.backends.contract import Kind
-from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names, version_of
+from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
 from discreet.backends.solution import Status
 from discreet.problems.checks import at_most
 from discreet.problems.errors import InputError
 from discreet.problems.problem import Problem
+from discreet.problems.provenance import version_of
 from discreet.reports import wording
 from discreet.reports.figure_svg import standalone
 from discreet.reports.html.page import report_page

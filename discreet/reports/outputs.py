@@ -19,9 +19,9 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.backends.registry import version_of
 from discreet.problems.errors import FileError
 from discreet.problems.files.writing import PathLike, check_output, refusals, replacing
+from discreet.problems.provenance import version_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -20,10 +20,11 @@ from typing import Any
 from discreet.backends import run
 from discreet.backends.contract import ACCURACY, COLUMNS, Kind, Options
 from discreet.backends.isolated import NOT_BEGUN, attempt_all
-from discreet.backends.registry import backend_names, capabilities, own_backends, peers, refuse_unknown_names, version_of
+from discreet.backends.registry import backend_names, capabilities, own_backends, peers, refuse_unknown_names
 from discreet.backends.solution import Solution, Status
 from discreet.problems.certificate import Certificate
 from discreet.problems.errors import InputError
+from discreet.problems.provenance import version_of
 from discreet.reports.crosscheck.instances import Instance, Selection
 from discreet.reports.outputs import plain, replace_file
 from discreet.reports.second_opinion import second_opinion

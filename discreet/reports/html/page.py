@@ -14,9 +14,9 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from discreet.backends.registry import version_of
 from discreet.problems.errors import InputError
 from discreet.problems.files.writing import check_output, marked
+from discreet.problems.provenance import version_of
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.figure_svg import LOOK_STYLE
 from discreet.reports.figures import DARK, LIGHT
