@@ -3,9 +3,13 @@
 Method: between kinks of the curve the log ratios t/μ and the price μ√ε are smooth in √ε. As ε → 0 the ratios fall like √ε
 and the price tends to a limit. Towards I_MAP, from which on the budget is slack, the price falls to 0. So both are
 interpolated by polynomials in √ε through the nearest solved budgets. At a kink, where the number of ties changes, the
-prediction is worse.
+prediction is worse. Of several secrets ε is the common factor of the budgets, and tilts take the place of ratios, as some of
+the prices may be 0.
 
-Source: discreet, docs/theory.md, section 14 (continuation along the curve).
+Under linear measures duals are constant between kinks. The chord between the solved budgets on both sides is exact where
+no kink lies between them, and as good as a polynomial where many do.
+
+Source: discreet, docs/theory.md, sections 14 (continuation along the curve) and 22.
 """
 
 from __future__ import annotations
@@ -14,7 +18,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +27,7 @@ from discreet.backends.contract import Duals
 from discreet.problems.constraint import Constrained
 from discreet.problems.measures.measure import Scope
 from discreet.problems.measures.mutual_information import MUTUAL_INFORMATION
+from discreet.problems.measures.registry import LINEAR
 from discreet.problems.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
@@ -30,11 +36,11 @@ _NEIGHBOURS = 4  # solved budgets that a prediction interpolates
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A budget of a model, in nats, with the tilt [m, n] and multiplier (inf at budget 0) of its certified solution."""
+    """A budget of a model, or a factor of several, with tilt [m, n] and multiplier (inf at 0) of its certified solution."""
 
     budget: float
     tilt: Array
-    multiplier: float
+    multiplier: Any
 
     @cached_property
     def root(self) -> float:
@@ -42,18 +48,43 @@ class Known:
         return math.sqrt(self.budget)
 
     @cached_property
-    def price(self) -> float:
+    def price(self) -> Any:
         """μ √ε, which is finite for positive budgets."""
         return self.multiplier * self.root
 
     @cached_property
     def log_ratio(self) -> Array:
         """t/μ [m, n] for μ > 0: 0 at budget 0."""
-        return self.tilt / self.multiplier
+        return np.asarray(self.tilt / self.multiplier)
 
 
-def predicted(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
-    """Duals at the problem's budget, the likeliest first; none if the known budgets, all distinct, do not suffice.
+def predicted(problem: Problem, known: Sequence[Known], at: float) -> Iterator[Duals]:
+    """Duals at that budget or factor, the likeliest first; none if the known ones, all distinct, do not suffice."""
+    if all(term.measure.name in LINEAR for term in problem.terms):
+        return _on_the_chord(known, at)
+    return _interpolated(known, at) if len(problem.terms) > 1 else _of_one_secret(problem, known)
+
+
+def _on_the_chord(known: Sequence[Known], at: float) -> Iterator[Duals]:
+    ordered = sorted(known, key=lambda point: point.budget)
+    for below, above in pairwise(ordered):
+        if below.budget < at < above.budget:
+            share = (at - below.budget) / (above.budget - below.budget)
+            yield Duals((1.0 - share) * below.tilt + share * above.tilt, above.multiplier)
+
+
+def _interpolated(known: Sequence[Known], at: float) -> Iterator[Duals]:
+    place = math.sqrt(at)
+    nearest = sorted(known, key=lambda point: abs(point.root - place))
+    priced = [point for point in nearest if np.max(point.multiplier) < math.inf]
+    tilts = [weight * point.tilt for weight, point in _weighted(nearest[:_NEIGHBOURS], place)]
+    prices = [weight * point.price for weight, point in _weighted(priced[:_NEIGHBOURS], place)]
+    if np.any(sum(prices) > 0.0):
+        yield Duals(np.sum(tilts, axis=0), np.maximum(sum(prices) / place, 0.0))
+
+
+def _of_one_secret(problem: Problem, known: Sequence[Known]) -> Iterator[Duals]:
+    """Under a smooth measure.
 
     The first prediction uses the nearest budgets on both sides, two more one side alone, since a kink may lie between. If
     only perfect privacy and slack budgets are known, its tilt comes first, scaled in √ε to 0 at the least slack budget.

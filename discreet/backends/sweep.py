@@ -16,6 +16,7 @@ from discreet.backends.contract import Continuation, Options, Regime
 from discreet.backends.registry import load_backend, versions_of
 from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
+from discreet.problems.envelope import Scale
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
 
@@ -32,32 +33,35 @@ class Sweep:
         time_limit: float | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        """Reduce the model. `time_limit` is for each budget, in seconds. Raises InputError for an unknown backend."""
+        """Reduce the model. `time_limit` is for each budget, in seconds.
+
+        Raises InputError for an unknown backend, and for constraints that have no curve.
+        """
+        self._scale = Scale.of(problem)
         self._backend, self._solver = backend, load_backend(backend)
         self._continuation = self._solver if isinstance(self._solver, Continuation) else None
         self._options = Options(gap, time_limit, None, {} if settings is None else settings)
         self._reduced = reduce(problem)
         self._known: dict[float, Known] = {}
 
-    def solve(self, budget: Any) -> tuple[Solution, float]:
-        """The judged solution at a budget, or at those of all constraints, and the seconds it took."""
+    def solve(self, at: float) -> tuple[Solution, float]:
+        """The judged solution at a budget, or where several have this common factor, and the seconds it took."""
         started = time.perf_counter()
-        self._reduced = self._reduced.with_budget(budget)  # keeps what has been computed about the model
+        self._reduced = self._reduced.with_budget(self._scale.budgets(at))  # keeps what has been computed about the model
         problem, options = self._reduced.original, self._options
-        solution = self._continued() or conclude(problem, attempt(problem, self._backend, options, self._reduced), options)
-        if solution.status is Status.CERTIFIED and solution.tilt is not None and isinstance(solution.multiplier, float):
-            tilt = solution.tilt[:, self._reduced.private_values]
-            self._known[budget] = Known(budget, tilt, float(solution.multiplier))
+        solution = self._continued(at) or conclude(problem, attempt(problem, self._backend, options, self._reduced), options)
+        if solution.status is Status.CERTIFIED and solution.tilt is not None and solution.multiplier is not None:
+            self._known[at] = Known(at, solution.tilt[:, self._reduced.private_values], solution.multiplier)
         return solution, time.perf_counter() - started
 
-    def _continued(self) -> Solution | None:
+    def _continued(self, at: float) -> Solution | None:
         """The backend's answer from the budgets already solved, if it is certified."""
         solver, problem = self._continuation, self._reduced.problem
         if solver is None or not self._known or Regime.of(problem) is not Regime.CONSTRAINED:
             return None
         started = time.perf_counter()
         try:
-            raw = solver.continued(problem, self._options, predicted(problem, list(self._known.values())))
+            raw = solver.continued(problem, self._options, predicted(problem, list(self._known.values()), at))
         except (ArithmeticError, ValueError):  # linear algebra may fail on a bad prediction
             return None
         if raw is None:

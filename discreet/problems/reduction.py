@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +46,8 @@ class Reduced:
         """Outcomes of probability zero."""
         return 0 if self.group is None else int((self.group < 0).sum())
 
-    def with_budget(self, budget: float) -> Reduced:
-        """The same reduction of the same model, of one secret, under another budget."""
+    def with_budget(self, budget: Any) -> Reduced:
+        """The same reduction of the same model under another budget, or of several secrets under others."""
         smaller = self.problem.with_budget(budget)
         original = smaller if self.problem is self.original else self.original.with_budget(budget)
         return replace(self, problem=smaller, original=original)

@@ -273,7 +273,7 @@ class _Search:
 
     def add(self, budget: float) -> None:
         """Solve one more budget."""
-        solution, seconds = self._sweep.solve(self._scale.budgets(budget))
+        solution, seconds = self._sweep.solve(budget)
         self.points[budget] = FrontierPoint.of(solution, seconds, self._scale, budget)
         if solution.certificate is not None and solution.multiplier is not None:
             self._bounds.append(self._scale.bound(solution.certificate, solution.multiplier, budget))

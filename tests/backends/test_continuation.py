@@ -34,7 +34,7 @@ def known(problem: Problem, budgets: Sequence[float]) -> list[Known]:
 
 
 def continued(problem: Problem, near: Sequence[Known], gap: float = 1e-9) -> Raw[Answer] | None:
-    return Tilt().continued(problem, Options(gap=gap), predicted(problem, near))
+    return Tilt().continued(problem, Options(gap=gap), predicted(problem, near, problem.budget))
 
 
 def judged(problem: Problem, raw: Raw[Answer]) -> Certificate:
@@ -125,13 +125,62 @@ def test_a_sweep_is_never_worse_than_a_solve(problem: Problem, shares: list[floa
 def test_predictions_interpolate_in_the_root_of_the_budget() -> None:
     problem = ds.problems.paper_single(bins=20).with_budget(0.04)
     line = [Known(b, np.full((2, 2), 3.0 - 5.0 * math.sqrt(b)), 1.0 / (2.0 * math.sqrt(b))) for b in (0.01, 0.0225, 0.09)]
-    tilt, multiplier = next(predicted(problem, line))
+    tilt, multiplier = next(predicted(problem, line, 0.04))
     np.testing.assert_allclose(tilt, 2.0)
     assert multiplier == pytest.approx(2.5)
-    _, alone = next(predicted(problem, [line[0], Known(0.0, np.zeros((2, 2)), math.inf)]))
+    _, alone = next(predicted(problem, [line[0], Known(0.0, np.zeros((2, 2)), math.inf)], 0.04))
     assert alone == pytest.approx(2.5)
-    assert list(predicted(problem, [])) == []
-    assert list(predicted(problem, [Known(0.0, np.zeros((2, 2)), math.inf)])) == []
+    assert list(predicted(problem, [], 0.04)) == []
+    assert list(predicted(problem, [Known(0.0, np.zeros((2, 2)), math.inf)], 0.04)) == []
+
+
+LINEAR = ["total-variation", "maximal-leakage", "min-entropy-leakage", "parity-difference"]
+
+
+@pytest.mark.parametrize("measure", LINEAR)
+@pytest.mark.parametrize("shape", [(2, 2, 3000), (3, 3, 300)])
+def test_under_linear_measures_the_chord_leads_to_the_vertex(measure: str, shape: tuple[int, int, int]) -> None:
+    problem = models(5, shape).with_budget(math.inf, measure=measure)
+    sweep = Sweep(problem, "tilt", gap=1e-9)
+    for share in (0.0, 1.0, 0.5, 0.25, 0.3, 0.28):
+        solution, _ = sweep.solve(share * problem.bayes_leakage)
+        assert solution.status is Status.CERTIFIED
+    assert solution.claimed == "optimal (continued)"
+    assert solution.iterations == 0
+    alone = ds.solve(problem.with_budget(0.28 * problem.bayes_leakage), "tilt")
+    assert solution.error_probability == pytest.approx(alone.error_probability, rel=1e-12)
+
+
+def test_the_chord_is_between_the_neighbours_on_both_sides() -> None:
+    problem = ds.problems.paper_single(bins=20).with_budget(0.3, measure="total-variation")
+    line = [Known(b, np.full((2, 2), 5.0 - b), 7.0 - b) for b in (0.0, 0.1, 0.5, 0.9)]
+    (found,) = predicted(problem, line, 0.3)
+    np.testing.assert_allclose(found.tilt, 4.7)
+    assert list(predicted(problem, line, 1.0)) == []
+
+
+@pytest.mark.parametrize("measure", ["chi-square", "sibson:alpha=2", "conditional-mutual-information"])
+def test_many_outcomes_are_continued_under_smooth_measures(measure: str) -> None:
+    joint = np.random.default_rng(3).dirichlet(np.full(4 * 20_000, 0.5)).reshape(2, 2, 20_000)
+    problem = Problem.from_joint(joint, math.inf, measure=measure)
+    sweep = Sweep(problem, "tilt", gap=1e-9)
+    for share in (0.0, 1.0, 0.5, 0.25, 0.3):
+        solution, _ = sweep.solve(share * problem.bayes_leakage)
+        assert solution.status is Status.CERTIFIED
+    assert solution.claimed == "optimal (continued)"
+
+
+def test_several_secrets_are_continued_along_a_common_factor() -> None:
+    joint = np.random.default_rng(3).dirichlet(np.full(8 * 20_000, 0.5)).reshape(2, 2, 2, 20_000)
+    loss = Problem.from_joint(joint.sum(axis=0), 0.0).loss
+    secrets = [ds.Constraint(joint.sum(axis=(1, 2)), 1.0), ds.Constraint(joint.sum(axis=(0, 2)), 1.0, "chi-square")]
+    problem = Problem(loss=loss, constraints=secrets)
+    problem = problem.with_budget([0.2 * leaks for leaks in problem.bayes_leakages])
+    sweep = Sweep(problem, "tilt", gap=1e-9)
+    for factor in (0.5, 1.0, 2.0, 1.3):
+        solution, _ = sweep.solve(factor)
+        assert solution.status is Status.CERTIFIED
+    assert solution.claimed == "optimal (continued)"
 
 
 def test_continued_points_say_so() -> None:

@@ -27,7 +27,9 @@ from discreet.backends.slack import SLACK, bayes_answer
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.point import Ending, Point
 from discreet.backends.tilt.rounds import ROUNDS_FROM, Limits, first_retained, solve_in_rounds, solve_whole
+from discreet.backends.tilt.sifting import is_linear
 from discreet.backends.tilt.statement import rule_of
+from discreet.backends.tilt.vertex import is_entropic
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import is_plain
 from discreet.problems.measures.duals import Multiplier
@@ -61,8 +63,7 @@ class Tilt(Unlifted):
 
     def lower(self, problem: Problem | BlockProblem, options: Options) -> Problem | BlockProblem:
         """Arrays of few outcomes as they are; all else in blocks."""
-        many = problem.N >= ROUNDS_FROM * first_retained(problem.n, problem.m)
-        return BlockProblem.of(problem) if isinstance(problem, Problem) and many else problem
+        return BlockProblem.of(problem) if isinstance(problem, Problem) and _has_many(problem) else problem
 
     def solve(self, lowered: Problem | BlockProblem, options: Options) -> Raw[Answer]:
         """Iterate to a share of the asked gap, or as far as double precision goes."""
@@ -74,24 +75,31 @@ class Tilt(Unlifted):
     def continued(self, problem: Problem, options: Options, starts: Iterable[Duals]) -> Raw[Answer] | None:
         """The solution next to predicted duals; None where it has to be solved afresh.
 
-        With two guesses and two private values it is most often the vertex next to the duals, which the judge proves; where
-        it is not, the interior point is as quick from nothing. Otherwise the rounds start from the likeliest duals.
+        Under linear measures, and under mutual information with two guesses and two private values, it is most often the
+        vertex next to the duals, which the judge proves; where it is not, the interior point is as quick from nothing.
+        Otherwise the rounds start from the likeliest duals, where there are outcomes enough for several.
         """
         precision = Precision.of(problem, options.gap)
         if precision.unresolved:
             return None
         if (slack := bayes_answer(problem, precision)) is not None:
             return Raw(SLACK, slack, 0)
-        if problem.n == problem.m == 2:
+        entropic = is_entropic(problem)
+        if is_linear(problem) or (entropic and problem.n == problem.m == 2):
             found = (crossover(problem, *start, precision) for start in starts)
             answers = (Answer(at.columns, at.tilt, at.multiplier) for at in found if at is not None)
             return next((Raw("optimal (continued)", answer, 0) for answer in answers), None)
         first = next(iter(starts), None)
-        if first is None:
+        if first is None or not (entropic or _has_many(problem)):
             return None
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a prediction may be far off
             raw = _in_blocks(BlockProblem.of(problem), precision, _limits(options), first)
         return replace(raw, claimed="optimal (continued)") if raw.claimed == "optimal" else None
+
+
+def _has_many(problem: Problem | BlockProblem) -> bool:
+    """Whether there are so many outcomes that rounds pay."""
+    return problem.N >= ROUNDS_FROM * first_retained(problem.n, problem.m)
 
 
 def _limits(options: Options) -> Limits:
